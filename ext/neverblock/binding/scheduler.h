@@ -1,0 +1,47 @@
+/*
+ * scheduler.h - NeverBlock::Scheduler, the Fiber::Scheduler of this gem, for the other files of the binding.
+ *
+ * One scheduler belongs to one Ruby thread. Its loop runs in the fiber that called run (the loop fiber); every other fiber parks by
+ * transferring to the loop fiber and is transferred back to when it is ready. Parked fibers are kept alive (marked) by the scheduler.
+ */
+#ifndef NB_BINDING_SCHEDULER_H
+#define NB_BINDING_SCHEDULER_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Work that comes from elsewhere than the fibers' own waits: an executor's channel. All are called on the scheduler's thread, in the
+ * loop fiber, with the GVL held, and must not raise.
+ */
+typedef struct nb_scheduler_source {
+    int wake_fd;                          /* readable (edge) when somebody rang; the loop polls it */
+    bool (*drain)(void *owner);           /* each turn: take what has come and make fibers ready; true when there was something */
+    bool (*prepare_sleep)(void *owner);   /* about to sleep: announce it; false: something has come, do not sleep */
+    void (*awake)(void *owner);           /* after a sleep, or after prepare_sleep when the sleep was given up for another reason */
+    void (*turn_end)(void *owner);        /* after each pass over the ready queue: publish, ring */
+    bool (*finished)(void *owner);        /* nothing will come any more: the loop may end when no fiber is left */
+    void *owner;
+    _Atomic int64_t *switched_ns;         /* where to stamp each switch (nb_pulse), or NULL */
+} nb_scheduler_source;
+
+extern VALUE nb_scheduler_class;
+void nb_scheduler_define(VALUE module);
+
+/* At most one; before run. The struct is copied. */
+void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
+
+/* Appends `fiber` to the fair ready queue; it runs in a later pass. The fiber must be one that parks by nb_scheduler_park. GVL, any thread (wakes the loop when it sleeps). */
+void nb_scheduler_ready(VALUE scheduler, VALUE fiber);
+
+/* Parks the current fiber until nb_scheduler_ready was called for it. Raises what was raised into the fiber (Fiber#raise, Thread#raise). Must be called in a fiber of this scheduler. */
+void nb_scheduler_park(VALUE scheduler);
+
+/* Transfers to `fiber` at once, from the loop fiber (inside drain); returns when it parks or ends. */
+void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
+
+/* Runs the loop on the calling fiber until the source is finished and no fiber is left. Raises what Thread#raise or a signal brought. */
+void nb_scheduler_run(VALUE scheduler);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * limits.h - every bound of the core that is not a setting: value, unit, reason.
+ */
+#ifndef NB_BASE_LIMITS_H
+#define NB_BASE_LIMITS_H
+
+/* Bytes read from a socket at once. One page of pipelined requests; also what an ordinary request head fits in. */
+#define NB_READ_BUFFER_BYTES 16384u
+
+/* Header fields in one head at the most the parser has room for; the `headers` setting may only lower it. */
+#define NB_HEADERS_MAX 256u
+
+/* Bytes of a head at the most (request line and fields); the `header_bytes` setting may only lower it. */
+#define NB_HEAD_BYTES_MAX 262144u
+
+/* Bytes of one request target; RFC 9112 section 3 asks for 8000 at least. Longer: 414. */
+#define NB_TARGET_BYTES_MAX 16384u
+
+/* Bytes of a method token; the longest registered one, UPDATEREDIRECTREF, has 17. Longer: 501. */
+#define NB_METHOD_BYTES_MAX 32u
+
+/* Bytes of all chunk extensions of one message (RFC 9112 section 7.1.1 asks for a limit). */
+#define NB_CHUNK_EXTENSION_BYTES_MAX 4096u
+
+/* Bytes of all trailer fields of one message; they are checked and dropped. */
+#define NB_TRAILER_BYTES_MAX 8192u
+
+/* A chunked body may spend at most this many bytes on framing for each byte of data, plus the allowance below:
+   a million one-byte chunks is work for nothing. A one-byte chunk costs 5 bytes beside its datum. */
+#define NB_CHUNK_OVERHEAD_RATIO 8u
+#define NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES 16384u
+
+/* Request body bytes kept in memory; a larger body goes to an unlinked file. */
+#define NB_BODY_MEMORY_BYTES 65536u
+
+/* Requests of one connection that may be with executors together (pipelining; only safe ones overlap). */
+#define NB_PIPELINE_MAX 16u
+
+/* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may take half of it. */
+#define NB_RING_BYTES (1u << 20)
+
+/* Body bytes in one record of a response: large bodies go in slices, so that one response never fills the ring. */
+#define NB_RESPONSE_SLICE_BYTES 65536u
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * log.h - lines to a descriptor without ever blocking the writer: a bounded buffer and one native thread that writes.
+ *
+ * A descriptor whose reader has stopped (a full pipe) costs lines, never time: what does not fit is dropped and counted, and the count is written
+ * ("neverblock: 17 log lines dropped: the reader of this log is too slow") as soon as there is room. Any thread, with or without Ruby's lock.
+ */
+#ifndef NB_BASE_LOG_H
+#define NB_BASE_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define NB_LOG_BUFFER_BYTES (1u << 20) /* about 5000 lines; past it lines are dropped */
+
+typedef struct nb_log nb_log;
+
+/* fd is borrowed. The thread starts with the first line. */
+nb_status nb_log_create(int fd, nb_log **log);
+/* One or more whole lines; written together or dropped together. */
+void nb_log_write(nb_log *log, const char *bytes, size_t size);
+/* printf for the core's own lines, "neverblock: " before and a newline after; 500 bytes at most. */
+void nb_log_line(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint64_t nb_log_dropped(const nb_log *log);
+/* Waits until all is written, timeout_ms at most. */
+void nb_log_flush(nb_log *log, unsigned timeout_ms);
+/* Flushes (1 s at most) and ends the thread; a thread stuck in write(2) is left behind. NULL is fine. */
+void nb_log_destroy(nb_log *log);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * slice.h - a view of bytes somebody else owns: pointer and size, never NUL-terminated.
+ */
+#ifndef NB_BASE_SLICE_H
+#define NB_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct nb_slice {
+    const char *data;
+    size_t size;
+} nb_slice;
+
+#define NB_SLICE(literal) ((nb_slice){(literal), sizeof(literal) - 1})
+
+static inline nb_slice nb_slice_of(const char *data, size_t size) { return (nb_slice){data, size}; }
+
+static inline bool nb_slice_equal(nb_slice a, nb_slice b) {
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* ASCII case only; `lower` must already be lower case. */
+static inline bool nb_slice_equal_lower(nb_slice a, nb_slice lower) {
+    if (a.size != lower.size) return false;
+    for (size_t i = 0; i < a.size; i++) {
+        unsigned char c = (unsigned char)a.data[i];
+        if (c >= 'A' && c <= 'Z') c = (unsigned char)(c | 0x20);
+        if (c != (unsigned char)lower.data[i]) return false;
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * timer.h - deadlines in order: a 4-ary heap of nodes the caller embeds, time given as an argument.
+ *
+ * Used by the scheduler, where deadlines are of every length and most are taken out before they fire. (The I/O loop's timeouts
+ * have few lengths and use server/timeouts.h instead.) Not thread-safe: one thread owns a heap.
+ * A node belongs to at most one heap; the caller keeps it alive while it is in. `index` is 0 while it is out.
+ */
+#ifndef NB_BASE_TIMER_H
+#define NB_BASE_TIMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct nb_timer {
+    int64_t deadline_ns; /* on the clock of the caller's choice */
+    size_t index;        /* place in the heap, counted from 1 */
+} nb_timer;
+
+/* One slot: the deadline is kept beside the pointer so that sifting does not touch the nodes. */
+typedef struct nb_timer_slot {
+    int64_t deadline_ns;
+    nb_timer *timer;
+} nb_timer_slot;
+
+typedef struct nb_timers {
+    nb_timer_slot *slots; /* slots[0] unused */
+    size_t count, capacity;
+} nb_timers;
+
+void nb_timers_init(nb_timers *timers);
+void nb_timers_deinit(nb_timers *timers);
+/* Puts `timer` in at deadline_ns. NB_NO_MEMORY: it is not in. A timer already in is moved. */
+nb_status nb_timers_arm(nb_timers *timers, nb_timer *timer, int64_t deadline_ns);
+/* Takes it out; nothing happens when it is not in. */
+void nb_timers_disarm(nb_timers *timers, nb_timer *timer);
+/* The next deadline, or INT64_MAX when empty. */
+int64_t nb_timers_next_ns(const nb_timers *timers);
+/* Takes out and returns the earliest timer with deadline_ns <= now_ns, or NULL. Equal deadlines: any order. */
+nb_timer *nb_timers_expire(nb_timers *timers, int64_t now_ns);
+/* For tests: asserts the heap order and every index. */
+void nb_timers_validate(const nb_timers *timers);
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * head_parser.h - the head of an HTTP/1 request (RFC 9112 sections 2-5): bytes in, slices out. Strict, no allocation, resumable.
+ *
+ * The caller keeps the bytes of the head in one contiguous buffer and calls nb_head_parse again with all of them whenever more
+ * arrived; the parser remembers how far it looked, so that a head delivered byte by byte costs no more than one delivered whole.
+ * The buffer may move between calls (offsets inside, resolved at the end). After NB_OK every slice points into the buffer given
+ * to that call and is valid as long as it is.
+ *
+ * One or two CRLF before the request line are skipped (RFC 9112 section 2.2), no more. Line ends are CRLF alone; a bare LF or CR, obs-fold,
+ * NUL and other control bytes, a space before the colon, an empty name, bytes over 0x7f in names: refused. Values keep bytes 0x80-0xff (obs-text) and
+ * inner tabs; the white space (SP, HTAB) around them is cut.
+ * Nothing is changed in the buffer.
+ */
+#ifndef NB_HTTP1_HEAD_PARSER_H
+#define NB_HTTP1_HEAD_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "base/slice.h"
+#include "base/status.h"
+
+/* Header fields known by number, so that neither framing nor the binding compares names again. name: lower case. */
+#define NB_FIELD_LIST(X)                                                                                              \
+    X(OTHER, "")                                                                                                      \
+    X(HOST, "host")                                                                                                   \
+    X(CONNECTION, "connection")                                                                                       \
+    X(CONTENT_LENGTH, "content-length")                                                                               \
+    X(TRANSFER_ENCODING, "transfer-encoding")                                                                         \
+    X(EXPECT, "expect")                                                                                               \
+    X(UPGRADE, "upgrade")                                                                                             \
+    X(CONTENT_TYPE, "content-type")                                                                                   \
+    X(ACCEPT, "accept")                                                                                               \
+    X(ACCEPT_ENCODING, "accept-encoding")                                                                             \
+    X(ACCEPT_LANGUAGE, "accept-language")                                                                             \
+    X(AUTHORIZATION, "authorization")                                                                                 \
+    X(CACHE_CONTROL, "cache-control")                                                                                 \
+    X(COOKIE, "cookie")                                                                                               \
+    X(DATE, "date")                                                                                                   \
+    X(DNT, "dnt")                                                                                                     \
+    X(FORWARDED, "forwarded")                                                                                         \
+    X(FROM, "from")                                                                                                   \
+    X(IF_MATCH, "if-match")                                                                                           \
+    X(IF_MODIFIED_SINCE, "if-modified-since")                                                                         \
+    X(IF_NONE_MATCH, "if-none-match")                                                                                 \
+    X(IF_RANGE, "if-range")                                                                                           \
+    X(IF_UNMODIFIED_SINCE, "if-unmodified-since")                                                                     \
+    X(KEEP_ALIVE, "keep-alive")                                                                                       \
+    X(LAST_EVENT_ID, "last-event-id")                                                                                 \
+    X(ORIGIN, "origin")                                                                                               \
+    X(PRAGMA, "pragma")                                                                                               \
+    X(PRIORITY, "priority")                                                                                           \
+    X(PROXY_AUTHORIZATION, "proxy-authorization")                                                                     \
+    X(RANGE, "range")                                                                                                 \
+    X(REFERER, "referer")                                                                                             \
+    X(SEC_CH_UA, "sec-ch-ua")                                                                                         \
+    X(SEC_CH_UA_MOBILE, "sec-ch-ua-mobile")                                                                           \
+    X(SEC_CH_UA_PLATFORM, "sec-ch-ua-platform")                                                                       \
+    X(SEC_FETCH_DEST, "sec-fetch-dest")                                                                               \
+    X(SEC_FETCH_MODE, "sec-fetch-mode")                                                                               \
+    X(SEC_FETCH_SITE, "sec-fetch-site")                                                                               \
+    X(SEC_FETCH_USER, "sec-fetch-user")                                                                               \
+    X(SEC_WEBSOCKET_EXTENSIONS, "sec-websocket-extensions")                                                           \
+    X(SEC_WEBSOCKET_KEY, "sec-websocket-key")                                                                         \
+    X(SEC_WEBSOCKET_PROTOCOL, "sec-websocket-protocol")                                                               \
+    X(SEC_WEBSOCKET_VERSION, "sec-websocket-version")                                                                 \
+    X(TE, "te")                                                                                                       \
+    X(TRACEPARENT, "traceparent")                                                                                     \
+    X(TRAILER, "trailer")                                                                                             \
+    X(TURBO_FRAME, "turbo-frame")                                                                                     \
+    X(UPGRADE_INSECURE_REQUESTS, "upgrade-insecure-requests")                                                         \
+    X(USER_AGENT, "user-agent")                                                                                       \
+    X(VIA, "via")                                                                                                     \
+    X(X_CSRF_TOKEN, "x-csrf-token")                                                                                   \
+    X(X_FORWARDED_FOR, "x-forwarded-for")                                                                             \
+    X(X_FORWARDED_HOST, "x-forwarded-host")                                                                           \
+    X(X_FORWARDED_PORT, "x-forwarded-port")                                                                           \
+    X(X_FORWARDED_PROTO, "x-forwarded-proto")                                                                         \
+    X(X_REAL_IP, "x-real-ip")                                                                                         \
+    X(X_REQUEST_ID, "x-request-id")                                                                                   \
+    X(X_REQUEST_START, "x-request-start")                                                                             \
+    X(X_REQUESTED_WITH, "x-requested-with")
+
+typedef enum nb_field {
+#define NB_FIELD_ENUM(id, name) NB_FIELD_##id,
+    NB_FIELD_LIST(NB_FIELD_ENUM)
+#undef NB_FIELD_ENUM
+        NB_FIELD_COUNT
+} nb_field;
+
+/* Methods known by number (RFC 9110 section 9, RFC 5789); any other token is NB_METHOD_OTHER. Case counts. */
+#define NB_METHOD_LIST(X) X(OTHER) X(GET) X(HEAD) X(POST) X(PUT) X(DELETE) X(CONNECT) X(OPTIONS) X(TRACE) X(PATCH)
+
+typedef enum nb_method {
+#define NB_METHOD_ENUM(id) NB_METHOD_##id,
+    NB_METHOD_LIST(NB_METHOD_ENUM)
+#undef NB_METHOD_ENUM
+        NB_METHOD_COUNT
+} nb_method;
+
+/* The four forms of a request target (RFC 9112 section 3.2). */
+typedef enum nb_target_form { NB_TARGET_ORIGIN, NB_TARGET_ABSOLUTE, NB_TARGET_AUTHORITY, NB_TARGET_ASTERISK } nb_target_form;
+
+typedef struct nb_header {
+    nb_slice name; /* as sent */
+    nb_slice value;
+    nb_field field;
+} nb_header;
+
+typedef struct nb_head {
+    nb_slice method_text;
+    nb_method method;
+    nb_target_form target_form;
+    nb_slice target;    /* as sent */
+    nb_slice authority; /* of an absolute or authority target ("host:port"), else empty */
+    nb_slice scheme;    /* of an absolute target, else empty; only http and https are accepted */
+    nb_slice path;      /* without the query, as sent (not decoded); "/" for an absolute target without one; "*" for asterisk; empty for authority */
+    nb_slice query;     /* after the first '?', else empty */
+    uint8_t minor_version; /* 0 or 1; HTTP/1.2 to 1.9 count as 1 (RFC 9110 section 2.5) */
+    uint16_t header_count;
+    nb_header headers[NB_HEADERS_MAX];
+} nb_head;
+
+typedef struct nb_head_limits {
+    uint32_t head_bytes;   /* request line and fields together, at most NB_HEAD_BYTES_MAX */
+    uint32_t target_bytes; /* at most NB_TARGET_BYTES_MAX */
+    uint16_t headers;      /* at most NB_HEADERS_MAX */
+} nb_head_limits;
+
+/* What a refused head is answered with: the HTTP status and a sentence for the client and the log. */
+typedef struct nb_refusal {
+    uint16_t http_status; /* 400, 413, 414, 417, 431, 501, 505 ... */
+    const char *reason;   /* static text, one clause, no newline */
+} nb_refusal;
+
+typedef struct nb_head_parser {
+    size_t scanned;       /* bytes looked at */
+    uint32_t state;       /* private from here on */
+    uint32_t fields[6];
+} nb_head_parser;
+
+void nb_head_parser_init(nb_head_parser *parser);
+/*
+ * bytes, size: everything received of this head so far, from its first byte.
+ * NB_OK: *head is filled in, *used is the size of the head with the empty line; what follows is body or the next request.
+ * NB_INCOMPLETE: so far nothing wrong; call again with more. Errors are told as soon as the offending byte is seen, limits as soon as
+ *   they are passed (not only when the head is complete).
+ * NB_INVALID or NB_TOO_LARGE: *refusal says why; answer it and close. `head` and `used` are then undefined.
+ * HTTP/0.9 (no version): 400. Any other major version but 1, the HTTP/2 preface among them: 505.
+ */
+nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits, nb_head *head, size_t *used,
+                        nb_refusal *refusal);
+
+/* The number of a field name in any case, NB_FIELD_OTHER when it is not in the list. */
+nb_field nb_field_lookup(nb_slice name);
+nb_slice nb_field_name(nb_field field); /* lower case; empty for NB_FIELD_OTHER */
+nb_slice nb_method_name(nb_method method);
+/* RFC 9110 section 5.6.2. */
+bool nb_is_token(nb_slice text);
+/* A field value as RFC 9110 section 5.5 has it: no control bytes but HTAB. For checking what an application sends. */
+bool nb_is_field_value(nb_slice text);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * message.h - the flat messages that cross a channel (channel.h): requests and news to an executor, response parts back.
+ *
+ * No pointer crosses: a message is one ring record, a header struct followed by bytes it names by offsets from its own start. Both sides are
+ * built from this file, so integers are in native order. An exchange id names a request and its response: the I/O loop's
+ * slot (low 32 bits) and that slot's generation (high 32 bits); a part for a generation that is gone is dropped.
+ */
+#ifndef NB_INTAKE_MESSAGE_H
+#define NB_INTAKE_MESSAGE_H
+
+#include <stdint.h>
+
+typedef uint64_t nb_exchange_id;
+
+typedef struct nb_span { /* bytes of the same message */
+    uint32_t offset, size;
+} nb_span;
+
+typedef struct nb_message {
+    uint16_t type; /* nb_message_type */
+    uint16_t flags;
+    uint32_t bytes; /* of the whole message */
+    nb_exchange_id exchange;
+} nb_message;
+
+typedef enum nb_message_type {
+    /* I/O loop to executor */
+    NB_MESSAGE_REQUEST = 1, /* nb_request_message; uses one credit */
+    NB_MESSAGE_DRAINED = 2, /* nb_message: the response's backlog fell to the low mark; a parked writer may go on */
+    NB_MESSAGE_GONE = 3,    /* nb_message: the client is gone, or the response was cut; further parts are dropped, the exchange ends when
+                               the executor has sent its last part */
+    NB_MESSAGE_STOP = 4,    /* nb_message, exchange 0: no request will come any more; the executor ends when it has none left */
+    /* executor to I/O loop */
+    NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
+    NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
+    NB_MESSAGE_FILE = 19,     /* nb_file_message: a file range; the descriptor now belongs to the I/O loop */
+} nb_message_type;
+
+enum { /* flags of a response part */
+    NB_PART_LAST = 1,       /* the response ends with this part; the exchange is over for the executor */
+    NB_PART_ABORTED = 2,    /* with LAST: the body could not be finished; the connection must be cut, never ended cleanly */
+    NB_PART_TELL_DRAINED = 4, /* the writer will park: answer NB_MESSAGE_DRAINED when the backlog has fallen to the low mark */
+};
+
+typedef struct nb_request_header {
+    nb_span name, value;
+    uint32_t field; /* nb_field */
+    uint32_t pad;
+} nb_request_header;
+
+typedef struct nb_request_message {
+    nb_message message;
+    int64_t arrived_ns;  /* CLOCK_MONOTONIC, when the head was complete */
+    int64_t body_fd;     /* an unlinked file with the body, position 0; -1: the body stands in `body`. Owned by the receiver. */
+    uint64_t body_bytes; /* of the whole body, decoded */
+    uint16_t method;     /* nb_method */
+    uint8_t minor_version;
+    uint8_t has_body;    /* the request was framed with a body, be it empty */
+    uint16_t peer_port;
+    uint16_t listener;   /* number of the listener it came by */
+    uint32_t header_count;
+    nb_span method_text, target, path, query;
+    nb_span host; /* authority that counts (an absolute target's or Host) */
+    nb_span peer_address;
+    nb_span body;
+    nb_request_header headers[];
+} nb_request_message;
+
+enum { /* flags of nb_response_message.message.flags, beside the NB_PART_ ones */
+    NB_RESPONSE_CLOSE = 256,      /* the application asked for Connection: close */
+    NB_RESPONSE_HAS_DATE = 512,   /* its field lines have a Date */
+    NB_RESPONSE_HAS_LENGTH = 1024, /* it announced content_length itself */
+};
+
+typedef struct nb_response_message {
+    nb_message message;
+    uint64_t content_length; /* NB_CONTENT_LENGTH_UNKNOWN, or the bytes of all parts together */
+    uint16_t status;
+    uint16_t pad;
+    uint32_t fields_bytes; /* field lines follow this struct, body bytes follow them to the end of the message */
+} nb_response_message;
+
+typedef struct nb_file_message {
+    nb_message message;
+    int64_t fd;
+    uint64_t offset, bytes;
+} nb_file_message;
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * wake.h - the descriptor a sleeping thread polls: eventfd on Linux, a pipe elsewhere. CLOEXEC, non-blocking.
+ *
+ * nb_wake_signal may be called from any thread and from a signal handler; it never blocks (a full counter or pipe already
+ * means awake). The sleeper registers nb_wake_fd for reading and calls nb_wake_clear when it fired.
+ */
+#ifndef NB_OS_WAKE_H
+#define NB_OS_WAKE_H
+
+#include "base/status.h"
+
+typedef struct nb_wake {
+    int read_fd, write_fd; /* the same descriptor for an eventfd; -1 when closed */
+} nb_wake;
+
+nb_status nb_wake_init(nb_wake *wake);
+void nb_wake_deinit(nb_wake *wake);
+void nb_wake_signal(const nb_wake *wake);
+void nb_wake_clear(const nb_wake *wake);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * server.h - the native half of a NeverBlock process: listeners, connections and one I/O loop on a thread of its own, which exchanges
+ * flat messages with executors over channels. Knows nothing of Ruby; a C program may be the executor (test/c/support/).
+ *
+ * Life: create, listen (any number), channel_add (one for each executor), start, ... drain, join, destroy. All calls but drain and
+ * stats come from the thread that owns the server; nb_server_drain and nb_server_stop_now may be called from any thread and from a signal handler.
+ */
+#ifndef NB_SERVER_SERVER_H
+#define NB_SERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "intake/channel.h"
+
+/* Every setting with its unit and default: field, default. X(type, name, default) */
+#define NB_SERVER_SETTINGS(X)                                                                                         \
+    X(uint32_t, header_timeout_ms, 10000)    /* for a whole head, from its first byte (or from accept) */             \
+    X(uint32_t, body_timeout_ms, 30000)      /* window in which a body, or a response being sent, must move rate_min */ \
+    X(uint32_t, idle_timeout_ms, 65000)      /* between requests of a connection */                                   \
+    X(uint32_t, shutdown_timeout_ms, 30000)  /* after drain: what is not done by then is cut */                       \
+    X(uint32_t, rate_min, 500)               /* bytes a second a transfer must make within a window */                \
+    X(uint32_t, header_bytes_max, 65536)                                                                              \
+    X(uint32_t, headers_max, 100)                                                                                     \
+    X(uint64_t, body_bytes_max, 104857600)                                                                            \
+    X(uint64_t, spool_bytes_max, 1073741824) /* all bodies in temporary files together */                             \
+    X(uint32_t, connections_max, 10000)                                                                               \
+    X(uint32_t, queue_max, 1000)             /* requests that wait for an executor; more: 503 */                      \
+    X(uint32_t, credit, 64)                  /* requests given to one executor ahead of its running them */           \
+    X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                       \
+    X(uint32_t, file_workers, 2)             /* threads that write request bodies to files */
+
+typedef struct nb_server_config {
+#define NB_SERVER_FIELD(type, name, value) type name;
+    NB_SERVER_SETTINGS(NB_SERVER_FIELD)
+#undef NB_SERVER_FIELD
+    const char *spool_directory; /* NULL: TMPDIR or /tmp. Copied. */
+    const char *poller;          /* NULL: the best. Copied. */
+    int log_fd;                  /* where the core's own lines go (never blocking); -1: nowhere */
+} nb_server_config;
+
+void nb_server_config_default(nb_server_config *config);
+
+#define NB_SERVER_STATS(X)                                                                                            \
+    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes)
+
+typedef struct nb_server_stats {
+#define NB_SERVER_STAT(name) uint64_t name;
+    NB_SERVER_STATS(NB_SERVER_STAT)
+#undef NB_SERVER_STAT
+} nb_server_stats;
+
+typedef struct nb_server nb_server;
+
+nb_status nb_server_create(const nb_server_config *config, nb_server **server);
+/* See os/net.h for the statuses. The listener's number is the order of the calls, from 0. */
+nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, uint16_t *bound_port);
+nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog);
+/* Before start. The channel belongs to the server and lives until destroy. */
+nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
+nb_status nb_server_start(nb_server *server);
+/* Stops listening, ends idle connections, lets requests end (shutdown_timeout_ms), then tells the executors to stop. */
+void nb_server_drain(nb_server *server);
+/* Cuts everything now. */
+void nb_server_stop_now(nb_server *server);
+/* Waits until the loop's thread has ended; at once when it never started. */
+void nb_server_join(nb_server *server);
+bool nb_server_running(nb_server *server);
+/* A fork's child: closes our descriptors without a word to anybody, touches no thread. */
+void nb_server_abandon(nb_server *server);
+void nb_server_destroy(nb_server *server);
+/* Any thread; each figure is right, the set is not one instant. */
+void nb_server_stats_read(nb_server *server, nb_server_stats *stats);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * transport.h - how a connection's bytes move: a table of functions, so that TLS can stand where TCP does.
+ */
+#ifndef NB_TRANSPORT_TRANSPORT_H
+#define NB_TRANSPORT_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/status.h"
+
+typedef struct nb_transport nb_transport;
+
+typedef struct nb_transport_kind {
+    const char *name;
+    /* As nb_net_read, nb_net_writev and nb_os_sendfile. */
+    nb_status (*read)(nb_transport *transport, void *buffer, size_t bytes, size_t *moved);
+    nb_status (*writev)(nb_transport *transport, const struct iovec *parts, int count, size_t *moved);
+    nb_status (*sendfile)(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
+    void (*finish)(nb_transport *transport);
+    void (*close)(nb_transport *transport, int reset);
+} nb_transport_kind;
+
+struct nb_transport {
+    const nb_transport_kind *kind;
+    int fd;
+};
+
+/* Takes fd. */
+void nb_transport_tcp_init(nb_transport *transport, int fd);
+
+#endif
