@@ -1,0 +1,163 @@
+/*
+ * body.c - see body.h.
+ */
+#include "intake/body.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "os/file.h"
+
+#define FIRST_BLOCK_BYTES 4096u
+
+static void write_run(nb_job *job) {
+    nb_body *body = (nb_body *)(void *)((char *)job - offsetof(nb_body, job));
+    body->write_errno = 0;
+    if (body->fd < 0 && nb_file_temporary(body->spool->directory, &body->fd) != NB_OK) {
+        body->write_errno = errno;
+        return;
+    }
+    if (nb_file_write_all(body->fd, body->memory, body->held) != NB_OK) body->write_errno = errno;
+}
+
+static void write_done(nb_job *job) {
+    nb_body *body = (nb_body *)(void *)((char *)job - offsetof(nb_body, job));
+    body->spool->written(body);
+}
+
+nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_message *message, void *owner, nb_body **result) {
+    nb_body *body = nb_alloc_zero(1, sizeof(*body));
+    if (!body) return NB_NO_MEMORY;
+    body->spool = spool;
+    body->owner = owner;
+    body->message = message;
+    body->fd = -1;
+    body->is_chunked = framing->body == NB_BODY_CHUNKED;
+    body->length_left = framing->content_length;
+    if (body->is_chunked) nb_chunked_init(&body->chunked, spool->body_bytes_max);
+    body->job = (nb_job){.run = write_run, .done = write_done};
+    *result = body;
+    return NB_OK;
+}
+
+/* Makes memory for at least one more byte, growing as bytes really come: an announced length costs nothing. */
+static nb_status grow(nb_body *body, size_t wanted) {
+    size_t capacity = body->capacity ? body->capacity : FIRST_BLOCK_BYTES;
+    while (capacity < body->held + wanted && capacity < NB_BODY_MEMORY_BYTES) capacity *= 2;
+    if (capacity == body->capacity) return NB_OK;
+    char *memory = nb_realloc(body->memory, capacity);
+    if (!memory) return NB_NO_MEMORY;
+    body->memory = memory;
+    body->capacity = capacity;
+    return NB_OK;
+}
+
+static nb_status keep(nb_body *body, const char *bytes, size_t size) {
+    NB_ASSERT(body->held + size <= NB_BODY_MEMORY_BYTES);
+    nb_status status = body->held + size > body->capacity ? grow(body, size) : NB_OK;
+    if (status != NB_OK) return status;
+    if (size) memcpy(body->memory + body->held, bytes, size);
+    body->held += size;
+    body->bytes += size;
+    return NB_OK;
+}
+
+static nb_status start_write(nb_body *body) {
+    if (body->spool->bytes + body->held > body->spool->bytes_max) return NB_FULL;
+    nb_status status = nb_workers_submit(body->spool->workers, &body->job);
+    if (status != NB_OK) return status;
+    body->spool->bytes += body->held;
+    body->spooled += body->held;
+    body->writing = true;
+    return NB_AGAIN;
+}
+
+static nb_status feed_length(nb_body *body, const char *bytes, size_t size, size_t *used) {
+    size_t room = NB_BODY_MEMORY_BYTES - body->held;
+    size_t taken = size < body->length_left ? size : (size_t)body->length_left;
+    if (taken > room) taken = room;
+    nb_status status = keep(body, bytes, taken);
+    if (status != NB_OK) return status;
+    body->length_left -= taken;
+    body->complete = body->length_left == 0;
+    *used = taken;
+    return NB_OK;
+}
+
+static nb_status feed_chunked(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
+    size_t room = NB_BODY_MEMORY_BYTES - body->held;
+    size_t consumed = 0, decoded = 0;
+    nb_status status = nb_chunked_decode(&body->chunked, bytes, size < room ? size : room, &consumed, &decoded, refusal);
+    if (status != NB_OK && status != NB_INCOMPLETE) return status;
+    nb_status kept = keep(body, bytes, decoded);
+    if (kept != NB_OK) return kept;
+    body->complete = status == NB_OK;
+    *used = consumed;
+    return NB_OK;
+}
+
+nb_status nb_body_feed(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
+    NB_ASSERT(!body->writing);
+    *used = 0;
+    while (!body->complete && size > 0 && body->held < NB_BODY_MEMORY_BYTES) {
+        size_t step = 0;
+        nb_status status = body->is_chunked ? feed_chunked(body, bytes, size, &step, refusal)
+                                            : feed_length(body, bytes, size, &step);
+        if (status != NB_OK) return status;
+        bytes += step;
+        size -= step;
+        *used += step;
+    }
+    bool overflowing = body->held == NB_BODY_MEMORY_BYTES && !body->complete;
+    bool last_write = body->complete && body->fd >= 0 && body->held > 0;
+    if (overflowing || last_write) return start_write(body);
+    return body->complete ? NB_OK : NB_INCOMPLETE;
+}
+
+nb_status nb_body_written(nb_body *body) {
+    body->writing = false;
+    body->held = 0;
+    if (!body->owner) {
+        nb_body_destroy(body);
+        return NB_CLOSED;
+    }
+    if (body->write_errno == 0) return NB_OK;
+    errno = body->write_errno;
+    return NB_SYSTEM;
+}
+
+nb_status nb_body_take_message(nb_body *body, nb_request_message **result, uint64_t *spooled) {
+    NB_ASSERT(body->complete && !body->writing);
+    nb_request_message *message = body->message;
+    if (body->fd >= 0) {
+        message->body_fd = body->fd;
+        message->body_bytes = body->bytes;
+        body->fd = -1;
+    } else if (body->held > 0) {
+        size_t head_bytes = message->message.bytes;
+        message = nb_realloc(message, head_bytes + body->held + 8);
+        if (!message) return NB_NO_MEMORY;
+        memcpy((char *)message + head_bytes, body->memory, body->held);
+        nb_request_message_add_body(message, body->held);
+    }
+    body->message = NULL;
+    *result = message;
+    *spooled = body->spooled;
+    body->spooled = 0;
+    return NB_OK;
+}
+
+void nb_body_destroy(nb_body *body) {
+    if (!body) return;
+    body->owner = NULL;
+    if (body->writing) return;
+    if (body->fd >= 0) close(body->fd);
+    body->spool->bytes -= body->spooled;
+    nb_free(body->message);
+    nb_free(body->memory);
+    nb_free(body);
+}

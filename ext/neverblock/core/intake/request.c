@@ -1,0 +1,74 @@
+/*
+ * request.c - see request.h. The raw head is copied once and named by offsets; nothing in it is looked at again.
+ */
+#include "intake/request.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+static size_t round_up(size_t bytes) { return (bytes + 7) & ~(size_t)7; }
+
+static size_t fixed_bytes(const nb_request_facts *facts) {
+    return sizeof(nb_request_message) + facts->head->header_count * sizeof(nb_request_header);
+}
+
+size_t nb_request_message_bytes(const nb_request_facts *facts) {
+    return round_up(fixed_bytes(facts) + facts->raw.size + strlen(facts->peer->address) + 1);
+}
+
+/* A slice outside the raw head (the "/" of an absolute target without a path) becomes an empty span: the reader's default. */
+static nb_span span_of(const nb_request_facts *facts, nb_slice slice, size_t raw_offset) {
+    if (slice.size == 0) return (nb_span){(uint32_t)raw_offset, 0};
+    uintptr_t start = (uintptr_t)facts->raw.data, place = (uintptr_t)slice.data;
+    if (place < start || place >= start + facts->raw.size) return (nb_span){0, 0};
+    return (nb_span){(uint32_t)(raw_offset + (place - start)), (uint32_t)slice.size};
+}
+
+static void write_headers(nb_request_message *message, const nb_request_facts *facts, size_t raw_offset) {
+    const nb_head *head = facts->head;
+    for (size_t i = 0; i < head->header_count; i++) {
+        message->headers[i] = (nb_request_header){
+            .name = span_of(facts, head->headers[i].name, raw_offset),
+            .value = span_of(facts, head->headers[i].value, raw_offset),
+            .field = (uint32_t)head->headers[i].field,
+        };
+    }
+}
+
+void nb_request_message_write(void *out, const nb_request_facts *facts) {
+    const nb_head *head = facts->head;
+    nb_request_message *message = out;
+    size_t raw_offset = fixed_bytes(facts);
+    size_t peer_offset = raw_offset + facts->raw.size;
+    size_t peer_bytes = strlen(facts->peer->address);
+    *message = (nb_request_message){
+        .message = {.type = NB_MESSAGE_REQUEST,
+                    .bytes = (uint32_t)nb_request_message_bytes(facts),
+                    .exchange = facts->exchange},
+        .arrived_ns = facts->arrived_ns,
+        .body_fd = -1,
+        .method = (uint16_t)head->method,
+        .minor_version = head->minor_version,
+        .has_body = facts->framing->body != NB_BODY_NONE,
+        .peer_port = facts->peer->port,
+        .listener = facts->listener,
+        .header_count = head->header_count,
+        .method_text = span_of(facts, head->method_text, raw_offset),
+        .target = span_of(facts, head->target, raw_offset),
+        .path = span_of(facts, head->path, raw_offset),
+        .query = span_of(facts, head->query, raw_offset),
+        .host = span_of(facts, facts->framing->host, raw_offset),
+        .peer_address = {(uint32_t)peer_offset, (uint32_t)peer_bytes},
+    };
+    write_headers(message, facts, raw_offset);
+    memcpy((char *)out + raw_offset, facts->raw.data, facts->raw.size);
+    memcpy((char *)out + peer_offset, facts->peer->address, peer_bytes);
+}
+
+void nb_request_message_add_body(nb_request_message *message, size_t body_bytes) {
+    NB_ASSERT(message->body.size == 0);
+    message->body = (nb_span){message->message.bytes, (uint32_t)body_bytes};
+    message->body_bytes = body_bytes;
+    message->message.bytes = (uint32_t)round_up(message->message.bytes + body_bytes);
+}

@@ -1,0 +1,32 @@
+/*
+ * request.h - a parsed head as the flat message an executor receives (message.h).
+ */
+#ifndef NB_INTAKE_REQUEST_H
+#define NB_INTAKE_REQUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "http1/framing.h"
+#include "http1/head_parser.h"
+#include "intake/message.h"
+#include "os/net.h"
+
+typedef struct nb_request_facts {
+    const nb_head *head;
+    const nb_framing *framing;
+    const nb_peer *peer;
+    nb_slice raw; /* the bytes every slice of head points into */
+    nb_exchange_id exchange;
+    int64_t arrived_ns;
+    uint16_t listener;
+} nb_request_facts;
+
+/* Bytes of the message for this head, without the body; a multiple of 8. */
+size_t nb_request_message_bytes(const nb_request_facts *facts);
+/* Writes it to `out` (8-byte aligned, that many bytes). No body: body_fd -1, body empty. */
+void nb_request_message_write(void *out, const nb_request_facts *facts);
+/* Names `body_bytes` bytes that the caller puts at the message's end; the message grows by them. */
+void nb_request_message_add_body(nb_request_message *message, size_t body_bytes);
+
+#endif

@@ -1,0 +1,269 @@
+/*
+ * dispatch.c - see dispatch.h.
+ */
+#include "server/dispatch.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+struct nb_waiting {
+    nb_waiting *next;
+    nb_exchange_id exchange;
+    nb_request_message *message;
+};
+
+void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max) {
+    memset(dispatch, 0, sizeof(*dispatch));
+    dispatch->exchanges = exchanges;
+    dispatch->waiting_max = waiting_max;
+}
+
+static void message_free(nb_request_message *message) {
+    if (message->body_fd >= 0) close((int)message->body_fd);
+    nb_free(message);
+}
+
+static nb_waiting *unqueue(nb_dispatch *dispatch) {
+    nb_waiting *waiting = dispatch->first;
+    dispatch->first = waiting->next;
+    if (!dispatch->first) dispatch->last = NULL;
+    dispatch->waiting--;
+    return waiting;
+}
+
+void nb_dispatch_deinit(nb_dispatch *dispatch) {
+    while (dispatch->first) {
+        nb_waiting *waiting = unqueue(dispatch);
+        message_free(waiting->message);
+        nb_free(waiting);
+    }
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_channel_destroy(dispatch->channels[i].channel);
+    }
+    dispatch->count = 0;
+}
+
+nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, const nb_wake *loop_wake, nb_channel **result) {
+    if (dispatch->count == NB_CHANNELS_MAX) return NB_FULL;
+    nb_channel *channel;
+    nb_status status = nb_channel_create(loop_wake, &channel);
+    if (status != NB_OK) return status;
+    nb_dispatch_channel *added = &dispatch->channels[dispatch->count++];
+    memset(added, 0, sizeof(*added));
+    added->channel = channel;
+    nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
+    nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
+    *result = channel;
+    return NB_OK;
+}
+
+static uint64_t credit_left(const nb_dispatch_channel *channel) {
+    nb_channel_memory *memory = channel->channel->memory;
+    if (channel->stop_due || atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) return 0;
+    uint64_t wanted = atomic_load_explicit(&memory->wanted, memory_order_acquire);
+    return wanted > channel->sent ? wanted - channel->sent : 0;
+}
+
+/* The channel the next request should go to, or NULL when no executor asks for one. */
+static nb_dispatch_channel *choose(nb_dispatch *dispatch) {
+    nb_dispatch_channel *best = NULL;
+    uint64_t best_credit = 0;
+    bool best_sleeps = false;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_dispatch_channel *channel = &dispatch->channels[i];
+        uint64_t credit = credit_left(channel);
+        if (credit == 0) continue;
+        bool sleeps = nb_doorbell_sleeping(&channel->channel->memory->executor_bell) && !channel->dirty;
+        if (best && (best_sleeps > sleeps || (best_sleeps == sleeps && best_credit >= credit))) continue;
+        best = channel;
+        best_credit = credit;
+        best_sleeps = sleeps;
+    }
+    return best;
+}
+
+static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **chosen) {
+    nb_dispatch_channel *channel = choose(dispatch);
+    if (!channel) return NULL;
+    *chosen = channel;
+    return nb_ring_reserve(&channel->requests, bytes);
+}
+
+static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, size_t bytes) {
+    nb_ring_commit(&channel->requests, bytes);
+    channel->sent++;
+    channel->dirty = true;
+    exchange->channel = (uint16_t)(channel - dispatch->channels);
+}
+
+static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
+    if (dispatch->waiting >= dispatch->waiting_max) return NB_FULL;
+    nb_waiting *waiting = nb_alloc(sizeof(*waiting));
+    if (!waiting) return NB_NO_MEMORY;
+    *waiting = (nb_waiting){NULL, nb_exchange_id_of(exchange), message};
+    if (dispatch->last) {
+        dispatch->last->next = waiting;
+    } else {
+        dispatch->first = waiting;
+    }
+    dispatch->last = waiting;
+    dispatch->waiting++;
+    return NB_OK;
+}
+
+nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
+    size_t bytes = nb_request_message_bytes(facts);
+    nb_dispatch_channel *channel = NULL;
+    void *place = dispatch->first ? NULL : reserve(dispatch, bytes, &channel);
+    if (place) {
+        nb_request_message_write(place, facts);
+        commit(dispatch, channel, exchange, bytes);
+        return NB_OK;
+    }
+    if (dispatch->waiting >= dispatch->waiting_max) return NB_FULL;
+    nb_request_message *message = nb_alloc(bytes);
+    if (!message) return NB_NO_MEMORY;
+    nb_request_message_write(message, facts);
+    nb_status status = queue(dispatch, exchange, message);
+    if (status != NB_OK) nb_free(message);
+    return status;
+}
+
+/* True when it went into a ring; the message is then freed. */
+static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
+    nb_dispatch_channel *channel = NULL;
+    void *place = reserve(dispatch, message->message.bytes, &channel);
+    if (!place) return false;
+    memcpy(place, message, message->message.bytes);
+    commit(dispatch, channel, exchange, message->message.bytes);
+    nb_free(message);
+    return true;
+}
+
+nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
+    message->message.exchange = nb_exchange_id_of(exchange);
+    if (!dispatch->first && send_message(dispatch, exchange, message)) return NB_OK;
+    return queue(dispatch, exchange, message);
+}
+
+static bool tell(nb_dispatch_channel *channel, nb_message_type type, nb_exchange_id exchange) {
+    nb_message *message = nb_ring_reserve(&channel->requests, sizeof(*message));
+    if (!message) return false;
+    *message = (nb_message){.type = (uint16_t)type, .bytes = sizeof(*message), .exchange = exchange};
+    nb_ring_commit(&channel->requests, sizeof(*message));
+    channel->dirty = true;
+    return true;
+}
+
+/* Tells what is due; false when the ring is full. */
+static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
+    if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, nb_exchange_id_of(exchange))) return false;
+    exchange->drained_due = false;
+    if (exchange->gone_due && !tell(channel, NB_MESSAGE_GONE, nb_exchange_id_of(exchange))) return false;
+    exchange->gone_due = false;
+    return true;
+}
+
+static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
+    if (exchange->channel == NB_CHANNEL_NONE || exchange->in_news) return;
+    nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
+    if (!channel->news && tell_news(channel, exchange)) return;
+    exchange->in_news = true;
+    exchange->news_next = channel->news;
+    channel->news = exchange;
+}
+
+void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange) {
+    exchange->drained_due = true;
+    tell_or_list(dispatch, exchange);
+}
+
+void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
+    exchange->gone_due = true;
+    tell_or_list(dispatch, exchange);
+}
+
+void nb_dispatch_stop(nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        dispatch->channels[i].stop_due = true;
+    }
+}
+
+/* An exchange that ended while it was listed is freed only here: the list holds it. */
+static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel->news) {
+        nb_exchange *exchange = channel->news;
+        if (!exchange->ended && !tell_news(channel, exchange)) return;
+        channel->news = exchange->news_next;
+        exchange->in_news = false;
+        if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
+    }
+    if (channel->stop_due && !channel->stopped && dispatch->waiting == 0) {
+        channel->stopped = tell(channel, NB_MESSAGE_STOP, 0);
+    }
+}
+
+static void pump_waiting(nb_dispatch *dispatch) {
+    while (dispatch->first) {
+        nb_waiting *waiting = dispatch->first;
+        nb_exchange *exchange = nb_exchange_find(dispatch->exchanges, waiting->exchange);
+        if (exchange && !send_message(dispatch, exchange, waiting->message)) return;
+        if (!exchange) message_free(waiting->message);
+        nb_free(unqueue(dispatch));
+    }
+}
+
+void nb_dispatch_pump(nb_dispatch *dispatch) {
+    if (dispatch->first) pump_waiting(dispatch);
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (channel->news || channel->stop_due) pump_news(dispatch, channel);
+        if (!channel->dirty) continue;
+        channel->dirty = false;
+        if (nb_ring_publish(&channel->requests)) nb_channel_ring_executor(channel->channel);
+    }
+}
+
+bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
+    bool starved = dispatch->first != NULL;
+    bool something = false;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_dispatch_channel *channel = &dispatch->channels[i];
+        nb_channel_memory *memory = channel->channel->memory;
+        bool waits = starved || channel->news || (channel->stop_due && !channel->stopped);
+        atomic_store_explicit(&memory->loop_starved, waits, memory_order_relaxed);
+        nb_doorbell_announce(&memory->loop_bell);
+        if (nb_ring_readable(&channel->responses)) something = true;
+        if (starved && credit_left(channel) > 0 && nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes)) {
+            something = true;
+        }
+    }
+    return something;
+}
+
+void nb_dispatch_awake(nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_doorbell_cancel(&dispatch->channels[i].channel->memory->loop_bell);
+    }
+}
+
+bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_channel_memory *memory = dispatch->channels[i].channel->memory;
+        if (!nb_doorbell_sleeping(&memory->executor_bell) &&
+            !atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (!atomic_load_explicit(&dispatch->channels[i].channel->memory->executor_gone, memory_order_acquire)) return false;
+    }
+    return true;
+}

@@ -1,0 +1,66 @@
+/*
+ * exchange.c - see exchange.h.
+ */
+#include "server/exchange.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){NULL, 0, 0, 0, NULL}; }
+
+void nb_exchanges_deinit(nb_exchanges *exchanges) {
+    for (uint32_t i = 0; i < exchanges->count; i++) {
+        nb_free(exchanges->slots[i]);
+    }
+    nb_free(exchanges->slots);
+    nb_exchanges_init(exchanges);
+}
+
+static nb_status grow(nb_exchanges *exchanges) {
+    uint32_t capacity = exchanges->capacity ? exchanges->capacity * 2 : 64;
+    nb_exchange **slots = nb_realloc(exchanges->slots, capacity * sizeof(*slots));
+    if (!slots) return NB_NO_MEMORY;
+    exchanges->slots = slots;
+    exchanges->capacity = capacity;
+    return NB_OK;
+}
+
+static nb_exchange *new_slot(nb_exchanges *exchanges) {
+    if (exchanges->count == exchanges->capacity && grow(exchanges) != NB_OK) return NULL;
+    nb_exchange *exchange = nb_alloc(sizeof(*exchange));
+    if (!exchange) return NULL;
+    exchange->index = exchanges->count;
+    exchange->generation = 1; /* so that no id is 0 */
+    exchanges->slots[exchanges->count++] = exchange;
+    return exchange;
+}
+
+nb_exchange *nb_exchange_create(nb_exchanges *exchanges) {
+    nb_exchange *exchange = exchanges->free;
+    if (exchange) {
+        exchanges->free = exchange->next;
+    } else {
+        exchange = new_slot(exchanges);
+        if (!exchange) return NULL;
+    }
+    *exchange = (nb_exchange){
+        .index = exchange->index, .generation = exchange->generation, .channel = NB_CHANNEL_NONE};
+    exchanges->live++;
+    return exchange;
+}
+
+void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
+    NB_ASSERT(nb_outbox_empty(&exchange->outbox) && !exchange->in_news);
+    exchange->connection = NULL;
+    exchange->generation++;
+    exchange->next = exchanges->free;
+    exchanges->free = exchange;
+    exchanges->live--;
+}
+
+nb_exchange *nb_exchange_find(const nb_exchanges *exchanges, nb_exchange_id id) {
+    uint32_t index = (uint32_t)id;
+    if (index >= exchanges->count) return NULL;
+    nb_exchange *exchange = exchanges->slots[index];
+    return exchange->generation == (uint32_t)(id >> 32) ? exchange : NULL;
+}

@@ -1,0 +1,62 @@
+/*
+ * exchange.h - a request and its response, from the moment its head is accepted until both the client's connection and the executor are done
+ * with it. Exchanges live in a table, so that an id that comes back from an executor finds its exchange, or finds it gone.
+ *
+ * A connection keeps its exchanges in the order of the requests; only the first one's bytes go to the socket, the others' wait in their own outbox. An exchange
+ * whose connection has ended (connection NULL) stays until the executor has sent its last part. Owned by the loop's thread.
+ */
+#ifndef NB_SERVER_EXCHANGE_H
+#define NB_SERVER_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "http1/head_writer.h"
+#include "intake/message.h"
+#include "send/outbox.h"
+
+typedef struct nb_connection nb_connection;
+typedef struct nb_exchange nb_exchange;
+
+#define NB_CHANNEL_NONE UINT16_MAX
+
+struct nb_exchange {
+    uint32_t index, generation;
+    nb_connection *connection;
+    nb_exchange *next;      /* the connection's next request, or the next free slot */
+    nb_exchange *news_next; /* in a channel's list of news that found the ring full */
+    nb_outbox outbox;       /* what waits for the exchanges before this one */
+    nb_response_facts facts;
+    nb_response_plan plan;
+    uint64_t body_left;     /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;       /* bytes of the spool's budget its body's file holds */
+    uint16_t channel;       /* NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;              /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool head_sent;         /* the response has begun */
+    bool ended;             /* the last part came */
+    bool cut;               /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained;      /* the writer waits for DRAINED */
+    bool drained_due, gone_due, in_news;
+};
+
+typedef struct nb_exchanges {
+    nb_exchange **slots;
+    uint32_t count, capacity, live;
+    nb_exchange *free;
+} nb_exchanges;
+
+void nb_exchanges_init(nb_exchanges *exchanges);
+/* Frees all; outboxes must be empty. */
+void nb_exchanges_deinit(nb_exchanges *exchanges);
+/* A new exchange, zeroed but for its place; NULL when memory is out. */
+nb_exchange *nb_exchange_create(nb_exchanges *exchanges);
+/* Its outbox must be empty. The id is never right again. */
+void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
+static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {
+    return ((nb_exchange_id)exchange->generation << 32) | exchange->index;
+}
+/* NULL when it is gone. */
+nb_exchange *nb_exchange_find(const nb_exchanges *exchanges, nb_exchange_id id);
+
+#endif

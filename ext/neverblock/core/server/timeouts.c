@@ -1,0 +1,59 @@
+/*
+ * timeouts.c - see timeouts.h.
+ */
+#include "server/timeouts.h"
+
+#include <stddef.h>
+
+void nb_timeouts_init(nb_timeouts *timeouts) {
+    for (int i = 0; i < NB_TIMEOUT_CLASSES; i++) {
+        timeouts->heads[i].previous = timeouts->heads[i].next = &timeouts->heads[i];
+        timeouts->length_ns[i] = 0;
+    }
+}
+
+void nb_timeout_init(nb_timeout *timeout) { *timeout = (nb_timeout){NULL, NULL, 0, NB_TIMEOUT_NONE}; }
+
+static void unlink_node(nb_timeout *timeout) {
+    if (timeout->queue == NB_TIMEOUT_NONE) return;
+    timeout->previous->next = timeout->next;
+    timeout->next->previous = timeout->previous;
+    timeout->queue = NB_TIMEOUT_NONE;
+}
+
+void nb_timeouts_set(nb_timeouts *timeouts, nb_timeout *timeout, nb_timeout_class queue, int64_t now_ns) {
+    unlink_node(timeout);
+    if (queue == NB_TIMEOUT_NONE) return;
+    nb_timeout *head = &timeouts->heads[queue];
+    timeout->deadline_ns = now_ns + timeouts->length_ns[queue];
+    timeout->queue = queue;
+    timeout->previous = head->previous;
+    timeout->next = head;
+    head->previous->next = timeout;
+    head->previous = timeout;
+}
+
+nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class queue) {
+    nb_timeout *first = timeouts->heads[queue].next;
+    return first == &timeouts->heads[queue] ? NULL : first;
+}
+
+int64_t nb_timeouts_next_ns(const nb_timeouts *timeouts) {
+    int64_t next_ns = INT64_MAX;
+    for (int i = NB_TIMEOUT_NONE + 1; i < NB_TIMEOUT_CLASSES; i++) {
+        nb_timeout *oldest = nb_timeouts_oldest(timeouts, (nb_timeout_class)i);
+        if (oldest && oldest->deadline_ns < next_ns) next_ns = oldest->deadline_ns;
+    }
+    return next_ns;
+}
+
+nb_timeout *nb_timeouts_expire(nb_timeouts *timeouts, int64_t now_ns, nb_timeout_class *queue) {
+    for (int i = NB_TIMEOUT_NONE + 1; i < NB_TIMEOUT_CLASSES; i++) {
+        nb_timeout *oldest = nb_timeouts_oldest(timeouts, (nb_timeout_class)i);
+        if (!oldest || oldest->deadline_ns > now_ns) continue;
+        *queue = (nb_timeout_class)i;
+        unlink_node(oldest);
+        return oldest;
+    }
+    return NULL;
+}

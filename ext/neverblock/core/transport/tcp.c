@@ -1,0 +1,39 @@
+/*
+ * tcp.c - the plain transport: a TCP or UNIX stream socket.
+ */
+#include "os/net.h"
+#include "os/sendfile.h"
+#include "transport/transport.h"
+
+static nb_status tcp_read(nb_transport *transport, void *buffer, size_t bytes, size_t *moved) {
+    return nb_net_read(transport->fd, buffer, bytes, moved);
+}
+
+static nb_status tcp_writev(nb_transport *transport, const struct iovec *parts, int count, size_t *moved) {
+    return nb_net_writev(transport->fd, parts, count, moved);
+}
+
+static nb_status tcp_sendfile(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
+    return nb_os_sendfile(transport->fd, file_fd, offset, bytes, moved);
+}
+
+static void tcp_finish(nb_transport *transport) { nb_net_finish(transport->fd); }
+
+static void tcp_close(nb_transport *transport, int reset) {
+    nb_net_close(transport->fd, reset != 0);
+    transport->fd = -1;
+}
+
+static const nb_transport_kind tcp_kind = {
+    .name = "tcp",
+    .read = tcp_read,
+    .writev = tcp_writev,
+    .sendfile = tcp_sendfile,
+    .finish = tcp_finish,
+    .close = tcp_close,
+};
+
+void nb_transport_tcp_init(nb_transport *transport, int fd) {
+    transport->kind = &tcp_kind;
+    transport->fd = fd;
+}
