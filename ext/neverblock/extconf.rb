@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# Writes the Makefile of the extension: an explicit list of sources for each folder of the data flow, and probes for what differs
+# between the supported Rubies and systems. The flat object directory asks that basenames are unique across folders.
+#
+#   ruby extconf.rb --enable-debug                     -O0 and asserts for slow checks
+#   ruby extconf.rb --enable-sanitize=address|thread   to be run with the sanitizer's library preloaded
+
+require "mkmf"
+
+SOURCES = {
+  "core/base" => %w[buffer pool status],
+  "core/os" => %w[file],
+  "core/transport" => %w[tcp],
+  "core/http1" => %w[],
+  "core/intake" => %w[body channel request],
+  "core/files" => %w[],
+  "core/send" => %w[outbox],
+  "core/server" => %w[],
+  "binding" => %w[]
+}.freeze
+
+# Ruby's own headers are not clean under the core's stricter set, which bin/check applies without them.
+WARNINGS = %w[-Wall -Wextra -Wshadow -Wno-unused-parameter].freeze
+
+abort "neverblock needs Ruby 3.1 or newer, this is #{RUBY_VERSION}" if RUBY_VERSION < "3.1"
+
+# Ruby's own API, by version.
+have_func("rb_fiber_scheduler_blocking_operation_wait", "ruby/fiber/scheduler.h")
+have_func("rb_fiber_scheduler_fiber_interrupt", "ruby/fiber/scheduler.h")
+have_func("rb_fiber_scheduler_io_close", "ruby/fiber/scheduler.h")
+have_func("rb_fiber_scheduler_io_select", "ruby/fiber/scheduler.h")
+have_func("rb_postponed_job_preregister", "ruby/debug.h")
+have_func("rb_profile_thread_frames", "ruby/debug.h")
+have_func("rb_hash_new_capa", "ruby.h")
+have_func("rb_interned_str", "ruby.h")
+have_func("rb_enc_interned_str", "ruby/encoding.h")
+have_func("rb_fiber_new_storage", "ruby.h")
+have_func("rb_io_descriptor", "ruby/io.h")
+have_func("rb_io_timeout", "ruby/io.h")
+have_func("rb_process_status_wait", "ruby.h")
+
+# The system's.
+have_header("sys/epoll.h")
+have_header("sys/event.h")
+have_header("sys/eventfd.h")
+have_header("sys/sendfile.h")
+have_func("accept4", "sys/socket.h")
+have_func("epoll_pwait2", "sys/epoll.h")
+have_func("pipe2", "unistd.h")
+have_func("preadv2", "sys/uio.h")
+
+$CFLAGS = "#{$CFLAGS.gsub(/(^| )-std=\S+/, "")} -std=c11"
+$defs << "-D_GNU_SOURCE"
+$warnflags = WARNINGS.join(" ")
+append_cflags(%w[-O3 -fvisibility=hidden -MMD -MP])
+have_library("pthread")
+
+if enable_config("debug", false)
+  $CFLAGS << " -O0 -g3"
+  $defs << "-DNB_DEBUG"
+end
+
+if (sanitizer = enable_config("sanitize", false))
+  flag = { "address" => "address,undefined", "thread" => "thread" }.fetch(sanitizer) do
+    abort "--enable-sanitize=#{sanitizer}: one of address, thread"
+  end
+  $CFLAGS << " -O1 -g -fno-omit-frame-pointer -fsanitize=#{flag}"
+  $LDFLAGS << " -fsanitize=#{flag}"
+end
+
+$srcs = SOURCES.flat_map { |folder, names| names.map { |name| "$(srcdir)/#{folder}/#{name}.c" } }
+$objs = SOURCES.values.flatten.map { |name| "#{name}.o" }
+$VPATH.concat(SOURCES.keys.map { |folder| "$(srcdir)/#{folder}" })
+$INCFLAGS << " -I$(srcdir)/core -I$(srcdir)/binding"
+
+create_makefile("neverblock/neverblock")

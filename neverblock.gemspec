@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require_relative "lib/neverblock/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "neverblock"
+  spec.version = NeverBlock::VERSION
+  spec.authors = ["The NeverBlock developers"]
+  spec.summary = "An application server in which nothing waits on I/O"
+  spec.description = "Serves unchanged Rack applications with a fiber for each request: connections, HTTP and files are handled in C " \
+                     "outside Ruby's lock, and every wait of the application lets other requests run."
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+
+  spec.files = Dir.chdir(__dir__) do
+    Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "ext/neverblock/depend", "sig/**/*.rbs", "exe/*", "docs/**/*.md", "README.md", "CHANGELOG.md", "LICENSE"]
+  end
+  spec.bindir = "exe"
+  spec.executables = ["neverblock"]
+  spec.require_paths = ["lib"]
+  spec.extensions = ["ext/neverblock/extconf.rb"]
+  spec.metadata["rubygems_mfa_required"] = "true"
+
+  spec.add_runtime_dependency "rack", ">= 2.2.4", "< 4"
+end
