@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+# Every input of the conformance table in each of the four deliveries, against the real command. See README.md.
+
+require "minitest/autorun"
+require "json"
+
+require_relative "vectors"
+require_relative "judge"
+require_relative "../support/server_process"
+
+class VectorsTest < Minitest::Test
+  i_suck_and_my_tests_are_order_dependent! # one server, and each test reads what the one before left behind
+
+  APP = <<~RACKUP
+    require "#{File.expand_path("../support/app_recorder", __dir__)}"
+    run RecorderApp.new
+  RACKUP
+
+  TALLY = Hash.new { |hash, row| hash[row] = [0, 0] }
+
+  class << self
+    # One server for all deliveries: whatever one of them did to it, the next must not notice.
+    def server
+      @server = nil if @server && !@server.running?
+      @server ||= ServerProcess.new(APP).start
+    end
+
+    def finish
+      @server&.stop
+      puts summary
+    end
+
+    def summary
+      lines = Conformance.table.rows.map do |row|
+        right, all = TALLY[row.number]
+        next format("  %2d  not applicable: %s (%s)", row.number, row.title, row.why_not) if row.why_not
+
+        format("  %2d  %3d of %3d  %s (%s)", row.number, right, all, row.title, row.rfc) if all.positive?
+      end
+      right, all = TALLY.values.transpose.map(&:sum)
+      ["", "Conformance of #{ServerProcess.server_name}:", *lines.compact, "#{right.to_i} of #{all.to_i} deliveries right"].join("\n")
+    end
+  end
+
+  Minitest.after_run { finish }
+
+  Conformance.table.rows.flat_map(&:inputs).each do |input|
+    Conformance::Judge::DELIVERIES.each_key do |delivery|
+      define_method("test_#{input.label}, #{delivery}") do
+        TALLY[input.row.number][1] += 1
+        complaint = Conformance::Judge.new(self.class.server.url, input, delivery).complaint
+        assert_nil complaint, "#{input.row.rfc}: #{input.row.title}"
+        TALLY[input.row.number][0] += 1
+      end
+    end
+  end
+end

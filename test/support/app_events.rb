@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# What an application under test tells the test about, without going through the server: one JSON line a happening, appended to the file that
+# NB_TEST_EVENTS names. The application's half is AppEvents.put, the test's is AppEvents::Reader.
+
+require "json"
+
+module AppEvents
+  class Missing < StandardError; end
+
+  # @param name [String] what happened
+  # @param tag [String] which request it belongs to
+  def self.put(name, tag, **facts)
+    @file ||= File.open(ENV.fetch("NB_TEST_EVENTS"), File::WRONLY | File::APPEND | File::CREAT)
+    @file.syswrite("#{JSON.generate({ event: name, tag: tag, **facts })}\n")
+  end
+
+  class Reader
+    POLL_S = 0.003
+
+    def initialize(path)
+      @path = path
+    end
+
+    def all(name, tag)
+      File.exist?(@path) or return []
+
+      File.read(@path).lines.select { |line| line.end_with?("\n") }.map { |line| JSON.parse(line) }
+          .select { |event| event["event"] == name && event["tag"] == tag }
+    end
+
+    # Waits until it has happened that often.
+    # @raise [Missing] when it has not within `seconds`
+    def await(name, tag, count: 1, seconds: 5)
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      until (found = all(name, tag)).size >= count
+        raise Missing, "#{name} of #{tag} happened #{found.size} times within #{seconds} s, expected #{count}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+        sleep POLL_S
+      end
+      found
+    end
+  end
+end

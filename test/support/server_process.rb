@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+# Starts the real command as a child, with an application given as the text of a rackup file, and holds it to its promises: it says where it
+# listens in time, it ends with status 0 after TERM, and what it wrote to standard error is there for the test to read.
+#
+# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves.
+
+require "tempfile"
+require "timeout"
+require "tmpdir"
+require "fileutils"
+require "rbconfig"
+
+require_relative "wire"
+
+class ServerProcess
+  class Failed < StandardError; end
+
+  ROOT = File.expand_path("../..", __dir__)
+  START_S = 20
+  STOP_S = 20
+  LISTENING = /Listening on (\S+)/
+
+  # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
+  COMMANDS = {
+    "neverblock" => lambda { |rackup, binds, options|
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url| ["-b", url] }, *options]
+    },
+    "puma" => lambda { |rackup, binds, _options|
+      ["puma", "-e", "none", "-t", "16:16", *binds.flat_map { |url| ["-b", url.sub("http:", "tcp:")] }, rackup]
+    }
+  }.freeze
+
+  def self.server_name
+    ENV.fetch("NB_TEST_SERVER", "neverblock")
+  end
+
+  # @yieldparam server [ServerProcess] listening
+  def self.run(app, **options)
+    server = new(app, **options).start
+    begin
+      yield server
+    ensure
+      server.stop
+    end
+  end
+
+  attr_reader :urls, :pid, :status
+
+  # @param app [String] text of a rackup file
+  # @param binds [Array<String>] URLs to listen on
+  # @param options [Array<String>] further words of the command
+  # @param env [Hash] environment of the child
+  # @param wrap [Array<String>] words to put before the command, such as a shell that lowers a limit
+  # @param command [Array<String>, nil] the whole command instead
+  def initialize(app, binds: ["http://127.0.0.1:0"], options: [], env: {}, wrap: [], command: nil, chdir: nil)
+    @app = app
+    @binds = binds
+    @options = options
+    @env = env
+    @wrap = wrap
+    @command = command
+    @directory = Dir.mktmpdir("neverblock-test")
+    @chdir = chdir || @directory
+    @urls = []
+  end
+
+  def url
+    @urls.fetch(0)
+  end
+
+  def start
+    spawn_child
+    await_listening
+    self
+  rescue StandardError
+    kill
+    raise
+  end
+
+  # Sends TERM and waits.
+  # @param expect [Integer, nil] the exit status; nil for any
+  # @raise [Failed] when it does not end in time or ends otherwise
+  def stop(expect: 0, signal: "TERM")
+    return @status if @status
+
+    Process.kill(signal, @pid)
+    wait(STOP_S) or begin
+      kill
+      raise Failed, "still running #{STOP_S} s after #{signal}\n#{stderr}"
+    end
+    check_status(expect) if expect && self.class.server_name == "neverblock"
+    @status
+  ensure
+    FileUtils.rm_rf(@directory) if @status
+  end
+
+  # @return [Process::Status, nil] nil when it still runs after that many seconds
+  def wait(seconds)
+    limit = now + seconds
+    until (done = Process.wait(@pid, Process::WNOHANG))
+      return nil if now > limit
+
+      sleep 0.005
+    end
+    @status = $? if done
+  ensure
+    finish_reader if @status
+  end
+
+  def kill
+    return unless @pid && !@status
+
+    Process.kill("KILL", @pid)
+    Process.wait(@pid)
+    @status = $?
+    finish_reader
+    FileUtils.rm_rf(@directory)
+  end
+
+  def running?
+    @status.nil? && !wait(0)
+  end
+
+  # What it wrote to standard error so far.
+  def stderr
+    @stderr_path && File.exist?(@stderr_path) ? (@stderr_text = File.read(@stderr_path)) : @stderr_text.to_s
+  end
+
+  # Waits until standard error matches; logs are written by a thread of their own.
+  # @raise [Failed] after `seconds`
+  def await_stderr(pattern, seconds: 5)
+    limit = now + seconds
+    until (match = pattern.match(stderr))
+      raise Failed, "no #{pattern.inspect} on standard error within #{seconds} s:\n#{stderr}" if now > limit
+
+      sleep 0.005
+    end
+    match
+  end
+
+  def stdout
+    @output.dup
+  end
+
+  # @yieldparam client [Wire::Client]
+  def connect(**options, &block)
+    Wire::Client.open(url, **options, &block)
+  end
+
+  # Resident memory in bytes, now.
+  def resident_bytes
+    File.read("/proc/#{@pid}/status")[/^VmRSS:\s+(\d+) kB/, 1].to_i * 1024
+  end
+
+  # The most resident memory there ever was, in bytes.
+  def resident_peak_bytes
+    File.read("/proc/#{@pid}/status")[/^VmHWM:\s+(\d+) kB/, 1].to_i * 1024
+  end
+
+  # Seconds of processor used so far.
+  def processor_s
+    fields = File.read("/proc/#{@pid}/stat").rpartition(")").last.split
+    (fields[11].to_i + fields[12].to_i) / 100.0
+  end
+
+  def open_descriptors
+    Dir.children("/proc/#{@pid}/fd").size
+  end
+
+  def in_directory(name)
+    File.join(@directory, name)
+  end
+
+  private
+
+  def spawn_child
+    rackup = File.join(@directory, "config.ru")
+    File.write(rackup, @app)
+    @stderr_path = File.join(@directory, "stderr")
+    @output = +""
+    reader, writer = IO.pipe
+    words = @wrap + (@command || COMMANDS.fetch(self.class.server_name).call(rackup, @binds, @options))
+    @pid = Process.spawn(@env, *words, out: writer, err: @stderr_path, in: File::NULL, chdir: @chdir)
+    writer.close
+    @lines = Queue.new
+    @reader = Thread.new { read_output(reader) }
+  end
+
+  def read_output(reader)
+    reader.each_line do |line|
+      @output << line
+      @lines << line
+    end
+  ensure
+    reader.close
+    @lines.close
+  end
+
+  def await_listening
+    Timeout.timeout(START_S, Failed, "not listening within #{START_S} s; standard output: #{@output.inspect}; standard error: #{stderr}") do
+      while @urls.size < @binds.size
+        line = @lines.pop or raise Failed, "ended before it listened: #{wait(STOP_S).inspect}\n#{@output}#{stderr}"
+        @urls << Regexp.last_match(1) if line =~ LISTENING
+      end
+    end
+  end
+
+  def check_status(expect)
+    return if @status.exited? && @status.exitstatus == expect
+
+    raise Failed, "ended with #{@status.inspect} after TERM, expected #{expect}\n#{stderr}"
+  end
+
+  def finish_reader
+    @stderr_text = stderr
+    @reader&.join(1)
+  end
+
+  def now
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+# A test class with one server for all its tests, and the few verbs such tests are made of.
+
+require "json"
+require "minitest/autorun"
+require "securerandom"
+
+require_relative "app_events"
+require_relative "server_process"
+
+class ServerProcessCase < Minitest::Test
+  class << self
+    # The rackup file; a class may define its own.
+    def app
+      <<~RACKUP
+        require "#{File.expand_path("app_rack", __dir__)}"
+        run RackApp.new
+      RACKUP
+    end
+
+    # Further arguments of ServerProcess.new.
+    def server_options
+      {}
+    end
+
+    def server
+      @server = nil if @server && !@server.running?
+      @server ||= begin
+        @events_path = File.join(Dir.mktmpdir("neverblock-events"), "events")
+        options = server_options
+        ServerProcess.new(app, **options, env: { "NB_TEST_EVENTS" => @events_path }.merge(options.fetch(:env, {}))).start
+      end
+    end
+
+    def events
+      server
+      AppEvents::Reader.new(@events_path)
+    end
+
+    def finish
+      @server&.stop
+    ensure
+      FileUtils.rm_rf(File.dirname(@events_path)) if @events_path
+    end
+
+    def inherited(child)
+      super
+      Minitest.after_run { child.finish }
+    end
+  end
+
+  def server
+    self.class.server
+  end
+
+  def events
+    self.class.events
+  end
+
+  # A name for the events of one request.
+  def new_tag
+    SecureRandom.hex(6)
+  end
+
+  def connect(**options, &block)
+    server.connect(**options, &block)
+  end
+
+  # One request on a connection of its own.
+  # @return [Wire::Response]
+  def ask(target, *fields, method: "GET", body: "", version: "1.1", tolerate_cut: false)
+    connect do |client|
+      client.write(request(target, *fields, method: method, body: body, version: version))
+      tolerate_cut ? client.response_as_far_as_it_comes(method: method, version: version) : client.response(method: method, version: version)
+    end
+  end
+
+  def request(target, *fields, method: "GET", body: "", version: "1.1")
+    fields += ["Content-Length: #{body.bytesize}"] unless body.empty? || fields.grep(/\A(content-length|transfer-encoding):/i).any?
+    "#{method} #{target} HTTP/#{version}\r\nHost: test\r\n#{fields.map { |field| "#{field}\r\n" }.join}\r\n".b + body.b
+  end
+
+  def parsed(response)
+    assert_equal 200, response.status, response.body
+    JSON.parse(response.body)
+  end
+
+  # How often a text stands in the server's standard error, once it does.
+  def logged(text)
+    server.await_stderr(/#{Regexp.escape(text)}/)
+    connect { |client| client.get("/") && client.response } # whatever else that request had to log is written by now
+    server.stderr.scan(text).size
+  end
+
+  def neverblock?
+    ServerProcess.server_name == "neverblock"
+  end
+end
