@@ -136,15 +136,18 @@ typedef struct nb_refusal {
 } nb_refusal;
 
 typedef struct nb_head_parser {
-    size_t scanned;       /* bytes looked at */
-    uint32_t state;       /* private from here on */
-    uint32_t fields[6];
+    size_t scanned;  /* bytes looked at */
+    uint32_t state;  /* private from here on */
+    uint32_t mark;   /* where the method, target or version began */
+    uint32_t headers;
+    uint32_t blank_lines;
 } nb_head_parser;
 
 void nb_head_parser_init(nb_head_parser *parser);
 /*
  * bytes, size: everything received of this head so far, from its first byte.
- * NB_OK: *head is filled in, *used is the size of the head with the empty line; what follows is body or the next request.
+ * NB_OK: *head is filled in, *used is the size of the head with the empty line; what follows is body or the next request. The parser
+ *   is then as after init, ready for the next head, whose first byte is bytes[*used].
  * NB_INCOMPLETE: so far nothing wrong; call again with more. Errors are told as soon as the offending byte is seen, limits as soon as
  *   they are passed (not only when the head is complete).
  * NB_INVALID or NB_TOO_LARGE: *refusal says why; answer it and close. `head` and `used` are then undefined.

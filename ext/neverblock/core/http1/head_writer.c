@@ -1,0 +1,234 @@
+/*
+ * head_writer.c - the decision table of a response's framing, and its head written by a few block copies.
+ */
+#include "http1/head_writer.h"
+
+#include <string.h>
+
+/* The IANA registry of HTTP status codes (2025), 200 and up, without the unused ones. */
+#define STATUS_LIST(X)                                                                                                 \
+    X(200, "OK")                                                                                                       \
+    X(201, "Created")                                                                                                  \
+    X(202, "Accepted")                                                                                                 \
+    X(203, "Non-Authoritative Information")                                                                            \
+    X(204, "No Content")                                                                                               \
+    X(205, "Reset Content")                                                                                            \
+    X(206, "Partial Content")                                                                                          \
+    X(207, "Multi-Status")                                                                                             \
+    X(208, "Already Reported")                                                                                         \
+    X(226, "IM Used")                                                                                                  \
+    X(300, "Multiple Choices")                                                                                         \
+    X(301, "Moved Permanently")                                                                                        \
+    X(302, "Found")                                                                                                    \
+    X(303, "See Other")                                                                                                \
+    X(304, "Not Modified")                                                                                             \
+    X(305, "Use Proxy")                                                                                                \
+    X(307, "Temporary Redirect")                                                                                       \
+    X(308, "Permanent Redirect")                                                                                       \
+    X(400, "Bad Request")                                                                                              \
+    X(401, "Unauthorized")                                                                                             \
+    X(402, "Payment Required")                                                                                         \
+    X(403, "Forbidden")                                                                                                \
+    X(404, "Not Found")                                                                                                \
+    X(405, "Method Not Allowed")                                                                                       \
+    X(406, "Not Acceptable")                                                                                           \
+    X(407, "Proxy Authentication Required")                                                                            \
+    X(408, "Request Timeout")                                                                                          \
+    X(409, "Conflict")                                                                                                 \
+    X(410, "Gone")                                                                                                     \
+    X(411, "Length Required")                                                                                          \
+    X(412, "Precondition Failed")                                                                                      \
+    X(413, "Content Too Large")                                                                                        \
+    X(414, "URI Too Long")                                                                                             \
+    X(415, "Unsupported Media Type")                                                                                   \
+    X(416, "Range Not Satisfiable")                                                                                    \
+    X(417, "Expectation Failed")                                                                                       \
+    X(421, "Misdirected Request")                                                                                      \
+    X(422, "Unprocessable Content")                                                                                    \
+    X(423, "Locked")                                                                                                   \
+    X(424, "Failed Dependency")                                                                                        \
+    X(425, "Too Early")                                                                                                \
+    X(426, "Upgrade Required")                                                                                         \
+    X(428, "Precondition Required")                                                                                    \
+    X(429, "Too Many Requests")                                                                                        \
+    X(431, "Request Header Fields Too Large")                                                                          \
+    X(451, "Unavailable For Legal Reasons")                                                                            \
+    X(500, "Internal Server Error")                                                                                    \
+    X(501, "Not Implemented")                                                                                          \
+    X(502, "Bad Gateway")                                                                                              \
+    X(503, "Service Unavailable")                                                                                      \
+    X(504, "Gateway Timeout")                                                                                          \
+    X(505, "HTTP Version Not Supported")                                                                               \
+    X(506, "Variant Also Negotiates")                                                                                  \
+    X(507, "Insufficient Storage")                                                                                     \
+    X(508, "Loop Detected")                                                                                            \
+    X(510, "Not Extended")                                                                                             \
+    X(511, "Network Authentication Required")
+
+#define STATUS_LINE_BYTES_MAX 47u /* "HTTP/1.1 431 Request Header Fields Too Large" CRLF is the longest, 46 and a NUL */
+#define STATUS_LINE_PHRASE_AT 13u
+
+typedef struct status_line {
+    char text[STATUS_LINE_BYTES_MAX];
+    uint8_t size;
+} status_line;
+
+enum status_row {
+    ROW_UNKNOWN,
+#define STATUS_ROW(code, phrase) ROW_##code,
+    STATUS_LIST(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+static const status_line status_lines[] = {
+    [ROW_UNKNOWN] = {"HTTP/1.1 500 \r\n", 15},
+#define STATUS_ROW(code, phrase) [ROW_##code] = {"HTTP/1.1 " #code " " phrase "\r\n", sizeof("HTTP/1.1 " #code " " phrase "\r\n") - 1},
+    STATUS_LIST(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+static const uint8_t status_rows[600] = {
+#define STATUS_ROW(code, phrase) [code] = ROW_##code,
+    STATUS_LIST(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+static const status_line *status_line_of(uint16_t status) { return &status_lines[status < 600 ? status_rows[status] : ROW_UNKNOWN]; }
+
+/* The rules of RFC 9110 sections 6.4.1, 8.6, 9.3.2, 15.3.5, 15.3.6, 15.4.5 and RFC 9112 section 6.3, in their order. */
+static nb_response_body decide_body(const nb_response_facts *f) {
+    if (f->head_request || f->status == 204 || f->status == 205 || f->status == 304) return NB_RESPONSE_BODY_NONE;
+    if (f->content_length != NB_CONTENT_LENGTH_UNKNOWN) return NB_RESPONSE_BODY_LENGTH;
+    return f->minor_version > 0 ? NB_RESPONSE_BODY_CHUNKED : NB_RESPONSE_BODY_CLOSE;
+}
+
+static bool decide_content_length(const nb_response_facts *f, nb_response_body body) {
+    if (f->status == 204) return false;
+    if (f->status == 205) return true; /* 0: how a client knows that no body comes */
+    if (body == NB_RESPONSE_BODY_NONE) return f->length_announced && f->content_length != NB_CONTENT_LENGTH_UNKNOWN;
+    return body == NB_RESPONSE_BODY_LENGTH;
+}
+
+nb_response_plan nb_response_plan_decide(const nb_response_facts *facts) {
+    nb_response_plan plan;
+    plan.body = decide_body(facts);
+    plan.keep_alive = facts->keep_alive && !facts->application_closes && plan.body != NB_RESPONSE_BODY_CLOSE;
+    plan.send_content_length = decide_content_length(facts, plan.body);
+    plan.send_connection = facts->minor_version > 0 ? !plan.keep_alive : plan.keep_alive;
+    return plan;
+}
+
+static char *put(char *out, const char *text, size_t size) {
+    memcpy(out, text, size);
+    return out + size;
+}
+
+#define PUT(out, literal) put(out, literal, sizeof(literal) - 1)
+
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+                                  "49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
+                                  "9899";
+
+static char *put_pair(char *out, unsigned number) { return put(out, digit_pairs + (size_t)number * 2, 2); }
+
+static char *put_number(char *out, uint64_t number) {
+    char digits[20];
+    char *at = digits + sizeof digits;
+    while (number >= 100) {
+        at -= 2;
+        put_pair(at, (unsigned)(number % 100));
+        number /= 100;
+    }
+    if (number >= 10) {
+        at -= 2;
+        put_pair(at, (unsigned)number);
+    } else {
+        *--at = (char)('0' + number);
+    }
+    return put(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Every line is copied with the size of the longest: one short block instead of a call, its tail overwritten by what follows. */
+static char *put_status_line(char *out, uint16_t status) {
+    const status_line *const line = status_line_of(status);
+    memcpy(out, line->text, STATUS_LINE_BYTES_MAX);
+    if (line == &status_lines[ROW_UNKNOWN]) {
+        out[9] = (char)('0' + status / 100 % 10);
+        out[10] = (char)('0' + status / 10 % 10);
+        out[11] = (char)('0' + status % 10);
+    }
+    return out + line->size;
+}
+
+size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan, nb_slice date_line, nb_slice field_lines) {
+    char *at = put_status_line(out, facts->status);
+    if (date_line.size > 0) at = put(at, date_line.data, date_line.size);
+    if (field_lines.size > 0) at = put(at, field_lines.data, field_lines.size);
+    if (plan->send_content_length) {
+        at = PUT(at, "Content-Length: ");
+        at = put_number(at, facts->status == 205 ? 0 : facts->content_length);
+        at = PUT(at, "\r\n");
+    }
+    if (plan->body == NB_RESPONSE_BODY_CHUNKED) at = PUT(at, "Transfer-Encoding: chunked\r\n");
+    if (plan->send_connection) at = plan->keep_alive ? PUT(at, "Connection: keep-alive\r\n") : PUT(at, "Connection: close\r\n");
+    at = PUT(at, "\r\n");
+    return (size_t)(at - out);
+}
+
+nb_slice nb_status_phrase(uint16_t status) {
+    const status_line *const line = status_line_of(status);
+    return nb_slice_of(line->text + STATUS_LINE_PHRASE_AT, line->size - STATUS_LINE_PHRASE_AT - 2);
+}
+
+size_t nb_chunk_head_write(char *out, uint64_t bytes) {
+    char digits[16];
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = "0123456789abcdef"[bytes & 15];
+        bytes >>= 4;
+    } while (bytes > 0);
+    char *at = put(out, digits + first, sizeof digits - first);
+    return (size_t)(PUT(at, "\r\n") - out);
+}
+
+#define DAY_S INT64_C(86400)
+#define YEAR_9999_END_S INT64_C(253402300799) /* IMF-fixdate has four digits for the year */
+
+/* The Gregorian date of a day counted from 1970, by eras of 400 years that begin on the first of March. */
+static void civil_date(int64_t days, unsigned *year, unsigned *month, unsigned *day) {
+    const int64_t shifted = days + 719468; /* days from 0000-03-01 to 1970-01-01 */
+    const unsigned era = (unsigned)(shifted / 146097);
+    const unsigned day_of_era = (unsigned)(shifted % 146097);
+    const unsigned year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    const unsigned day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const unsigned month_from_march = (5 * day_of_year + 2) / 153;
+    *day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    *month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
+    *year = year_of_era + era * 400 + (*month <= 2);
+}
+
+void nb_date_line_write(char *out, int64_t wall_s) {
+    static const char weekdays[] = "ThuFriSatSunMonTueWed"; /* 1970-01-01 was a Thursday */
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    const int64_t now = wall_s < 0 ? 0 : wall_s > YEAR_9999_END_S ? YEAR_9999_END_S : wall_s;
+    const int64_t days = now / DAY_S;
+    const unsigned second = (unsigned)(now % DAY_S);
+    unsigned year, month, day;
+    civil_date(days, &year, &month, &day);
+    char *at = PUT(out, "Date: ");
+    at = put(at, weekdays + days % 7 * 3, 3);
+    at = PUT(at, ", ");
+    at = put_pair(at, day);
+    *at++ = ' ';
+    at = put(at, months + (size_t)(month - 1) * 3, 3);
+    *at++ = ' ';
+    at = put_pair(at, year / 100);
+    at = put_pair(at, year % 100);
+    *at++ = ' ';
+    at = put_pair(at, second / 3600);
+    *at++ = ':';
+    at = put_pair(at, second / 60 % 60);
+    *at++ = ':';
+    at = put_pair(at, second % 60);
+    PUT(at, " GMT\r\n");
+}
