@@ -1,0 +1,621 @@
+/*
+ * connection.c - see connection.h. Reading moves the state forward (advance), responses settle what is owed in order (settle), and after each the
+ * poller's interest and the timeout follow from the state (watch, retime).
+ */
+#include "server/connection.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "http1/framing.h"
+#include "server/loop.h"
+#include "server/reply.h"
+
+/* Reads of one connection in one turn: enough to keep an upload going, few enough to let the others have their turn. */
+#define READS_IN_A_TURN 4
+
+/* Bytes sent to one connection in one turn; then the others come first. */
+#define SEND_BUDGET_BYTES (UINT64_C(1) << 20)
+
+/* Bytes not yet taken by the client past which nothing more of it is read. */
+#define UNREAD_ANSWERS_BYTES 262144u
+
+static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+static const char retry_line[] = "Retry-After: 1\r\n";
+
+static void advance(nb_loop *loop, nb_connection *connection);
+static void settle(nb_loop *loop, nb_connection *connection);
+
+/* --- what the state asks of the poller and the clock --- */
+
+static bool wants_read(const nb_connection *connection) {
+    if (connection->read_ended) return false;
+    switch (connection->state) {
+    case NB_CONNECTION_HEAD:
+        return connection->outbox.bytes < UNREAD_ANSWERS_BYTES;
+    case NB_CONNECTION_BODY:
+    case NB_CONNECTION_LINGER:
+        return true;
+    case NB_CONNECTION_WRITING:
+    case NB_CONNECTION_HOLD:
+    case NB_CONNECTION_LAST:
+    case NB_CONNECTION_ENDED:
+        break;
+    }
+    return false;
+}
+
+static void set_interest(nb_loop *loop, nb_connection *connection, uint8_t interest) {
+    if (connection->interest == interest || connection->state == NB_CONNECTION_ENDED) return;
+    if (nb_poll_change(loop->poll, connection->transport.fd, interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    connection->interest = interest;
+}
+
+/* Reading is switched off only when an event came that nobody wanted (ready does it): mostly none does before it is wanted again. */
+static void watch(nb_loop *loop, nb_connection *connection) {
+    uint8_t interest = connection->interest & NB_POLL_READ;
+    if (wants_read(connection)) interest |= NB_POLL_READ;
+    if (connection->blocked) interest |= NB_POLL_WRITE;
+    set_interest(loop, connection, interest);
+}
+
+static bool idle(const nb_connection *connection) {
+    return connection->state == NB_CONNECTION_HEAD && !connection->first && !connection->input.data &&
+           nb_outbox_empty(&connection->outbox);
+}
+
+static nb_timeout_class timeout_class(const nb_connection *connection) {
+    if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
+    if (connection->blocked) return NB_TIMEOUT_TRANSFER;
+    if (connection->state == NB_CONNECTION_LINGER) return NB_TIMEOUT_LINGER;
+    if (connection->state == NB_CONNECTION_BODY) return NB_TIMEOUT_TRANSFER;
+    if (connection->state != NB_CONNECTION_HEAD || connection->first) return NB_TIMEOUT_NONE;
+    return connection->served && !connection->input.data ? NB_TIMEOUT_IDLE : NB_TIMEOUT_HEADER;
+}
+
+static void retime(nb_loop *loop, nb_connection *connection) {
+    nb_timeout_class queue = timeout_class(connection);
+    if (queue == connection->timeout.queue) return;
+    connection->window_bytes = 0;
+    nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->now_ns);
+}
+
+static void mark_dirty(nb_loop *loop, nb_connection *connection) {
+    if (connection->dirty || connection->state == NB_CONNECTION_ENDED) return;
+    connection->dirty = true;
+    connection->dirty_next = loop->dirty;
+    loop->dirty = connection;
+}
+
+/* --- beginning and end --- */
+
+void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
+    nb_connection *connection = nb_alloc_zero(1, sizeof(*connection));
+    if (!connection) {
+        nb_net_close(fd, true);
+        return;
+    }
+    nb_transport_tcp_init(&connection->transport, fd);
+    connection->interest = NB_POLL_READ;
+    if (nb_poll_add(loop->poll, fd, connection->interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
+        connection->transport.kind->close(&connection->transport, 1);
+        nb_free(connection);
+        return;
+    }
+    connection->peer = *peer;
+    connection->listener = listener;
+    connection->state = NB_CONNECTION_HEAD;
+    nb_timeout_init(&connection->timeout);
+    nb_head_parser_init(&connection->parser);
+    nb_outbox_init(&connection->outbox);
+    connection->next = loop->connections;
+    if (loop->connections) loop->connections->previous = connection;
+    loop->connections = connection;
+    loop->connection_count++;
+    retime(loop, connection);
+}
+
+/* The executor may still hold it: then it stays in the table until the last part has come. */
+static void part_with(nb_loop *loop, nb_exchange *exchange) {
+    exchange->connection = NULL;
+    nb_outbox_clear(&exchange->outbox, &loop->pool);
+    if (exchange->in_news) return;
+    if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
+        nb_exchange_destroy(&loop->exchanges, exchange);
+    } else {
+        nb_dispatch_tell_gone(&loop->dispatch, exchange);
+    }
+}
+
+static void part_with_all(nb_loop *loop, nb_connection *connection) {
+    while (connection->first) {
+        nb_exchange *exchange = connection->first;
+        connection->first = exchange->next;
+        if (exchange->spooled && exchange->channel == NB_CHANNEL_NONE) {
+            loop->spool.bytes -= exchange->spooled;
+            exchange->spooled = 0;
+        }
+        if (!exchange->ended) NB_COUNT(loop, aborted, 1);
+        if (exchange->in_news) exchange->gone_due = true;
+        part_with(loop, exchange);
+    }
+    connection->last = connection->receiving = NULL;
+    connection->in_flight = 0;
+}
+
+void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    connection->state = NB_CONNECTION_ENDED;
+    nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->now_ns);
+    (void)nb_poll_remove(loop->poll, connection->transport.fd);
+    connection->transport.kind->close(&connection->transport, reset);
+    nb_body_destroy(connection->body);
+    connection->body = NULL;
+    part_with_all(loop, connection);
+    nb_buffer_release(&connection->input, &loop->pool);
+    nb_outbox_clear(&connection->outbox, &loop->pool);
+    if (connection->previous) {
+        connection->previous->next = connection->next;
+    } else {
+        loop->connections = connection->next;
+    }
+    if (connection->next) connection->next->previous = connection->previous;
+    connection->next = loop->graveyard;
+    loop->graveyard = connection;
+    loop->connection_count--;
+}
+
+void nb_connection_free(nb_loop *loop, nb_connection *connection) {
+    (void)loop;
+    nb_free(connection);
+}
+
+/* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from it (RFC 9112 section 9.6). */
+static void part_politely(nb_loop *loop, nb_connection *connection, bool refused) {
+    if (connection->reset || connection->read_ended) {
+        nb_connection_end(loop, connection, connection->reset);
+        return;
+    }
+    connection->transport.kind->finish(&connection->transport);
+    bool unread = connection->input.data != NULL;
+    nb_buffer_release(&connection->input, &loop->pool);
+    char scrap[512];
+    size_t moved;
+    nb_status status = connection->transport.kind->read(&connection->transport, scrap, sizeof(scrap), &moved);
+    if (status == NB_EOF || status == NB_SYSTEM || (status == NB_AGAIN && !refused && !unread)) {
+        nb_connection_end(loop, connection, false);
+        return;
+    }
+    connection->state = NB_CONNECTION_LINGER;
+}
+
+/* --- requests --- */
+
+static nb_exchange *add_exchange(nb_loop *loop, nb_connection *connection) {
+    nb_exchange *exchange = nb_exchange_create(&loop->exchanges);
+    if (!exchange) return NULL;
+    exchange->connection = connection;
+    exchange->facts.minor_version = 1;
+    if (connection->last) {
+        connection->last->next = exchange;
+    } else {
+        connection->first = exchange;
+    }
+    connection->last = exchange;
+    connection->in_flight++;
+    return exchange;
+}
+
+/* Answers in place of the application. `exchange` NULL: a new one. close: nothing more is read of this client. */
+static void answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal, const char *extra, bool close) {
+    if (!exchange) exchange = add_exchange(loop, connection);
+    if (close) connection->state = NB_CONNECTION_LAST;
+    if (exchange && close) exchange->facts.keep_alive = false;
+    if (!exchange || nb_reply_own(loop, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    connection->served = true;
+    connection->receiving = NULL;
+    mark_dirty(loop, connection);
+}
+
+/* A request that cannot be understood or is too large: answered and the connection given up, since where the next one begins is not certain. */
+static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
+    NB_COUNT(loop, refused, 1);
+    nb_body_destroy(connection->body);
+    connection->body = NULL;
+    connection->refused = true;
+    answer(loop, connection, exchange, refusal, "", true);
+    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
+}
+
+/* The server has more to do than it can: 503. The connection goes on when the request ended with its head. */
+static void shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const char *reason, bool close) {
+    NB_COUNT(loop, shed, 1);
+    nb_body_destroy(connection->body);
+    connection->body = NULL;
+    if (close) connection->refused = true;
+    answer(loop, connection, exchange, (nb_refusal){503, reason}, retry_line, close);
+    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
+}
+
+static bool method_is_safe(nb_method method) {
+    return method == NB_METHOD_GET || method == NB_METHOD_HEAD || method == NB_METHOD_OPTIONS || method == NB_METHOD_TRACE;
+}
+
+/* The state after a complete request: another may follow, unless this was the last. */
+static void request_complete(nb_connection *connection, bool keep_alive) {
+    connection->state = keep_alive ? NB_CONNECTION_HEAD : NB_CONNECTION_LAST;
+    connection->receiving = NULL;
+}
+
+static void continue_if_expected(nb_loop *loop, nb_connection *connection, const nb_framing *framing) {
+    if (!framing->expect_continue || connection->input.data) return;
+    if (nb_outbox_add(&connection->outbox, &loop->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
+        mark_dirty(loop, connection);
+    }
+}
+
+static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const nb_request_facts *facts) {
+    nb_request_message *message = nb_alloc(nb_request_message_bytes(facts));
+    if (message) nb_request_message_write(message, facts);
+    if (!message || nb_body_create(&loop->spool, facts->framing, message, connection, &connection->body) != NB_OK) {
+        nb_free(message);
+        shed(loop, connection, exchange, "out of memory", true);
+        return;
+    }
+    connection->receiving = exchange;
+    connection->state = NB_CONNECTION_BODY;
+    nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
+    continue_if_expected(loop, connection, facts->framing);
+}
+
+static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
+    nb_exchange *exchange = add_exchange(loop, connection);
+    if (!exchange) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    const nb_head *head = &loop->head;
+    exchange->facts.minor_version = head->minor_version;
+    exchange->facts.head_request = head->method == NB_METHOD_HEAD;
+    exchange->facts.keep_alive = framing->keep_alive;
+    exchange->safe = method_is_safe(head->method) && framing->body == NB_BODY_NONE;
+    nb_request_facts facts = {
+        .head = head,
+        .framing = framing,
+        .peer = &connection->peer,
+        .raw = {nb_buffer_bytes(&connection->input), head_bytes},
+        .exchange = nb_exchange_id_of(exchange),
+        .arrived_ns = loop->now_ns,
+        .listener = connection->listener,
+    };
+    connection->served = true;
+    connection->keep_alive_request = framing->keep_alive;
+    NB_COUNT(loop, requests, 1);
+    if (framing->body != NB_BODY_NONE) {
+        begin_body(loop, connection, exchange, &facts);
+        return;
+    }
+    bool asterisk = head->target_form == NB_TARGET_ASTERISK;
+    nb_status status = asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
+    request_complete(connection, framing->keep_alive);
+    nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
+    if (asterisk) {
+        answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
+        if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
+    } else if (status != NB_OK) {
+        shed(loop, connection, exchange, "the server is busy, try again", false);
+    }
+}
+
+/* True when there may be more to do with what has been read. */
+static bool step_head(nb_loop *loop, nb_connection *connection) {
+    if (!connection->input.data) return false;
+    bool pipeline_full = connection->in_flight >= NB_PIPELINE_MAX;
+    if (pipeline_full || (connection->last && !connection->last->safe)) {
+        connection->state = NB_CONNECTION_HOLD;
+        return false;
+    }
+    size_t head_bytes = 0;
+    nb_refusal refusal = {0, ""};
+    nb_status status = nb_head_parse(&connection->parser, nb_buffer_bytes(&connection->input), nb_buffer_size(&connection->input),
+                                     &loop->head_limits, &loop->head, &head_bytes, &refusal);
+    if (status == NB_INCOMPLETE) return false;
+    nb_head_parser_init(&connection->parser);
+    nb_framing framing;
+    if (status == NB_OK) status = nb_framing_decide(&loop->head, loop->config.body_bytes_max, &framing, &refusal);
+    if (status != NB_OK) {
+        refuse(loop, connection, NULL, refusal);
+        return false;
+    }
+    if (connection->first && !(method_is_safe(loop->head.method) && framing.body == NB_BODY_NONE)) {
+        connection->state = NB_CONNECTION_HOLD;
+        return false;
+    }
+    begin_request(loop, connection, &framing, head_bytes);
+    return true;
+}
+
+static void body_complete(nb_loop *loop, nb_connection *connection) {
+    nb_exchange *exchange = connection->receiving;
+    nb_request_message *message;
+    nb_status status = nb_body_take_message(connection->body, &message, &exchange->spooled);
+    if (status != NB_OK) {
+        shed(loop, connection, exchange, "out of memory", true);
+        return;
+    }
+    nb_body_destroy(connection->body);
+    connection->body = NULL;
+    message->arrived_ns = loop->now_ns;
+    request_complete(connection, connection->keep_alive_request);
+    status = nb_dispatch_message(&loop->dispatch, exchange, message);
+    if (status == NB_OK) return;
+    loop->spool.bytes -= exchange->spooled;
+    exchange->spooled = 0;
+    if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
+    nb_free(message);
+    shed(loop, connection, exchange, "the server is busy, try again", false);
+}
+
+static void body_failed(nb_loop *loop, nb_connection *connection, nb_status status, nb_refusal refusal) {
+    nb_exchange *exchange = connection->receiving;
+    if (status == NB_INVALID || status == NB_TOO_LARGE) {
+        refuse(loop, connection, exchange, refusal);
+    } else if (status == NB_SYSTEM) {
+        nb_log_line(loop->log, "a request body could not be stored in %s: %s", loop->spool.directory, strerror(errno));
+        shed(loop, connection, exchange, "the request body could not be stored", true);
+    } else {
+        shed(loop, connection, exchange, "no room for the request body, try again", true);
+    }
+}
+
+static bool step_body(nb_loop *loop, nb_connection *connection) {
+    size_t size = nb_buffer_size(&connection->input), used = 0;
+    nb_refusal refusal = {0, ""};
+    nb_status status = nb_body_feed(connection->body, size ? nb_buffer_bytes(&connection->input) : NULL, size, &used, &refusal);
+    if (used) nb_buffer_consume(&connection->input, &loop->pool, used);
+    if (status == NB_OK) {
+        body_complete(loop, connection);
+        return true;
+    }
+    if (status == NB_AGAIN) {
+        connection->state = NB_CONNECTION_WRITING;
+    } else if (status != NB_INCOMPLETE) {
+        body_failed(loop, connection, status, refusal);
+    }
+    return false;
+}
+
+static void advance(nb_loop *loop, nb_connection *connection) {
+    bool more = true;
+    while (more) {
+        switch (connection->state) {
+        case NB_CONNECTION_HEAD:
+            more = step_head(loop, connection);
+            break;
+        case NB_CONNECTION_BODY:
+            more = step_body(loop, connection);
+            break;
+        case NB_CONNECTION_LINGER:
+            nb_buffer_release(&connection->input, &loop->pool);
+            more = false;
+            break;
+        case NB_CONNECTION_WRITING:
+        case NB_CONNECTION_HOLD:
+        case NB_CONNECTION_LAST:
+        case NB_CONNECTION_ENDED:
+            more = false;
+            break;
+        }
+    }
+}
+
+/* The client finished sending: what it asked for whole is still answered (a half-closed client is a client). */
+static void input_ended(nb_loop *loop, nb_connection *connection) {
+    connection->read_ended = true;
+    if (connection->state == NB_CONNECTION_BODY) {
+        refuse(loop, connection, connection->receiving, (nb_refusal){400, "the body ended before its announced length"});
+    } else if (connection->state == NB_CONNECTION_LINGER || (connection->state == NB_CONNECTION_HEAD && !connection->first && nb_outbox_empty(&connection->outbox))) {
+        nb_connection_end(loop, connection, false);
+    } else if (connection->state == NB_CONNECTION_HEAD) {
+        connection->state = NB_CONNECTION_LAST;
+    }
+}
+
+static void read_some(nb_loop *loop, nb_connection *connection) {
+    for (int i = 0; i < READS_IN_A_TURN && wants_read(connection); i++) {
+        size_t room = 0, moved = 0;
+        size_t capacity_max = loop->config.header_bytes_max + NB_READ_BUFFER_BYTES;
+        nb_status status = nb_buffer_room(&connection->input, &loop->pool, capacity_max, &room);
+        if (status != NB_OK) {
+            nb_connection_end(loop, connection, true);
+            return;
+        }
+        status = connection->transport.kind->read(&connection->transport, connection->input.data + connection->input.end, room, &moved);
+        if (status == NB_OK) {
+            connection->input.end += (uint32_t)moved;
+            connection->window_bytes += moved;
+            advance(loop, connection);
+            if (moved < room) return;
+            continue;
+        }
+        if (nb_buffer_size(&connection->input) == 0) nb_buffer_release(&connection->input, &loop->pool);
+        if (status == NB_EOF) input_ended(loop, connection);
+        if (status == NB_SYSTEM) nb_connection_end(loop, connection, false);
+        return;
+    }
+}
+
+void nb_connection_ready(nb_loop *loop, nb_connection *connection, uint32_t events) {
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    if (events & NB_POLL_READ) {
+        if (wants_read(connection)) {
+            read_some(loop, connection);
+        } else {
+            set_interest(loop, connection, connection->interest & (uint8_t)~NB_POLL_READ);
+        }
+    }
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
+        nb_connection_end(loop, connection, false);
+        return;
+    }
+    if (events & NB_POLL_WRITE) mark_dirty(loop, connection);
+    watch(loop, connection);
+    retime(loop, connection);
+}
+
+void nb_connection_body_written(nb_loop *loop, nb_connection *connection) {
+    NB_ASSERT(connection->state == NB_CONNECTION_WRITING);
+    connection->state = NB_CONNECTION_BODY;
+    advance(loop, connection);
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
+}
+
+void nb_connection_body_failed(nb_loop *loop, nb_connection *connection) {
+    body_failed(loop, connection, NB_SYSTEM, (nb_refusal){0, ""});
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
+}
+
+/* --- responses --- */
+
+/* The first exchange is done with. False: the connection must not serve another. */
+static bool drop_first(nb_loop *loop, nb_connection *connection) {
+    nb_exchange *exchange = connection->first;
+    bool goes_on = exchange->plan.keep_alive && !exchange->cut;
+    if (exchange->cut && exchange->plan.body == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
+    connection->first = exchange->next;
+    if (!connection->first) connection->last = NULL;
+    connection->in_flight--;
+    part_with(loop, exchange);
+    if (goes_on && connection->first) nb_outbox_join(&connection->outbox, &connection->first->outbox);
+    return goes_on;
+}
+
+/* Takes ended exchanges off the front, and lets requests that waited for them go on. */
+static void settle(nb_loop *loop, nb_connection *connection) {
+    bool dropped = false;
+    while (connection->first && connection->first->ended) {
+        dropped = true;
+        if (drop_first(loop, connection)) continue;
+        connection->state = NB_CONNECTION_LAST;
+        part_with_all(loop, connection);
+    }
+    if (!dropped) return;
+    mark_dirty(loop, connection);
+    if (connection->state != NB_CONNECTION_HOLD) return;
+    connection->state = NB_CONNECTION_HEAD;
+    advance(loop, connection);
+}
+
+void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part) {
+    nb_connection *connection = exchange->connection;
+    if (exchange->spooled && (part->flags & NB_PART_LAST)) {
+        loop->spool.bytes -= exchange->spooled;
+        exchange->spooled = 0;
+    }
+    if (!connection || exchange->ended) {
+        if (part->type == NB_MESSAGE_FILE) nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
+        if (!(part->flags & NB_PART_LAST)) return;
+        exchange->ended = true;
+        if (!exchange->in_news) nb_exchange_destroy(&loop->exchanges, exchange);
+        return;
+    }
+    if (nb_reply_add_part(loop, exchange, part) != NB_OK) {
+        exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    mark_dirty(loop, connection);
+    if (exchange->ended) settle(loop, connection);
+}
+
+static void tell_drained(nb_loop *loop, nb_connection *connection) {
+    nb_exchange *exchange = connection->first;
+    if (!exchange || !exchange->tell_drained || connection->outbox.bytes > loop->config.response_backlog_bytes / 4) return;
+    exchange->tell_drained = false;
+    nb_dispatch_tell_drained(&loop->dispatch, exchange);
+}
+
+void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
+    connection->dirty = false;
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    uint64_t sent = 0;
+    nb_status status = nb_outbox_send(&connection->outbox, &loop->pool, &connection->transport, SEND_BUDGET_BYTES, &sent);
+    connection->window_bytes += sent;
+    if (status == NB_EOF || status == NB_SYSTEM) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    connection->blocked = status != NB_OK;
+    tell_drained(loop, connection);
+    if (!connection->blocked && !connection->first) {
+        if (connection->state == NB_CONNECTION_LAST) part_politely(loop, connection, connection->refused);
+        if (loop->draining && idle(connection)) nb_connection_end(loop, connection, false);
+    }
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
+}
+
+/* --- time and drain --- */
+
+/* Too little moved in the window: a client that reads or sends nothing, or a drop now and then, must not hold memory for ever. */
+static bool transfer_is_too_slow(const nb_loop *loop, const nb_connection *connection) {
+    uint64_t least = (uint64_t)loop->config.rate_min * loop->config.body_timeout_ms / 1000;
+    return connection->window_bytes < (least ? least : 1);
+}
+
+static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
+    if (!transfer_is_too_slow(loop, connection)) {
+        retime(loop, connection);
+        return;
+    }
+    NB_COUNT(loop, timed_out, 1);
+    if (connection->blocked) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    refuse(loop, connection, connection->receiving, (nb_refusal){408, "the body comes too slowly"});
+}
+
+void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeout_class queue) {
+    switch (queue) {
+    case NB_TIMEOUT_TRANSFER:
+        transfer_timed_out(loop, connection);
+        break;
+    case NB_TIMEOUT_HEADER:
+        NB_COUNT(loop, timed_out, 1);
+        if (connection->input.data) {
+            refuse(loop, connection, NULL, (nb_refusal){408, "the request's head did not arrive in time"});
+        } else {
+            nb_connection_end(loop, connection, false);
+        }
+        break;
+    case NB_TIMEOUT_IDLE:
+    case NB_TIMEOUT_LINGER:
+    case NB_TIMEOUT_NONE:
+    case NB_TIMEOUT_CLASSES:
+        nb_connection_end(loop, connection, false);
+        break;
+    }
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
+}
+
+void nb_connection_drain(nb_loop *loop, nb_connection *connection) {
+    if (idle(connection)) read_some(loop, connection); /* a request that is already here is served */
+    if (idle(connection)) nb_connection_end(loop, connection, false);
+}

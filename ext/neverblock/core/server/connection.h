@@ -1,0 +1,84 @@
+/*
+ * connection.h - one client: what it sent and is owed. The state machine of the server; connection.c holds the only switch on its state.
+ *
+ *   HEAD    a head is awaited or being received         -> BODY, HEAD (request given on), HOLD, LAST
+ *   BODY    a body is being received                    -> HEAD, LAST, WRITING
+ *   WRITING a file worker writes a part of the body     -> BODY, HEAD
+ *   HOLD    a request waits for the ones before it (only safe ones overlap)  -> HEAD
+ *   LAST    nothing more is read; what is owed is sent  -> LINGER or the end
+ *   LINGER  all is sent and our side finished; the client's bytes are read and dropped, so that our answer is not lost to a reset -> the end
+ *
+ * Owned by the loop's thread. Freed at the end of the turn in which it ends.
+ */
+#ifndef NB_SERVER_CONNECTION_H
+#define NB_SERVER_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "http1/head_parser.h"
+#include "intake/body.h"
+#include "os/net.h"
+#include "send/outbox.h"
+#include "server/exchange.h"
+#include "server/timeouts.h"
+#include "transport/transport.h"
+
+struct nb_loop;
+
+typedef enum nb_connection_state {
+    NB_CONNECTION_HEAD,
+    NB_CONNECTION_BODY,
+    NB_CONNECTION_WRITING,
+    NB_CONNECTION_HOLD,
+    NB_CONNECTION_LAST,
+    NB_CONNECTION_LINGER,
+    NB_CONNECTION_ENDED,
+} nb_connection_state;
+
+struct nb_connection {
+    nb_transport transport;
+    nb_timeout timeout;
+    nb_connection *previous, *next; /* of all */
+    nb_connection *dirty_next;      /* in the loop's list of those to flush, or in the graveyard */
+    nb_buffer input;
+    nb_head_parser parser;
+    nb_body *body;                  /* while one is received */
+    nb_exchange *first, *last;      /* requests in order */
+    nb_exchange *receiving;         /* the one whose body is received: `last` */
+    nb_outbox outbox;
+    uint64_t window_bytes;          /* moved since the transfer window began */
+    nb_connection_state state;
+    uint16_t in_flight, listener;
+    uint8_t interest;               /* what the poller watches for */
+    bool dirty, read_ended, keep_alive_request, blocked, served, refused, reset;
+    nb_peer peer;
+};
+
+/* Takes fd. */
+void nb_connection_open(struct nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
+/* The poller told NB_POLL_ events. */
+void nb_connection_ready(struct nb_loop *loop, nb_connection *connection, uint32_t events);
+/* Its timeout of class `queue` has come (and is disarmed). */
+void nb_connection_timed_out(struct nb_loop *loop, nb_connection *connection, nb_timeout_class queue);
+/* A write of its body has ended on a file worker. */
+void nb_connection_body_written(struct nb_loop *loop, nb_connection *connection);
+/* The same, and it failed: errno. */
+void nb_connection_body_failed(struct nb_loop *loop, nb_connection *connection);
+/* A part of a response came from an executor: any of the three types. Takes the descriptor of a file part. */
+void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
+/* Sends what there is; the turn's end. */
+void nb_connection_flush(struct nb_loop *loop, nb_connection *connection);
+/* The server drains: ends it when it is idle, else after what is under way. */
+void nb_connection_drain(struct nb_loop *loop, nb_connection *connection);
+/* Ends it now; reset: with an RST. Its requests go on and their responses are dropped. */
+void nb_connection_end(struct nb_loop *loop, nb_connection *connection, bool reset);
+/* At the turn's end. */
+void nb_connection_free(struct nb_loop *loop, nb_connection *connection);
+
+static inline nb_connection *nb_connection_of_timeout(nb_timeout *timeout) {
+    return (nb_connection *)(void *)((char *)timeout - offsetof(nb_connection, timeout));
+}
+
+#endif

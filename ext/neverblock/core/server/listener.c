@@ -1,0 +1,142 @@
+/*
+ * listener.c - see listener.h.
+ */
+#include "server/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/net.h"
+#include "server/loop.h"
+
+/* Connections taken in one turn from one listener: a burst must not hold up those that are being served. */
+#define ACCEPT_BATCH 64
+
+#define RETRY_NS (100 * INT64_C(1000000))
+#define SHED_AFTER_NS (1000 * INT64_C(1000000))
+
+static const char overload_answer[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n"
+                                      "Connection: close\r\nContent-Length: 25\r\n\r\n503 too many connections\n";
+
+static void open_spare(nb_loop *loop) {
+    if (loop->spare_fd < 0) loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Ends the connection that has waited longest for its next request. */
+static bool make_room(nb_loop *loop) {
+    nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
+    if (!oldest) return false;
+    nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
+    return true;
+}
+
+/* Tells one waiting client that it cannot be served, with the spare descriptor in place of the one that is missing. */
+static void shed_one(nb_loop *loop, nb_listener *listener) {
+    if (loop->spare_fd < 0) return;
+    close(loop->spare_fd);
+    loop->spare_fd = -1;
+    int fd;
+    if (nb_net_accept(listener->fd, &fd, NULL) == NB_OK) {
+        struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
+        size_t moved;
+        (void)nb_net_writev(fd, &part, 1, &moved);
+        nb_net_finish(fd);
+        nb_net_close(fd, false);
+        NB_COUNT(loop, shed, 1);
+    }
+    open_spare(loop);
+}
+
+static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
+    NB_COUNT(loop, accept_errors, 1);
+    if (make_room(loop)) return;
+    if (loop->starved_since_ns == 0) {
+        loop->starved_since_ns = loop->now_ns;
+        nb_log_line(loop->log, "no descriptor left for another connection (%s); raise `ulimit -n` or lower `limits connections`",
+                    strerror(errno));
+    }
+    if (loop->now_ns - loop->starved_since_ns >= SHED_AFTER_NS) shed_one(loop, listener);
+    loop->listen_again_ns = loop->now_ns + RETRY_NS;
+    nb_listeners_pause(loop, true);
+}
+
+/* True when another one may be tried. */
+static bool accept_one(nb_loop *loop, nb_listener *listener) {
+    if (loop->connection_count >= loop->config.connections_max && !make_room(loop)) {
+        loop->listen_again_ns = 0;
+        nb_listeners_pause(loop, true);
+        return false;
+    }
+    int fd;
+    nb_peer peer;
+    nb_status status = nb_net_accept(listener->fd, &fd, &peer);
+    if (status == NB_OK) {
+        loop->starved_since_ns = 0;
+        NB_COUNT(loop, accepted, 1);
+        nb_connection_open(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+        return true;
+    }
+    if (status == NB_AGAIN) return false;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        out_of_descriptors(loop, listener);
+        return !loop->listening_paused;
+    }
+    NB_COUNT(loop, accept_errors, 1);
+    return false;
+}
+
+void nb_listener_accept(nb_loop *loop, nb_listener *listener) {
+    for (int i = 0; i < ACCEPT_BATCH && listener->fd >= 0 && !loop->listening_paused; i++) {
+        if (!accept_one(loop, listener)) return;
+    }
+}
+
+static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
+    nb_listener *listener = &loop->listeners[number];
+    if (listener->fd < 0 || listener->polled == polled) return;
+    nb_status status = polled ? nb_poll_add(loop->poll, listener->fd, NB_POLL_READ, number)
+                              : nb_poll_remove(loop->poll, listener->fd);
+    if (status == NB_OK) listener->polled = polled;
+}
+
+void nb_listeners_pause(nb_loop *loop, bool pause) {
+    loop->listening_paused = pause;
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        poll_listener(loop, i, !pause);
+    }
+}
+
+void nb_listeners_resume_if_possible(nb_loop *loop) {
+    open_spare(loop);
+    if (!loop->listening_paused || loop->draining) return;
+    if (loop->connection_count >= loop->config.connections_max) return;
+    if (loop->listen_again_ns > loop->now_ns) return;
+    loop->listen_again_ns = 0;
+    nb_listeners_pause(loop, false);
+}
+
+/* Removes the socket file only while it is still the one we made: a successor may have put its own there. */
+static void remove_path(nb_listener *listener) {
+    struct stat found;
+    if (!listener->path) return;
+    if (stat(listener->path, &found) == 0 && found.st_dev == listener->path_device && found.st_ino == listener->path_inode) {
+        unlink(listener->path);
+    }
+    nb_free(listener->path);
+    listener->path = NULL;
+}
+
+void nb_listeners_close(nb_loop *loop) {
+    nb_listeners_pause(loop, true);
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        nb_listener *listener = &loop->listeners[i];
+        if (listener->fd < 0) continue;
+        remove_path(listener);
+        nb_net_close(listener->fd, false);
+        listener->fd = -1;
+    }
+}

@@ -1,0 +1,30 @@
+/*
+ * listener.h - listening sockets: accepting in bounded batches, and what to do when the limit of connections or of descriptors is reached.
+ *
+ * At the limit of connections, or without a free descriptor (EMFILE, ENFILE), the connection that has been idle longest makes room; when
+ * none is idle, accepting pauses and clients wait in the kernel's backlog. Without descriptors it is tried again every 100 ms, and after a second
+ * of that the spare descriptor is used to tell waiting clients 503 instead of nothing. Owned by the loop's thread.
+ */
+#ifndef NB_SERVER_LISTENER_H
+#define NB_SERVER_LISTENER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nb_loop;
+
+typedef struct nb_listener {
+    int fd;        /* -1: closed */
+    bool polled;
+    char *path;    /* of a UNIX socket, to be removed; NULL for TCP */
+    uint64_t path_device, path_inode;
+} nb_listener;
+
+void nb_listener_accept(struct nb_loop *loop, nb_listener *listener);
+/* Registers or unregisters all listeners with the poller. */
+void nb_listeners_pause(struct nb_loop *loop, bool pause);
+/* A connection ended, or time has passed: accepts again where it may. */
+void nb_listeners_resume_if_possible(struct nb_loop *loop);
+void nb_listeners_close(struct nb_loop *loop);
+
+#endif

@@ -1,0 +1,299 @@
+/*
+ * loop.c - see loop.h.
+ */
+#include "server/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "os/net.h"
+
+/* Readiness events and response parts taken in one turn, so that neither starves the other. */
+#define EVENTS_IN_A_TURN 256
+#define PARTS_IN_A_TURN 512
+
+/* The poller's cookies: small numbers are listeners, this is the wake descriptor, all else are connections' addresses. */
+#define WAKE_COOKIE 1000u
+
+/* While an executor runs it may publish without ringing (it rings at the end of its turn, or 50 us after the first part);
+   this bounds what a part may wait if the executor then runs one long request. */
+#define RUNNING_EXECUTOR_POLL_NS (1 * NB_NS_PER_MS)
+
+#define LINGER_NS (5 * NB_NS_PER_S)
+
+static void body_written(nb_body *body) {
+    nb_loop *loop = (nb_loop *)(void *)((char *)body->spool - offsetof(nb_loop, spool));
+    pthread_mutex_lock(&loop->written_lock);
+    body->next = loop->written;
+    loop->written = body;
+    pthread_mutex_unlock(&loop->written_lock);
+    nb_wake_signal(&loop->wake);
+}
+
+static const char *spool_directory(const nb_server_config *config) {
+    const char *directory = config->spool_directory ? config->spool_directory : getenv("TMPDIR");
+    return directory && *directory ? directory : "/tmp";
+}
+
+static char *copy_text(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = nb_alloc(bytes);
+    if (copy) memcpy(copy, text, bytes);
+    return copy;
+}
+
+static void set_timeouts(nb_loop *loop) {
+    nb_timeouts_init(&loop->timeouts);
+    int64_t *length_ns = loop->timeouts.length_ns;
+    length_ns[NB_TIMEOUT_HEADER] = loop->config.header_timeout_ms * NB_NS_PER_MS;
+    length_ns[NB_TIMEOUT_TRANSFER] = loop->config.body_timeout_ms * NB_NS_PER_MS;
+    length_ns[NB_TIMEOUT_IDLE] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
+    length_ns[NB_TIMEOUT_LINGER] = LINGER_NS;
+}
+
+static void set_limits(nb_loop *loop) {
+    nb_server_config *config = &loop->config;
+    if (config->header_bytes_max > NB_HEAD_BYTES_MAX) config->header_bytes_max = NB_HEAD_BYTES_MAX;
+    if (config->headers_max > NB_HEADERS_MAX) config->headers_max = NB_HEADERS_MAX;
+    loop->head_limits = (nb_head_limits){
+        .head_bytes = config->header_bytes_max,
+        .target_bytes = config->header_bytes_max < NB_TARGET_BYTES_MAX ? config->header_bytes_max : NB_TARGET_BYTES_MAX,
+        .headers = (uint16_t)config->headers_max,
+    };
+}
+
+static nb_status open_parts(nb_loop *loop) {
+    const nb_server_config *config = &loop->config;
+    nb_status status = nb_wake_init(&loop->wake);
+    if (status == NB_OK) status = nb_poll_create(config->poller, &loop->poll);
+    if (status == NB_OK) status = nb_poll_add(loop->poll, loop->wake.read_fd, NB_POLL_READ | NB_POLL_EDGE, WAKE_COOKIE);
+    if (status == NB_OK) loop->wake_is_edge = strcmp(nb_poll_backend(loop->poll), "epoll") == 0;
+    if (status == NB_OK && config->log_fd >= 0) status = nb_log_create(config->log_fd, &loop->log);
+    if (status == NB_OK) status = nb_workers_create("nb-file", config->file_workers, 4096, &loop->spool.workers);
+    if (status != NB_OK) return status;
+    loop->spool.directory = copy_text(spool_directory(config));
+    return loop->spool.directory ? NB_OK : NB_NO_MEMORY;
+}
+
+nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
+    memset(loop, 0, sizeof(*loop));
+    loop->config = *config;
+    loop->wake = (nb_wake){-1, -1};
+    loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    loop->spool.bytes_max = config->spool_bytes_max;
+    loop->spool.body_bytes_max = config->body_bytes_max;
+    loop->spool.written = body_written;
+    loop->date_s = -1;
+    pthread_mutex_init(&loop->written_lock, NULL);
+    nb_pool_init(&loop->pool);
+    nb_exchanges_init(&loop->exchanges);
+    nb_dispatch_init(&loop->dispatch, &loop->exchanges, config->queue_max);
+    set_timeouts(loop);
+    set_limits(loop);
+    loop->now_ns = nb_clock_monotonic_ns();
+    nb_status status = open_parts(loop);
+    if (status != NB_OK) nb_loop_deinit(loop);
+    return status;
+}
+
+/* One that is still in the list of those to flush stays until it has been taken out there. */
+static void bury(nb_loop *loop) {
+    nb_connection *connection = loop->graveyard;
+    loop->graveyard = NULL;
+    while (connection) {
+        nb_connection *next = connection->next;
+        if (connection->dirty) {
+            connection->next = loop->graveyard;
+            loop->graveyard = connection;
+        } else {
+            nb_connection_free(loop, connection);
+        }
+        connection = next;
+    }
+}
+
+static void end_all(nb_loop *loop) {
+    while (loop->connections) {
+        nb_connection_end(loop, loop->connections, true);
+    }
+}
+
+static void take_written(nb_loop *loop) {
+    pthread_mutex_lock(&loop->written_lock);
+    nb_body *body = loop->written;
+    loop->written = NULL;
+    pthread_mutex_unlock(&loop->written_lock);
+    while (body) {
+        nb_body *next = body->next;
+        nb_connection *connection = body->owner;
+        nb_status status = nb_body_written(body);
+        if (status == NB_OK) nb_connection_body_written(loop, connection);
+        if (status == NB_SYSTEM) nb_connection_body_failed(loop, connection);
+        body = next;
+    }
+}
+
+static void flush_dirty(nb_loop *loop) {
+    nb_connection *connection = loop->dirty;
+    loop->dirty = NULL;
+    while (connection) {
+        nb_connection *next = connection->dirty_next;
+        nb_connection_flush(loop, connection);
+        connection = next;
+    }
+}
+
+void nb_loop_deinit(nb_loop *loop) {
+    nb_listeners_close(loop);
+    end_all(loop);
+    flush_dirty(loop);
+    bury(loop);
+    nb_workers_destroy(loop->spool.workers);
+    take_written(loop);
+    nb_dispatch_deinit(&loop->dispatch);
+    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
+        nb_outbox_clear(&loop->exchanges.slots[i]->outbox, &loop->pool);
+    }
+    nb_exchanges_deinit(&loop->exchanges);
+    nb_poll_destroy(loop->poll);
+    nb_wake_deinit(&loop->wake);
+    nb_log_destroy(loop->log);
+    nb_pool_deinit(&loop->pool);
+    nb_free((char *)(uintptr_t)loop->spool.directory);
+    if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
+    pthread_mutex_destroy(&loop->written_lock);
+}
+
+static void update_time(nb_loop *loop) {
+    loop->now_ns = nb_clock_monotonic_ns();
+    int64_t wall_s = nb_clock_wall_s();
+    if (wall_s == loop->date_s) return;
+    loop->date_s = wall_s;
+    nb_date_line_write(loop->date_line, wall_s);
+}
+
+/* True when some were left for the next turn. */
+static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
+    size_t bytes;
+    const nb_message *part = NULL;
+    int taken = 0;
+    while (taken < PARTS_IN_A_TURN && (part = nb_ring_peek(&channel->responses, &bytes))) {
+        nb_exchange *exchange = nb_exchange_find(&loop->exchanges, part->exchange);
+        if (exchange) {
+            nb_connection_part(loop, exchange, part);
+        } else if (part->type == NB_MESSAGE_FILE) {
+            nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
+        }
+        nb_ring_advance(&channel->responses);
+        taken++;
+    }
+    if (taken && nb_ring_release(&channel->responses)) {
+        atomic_thread_fence(memory_order_seq_cst);
+        _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
+        if (atomic_load_explicit(blocked, memory_order_relaxed)) {
+            atomic_store_explicit(blocked, 0, memory_order_relaxed);
+            nb_channel_ring_executor(channel->channel);
+        }
+    }
+    return part != NULL;
+}
+
+static bool take_responses(nb_loop *loop) {
+    bool more = false;
+    for (uint16_t i = 0; i < loop->dispatch.count; i++) {
+        if (take_parts(loop, &loop->dispatch.channels[i])) more = true;
+    }
+    return more;
+}
+
+static void expire(nb_loop *loop) {
+    nb_timeout_class queue;
+    nb_timeout *timeout;
+    while ((timeout = nb_timeouts_expire(&loop->timeouts, loop->now_ns, &queue))) {
+        nb_connection_timed_out(loop, nb_connection_of_timeout(timeout), queue);
+    }
+}
+
+static void start_drain(nb_loop *loop) {
+    loop->draining = true;
+    loop->drain_deadline_ns = loop->now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        nb_listener_accept(loop, &loop->listeners[i]);
+    }
+    nb_listeners_close(loop);
+    for (nb_connection *connection = loop->connections, *next; connection; connection = next) {
+        next = connection->next;
+        nb_connection_drain(loop, connection);
+    }
+}
+
+/* Follows drain and stop to their end: first the connections, then the executors, then the loop. */
+static void wind_down(nb_loop *loop) {
+    if (atomic_load_explicit(&loop->stop, memory_order_acquire)) loop->stopping = true;
+    bool drain = loop->stopping || atomic_load_explicit(&loop->drain, memory_order_acquire);
+    if (drain && !loop->draining) start_drain(loop);
+    if (!loop->draining) return;
+    if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(loop);
+    if (loop->connections) return;
+    nb_dispatch_stop(&loop->dispatch);
+    loop->finished = loop->stopping || nb_dispatch_executors_gone(&loop->dispatch);
+}
+
+static int64_t sleep_ns(nb_loop *loop) {
+    int64_t until_ns = nb_timeouts_next_ns(&loop->timeouts);
+    if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns) until_ns = loop->listen_again_ns;
+    if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
+    int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
+    if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch)) longest_ns = RUNNING_EXECUTOR_POLL_NS;
+    if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
+    int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->now_ns;
+    if (wait_ns > longest_ns) wait_ns = longest_ns;
+    return wait_ns > 0 ? wait_ns : 0;
+}
+
+static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
+    nb_poll_event events[EVENTS_IN_A_TURN];
+    size_t count = 0;
+    nb_status status = nb_poll_wait(loop->poll, events, EVENTS_IN_A_TURN, timeout_ns, &count);
+    nb_dispatch_awake(&loop->dispatch);
+    update_time(loop);
+    if (status != NB_OK) return;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t cookie = events[i].cookie;
+        if (cookie < NB_LISTENERS_MAX) {
+            nb_listener_accept(loop, &loop->listeners[cookie]);
+        } else if (cookie == WAKE_COOKIE) {
+            if (!loop->wake_is_edge) nb_wake_clear(&loop->wake);
+        } else {
+            nb_connection_ready(loop, (nb_connection *)(uintptr_t)cookie, events[i].events);
+        }
+    }
+}
+
+static void publish_gauges(nb_loop *loop) {
+    atomic_store_explicit(&loop->counters.connections, loop->connection_count, memory_order_relaxed);
+    atomic_store_explicit(&loop->counters.queue, loop->dispatch.waiting, memory_order_relaxed);
+    atomic_store_explicit(&loop->counters.spool_bytes, loop->spool.bytes, memory_order_relaxed);
+}
+
+bool nb_loop_turn(nb_loop *loop) {
+    bool more = take_responses(loop);
+    take_written(loop);
+    flush_dirty(loop);
+    expire(loop);
+    wind_down(loop);
+    nb_listeners_resume_if_possible(loop);
+    nb_dispatch_pump(&loop->dispatch);
+    bury(loop);
+    if (loop->finished) return false;
+    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty;
+    poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
+    nb_dispatch_pump(&loop->dispatch);
+    publish_gauges(loop);
+    return true;
+}

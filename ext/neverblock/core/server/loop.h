@@ -1,0 +1,83 @@
+/*
+ * loop.h - what the files of server/ share: the state of one I/O loop, and the turn that moves it.
+ *
+ * One thread runs nb_loop_turn again and again and owns everything here, but for `drain`, `stop`, the list of written bodies and the statistics.
+ * Nothing that others may still hold in this turn is freed before its end: closed connections go to `graveyard`.
+ */
+#ifndef NB_SERVER_LOOP_H
+#define NB_SERVER_LOOP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/pool.h"
+#include "http1/head_parser.h"
+#include "http1/head_writer.h"
+#include "intake/body.h"
+#include "os/poll.h"
+#include "os/wake.h"
+#include "server/connection.h"
+#include "server/dispatch.h"
+#include "server/exchange.h"
+#include "server/listener.h"
+#include "server/server.h"
+#include "server/timeouts.h"
+
+#define NB_LISTENERS_MAX 32u
+
+typedef struct nb_counters {
+#define NB_COUNTER(name) _Atomic uint64_t name;
+    NB_SERVER_STATS(NB_COUNTER)
+#undef NB_COUNTER
+} nb_counters;
+
+/* Only the loop's thread writes a counter, so a plain read-add-write is enough; readers see whole values. */
+#define NB_COUNT(loop, name, by)                                                                                      \
+    atomic_store_explicit(&(loop)->counters.name,                                                                     \
+                          atomic_load_explicit(&(loop)->counters.name, memory_order_relaxed) + (uint64_t)(by),        \
+                          memory_order_relaxed)
+
+typedef struct nb_loop {
+    nb_server_config config;
+    nb_log *log; /* NULL: no log */
+    nb_poll *poll;
+    nb_wake wake;
+    bool wake_is_edge; /* told once a signal: needs no clearing */
+    nb_pool pool;
+    nb_timeouts timeouts;
+    nb_dispatch dispatch;
+    nb_exchanges exchanges;
+    nb_spool spool;
+    nb_listener listeners[NB_LISTENERS_MAX];
+    uint16_t listener_count;
+    bool listening_paused;     /* by the limit of connections, or for want of descriptors */
+    int64_t listen_again_ns;   /* when to try again after want of descriptors; 0: when a connection ends */
+    int64_t starved_since_ns;  /* since when there has been no descriptor to accept with; 0: there is */
+    int spare_fd;              /* given up for a moment to refuse a client when there is no other descriptor */
+    nb_connection *connections; /* all open ones */
+    nb_connection *dirty;       /* those with something to flush at the turn's end */
+    nb_connection *graveyard;
+    uint32_t connection_count;
+    int64_t now_ns;
+    int64_t date_s;
+    char date_line[NB_DATE_LINE_BYTES];
+    nb_head head; /* the one being looked at; valid within one step */
+    nb_head_limits head_limits;
+    nb_peer no_peer;
+    bool draining, stopping, finished;
+    int64_t drain_deadline_ns;
+    _Atomic bool drain, stop;      /* asked for */
+    pthread_mutex_t written_lock;
+    nb_body *written;              /* bodies whose write ended, for the loop to go on with */
+    nb_counters counters;
+} nb_loop;
+
+nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config);
+void nb_loop_deinit(nb_loop *loop);
+/* One turn: what came, what is due, then sleep until there is more. False: the loop has ended. */
+bool nb_loop_turn(nb_loop *loop);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * reply.c - see reply.h.
+ */
+#include "server/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "server/connection.h"
+#include "server/loop.h"
+
+/* The longest own answer: a phrase, a reason and its field lines. */
+#define OWN_BODY_BYTES_MAX 512
+
+nb_outbox *nb_reply_outbox(nb_exchange *exchange) {
+    nb_connection *connection = exchange->connection;
+    return connection->first == exchange ? &connection->outbox : &exchange->outbox;
+}
+
+static nb_slice date_line(const nb_loop *loop, const nb_message *part) {
+    if (part->flags & NB_RESPONSE_HAS_DATE) return (nb_slice){loop->date_line, 0};
+    return (nb_slice){loop->date_line, sizeof(loop->date_line)};
+}
+
+static nb_status write_large_head(nb_loop *loop, nb_exchange *exchange, nb_slice date, nb_slice fields) {
+    char *head = nb_alloc(date.size + fields.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES);
+    if (!head) return NB_NO_MEMORY;
+    size_t bytes = nb_response_head_write(head, &exchange->facts, &exchange->plan, date, fields);
+    nb_status status = nb_outbox_add(nb_reply_outbox(exchange), &loop->pool, (nb_slice){head, bytes});
+    nb_free(head);
+    return status;
+}
+
+static nb_status write_head(nb_loop *loop, nb_exchange *exchange, nb_slice date, nb_slice fields) {
+    size_t room = date.size + fields.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES;
+    if (room > NB_OUTBOX_RESERVE_MAX) return write_large_head(loop, exchange, date, fields);
+    nb_outbox *outbox = nb_reply_outbox(exchange);
+    char *place = nb_outbox_reserve(outbox, &loop->pool, room);
+    if (!place) return NB_NO_MEMORY;
+    nb_outbox_commit(outbox, nb_response_head_write(place, &exchange->facts, &exchange->plan, date, fields));
+    return NB_OK;
+}
+
+static void plan(nb_loop *loop, nb_exchange *exchange) {
+    if (loop->draining) exchange->facts.keep_alive = false;
+    exchange->plan = nb_response_plan_decide(&exchange->facts);
+    exchange->head_sent = true;
+    exchange->body_left = exchange->plan.body == NB_RESPONSE_BODY_LENGTH ? exchange->facts.content_length : 0;
+}
+
+static nb_status add_chunk(nb_loop *loop, nb_outbox *outbox, nb_slice bytes) {
+    char *place = nb_outbox_reserve(outbox, &loop->pool, NB_CHUNK_HEAD_BYTES_MAX);
+    if (!place) return NB_NO_MEMORY;
+    nb_outbox_commit(outbox, nb_chunk_head_write(place, bytes.size));
+    nb_status status = nb_outbox_add(outbox, &loop->pool, bytes);
+    return status == NB_OK ? nb_outbox_add(outbox, &loop->pool, NB_SLICE("\r\n")) : status;
+}
+
+static nb_status add_body(nb_loop *loop, nb_exchange *exchange, nb_slice bytes) {
+    nb_outbox *outbox = nb_reply_outbox(exchange);
+    if (bytes.size == 0) return NB_OK;
+    switch (exchange->plan.body) {
+    case NB_RESPONSE_BODY_NONE:
+        return NB_OK;
+    case NB_RESPONSE_BODY_CHUNKED:
+        return add_chunk(loop, outbox, bytes);
+    case NB_RESPONSE_BODY_LENGTH:
+        if (bytes.size > exchange->body_left) bytes.size = (size_t)exchange->body_left;
+        exchange->body_left -= bytes.size;
+        return nb_outbox_add(outbox, &loop->pool, bytes);
+    case NB_RESPONSE_BODY_CLOSE:
+        break;
+    }
+    return nb_outbox_add(outbox, &loop->pool, bytes);
+}
+
+static nb_status add_file(nb_loop *loop, nb_exchange *exchange, const nb_file_message *file) {
+    nb_outbox *outbox = nb_reply_outbox(exchange);
+    uint64_t bytes = file->bytes;
+    int fd = (int)file->fd;
+    if (exchange->plan.body == NB_RESPONSE_BODY_LENGTH) {
+        if (bytes > exchange->body_left) bytes = exchange->body_left;
+        exchange->body_left -= bytes;
+    }
+    if (exchange->plan.body == NB_RESPONSE_BODY_NONE || bytes == 0) {
+        close(fd);
+        return NB_OK;
+    }
+    if (exchange->plan.body != NB_RESPONSE_BODY_CHUNKED) return nb_outbox_add_file(outbox, fd, file->offset, bytes);
+    char *place = nb_outbox_reserve(outbox, &loop->pool, NB_CHUNK_HEAD_BYTES_MAX);
+    if (!place) {
+        close(fd);
+        return NB_NO_MEMORY;
+    }
+    nb_outbox_commit(outbox, nb_chunk_head_write(place, bytes));
+    nb_status status = nb_outbox_add_file(outbox, fd, file->offset, bytes);
+    return status == NB_OK ? nb_outbox_add(outbox, &loop->pool, NB_SLICE("\r\n")) : status;
+}
+
+static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_message *response) {
+    const char *fields = (const char *)(response + 1);
+    size_t body_bytes = response->message.bytes - sizeof(*response) - response->fields_bytes;
+    exchange->facts.status = response->status;
+    exchange->facts.content_length = response->content_length;
+    exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;
+    exchange->facts.length_announced = (response->message.flags & NB_RESPONSE_HAS_LENGTH) != 0;
+    plan(loop, exchange);
+    nb_status status =
+        write_head(loop, exchange, date_line(loop, &response->message), (nb_slice){fields, response->fields_bytes});
+    if (status != NB_OK) return status;
+    return add_body(loop, exchange, (nb_slice){fields + response->fields_bytes, body_bytes});
+}
+
+/* The body's clean end, or the mark that it cannot have one. */
+static nb_status finish(nb_loop *loop, nb_exchange *exchange, bool aborted) {
+    exchange->ended = true;
+    nb_response_body body = exchange->plan.body;
+    if (!exchange->head_sent || (aborted && body != NB_RESPONSE_BODY_NONE)) {
+        exchange->cut = true;
+        return NB_OK;
+    }
+    if (body == NB_RESPONSE_BODY_LENGTH && exchange->body_left > 0) exchange->cut = true;
+    if (body != NB_RESPONSE_BODY_CHUNKED) return NB_OK;
+    return nb_outbox_add(nb_reply_outbox(exchange), &loop->pool, NB_SLICE("0\r\n\r\n"));
+}
+
+nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part) {
+    nb_status status = NB_OK;
+    if (part->type == NB_MESSAGE_RESPONSE) {
+        NB_ASSERT(!exchange->head_sent);
+        status = begin(loop, exchange, (const nb_response_message *)(const void *)part);
+        NB_COUNT(loop, responses, 1);
+    } else if (part->type == NB_MESSAGE_FILE) {
+        status = add_file(loop, exchange, (const nb_file_message *)(const void *)part);
+    } else {
+        status = add_body(loop, exchange, (nb_slice){(const char *)(part + 1), part->bytes - sizeof(*part)});
+    }
+    if (status != NB_OK) return status;
+    if (part->flags & NB_PART_TELL_DRAINED) exchange->tell_drained = true;
+    return part->flags & NB_PART_LAST ? finish(loop, exchange, (part->flags & NB_PART_ABORTED) != 0) : NB_OK;
+}
+
+nb_status nb_reply_own(nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason, const char *extra) {
+    char body[OWN_BODY_BYTES_MAX], fields[OWN_BODY_BYTES_MAX];
+    nb_slice phrase = nb_status_phrase(http_status);
+    int body_bytes = snprintf(body, sizeof(body), "%u %.*s%s%s\n", http_status, (int)phrase.size, phrase.data,
+                              *reason ? ": " : "", reason);
+    int fields_bytes = snprintf(fields, sizeof(fields), "Content-Type: text/plain; charset=utf-8\r\n%s", extra);
+    NB_ASSERT(body_bytes < (int)sizeof(body) && fields_bytes < (int)sizeof(fields));
+    exchange->facts.status = http_status;
+    exchange->facts.content_length = (uint64_t)body_bytes;
+    exchange->facts.length_announced = true;
+    plan(loop, exchange);
+    nb_status status = write_head(loop, exchange, (nb_slice){loop->date_line, sizeof(loop->date_line)},
+                                  (nb_slice){fields, (size_t)fields_bytes});
+    if (status == NB_OK) status = add_body(loop, exchange, (nb_slice){body, (size_t)body_bytes});
+    exchange->ended = true;
+    return status;
+}

@@ -1,0 +1,145 @@
+/*
+ * server.c - see server.h: the life of a loop and its thread.
+ */
+#include "server/server.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/net.h"
+#include "os/thread.h"
+#include "server/loop.h"
+
+struct nb_server {
+    nb_loop loop;
+    pthread_t thread;
+    bool started, joined, abandoned;
+    _Atomic bool running;
+};
+
+void nb_server_config_default(nb_server_config *config) {
+    memset(config, 0, sizeof(*config));
+#define NB_SERVER_DEFAULT(type, name, value) config->name = value;
+    NB_SERVER_SETTINGS(NB_SERVER_DEFAULT)
+#undef NB_SERVER_DEFAULT
+    config->log_fd = -1;
+}
+
+nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
+    nb_server *server = nb_alloc_zero(1, sizeof(*server));
+    if (!server) return NB_NO_MEMORY;
+    nb_status status = nb_loop_init(&server->loop, config);
+    if (status != NB_OK) {
+        nb_free(server);
+        return status;
+    }
+    *result = server;
+    return NB_OK;
+}
+
+static nb_status add_listener(nb_server *server, int fd, const char *path) {
+    nb_loop *loop = &server->loop;
+    nb_listener listener = {.fd = fd};
+    struct stat made;
+    if (path) {
+        listener.path = nb_alloc(strlen(path) + 1);
+        if (!listener.path) return NB_NO_MEMORY;
+        memcpy(listener.path, path, strlen(path) + 1);
+        if (stat(path, &made) == 0) {
+            listener.path_device = made.st_dev;
+            listener.path_inode = made.st_ino;
+        }
+    }
+    loop->listeners[loop->listener_count++] = listener;
+    return NB_OK;
+}
+
+nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, uint16_t *bound_port) {
+    if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
+    int fd;
+    nb_status status = nb_net_listen_tcp(address, port, backlog, &fd, bound_port);
+    return status == NB_OK ? add_listener(server, fd, NULL) : status;
+}
+
+nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog) {
+    if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
+    int fd;
+    nb_status status = nb_net_listen_unix(path, mode, backlog, &fd);
+    if (status != NB_OK) return status;
+    status = add_listener(server, fd, path);
+    if (status != NB_OK) nb_net_close(fd, false);
+    return status;
+}
+
+nb_status nb_server_channel_add(nb_server *server, nb_channel **channel) {
+    if (server->started) return NB_FULL;
+    return nb_dispatch_channel_add(&server->loop.dispatch, &server->loop.wake, channel);
+}
+
+static void *run(void *argument) {
+    nb_server *server = argument;
+    while (nb_loop_turn(&server->loop)) {
+    }
+    atomic_store_explicit(&server->running, false, memory_order_release);
+    return NULL;
+}
+
+nb_status nb_server_start(nb_server *server) {
+    if (server->started) return NB_EXISTS;
+    nb_listeners_pause(&server->loop, false);
+    atomic_store_explicit(&server->running, true, memory_order_release);
+    nb_status status = nb_thread_start("nb-io", run, server, &server->thread);
+    if (status != NB_OK) {
+        atomic_store_explicit(&server->running, false, memory_order_release);
+        return status;
+    }
+    server->started = true;
+    return NB_OK;
+}
+
+void nb_server_drain(nb_server *server) {
+    atomic_store_explicit(&server->loop.drain, true, memory_order_release);
+    nb_wake_signal(&server->loop.wake);
+}
+
+void nb_server_stop_now(nb_server *server) {
+    atomic_store_explicit(&server->loop.stop, true, memory_order_release);
+    nb_wake_signal(&server->loop.wake);
+}
+
+void nb_server_join(nb_server *server) {
+    if (!server->started || server->joined) return;
+    server->joined = true;
+    pthread_join(server->thread, NULL);
+}
+
+bool nb_server_running(nb_server *server) { return atomic_load_explicit(&server->running, memory_order_acquire); }
+
+void nb_server_abandon(nb_server *server) {
+    nb_loop *loop = &server->loop;
+    server->abandoned = true;
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        if (loop->listeners[i].fd >= 0) close(loop->listeners[i].fd);
+    }
+    for (nb_connection *connection = loop->connections; connection; connection = connection->next) {
+        close(connection->transport.fd);
+    }
+}
+
+void nb_server_destroy(nb_server *server) {
+    if (!server || server->abandoned) return;
+    if (server->started && !server->joined) {
+        nb_server_stop_now(server);
+        nb_server_join(server);
+    }
+    nb_loop_deinit(&server->loop);
+    nb_free(server);
+}
+
+void nb_server_stats_read(nb_server *server, nb_server_stats *stats) {
+#define NB_SERVER_READ(name) stats->name = atomic_load_explicit(&server->loop.counters.name, memory_order_relaxed);
+    NB_SERVER_STATS(NB_SERVER_READ)
+#undef NB_SERVER_READ
+}
