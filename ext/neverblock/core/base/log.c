@@ -1,0 +1,210 @@
+/*
+ * log.c - a bounded circle of bytes under a mutex, emptied by one thread that alone ever calls write(2).
+ *
+ * While the thread writes, the bytes it writes stay in the circle, so nobody overwrites them and it needs no lock. A thread
+ * that is stuck in write(2) when the log is destroyed inherits the memory and frees it when it comes back.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+enum {
+    LINE_BYTES = 500,
+    WRITE_BYTES = 65536, /* at once: a pipe's usual size, so that a slow reader holds one piece only */
+    FULL_PIPE_WAIT_MS = 100,
+    DESTROY_WAIT_MS = 1000,
+};
+
+struct nb_log {
+    pthread_mutex_t lock;
+    pthread_cond_t work, done; /* for the thread; for those who flush */
+    pthread_t thread;
+    int fd;
+    bool started, closing, orphan; /* orphan: destroyed, the thread frees the memory */
+    bool writing;
+    size_t head, used;   /* head: the oldest byte */
+    uint64_t unreported; /* lines dropped since the last report */
+    _Atomic uint64_t dropped;
+    char bytes[NB_LOG_BUFFER_BYTES];
+};
+
+nb_status nb_log_create(int fd, nb_log **log) {
+    nb_log *self = nb_alloc(sizeof *self);
+    if (self == NULL) return NB_NO_MEMORY;
+    memset(self, 0, offsetof(nb_log, bytes));
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->work, NULL);
+    nb_thread_cond_init(&self->done);
+    self->fd = fd;
+    *log = self;
+    return NB_OK;
+}
+
+static void release(nb_log *self) {
+    pthread_cond_destroy(&self->done);
+    pthread_cond_destroy(&self->work);
+    pthread_mutex_destroy(&self->lock);
+    nb_free(self);
+}
+
+static void append(nb_log *self, const char *bytes, size_t size) {
+    size_t tail = (self->head + self->used) % NB_LOG_BUFFER_BYTES;
+    size_t to_end = NB_LOG_BUFFER_BYTES - tail, first = size < to_end ? size : to_end;
+    memcpy(self->bytes + tail, bytes, first);
+    memcpy(self->bytes, bytes + first, size - first);
+    self->used += size;
+}
+
+static uint64_t count_lines(const char *bytes, size_t size) {
+    uint64_t lines = 0;
+    for (size_t i = 0; i < size; i++)
+        lines += bytes[i] == '\n';
+    return lines > 0 ? lines : 1;
+}
+
+static void drop(nb_log *self, const char *bytes, size_t size) {
+    uint64_t lines = count_lines(bytes, size);
+    self->unreported += lines;
+    atomic_fetch_add_explicit(&self->dropped, lines, memory_order_relaxed);
+}
+
+/* The report takes the place of the lines it counts, so it goes in before anything newer: false when it or that does not fit. */
+static bool report_drops(nb_log *self, size_t room_after) {
+    char report[128];
+    if (self->unreported == 0) return true;
+    int size = snprintf(report, sizeof report,
+                        "neverblock: %llu log lines dropped: the reader of this log is too slow\n",
+                        (unsigned long long)self->unreported);
+    if ((size_t)size + room_after > NB_LOG_BUFFER_BYTES - self->used) return false;
+    append(self, report, (size_t)size);
+    self->unreported = 0;
+    return true;
+}
+
+static void wait_until_writable(int fd) {
+    struct pollfd waited = {.fd = fd, .events = POLLOUT};
+    (void)poll(&waited, 1, FULL_PIPE_WAIT_MS);
+}
+
+/* Without the lock. Bytes gone, by being written or because the descriptor is of no use any more. */
+static size_t write_some(nb_log *self, const char *bytes, size_t size) {
+    ssize_t written = write(self->fd, bytes, size);
+    if (written >= 0) return (size_t)written;
+    if (errno == EINTR) return 0;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        wait_until_writable(self->fd);
+        return 0;
+    }
+    atomic_fetch_add_explicit(&self->dropped, count_lines(bytes, size), memory_order_relaxed);
+    return size;
+}
+
+/* With the lock held, and held again on return. */
+static void write_piece(nb_log *self) {
+    size_t size = NB_LOG_BUFFER_BYTES - self->head;
+    if (size > self->used) size = self->used;
+    if (size > WRITE_BYTES) size = WRITE_BYTES;
+    self->writing = true;
+    pthread_mutex_unlock(&self->lock);
+    size_t gone = write_some(self, self->bytes + self->head, size);
+    pthread_mutex_lock(&self->lock);
+    self->writing = false;
+    self->head = (self->head + gone) % NB_LOG_BUFFER_BYTES;
+    self->used -= gone;
+    if (gone > 0) (void)report_drops(self, 0);
+}
+
+static void *write_all(void *pointer) {
+    nb_log *self = pointer;
+    pthread_mutex_lock(&self->lock);
+    while (!self->orphan) {
+        if (self->used > 0) {
+            write_piece(self);
+        } else {
+            pthread_cond_broadcast(&self->done);
+            if (self->closing) break;
+            pthread_cond_wait(&self->work, &self->lock);
+        }
+    }
+    bool orphan = self->orphan;
+    pthread_mutex_unlock(&self->lock);
+    if (orphan) release(self);
+    return NULL;
+}
+
+static void ensure_thread(nb_log *self) {
+    if (!self->started) self->started = nb_thread_start("nb-log", write_all, self, &self->thread) == NB_OK;
+}
+
+void nb_log_write(nb_log *log, const char *bytes, size_t size) {
+    if (size == 0) return;
+    pthread_mutex_lock(&log->lock);
+    if (report_drops(log, size) && size <= NB_LOG_BUFFER_BYTES - log->used) {
+        append(log, bytes, size);
+        ensure_thread(log);
+        pthread_cond_signal(&log->work);
+    } else {
+        drop(log, bytes, size);
+    }
+    pthread_mutex_unlock(&log->lock);
+}
+
+void nb_log_line(nb_log *log, const char *format, ...) {
+    static const char prefix[] = "neverblock: ";
+    char line[LINE_BYTES + 1];
+    size_t size = sizeof prefix - 1;
+    memcpy(line, prefix, size);
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = vsnprintf(line + size, LINE_BYTES - size, format, arguments);
+    va_end(arguments);
+    if (printed < 0) return;
+    size += (size_t)printed < LINE_BYTES - size ? (size_t)printed : LINE_BYTES - size - 1;
+    line[size++] = '\n';
+    nb_log_write(log, line, size);
+}
+
+uint64_t nb_log_dropped(const nb_log *log) { return atomic_load_explicit(&log->dropped, memory_order_relaxed); }
+
+/* With the lock held. */
+static void wait_until_written(nb_log *self, unsigned timeout_ms) {
+    int64_t deadline_ns = nb_clock_monotonic_ns() + (int64_t)timeout_ms * NB_NS_PER_MS;
+    while (self->used > 0 && self->started) {
+        if (!nb_thread_cond_wait_until(&self->done, &self->lock, deadline_ns)) return;
+    }
+}
+
+void nb_log_flush(nb_log *log, unsigned timeout_ms) {
+    pthread_mutex_lock(&log->lock);
+    wait_until_written(log, timeout_ms);
+    pthread_mutex_unlock(&log->lock);
+}
+
+void nb_log_destroy(nb_log *log) {
+    if (log == NULL) return;
+    pthread_mutex_lock(&log->lock);
+    bool started = log->started;
+    pthread_t thread = log->thread;
+    wait_until_written(log, DESTROY_WAIT_MS);
+    log->closing = true;
+    log->orphan = started && log->used > 0;
+    bool orphan = log->orphan;
+    if (orphan) pthread_detach(thread);
+    pthread_cond_signal(&log->work);
+    pthread_mutex_unlock(&log->lock);
+    if (orphan) return;
+    if (started) pthread_join(thread, NULL);
+    release(log);
+}

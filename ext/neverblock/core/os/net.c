@@ -1,0 +1,268 @@
+/*
+ * net.c - sockets of the server: listening, accepting, reading, writing.
+ */
+#define _GNU_SOURCE 1 /* accept4 */
+
+#include "os/net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* macOS: SO_NOSIGPIPE instead */
+#endif
+
+#ifndef IOV_MAX
+#define IOV_MAX 1024
+#endif
+
+/* Connections that died in the queue are skipped, this many a call; the poller tells of the rest again. */
+enum { ACCEPT_SKIPS_MAX = 64 };
+
+static nb_status fail_closing(int fd) {
+    int error = errno;
+    close(fd);
+    errno = error;
+    return NB_SYSTEM;
+}
+
+#if defined(SOCK_NONBLOCK) && defined(SOCK_CLOEXEC)
+static int new_socket(int family) { return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
+
+static int accept_socket(int listener_fd, struct sockaddr *address, socklen_t *size) {
+    return accept4(listener_fd, address, size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+#else
+static int prepare(int fd) {
+    if (fd < 0) return fd;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) return fd;
+    (void)fail_closing(fd);
+    return -1;
+}
+
+static int new_socket(int family) { return prepare(socket(family, SOCK_STREAM, 0)); }
+
+static int accept_socket(int listener_fd, struct sockaddr *address, socklen_t *size) {
+    return prepare(accept(listener_fd, address, size));
+}
+#endif
+
+#ifdef SO_NOSIGPIPE
+static void silence_sigpipe(int fd) { (void)setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &(int){1}, sizeof(int)); }
+#else
+static void silence_sigpipe(int fd) { (void)fd; }
+#endif
+
+static uint16_t port_of(const struct sockaddr_storage *address) {
+    if (address->ss_family == AF_INET) return ntohs(((const struct sockaddr_in *)address)->sin_port);
+    if (address->ss_family == AF_INET6) return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
+    return 0;
+}
+
+static int set_listen_options(int fd, int family) {
+    const int on = 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0) return -1;
+    if (family != AF_INET6) return 0;
+    return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+}
+
+static nb_status listen_at(const struct addrinfo *where, int backlog, int *fd, uint16_t *bound_port) {
+    struct sockaddr_storage bound = {0};
+    socklen_t size = sizeof bound;
+    int listener = new_socket(where->ai_family);
+    if (listener < 0) return NB_SYSTEM;
+    if (set_listen_options(listener, where->ai_family) < 0) return fail_closing(listener);
+    if (bind(listener, where->ai_addr, where->ai_addrlen) < 0) return fail_closing(listener);
+    if (listen(listener, backlog) < 0) return fail_closing(listener);
+    if (getsockname(listener, (struct sockaddr *)&bound, &size) < 0) return fail_closing(listener);
+    *fd = listener;
+    *bound_port = port_of(&bound);
+    return NB_OK;
+}
+
+nb_status nb_net_listen_tcp(const char *address, uint16_t port, int backlog, int *fd, uint16_t *bound_port) {
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    struct addrinfo *found;
+    char service[8];
+    snprintf(service, sizeof service, "%u", (unsigned)port);
+    int error = getaddrinfo(address, service, &hints, &found);
+    if (error == EAI_MEMORY) return NB_NO_MEMORY;
+    if (error != 0) return error == EAI_SYSTEM ? NB_SYSTEM : NB_INVALID;
+    nb_status status = listen_at(found, backlog, fd, bound_port);
+    int saved = errno;
+    freeaddrinfo(found);
+    errno = saved;
+    return status;
+}
+
+/* Whether a path that is taken may be taken over: NB_OK when it is a socket without a listener, or gone by now. */
+static nb_status probe_taken_path(const struct sockaddr_un *address) {
+    struct stat found;
+    if (lstat(address->sun_path, &found) < 0) return errno == ENOENT ? NB_OK : NB_SYSTEM;
+    if (!S_ISSOCK(found.st_mode)) {
+        errno = EEXIST;
+        return NB_SYSTEM;
+    }
+    int probe = new_socket(AF_UNIX);
+    if (probe < 0) return NB_SYSTEM;
+    int result = connect(probe, (const struct sockaddr *)address, sizeof *address);
+    int error = result == 0 ? 0 : errno;
+    close(probe);
+    if (error == ECONNREFUSED || error == ENOENT) return NB_OK;
+    if (error == 0 || error == EAGAIN || error == EINPROGRESS) return NB_EXISTS;
+    errno = error == EPROTOTYPE ? EEXIST : error;
+    return NB_SYSTEM;
+}
+
+static nb_status bind_path(int fd, const struct sockaddr_un *address) {
+    if (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0) return NB_OK;
+    if (errno != EADDRINUSE) return NB_SYSTEM;
+    nb_status status = probe_taken_path(address);
+    if (status != NB_OK) return status;
+    if (unlink(address->sun_path) < 0 && errno != ENOENT) return NB_SYSTEM;
+    return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? NB_OK : NB_SYSTEM;
+}
+
+/* Between bind and listen every connect is refused, so nobody slips in before the mode is set. */
+static nb_status open_path(int fd, const char *path, unsigned mode, int backlog) {
+    if ((mode == 0 || chmod(path, (mode_t)mode) == 0) && listen(fd, backlog) == 0) return NB_OK;
+    int error = errno;
+    unlink(path);
+    errno = error;
+    return NB_SYSTEM;
+}
+
+nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *fd) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t size = strlen(path);
+    if (size == 0) return NB_INVALID;
+    if (size >= sizeof address.sun_path) return NB_TOO_LARGE;
+    memcpy(address.sun_path, path, size);
+    int listener = new_socket(AF_UNIX);
+    if (listener < 0) return NB_SYSTEM;
+    nb_status status = bind_path(listener, &address);
+    if (status == NB_OK) status = open_path(listener, path, mode, backlog);
+    if (status != NB_OK) {
+        (void)fail_closing(listener);
+        return status;
+    }
+    *fd = listener;
+    return NB_OK;
+}
+
+static void describe_ipv4(const struct in_addr *address, nb_peer *peer) {
+    (void)inet_ntop(AF_INET, address, peer->address, sizeof peer->address);
+}
+
+static void describe_ipv6(const struct sockaddr_in6 *address, nb_peer *peer) {
+    const struct in6_addr *ip = &address->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(ip)) {
+        struct in_addr inner;
+        memcpy(&inner, &ip->s6_addr[12], sizeof inner);
+        describe_ipv4(&inner, peer);
+        return;
+    }
+    (void)inet_ntop(AF_INET6, ip, peer->address, sizeof peer->address);
+    if (address->sin6_scope_id == 0) return;
+    size_t size = strlen(peer->address);
+    snprintf(peer->address + size, sizeof peer->address - size, "%%%u", (unsigned)address->sin6_scope_id);
+}
+
+static void describe(const struct sockaddr_storage *address, nb_peer *peer) {
+    peer->address[0] = '\0';
+    peer->port = port_of(address);
+    if (address->ss_family == AF_INET) describe_ipv4(&((const struct sockaddr_in *)address)->sin_addr, peer);
+    if (address->ss_family == AF_INET6) describe_ipv6((const struct sockaddr_in6 *)address, peer);
+}
+
+/* accept(2), "Error handling": errors of the connection that died in the queue come from accept; they are not the listener's. */
+static bool concerns_one_connection(int error) {
+    switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case EPERM: /* a firewall rule */
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENOPROTOOPT:
+#ifdef ENONET
+    case ENONET:
+#endif
+        return true;
+    default:
+        return false;
+    }
+}
+
+nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer) {
+    struct sockaddr_storage address;
+    int accepted = -1;
+    for (int tries = 0; accepted < 0 && tries < ACCEPT_SKIPS_MAX; tries++) {
+        socklen_t size = sizeof address;
+        address.ss_family = AF_UNSPEC;
+        accepted = accept_socket(listener_fd, (struct sockaddr *)&address, &size);
+        if (accepted >= 0 || concerns_one_connection(errno)) continue;
+        return errno == EAGAIN || errno == EWOULDBLOCK ? NB_AGAIN : NB_SYSTEM;
+    }
+    if (accepted < 0) return NB_AGAIN;
+    silence_sigpipe(accepted);
+    if (address.ss_family != AF_UNIX) {
+        (void)setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    }
+    if (peer != NULL) describe(&address, peer);
+    *fd = accepted;
+    return NB_OK;
+}
+
+static nb_status status_of_errno(void) { return errno == EAGAIN || errno == EWOULDBLOCK ? NB_AGAIN : NB_SYSTEM; }
+
+nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved) {
+    NB_ASSERT(bytes > 0);
+    ssize_t got;
+    do {
+        got = read(fd, buffer, bytes);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return status_of_errno();
+    if (got == 0) return NB_EOF;
+    *moved = (size_t)got;
+    return NB_OK;
+}
+
+nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved) {
+    struct msghdr message = {0};
+    message.msg_iov = (struct iovec *)(uintptr_t)parts; /* sendmsg only reads them */
+    message.msg_iovlen = (size_t)(count < IOV_MAX ? count : IOV_MAX);
+    ssize_t sent;
+    do {
+        sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) return status_of_errno();
+    *moved = (size_t)sent;
+    return NB_OK;
+}
+
+void nb_net_finish(int fd) { (void)shutdown(fd, SHUT_WR); }
+
+void nb_net_close(int fd, bool reset) {
+    if (reset) {
+        const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    (void)close(fd);
+}

@@ -1,0 +1,35 @@
+/*
+ * poll_backend.h - what a poller is made of: one table of functions a backend, private to os/poll*.c.
+ *
+ * A backend's own struct begins with nb_poll. The functions keep the contract of poll.h; `create` leaves `table`
+ * to the front. A table is defined in its file on every platform; `create` is NULL where the system has no such thing.
+ */
+#ifndef NB_OS_POLL_BACKEND_H
+#define NB_OS_POLL_BACKEND_H
+
+#include "os/poll.h"
+
+#define NB_POLL_BATCH 256u /* events taken from the kernel at once, on the stack */
+
+typedef struct nb_poll_table {
+    const char *name;
+    nb_status (*create)(nb_poll **poll);
+    void (*destroy)(nb_poll *poll);
+    nb_status (*add)(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie);
+    nb_status (*change)(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie);
+    nb_status (*remove)(nb_poll *poll, int fd);
+    nb_status (*wait)(nb_poll *poll, nb_poll_event *events, size_t max, int64_t timeout_ns, size_t *count);
+} nb_poll_table;
+
+struct nb_poll {
+    const nb_poll_table *table;
+};
+
+extern const nb_poll_table nb_poll_epoll_table;
+extern const nb_poll_table nb_poll_kqueue_table;
+extern const nb_poll_table nb_poll_poll_table;
+
+/* For calls that count in milliseconds: rounded up, so that a wait never ends before its time; -1 for ever. */
+int nb_poll_timeout_ms(int64_t timeout_ns);
+
+#endif

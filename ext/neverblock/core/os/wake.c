@@ -1,0 +1,65 @@
+/*
+ * wake.c - waking a thread that sleeps in a poller: an eventfd(2) on Linux, a self-pipe elsewhere.
+ */
+#include "os/wake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/eventfd.h>
+
+nb_status nb_wake_init(nb_wake *wake) {
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) return NB_SYSTEM;
+    *wake = (nb_wake){.read_fd = fd, .write_fd = fd};
+    return NB_OK;
+}
+#else
+static int prepare(int fd) {
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return -1;
+    return fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+nb_status nb_wake_init(nb_wake *wake) {
+    int ends[2];
+    if (pipe(ends) < 0) return NB_SYSTEM;
+    if (prepare(ends[0]) < 0 || prepare(ends[1]) < 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        errno = error;
+        return NB_SYSTEM;
+    }
+    *wake = (nb_wake){.read_fd = ends[0], .write_fd = ends[1]};
+    return NB_OK;
+}
+#endif
+
+void nb_wake_deinit(nb_wake *wake) {
+    if (wake->write_fd >= 0 && wake->write_fd != wake->read_fd) close(wake->write_fd);
+    if (wake->read_fd >= 0) close(wake->read_fd);
+    *wake = (nb_wake){.read_fd = -1, .write_fd = -1};
+}
+
+/* Eight bytes are what an eventfd takes; a pipe takes them too. errno is kept for the code a signal handler interrupted. */
+void nb_wake_signal(const nb_wake *wake) {
+    const uint64_t one = 1;
+    int error = errno;
+    while (write(wake->write_fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+    errno = error;
+}
+
+/* An eventfd is empty after one read; a pipe after one that did not fill the buffer. */
+void nb_wake_clear(const nb_wake *wake) {
+    char drained[512];
+    ssize_t got;
+    int error = errno;
+    do {
+        got = read(wake->read_fd, drained, sizeof drained);
+    } while (got == (ssize_t)sizeof drained || (got < 0 && errno == EINTR));
+    errno = error;
+}

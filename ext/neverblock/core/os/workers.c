@@ -1,0 +1,117 @@
+/*
+ * workers.c - the pool of threads for blocking calls: one mutex, one condition, a list of jobs.
+ */
+#include "os/workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "os/thread.h"
+
+struct nb_workers {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    nb_job *first, **last;
+    size_t queued, queue_max;
+    unsigned idle; /* threads waiting for work; some of it may be on its way to them */
+    unsigned started, threads_max;
+    bool closing;
+    char name[16];
+    pthread_t threads[];
+};
+
+nb_status nb_workers_create(const char *name, unsigned threads, size_t queue_max, nb_workers **workers) {
+    nb_workers *self = nb_alloc_zero(1, sizeof *self + threads * sizeof self->threads[0]);
+    if (self == NULL) return NB_NO_MEMORY;
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->work, NULL);
+    self->last = &self->first;
+    self->queue_max = queue_max;
+    self->threads_max = threads;
+    snprintf(self->name, sizeof self->name, "%s", name);
+    *workers = self;
+    return NB_OK;
+}
+
+static nb_job *take(nb_workers *self) {
+    nb_job *job = self->first;
+    self->first = job->next;
+    if (self->first == NULL) self->last = &self->first;
+    self->queued--;
+    return job;
+}
+
+static void *work(void *pointer) {
+    nb_workers *self = pointer;
+    pthread_mutex_lock(&self->lock);
+    for (;;) {
+        while (self->first == NULL && !self->closing) {
+            self->idle++;
+            pthread_cond_wait(&self->work, &self->lock);
+            self->idle--;
+        }
+        if (self->first == NULL) break;
+        nb_job *job = take(self);
+        pthread_mutex_unlock(&self->lock);
+        job->run(job);
+        job->done(job);
+        pthread_mutex_lock(&self->lock);
+    }
+    pthread_mutex_unlock(&self->lock);
+    return NULL;
+}
+
+/* With the lock held. More jobs waiting than idle threads: another thread, if there may be one. */
+static nb_status ensure_thread(nb_workers *self) {
+    if (self->queued < self->idle || self->started == self->threads_max) return NB_OK;
+    nb_status status = nb_thread_start(self->name, work, self, &self->threads[self->started]);
+    if (status == NB_OK) self->started++;
+    return self->started > 0 ? NB_OK : NB_SYSTEM;
+}
+
+static nb_status enqueue(nb_workers *self, nb_job *job) {
+    if (self->closing) return NB_CLOSED;
+    if (self->queued >= self->queue_max) return NB_FULL;
+    nb_status status = ensure_thread(self);
+    if (status != NB_OK) return status;
+    job->next = NULL;
+    *self->last = job;
+    self->last = &job->next;
+    self->queued++;
+    pthread_cond_signal(&self->work);
+    return NB_OK;
+}
+
+nb_status nb_workers_submit(nb_workers *workers, nb_job *job) {
+    pthread_mutex_lock(&workers->lock);
+    nb_status status = enqueue(workers, job);
+    int error = errno;
+    pthread_mutex_unlock(&workers->lock);
+    errno = error;
+    return status;
+}
+
+void nb_workers_destroy(nb_workers *workers) {
+    if (workers == NULL) return;
+    pthread_mutex_lock(&workers->lock);
+    nb_job *dropped = workers->first;
+    workers->first = NULL;
+    workers->last = &workers->first;
+    workers->queued = 0;
+    workers->closing = true;
+    pthread_cond_broadcast(&workers->work);
+    pthread_mutex_unlock(&workers->lock);
+    while (dropped != NULL) {
+        nb_job *next = dropped->next;
+        dropped->done(dropped);
+        dropped = next;
+    }
+    for (unsigned i = 0; i < workers->started; i++)
+        pthread_join(workers->threads[i], NULL);
+    pthread_cond_destroy(&workers->work);
+    pthread_mutex_destroy(&workers->lock);
+    nb_free(workers);
+}
