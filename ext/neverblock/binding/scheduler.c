@@ -1,0 +1,264 @@
+/*
+ * scheduler.c - NeverBlock::Scheduler: the object, its life, and the hooks that need no descriptor: fiber, kernel_sleep, block, unblock.
+ * The loop is scheduler_loop.c, waits are scheduler_wait.c, descriptors scheduler_io.c.
+ */
+#include "scheduler_internal.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <ruby/thread.h>
+
+VALUE nb_scheduler_class;
+unsigned nb_fork_generation;
+
+static nb_list all_schedulers = {&all_schedulers, &all_schedulers};
+static VALUE fiber_class;
+static ID id_new, id_call, id_full_message, id_write;
+
+/* --- The object --- */
+
+static void scheduler_mark(void *data) {
+    const nb_scheduler *scheduler = data;
+    for (size_t i = 0; i < scheduler->parked.capacity; i++) {
+        if (scheduler->parked.slots[i].fiber != 0) rb_gc_mark(scheduler->parked.slots[i].fiber);
+    }
+    rb_gc_mark(scheduler->loop);
+}
+
+/* The waits lie on stacks that may be gone by now: they are not looked at. */
+static void scheduler_free(void *data) {
+    nb_scheduler *scheduler = data;
+    nb_list_remove(&scheduler->all);
+    if (scheduler->fork_generation == nb_fork_generation) nb_inbox_close(scheduler);
+    nb_scheduler_release(scheduler);
+    nb_descriptors_deinit(scheduler);
+    nb_timers_deinit(&scheduler->timers);
+    nb_parked_table_deinit(&scheduler->parked);
+    nb_free(scheduler);
+}
+
+static size_t scheduler_size(const void *data) {
+    const nb_scheduler *scheduler = data;
+    return sizeof *scheduler + scheduler->parked.capacity * sizeof(nb_parked) +
+           scheduler->timers.capacity * sizeof(nb_timer_slot) + scheduler->descriptor_count * sizeof(nb_descriptor);
+}
+
+static const rb_data_type_t scheduler_type = {
+    .wrap_struct_name = "NeverBlock::Scheduler",
+    .function = {.dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static void init_lists(nb_scheduler *scheduler) {
+    nb_list_init(&scheduler->ready);
+    nb_list_init(&scheduler->pass);
+    nb_list_init(&scheduler->spawners);
+    nb_timers_init(&scheduler->timers);
+}
+
+static VALUE scheduler_alloc(VALUE klass) {
+    nb_scheduler *scheduler = nb_alloc_zero(1, sizeof *scheduler);
+    if (scheduler == NULL) rb_memerror();
+    scheduler->loop = Qnil;
+    scheduler->wake = (nb_wake){-1, -1};
+    scheduler->fork_generation = nb_fork_generation;
+    init_lists(scheduler);
+    nb_list_append(&all_schedulers, &scheduler->all);
+    scheduler->self = TypedData_Wrap_Struct(klass, &scheduler_type, scheduler);
+    return scheduler->self;
+}
+
+nb_scheduler *nb_scheduler_get(VALUE self) {
+    nb_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
+    if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
+    return scheduler;
+}
+
+void nb_scheduler_open(nb_scheduler *scheduler) {
+    if (scheduler->poll) return;
+    nb_status status = nb_loop_open(scheduler);
+    if (status == NB_OK) return;
+    int error = errno;
+    nb_scheduler_release(scheduler);
+    if (status == NB_SYSTEM) rb_syserr_fail(error, "NeverBlock::Scheduler");
+    rb_memerror();
+}
+
+void nb_scheduler_release(nb_scheduler *scheduler) {
+    if (scheduler->fork_generation == nb_fork_generation) nb_inbox_mute(scheduler);
+    nb_poll_destroy(scheduler->poll);
+    scheduler->poll = NULL;
+    if (scheduler->wake.read_fd >= 0) nb_wake_deinit(&scheduler->wake);
+    scheduler->wake = (nb_wake){-1, -1};
+}
+
+/* --- Fork --- */
+
+static void count_fork(void) { nb_fork_generation++; }
+
+/* In a child only the forking fiber lives on. The others' waits are cut loose, in case something still ends them; the parent's epoll
+   is closed unchanged (its registrations belong to both processes). */
+void nb_scheduler_forget(nb_scheduler *scheduler) {
+    for (size_t i = 0; i < scheduler->parked.capacity; i++) {
+        for (nb_wait *wait = scheduler->parked.slots[i].wait; wait; wait = wait->outer) {
+            nb_list_init(&wait->link);
+            wait->alarm.timer.index = 0;
+        }
+    }
+    scheduler->fork_generation = nb_fork_generation;
+    scheduler->attached = false;
+    scheduler->sleeping = false;
+    scheduler->pending_tag = 0;
+    nb_parked_table_deinit(&scheduler->parked);
+    nb_timers_deinit(&scheduler->timers);
+    init_lists(scheduler);
+    nb_descriptors_forget(scheduler);
+    nb_descriptors_deinit(scheduler);
+    scheduler->inbox = NULL; /* left: a thread that is no more may hold its lock */
+    nb_scheduler_release(scheduler);
+}
+
+/* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are gone. */
+static VALUE scheduler_s_after_fork(VALUE klass) {
+    for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
+        nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
+        if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
+    }
+    return klass;
+}
+
+/* --- For the rest of the binding --- */
+
+void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (scheduler->attached) rb_raise(rb_eArgError, "this scheduler has a source already");
+    nb_scheduler_release(scheduler);
+    scheduler->source = *source;
+    scheduler->attached = true;
+}
+
+void nb_scheduler_ready(VALUE self, VALUE fiber) {
+    nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
+    if (wait && wait->kind == NB_WAIT_PARK) nb_wait_wake(wait, NB_WOKEN);
+}
+
+void nb_scheduler_park(VALUE self) {
+    nb_wait wait;
+    nb_wait_init(&wait, nb_scheduler_get(self), NB_WAIT_PARK);
+    nb_wait_park(&wait, INT64_MAX);
+}
+
+void nb_scheduler_run(VALUE self) { nb_loop_run(nb_scheduler_get(self), NULL); }
+
+/* --- Fibers --- */
+
+/* What ends the process or the thread goes on to the loop; anything else is told, as for a thread, and costs this fiber only. */
+static VALUE report_exception(VALUE argument, VALUE exception) {
+    (void)argument;
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eStandardError)) && !RTEST(rb_obj_is_kind_of(exception, rb_eScriptError)))
+        rb_exc_raise(exception);
+    VALUE text = rb_sprintf("%" PRIsVALUE " terminated with exception:\n%" PRIsVALUE, rb_fiber_current(),
+                            rb_funcall(exception, id_full_message, 0));
+    rb_funcall(rb_stderr, id_write, 1, text);
+    return Qnil;
+}
+
+static VALUE fiber_call(VALUE block) { return rb_funcall(block, id_call, 0); }
+
+static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
+    (void)yielded, (void)argc, (void)argv, (void)blockarg;
+    return rb_rescue2(fiber_call, block, report_exception, Qnil, rb_eException, (VALUE)0);
+}
+
+static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    VALUE options, block;
+    rb_scan_args(argc, argv, "0:&", &options, &block);
+    if (NIL_P(block)) rb_raise(rb_eArgError, "a block is needed");
+
+    if (NIL_P(options)) options = rb_hash_new();
+    rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
+    VALUE body = rb_proc_new(fiber_body, block);
+    VALUE fiber = rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
+    nb_wait_spawn(scheduler, fiber);
+    RB_GC_GUARD(body);
+    return fiber;
+}
+
+/* --- Hooks --- */
+
+static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    rb_check_arity(argc, 0, 1);
+    int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 0 ? Qnil : argv[0]);
+    nb_wait wait;
+    nb_wait_init(&wait, scheduler, NB_WAIT_SLEEP);
+    nb_wait_park(&wait, deadline_ns);
+    return Qtrue;
+}
+
+static VALUE scheduler_yield(VALUE self) {
+    VALUE duration = INT2FIX(0);
+    return scheduler_kernel_sleep(1, &duration, self);
+}
+
+static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    rb_check_arity(argc, 1, 2);
+    int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 1 ? Qnil : argv[1]);
+    nb_wait wait;
+    nb_wait_init(&wait, scheduler, NB_WAIT_BLOCK);
+    return nb_wait_park(&wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
+}
+
+static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
+    (void)blocker;
+    nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
+    if (wait && (wait->kind == NB_WAIT_BLOCK || wait->kind == NB_WAIT_SLEEP)) nb_wait_wake(wait, NB_WOKEN);
+    return Qnil;
+}
+
+static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception) {
+    nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
+    if (wait) nb_wait_raise(wait, exception);
+    return Qnil;
+}
+
+static VALUE scheduler_run(VALUE self) {
+    nb_scheduler_run(self);
+    return self;
+}
+
+static VALUE scheduler_close(VALUE self) {
+    nb_scheduler_run(self);
+    nb_scheduler_release(nb_scheduler_get(self));
+    return Qnil;
+}
+
+void nb_scheduler_define(VALUE module) {
+    id_new = rb_intern("new");
+    id_call = rb_intern("call");
+    id_full_message = rb_intern("full_message");
+    id_write = rb_intern("write");
+    rb_gc_register_address(&fiber_class);
+    fiber_class = rb_path2class("Fiber");
+    rb_gc_register_address(&nb_scheduler_class);
+    nb_scheduler_class = rb_define_class_under(module, "Scheduler", rb_cObject);
+    rb_define_alloc_func(nb_scheduler_class, scheduler_alloc);
+    rb_define_singleton_method(nb_scheduler_class, "after_fork", scheduler_s_after_fork, 0);
+    rb_define_method(nb_scheduler_class, "fiber", scheduler_fiber, -1);
+    rb_define_method(nb_scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
+    rb_define_method(nb_scheduler_class, "yield", scheduler_yield, 0);
+    rb_define_method(nb_scheduler_class, "block", scheduler_block, -1);
+    rb_define_method(nb_scheduler_class, "unblock", scheduler_unblock, 2);
+    rb_define_method(nb_scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
+    rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
+    rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
+    rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_close, 0);
+    nb_scheduler_io_define(nb_scheduler_class);
+    nb_scheduler_resolve_define(nb_scheduler_class);
+    nb_scheduler_process_define(nb_scheduler_class);
+    pthread_atfork(NULL, NULL, count_fork);
+}

@@ -1,0 +1,209 @@
+/*
+ * scheduler_internal.h - what the scheduler's own files share: the scheduler, the wait, and how the two meet.
+ *
+ * A wait lives on the C stack of the fiber that waits, from nb_wait_init to the end of nb_wait_park. It is found by its fiber (table),
+ * by its deadline (timers) and by its descriptors (nb_watch); nb_wait_park enters it and takes it out of all three, whatever ends
+ * it. A wake that comes late therefore finds no wait, and one that comes second finds a wait that is no longer NB_WAITING: no
+ * wake reaches a later wait and none counts twice.
+ *
+ * The scheduler is not WB_PROTECTED: it is marked at every minor collection, so that parking needs no write barrier. (Fibers
+ * are not protected either; nothing would be won.) Everything marked is pinned: the table hashes addresses.
+ */
+#ifndef NB_BINDING_SCHEDULER_INTERNAL_H
+#define NB_BINDING_SCHEDULER_INTERNAL_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/timer.h"
+#include "scheduler.h"
+#include "scheduler_list.h"
+#include "os/poll.h"
+#include "os/wake.h"
+
+/* Events taken from the poller at once; what is left comes with the next turn. */
+#define NB_POLL_EVENTS_MAX 128
+/* While fibers are ready the poller is asked this often: an I/O wake is at most this late behind CPU work. */
+#define NB_BUSY_POLL_NS 50000
+
+typedef enum nb_wait_kind {
+    NB_WAIT_PARK,  /* nb_scheduler_park: nb_scheduler_ready wakes it */
+    NB_WAIT_SLEEP, /* kernel_sleep: its deadline or unblock */
+    NB_WAIT_BLOCK, /* block: its deadline or unblock */
+    NB_WAIT_IO,    /* its descriptors or its deadline */
+    NB_WAIT_SPAWN, /* until the fiber it has started parks or ends */
+    NB_WAIT_ASK,   /* a native thread's answer */
+} nb_wait_kind;
+
+typedef enum nb_wait_state {
+    NB_WAITING,
+    NB_READY,   /* in the ready queue (or, NB_WAIT_SPAWN, about to be switched to) */
+    NB_RESUMED, /* its fiber runs again */
+} nb_wait_state;
+
+typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outcome;
+
+typedef struct nb_scheduler nb_scheduler;
+
+/* A timer and what it does when it is due (in the loop fiber; must not raise). */
+typedef struct nb_alarm nb_alarm;
+struct nb_alarm {
+    nb_timer timer;
+    void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
+};
+
+typedef struct nb_wait nb_wait;
+struct nb_wait {
+    nb_list link; /* ready queue or spawners; linked to itself when in neither */
+    nb_alarm alarm;
+    nb_scheduler *scheduler;
+    VALUE self;  /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
+    VALUE fiber;
+    VALUE exception; /* NB_RAISES: what nb_wait_park raises */
+    VALUE spawned;   /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
+    nb_wait *outer;  /* a wait of the same fiber that this one lies on top of */
+    void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
+    nb_wait_kind kind;
+    nb_wait_state state;
+    nb_wait_outcome outcome;
+};
+
+/* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the waiter's. */
+typedef struct nb_watch nb_watch;
+struct nb_watch {
+    nb_watch *next, *previous; /* in nb_descriptor.first */
+    nb_wait *wait;
+    int fd;
+    uint32_t interest; /* NB_POLL_READ, NB_POLL_WRITE */
+    uint32_t ready;
+    bool listed;
+};
+
+typedef struct nb_descriptor {
+    nb_watch *first;
+    uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
+    uint32_t armed;      /* the interest told to the poller and not yet answered */
+    bool known;          /* was registered once, so that change is tried before add */
+} nb_descriptor;
+
+typedef struct nb_parked {
+    VALUE fiber; /* 0: empty */
+    nb_wait *wait;
+} nb_parked;
+
+/* Fiber to wait, open addressing, at most half full. */
+typedef struct nb_parked_table {
+    nb_parked *slots;
+    size_t count, capacity; /* a power of two */
+} nb_parked_table;
+
+typedef struct nb_inbox nb_inbox;
+
+struct nb_scheduler {
+    VALUE self;
+    VALUE loop;     /* the fiber that parked fibers transfer to; meaningful while switched */
+    bool switched;  /* a fiber runs that the loop has switched to */
+    bool running;   /* inside nb_scheduler_run */
+    bool closing;   /* run was called for close */
+    bool sleeping;  /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool attached;  /* source is set */
+    nb_list ready;
+    nb_list pass; /* the snapshot of `ready` that the current pass works off */
+    nb_list spawners;
+    nb_parked_table parked;
+    nb_timers timers;
+    int64_t now_ns;
+    bool now_fresh; /* now_ns was read since the last switch to a fiber */
+    int64_t polled_ns;
+    nb_poll *poll; /* NULL until something needs it */
+    nb_wake wake;
+    nb_descriptor *descriptors;
+    size_t descriptor_count;
+    size_t watching; /* watches in all lists */
+    nb_inbox *inbox;
+    nb_scheduler_source source;
+    int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
+    unsigned fork_generation;
+    nb_list all; /* every scheduler of the process, for fork */
+};
+
+/* scheduler.c */
+nb_scheduler *nb_scheduler_get(VALUE self); /* raises TypeError; after a fork it is a fresh one */
+/* Makes poller and wake if they are not there; raises. */
+void nb_scheduler_open(nb_scheduler *scheduler);
+/* Closes poller and wake; they are made again when needed. */
+void nb_scheduler_release(nb_scheduler *scheduler);
+/* In a child process: forgets the parent's waits, source and descriptors. */
+void nb_scheduler_forget(nb_scheduler *scheduler);
+extern unsigned nb_fork_generation; /* counts the forks this process descends from */
+
+/* scheduler_wait.c */
+void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
+/* Parks the current fiber until the wait is woken; deadline_ns INT64_MAX: no limit; past: one turn. Raises what was raised into the
+   fiber, and NoMemoryError; the wait is out of table, timers and queues, and `leave` was called, in every case. */
+nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
+/* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop when it sleeps. */
+bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
+/* Wakes it so that nb_wait_park raises; also one that is ready already. */
+void nb_wait_raise(nb_wait *wait, VALUE exception);
+/* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
+void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
+/* The wait of a parked fiber, or NULL. */
+nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
+/* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError (negative). */
+int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
+void nb_parked_table_deinit(nb_parked_table *table);
+
+/* scheduler_loop.c */
+int64_t nb_loop_now(nb_scheduler *scheduler);  /* reads the clock at most once a switch */
+int64_t nb_loop_clock(nb_scheduler *scheduler); /* reads the clock */
+/* Transfers to a fiber that is not parked or whose wait is taken out of its queue; returns when it has parked or ended. Raises. */
+void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);
+/* Runs turns on the current fiber until the wait is woken (wait NULL: until all is over). Raises. */
+void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
+void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
+nb_status nb_loop_open(nb_scheduler *scheduler);
+
+/* scheduler_io.c */
+void nb_scheduler_io_define(VALUE klass);
+void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event);
+/* Takes every watch out of its list; then deinit. */
+void nb_descriptors_forget(nb_scheduler *scheduler);
+void nb_descriptors_deinit(nb_scheduler *scheduler);
+/* Waits for one descriptor: the NB_POLL_ events that came, 0 at the deadline. Raises. */
+uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, int64_t deadline_ns);
+
+/*
+ * scheduler_inbox.c - answers from native threads. A parcel is a heap block that outlives the wait when it must: the thread owns it
+ * until nb_inbox_post, the loop from then until it has woken the wait, the waiter from then on. Who stops waiting sets parcel->wait to NULL,
+ * under the GVL; the loop then gives the parcel to `abandoned`.
+ */
+typedef struct nb_parcel nb_parcel;
+struct nb_parcel {
+    nb_parcel *next;
+    nb_inbox *inbox;
+    nb_wait *wait;
+    bool arrived;
+    void (*abandoned)(nb_parcel *parcel); /* frees it; any thread */
+};
+/* Before the parcel goes out: raises NoMemoryError. */
+void nb_inbox_expect(nb_scheduler *scheduler, nb_parcel *parcel);
+/* The parcel will not be posted after all. */
+void nb_inbox_unexpect(nb_parcel *parcel);
+/* Any thread, without the GVL: the parcel is done. */
+void nb_inbox_post(nb_parcel *parcel);
+bool nb_inbox_pending(const nb_scheduler *scheduler);
+void nb_inbox_drain(nb_scheduler *scheduler);
+/* The wake is about to be closed. */
+void nb_inbox_mute(nb_scheduler *scheduler);
+/* The scheduler goes away; what is still out frees itself. */
+void nb_inbox_close(nb_scheduler *scheduler);
+
+/* scheduler_resolve.c: address_resolve */
+void nb_scheduler_resolve_define(VALUE klass);
+
+/* scheduler_process.c: process_wait, timeout_after */
+void nb_scheduler_process_define(VALUE klass);
+
+#endif

@@ -1,0 +1,347 @@
+/*
+ * scheduler_io.c - waiting for descriptors, and the hooks io_wait, io_read and io_write.
+ *
+ * Watches hang in a table by descriptor number. Each wait registers its descriptor anew (oneshot), in one system call: changing the old
+ * registration fails when the number has been closed and given out again, and then it is added. A registration carries a
+ * generation, so that an event of the file that had the number before is dropped. Several fibers may wait for one
+ * descriptor; when it fires for some, it is armed again for the others.
+ */
+#include "scheduler_internal.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/io.h>
+#include <ruby/io/buffer.h>
+#include <ruby/version.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NB_DESCRIPTORS_MIN 64
+
+typedef struct nb_io_wait {
+    nb_wait wait; /* first */
+    nb_watch *watches;
+    size_t count;
+} nb_io_wait;
+
+/* --- The table --- */
+
+static bool descriptors_reserve(nb_scheduler *scheduler, int fd) {
+    size_t count = scheduler->descriptor_count ? scheduler->descriptor_count : NB_DESCRIPTORS_MIN;
+    if ((size_t)fd < scheduler->descriptor_count) return true;
+    while (count <= (size_t)fd) count *= 2;
+
+    nb_descriptor *table = nb_realloc(scheduler->descriptors, count * sizeof *table);
+    if (table == NULL) return false;
+    memset(table + scheduler->descriptor_count, 0, (count - scheduler->descriptor_count) * sizeof *table);
+    scheduler->descriptors = table;
+    scheduler->descriptor_count = count;
+    return true;
+}
+
+static void watch_link(nb_scheduler *scheduler, nb_watch *watch) {
+    nb_descriptor *descriptor = &scheduler->descriptors[watch->fd];
+    watch->next = descriptor->first;
+    watch->previous = NULL;
+    if (watch->next) watch->next->previous = watch;
+    descriptor->first = watch;
+    watch->listed = true;
+    scheduler->watching++;
+}
+
+static void watch_unlink(nb_scheduler *scheduler, nb_watch *watch) {
+    if (!watch->listed) return;
+    if (watch->next) watch->next->previous = watch->previous;
+    if (watch->previous) {
+        watch->previous->next = watch->next;
+    } else {
+        scheduler->descriptors[watch->fd].first = watch->next;
+    }
+    watch->listed = false;
+    scheduler->watching--;
+}
+
+void nb_descriptors_forget(nb_scheduler *scheduler) {
+    for (size_t fd = 0; fd < scheduler->descriptor_count; fd++) {
+        while (scheduler->descriptors[fd].first) watch_unlink(scheduler, scheduler->descriptors[fd].first);
+    }
+}
+
+void nb_descriptors_deinit(nb_scheduler *scheduler) {
+    nb_free(scheduler->descriptors);
+    scheduler->descriptors = NULL;
+    scheduler->descriptor_count = 0;
+}
+
+/* --- The poller --- */
+
+static uint32_t interest_of(const nb_descriptor *descriptor) {
+    uint32_t interest = 0;
+    for (const nb_watch *watch = descriptor->first; watch; watch = watch->next) interest |= watch->interest;
+    return interest;
+}
+
+/* The descriptor's file was closed under those who wait for it: they would wait for ever. */
+static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
+    VALUE exception = rb_exc_new_cstr(rb_eIOError, "stream closed in another fiber");
+    while (descriptor->first) {
+        nb_watch *watch = descriptor->first;
+        watch_unlink(scheduler, watch);
+        nb_wait_raise(watch->wait, exception);
+    }
+    descriptor->armed = 0;
+}
+
+/* Tells the poller what all watches of the descriptor want. */
+static nb_status arm(nb_scheduler *scheduler, int fd) {
+    nb_descriptor *descriptor = &scheduler->descriptors[fd];
+    uint32_t interest = interest_of(descriptor);
+    uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)fd;
+    nb_status status = NB_NOT_FOUND;
+
+    if (descriptor->known) status = nb_poll_change(scheduler->poll, fd, interest | NB_POLL_ONESHOT, cookie);
+    if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->poll, fd, interest | NB_POLL_ONESHOT, cookie);
+    if (status == NB_EXISTS) status = nb_poll_change(scheduler->poll, fd, interest | NB_POLL_ONESHOT, cookie);
+    descriptor->known = status == NB_OK;
+    descriptor->armed = status == NB_OK ? interest : 0;
+    return status;
+}
+
+static void disarm(nb_scheduler *scheduler, int fd) {
+    nb_descriptor *descriptor = &scheduler->descriptors[fd];
+    if (descriptor->armed == 0) return;
+    nb_poll_remove(scheduler->poll, fd);
+    descriptor->generation++;
+    descriptor->armed = 0;
+    descriptor->known = false;
+}
+
+void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
+    int fd = (int)(event->cookie & INT32_MAX);
+    if ((size_t)fd >= scheduler->descriptor_count) return;
+    nb_descriptor *descriptor = &scheduler->descriptors[fd];
+    if (descriptor->generation != event->cookie >> 32) return;
+
+    uint32_t ready = event->events & (NB_POLL_READ | NB_POLL_WRITE);
+    if (event->events & (NB_POLL_HANGUP | NB_POLL_ERROR)) ready = NB_POLL_READ | NB_POLL_WRITE;
+    descriptor->armed = 0;
+    for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
+        next = watch->next;
+        if ((watch->interest & ready) == 0) continue;
+        watch->ready = watch->interest & ready;
+        watch_unlink(scheduler, watch);
+        nb_wait_wake(watch->wait, NB_WOKEN);
+    }
+    if (descriptor->first && arm(scheduler, fd) != NB_OK) raise_closed(scheduler, descriptor);
+}
+
+/* --- Waiting --- */
+
+static void leave_watches(nb_wait *wait) {
+    nb_io_wait *io_wait = (nb_io_wait *)wait;
+    for (size_t i = 0; i < io_wait->count; i++) {
+        nb_watch *watch = &io_wait->watches[i];
+        if (!watch->listed) continue;
+        watch_unlink(wait->scheduler, watch);
+        if (wait->scheduler->descriptors[watch->fd].first == NULL) disarm(wait->scheduler, watch->fd);
+    }
+}
+
+/* Others wait for this number already: is it still the file they mean? */
+static void drop_stale(nb_scheduler *scheduler, int fd) {
+    nb_descriptor *descriptor = &scheduler->descriptors[fd];
+    if (descriptor->first == NULL) return;
+    uint64_t cookie = (uint64_t)descriptor->generation << 32 | (uint32_t)fd;
+    nb_status status = nb_poll_change(scheduler->poll, fd, interest_of(descriptor) | NB_POLL_ONESHOT, cookie);
+    if (status != NB_OK) raise_closed(scheduler, descriptor);
+}
+
+/* NB_OK: watched, or ready at once (EPERM: epoll's word for a file that is always ready; epoll_ctl(2)). */
+static nb_status watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
+    if (!descriptors_reserve(scheduler, watch->fd)) return NB_NO_MEMORY;
+    drop_stale(scheduler, watch->fd);
+    watch_link(scheduler, watch);
+    nb_status status = arm(scheduler, watch->fd);
+    if (status == NB_OK) return NB_OK;
+    int error = errno;
+    watch_unlink(scheduler, watch);
+    errno = error;
+    if (status != NB_SYSTEM || error != EPERM) return status;
+    watch->ready = watch->interest;
+    return NB_OK;
+}
+
+uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, int64_t deadline_ns) {
+    nb_watch watch = {.fd = fd, .interest = interest};
+    nb_io_wait io_wait = {.watches = &watch, .count = 1};
+    nb_scheduler_open(scheduler);
+    nb_wait_init(&io_wait.wait, scheduler, NB_WAIT_IO);
+    io_wait.wait.leave = leave_watches;
+    watch.wait = &io_wait.wait;
+
+    nb_status status = watch_enter(scheduler, &watch);
+    if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
+    if (status != NB_OK) rb_memerror();
+    if (watch.ready == 0) nb_wait_park(&io_wait.wait, deadline_ns);
+    return watch.ready;
+}
+
+/* --- io_wait --- */
+
+static int descriptor_of(VALUE io) {
+    if (!RB_TYPE_P(io, T_FILE)) io = rb_convert_type(io, T_FILE, "IO", "to_io");
+    return rb_io_descriptor(io);
+}
+
+/* Priority data is waited for as data to read: the poller knows no third kind. */
+static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    rb_check_arity(argc, 2, 3);
+    int fd = descriptor_of(argv[0]), events = NUM2INT(argv[1]);
+    uint32_t interest = 0;
+    if (events & (RUBY_IO_READABLE | RUBY_IO_PRIORITY)) interest |= NB_POLL_READ;
+    if (events & RUBY_IO_WRITABLE) interest |= NB_POLL_WRITE;
+
+    int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 3 ? argv[2] : Qnil);
+    uint32_t ready = nb_descriptor_wait(scheduler, fd, interest, deadline_ns);
+    if (ready == 0) return Qfalse;
+    int came = 0;
+    if (ready & NB_POLL_READ) came |= RUBY_IO_READABLE | RUBY_IO_PRIORITY;
+    if (ready & NB_POLL_WRITE) came |= RUBY_IO_WRITABLE;
+    return INT2NUM(came & events);
+}
+
+/* Wakes whoever waits for this IO, with IOError; to be called before it is closed. */
+static VALUE scheduler_io_close(VALUE self, VALUE io) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    int fd = RB_INTEGER_TYPE_P(io) ? NUM2INT(io) : descriptor_of(io);
+    if (fd < 0 || (size_t)fd >= scheduler->descriptor_count) return Qfalse;
+    raise_closed(scheduler, &scheduler->descriptors[fd]);
+    return Qtrue;
+}
+
+/* --- io_read, io_write --- */
+
+/* The first transfer without blocking the thread, whatever the mode of the descriptor: -1 with EAGAIN when it would. */
+static bool would_block(int fd, short event) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_NONBLOCK)) return false;
+    struct pollfd ask = {.fd = fd, .events = event};
+    return poll(&ask, 1, 0) == 0;
+}
+
+static ssize_t read_now(int fd, char *bytes, size_t size) {
+    ssize_t moved = recv(fd, bytes, size, MSG_DONTWAIT);
+    if (moved >= 0 || errno != ENOTSOCK) return moved;
+    if (would_block(fd, POLLIN)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return read(fd, bytes, size);
+}
+
+static ssize_t write_now(int fd, const char *bytes, size_t size) {
+    ssize_t moved = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (moved >= 0 || errno != ENOTSOCK) return moved;
+    if (would_block(fd, POLLOUT)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return write(fd, bytes, size);
+}
+
+typedef struct nb_transfer {
+    nb_scheduler *scheduler;
+    int fd;
+    uint32_t interest;
+    char *bytes;      /* NB_POLL_READ: where to */
+    const char *from; /* NB_POLL_WRITE */
+    size_t size;
+    size_t minimum;   /* wait until so many have moved; 0: take what there is now */
+} nb_transfer;
+
+/* Bytes moved, 0 at the end of the file, or -errno: what Ruby's io_read and io_write return. */
+static VALUE transfer_bytes(const nb_transfer *transfer) {
+    size_t moved = 0;
+    while (moved < transfer->size) {
+        ssize_t part = transfer->interest == NB_POLL_READ
+                           ? read_now(transfer->fd, transfer->bytes + moved, transfer->size - moved)
+                           : write_now(transfer->fd, transfer->from + moved, transfer->size - moved);
+        if (part > 0) {
+            moved += (size_t)part;
+            if (moved >= transfer->minimum) break;
+        } else if (part == 0) {
+            break;
+        } else if (errno == EINTR) {
+            continue;
+        } else if ((errno != EAGAIN && errno != EWOULDBLOCK) || moved >= transfer->minimum) {
+            if (moved > 0) break;
+            return rb_fiber_scheduler_io_result(-1, errno);
+        } else {
+            nb_descriptor_wait(transfer->scheduler, transfer->fd, transfer->interest, INT64_MAX);
+        }
+    }
+    return rb_fiber_scheduler_io_result((ssize_t)moved, 0);
+}
+
+/* Ruby 3.1 has (io, buffer, length), 3.2 to 4.0 (io, buffer, length, offset). From scheduler version 4 on (Ruby 4.1) the order
+   and the meaning of the length are others; the hooks are left out there, and Ruby uses io_wait. */
+#if !defined(RUBY_FIBER_SCHEDULER_VERSION) || RUBY_FIBER_SCHEDULER_VERSION < 4
+static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 3, 4);
+    void *base;
+    size_t size, minimum = NUM2SIZET(argv[2]), offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
+    rb_io_buffer_get_bytes_for_writing(argv[1], &base, &size);
+    if (offset > size || minimum > size - offset) rb_raise(rb_eArgError, "the buffer is too small");
+
+    nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
+                            .fd = descriptor_of(argv[0]),
+                            .interest = NB_POLL_READ,
+                            .bytes = (char *)base + offset,
+                            .size = size - offset,
+                            .minimum = minimum};
+    return transfer_bytes(&transfer);
+}
+
+static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 3, 4);
+    const void *base;
+    size_t size, minimum = NUM2SIZET(argv[2]), offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
+    rb_io_buffer_get_bytes_for_reading(argv[1], &base, &size);
+    if (offset > size || minimum > size - offset) rb_raise(rb_eArgError, "the buffer is too small");
+
+    nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
+                            .fd = descriptor_of(argv[0]),
+                            .interest = NB_POLL_WRITE,
+                            .from = (const char *)base + offset,
+                            .size = size - offset,
+                            .minimum = minimum};
+    return transfer_bytes(&transfer);
+}
+
+/* The patch level is known at run time only: the headers of 3.3.0 and 3.3.1 are the same. */
+static bool io_write_is_sound(void) {
+    int major = 0, minor = 0, teeny = 0;
+    if (sscanf(ruby_version, "%d.%d.%d", &major, &minor, &teeny) != 3) return false;
+    return major * 10000 + minor * 100 + teeny >= 30301;
+}
+
+static void define_transfers(VALUE klass) {
+    rb_define_method(klass, "io_read", scheduler_io_read, -1);
+    if (io_write_is_sound()) rb_define_method(klass, "io_write", scheduler_io_write, -1);
+}
+#else
+static void define_transfers(VALUE klass) { (void)klass; }
+#endif
+
+void nb_scheduler_io_define(VALUE klass) {
+    rb_define_method(klass, "io_wait", scheduler_io_wait, -1);
+    rb_define_method(klass, "io_close", scheduler_io_close, 1);
+    define_transfers(klass);
+}

@@ -1,0 +1,278 @@
+/*
+ * scheduler_loop.c - the loop: what the source has brought, one pass over the fibers that are ready, due timers, descriptors, sleep.
+ *
+ * A pass works off a snapshot of the ready queue; what becomes ready meanwhile runs in the next, so that timers and descriptors
+ * have their turn however busy the fibers are. Ruby's lock is released only to sleep, with nothing ready.
+ */
+#include "scheduler_internal.h"
+
+#include "base/assert.h"
+#include "os/clock.h"
+
+#include <ruby/thread.h>
+#include <stdatomic.h>
+
+#define NB_COOKIE_WAKE UINT64_MAX
+#define NB_COOKIE_SOURCE (UINT64_MAX - 1)
+
+typedef struct loop_sleep_call {
+    nb_scheduler *scheduler;
+    int64_t timeout_ns;
+    size_t count;
+    nb_poll_event events[NB_POLL_EVENTS_MAX];
+} loop_sleep_call;
+
+int64_t nb_loop_clock(nb_scheduler *scheduler) {
+    scheduler->now_ns = nb_clock_monotonic_ns();
+    scheduler->now_fresh = true;
+    return scheduler->now_ns;
+}
+
+int64_t nb_loop_now(nb_scheduler *scheduler) {
+    return scheduler->now_fresh ? scheduler->now_ns : nb_loop_clock(scheduler);
+}
+
+static void stamp(nb_scheduler *scheduler, int64_t time_ns) {
+    if (!scheduler->attached || scheduler->source.switched_ns == NULL) return;
+    atomic_store_explicit(scheduler->source.switched_ns, time_ns, memory_order_relaxed);
+}
+
+/* --- Switching --- */
+
+/* A fiber that ends returns to the root of Ruby's resume chain, which is not this fiber when a fiber runs the loop below another's. */
+static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
+    VALUE loop = scheduler->loop;
+    rb_fiber_transfer(fiber, 0, NULL);
+    while (scheduler->loop != loop) rb_fiber_transfer(scheduler->loop, 0, NULL);
+}
+
+static void resume_wait(nb_wait *wait) {
+    nb_list_remove(&wait->link);
+    nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
+    wait->state = NB_RESUMED;
+}
+
+void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
+    stamp(scheduler, nb_loop_now(scheduler));
+    if (wait) resume_wait(wait);
+    if (fiber == scheduler->loop) return;
+
+    scheduler->now_fresh = false;
+    scheduler->switched = true;
+    transfer_to(scheduler, fiber);
+    while (!nb_list_empty(&scheduler->spawners)) {
+        nb_wait *spawner = NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link);
+        resume_wait(spawner);
+        transfer_to(scheduler, spawner->fiber);
+    }
+    scheduler->switched = false;
+    if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
+}
+
+typedef struct protected_switch {
+    nb_scheduler *scheduler;
+    VALUE fiber;
+    nb_wait *wait;
+} protected_switch;
+
+static VALUE switch_body(VALUE argument) {
+    protected_switch *call = (protected_switch *)argument;
+    nb_loop_switch(call->scheduler, call->fiber, call->wait);
+    return Qnil;
+}
+
+void nb_scheduler_switch_to(VALUE self, VALUE fiber) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
+    NB_ASSERT(wait == NULL || (wait->kind == NB_WAIT_PARK && wait->state != NB_RESUMED));
+    NB_ASSERT(!scheduler->switched);
+
+    protected_switch call = {scheduler, fiber, wait};
+    int tag = 0;
+    rb_protect(switch_body, (VALUE)&call, &tag);
+    scheduler->switched = false;
+    if (tag != 0) scheduler->pending_tag = tag;
+}
+
+/* The tag's error info is still this fiber's: nothing but drain has run in it since. */
+static void raise_pending(nb_scheduler *scheduler) {
+    int tag = scheduler->pending_tag;
+    if (tag == 0) return;
+    scheduler->pending_tag = 0;
+    rb_jump_tag(tag);
+}
+
+static void run_pass(nb_scheduler *scheduler, const nb_wait *until) {
+    nb_list_append_all(&scheduler->pass, &scheduler->ready);
+    while (!nb_list_empty(&scheduler->pass)) {
+        nb_wait *wait = NB_LIST_ENTRY(scheduler->pass.next, nb_wait, link);
+        nb_loop_switch(scheduler, wait->fiber, wait);
+        if (until && until->state != NB_WAITING) return;
+    }
+}
+
+/* --- Timers and descriptors --- */
+
+static void expire_timers(nb_scheduler *scheduler) {
+    if (scheduler->timers.count == 0) return;
+    int64_t now_ns = nb_loop_now(scheduler);
+    nb_timer *timer;
+    while ((timer = nb_timers_expire(&scheduler->timers, now_ns)) != NULL) {
+        nb_alarm *alarm = NB_LIST_ENTRY(timer, nb_alarm, timer);
+        alarm->fire(scheduler, alarm);
+    }
+}
+
+static void deliver(nb_scheduler *scheduler, const nb_poll_event *events, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].cookie == NB_COOKIE_WAKE) {
+            nb_wake_clear(&scheduler->wake);
+        } else if (events[i].cookie != NB_COOKIE_SOURCE) {
+            nb_descriptors_deliver(scheduler, &events[i]);
+        }
+    }
+}
+
+/* Asks the poller without waiting; true when it knew something. */
+static bool poll_now(nb_scheduler *scheduler) {
+    nb_poll_event events[NB_POLL_EVENTS_MAX];
+    size_t count = 0;
+    scheduler->polled_ns = nb_loop_now(scheduler);
+    if (nb_poll_wait(scheduler->poll, events, NB_POLL_EVENTS_MAX, 0, &count) != NB_OK) return false;
+    deliver(scheduler, events, count);
+    return count > 0;
+}
+
+/* --- Sleep --- */
+
+static void *sleep_body(void *argument) {
+    loop_sleep_call *call = argument;
+    nb_status status =
+        nb_poll_wait(call->scheduler->poll, call->events, NB_POLL_EVENTS_MAX, call->timeout_ns, &call->count);
+    if (status != NB_OK) call->count = 0;
+    return NULL;
+}
+
+static void sleep_interrupt(void *argument) {
+    nb_scheduler *scheduler = argument;
+    nb_wake_signal(&scheduler->wake);
+}
+
+void nb_loop_wake(nb_scheduler *scheduler) {
+    scheduler->sleeping = false;
+    nb_wake_signal(&scheduler->wake);
+}
+
+/* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
+   in the wake descriptor until it is polled: between the check and the sleep none is lost. The turn then lets them act. */
+static void sleep_in_poller(nb_scheduler *scheduler) {
+    loop_sleep_call call = {.scheduler = scheduler, .timeout_ns = -1, .count = 0};
+    int64_t next_ns = nb_timers_next_ns(&scheduler->timers);
+    if (next_ns != INT64_MAX) {
+        int64_t now_ns = nb_loop_clock(scheduler);
+        if (next_ns <= now_ns) return;
+        call.timeout_ns = next_ns - now_ns;
+    }
+
+    stamp(scheduler, 0);
+    scheduler->sleeping = true;
+    rb_nogvl(sleep_body, &call, sleep_interrupt, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+    scheduler->sleeping = false;
+    scheduler->now_fresh = false;
+    deliver(scheduler, call.events, call.count);
+}
+
+static void loop_sleep(nb_scheduler *scheduler, bool with_source) {
+    nb_scheduler_open(scheduler);
+    if (scheduler->watching > 0 && poll_now(scheduler)) return;
+    if (!with_source) {
+        if (!nb_inbox_pending(scheduler)) sleep_in_poller(scheduler);
+        return;
+    }
+    if (!scheduler->source.prepare_sleep(scheduler->source.owner)) return;
+    if (nb_list_empty(&scheduler->ready) && !nb_inbox_pending(scheduler)) sleep_in_poller(scheduler);
+    if (scheduler->attached) scheduler->source.awake(scheduler->source.owner);
+}
+
+/* --- The loop --- */
+
+static bool nothing_left(const nb_scheduler *scheduler) {
+    if (scheduler->parked.count > 0 || !nb_list_empty(&scheduler->ready)) return false;
+    return !scheduler->attached || scheduler->source.finished(scheduler->source.owner);
+}
+
+static void busy_poll(nb_scheduler *scheduler) {
+    if (scheduler->watching == 0) return;
+    if (nb_loop_now(scheduler) - scheduler->polled_ns >= NB_BUSY_POLL_NS) poll_now(scheduler);
+}
+
+static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
+    bool with_source = scheduler->attached && until == NULL;
+    if (with_source) scheduler->source.drain(scheduler->source.owner);
+    if (scheduler->pending_tag == 0) run_pass(scheduler, until);
+    with_source = with_source && scheduler->attached;
+    if (with_source) scheduler->source.turn_end(scheduler->source.owner);
+    raise_pending(scheduler);
+
+    expire_timers(scheduler);
+    if (nb_inbox_pending(scheduler)) nb_inbox_drain(scheduler);
+    rb_thread_check_ints();
+
+    if (until && until->state != NB_WAITING) return;
+    if (!nb_list_empty(&scheduler->ready)) {
+        busy_poll(scheduler);
+    } else if (until || !nothing_left(scheduler)) {
+        loop_sleep(scheduler, with_source);
+    }
+}
+
+typedef struct run_call {
+    nb_scheduler *scheduler;
+    nb_wait *until;
+    VALUE outer_loop;
+    bool outer_switched;
+} run_call;
+
+static VALUE run_body(VALUE argument) {
+    run_call *call = (run_call *)argument;
+    nb_scheduler *scheduler = call->scheduler;
+    nb_list_append_all(&scheduler->ready, &scheduler->spawners);
+    if (call->until) {
+        while (call->until->state == NB_WAITING) run_turn(scheduler, call->until);
+        return Qnil;
+    }
+    do {
+        run_turn(scheduler, NULL);
+    } while (!nothing_left(scheduler));
+    return Qnil;
+}
+
+/* Left by an exception or with its wait done, a pass may be unfinished: the rest goes first in the next. */
+static VALUE run_end(VALUE argument) {
+    run_call *call = (run_call *)argument;
+    nb_scheduler *scheduler = call->scheduler;
+    nb_list_append_all(&scheduler->pass, &scheduler->ready);
+    nb_list_append_all(&scheduler->ready, &scheduler->pass);
+    nb_list_append_all(&scheduler->ready, &scheduler->spawners);
+    scheduler->loop = call->outer_loop;
+    scheduler->switched = call->outer_switched;
+    stamp(scheduler, 0);
+    return Qnil;
+}
+
+void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
+    run_call call = {scheduler, until, scheduler->loop, scheduler->switched};
+    scheduler->loop = rb_fiber_current();
+    scheduler->switched = false;
+    rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);
+}
+
+nb_status nb_loop_open(nb_scheduler *scheduler) {
+    nb_status status = nb_wake_init(&scheduler->wake);
+    if (status != NB_OK) return status;
+    status = nb_poll_create(NULL, &scheduler->poll);
+    if (status != NB_OK) return status;
+    status = nb_poll_add(scheduler->poll, scheduler->wake.read_fd, NB_POLL_READ, NB_COOKIE_WAKE);
+    if (status != NB_OK || !scheduler->attached) return status;
+    return nb_poll_add(scheduler->poll, scheduler->source.wake_fd, NB_POLL_READ | NB_POLL_EDGE, NB_COOKIE_SOURCE);
+}

@@ -1,0 +1,216 @@
+/*
+ * scheduler_wait.c - how a fiber parks and is made ready again. Every park of the scheduler is nb_wait_park; the table that finds a
+ * parked fiber's wait, and keeps the fiber alive, is here too.
+ */
+#include "scheduler_internal.h"
+
+#include "base/alloc.h"
+#include "os/clock.h"
+
+#include <ruby/thread.h>
+
+#define NB_PARKED_CAPACITY_MIN 64
+
+/* --- The table of parked fibers --- */
+
+/* Fibonacci hashing of the slot address: its low bits are always the same. */
+static size_t parked_home(const nb_parked_table *table, VALUE fiber) {
+    return (size_t)(((uint64_t)fiber * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (table->capacity - 1);
+}
+
+static nb_parked *parked_slot(const nb_parked_table *table, VALUE fiber) {
+    size_t i = parked_home(table, fiber);
+    while (table->slots[i].fiber != 0 && table->slots[i].fiber != fiber) i = (i + 1) & (table->capacity - 1);
+    return &table->slots[i];
+}
+
+static bool parked_reserve(nb_parked_table *table) {
+    if ((table->count + 1) * 2 <= table->capacity) return true;
+
+    nb_parked_table larger = {.capacity = table->capacity ? table->capacity * 2 : NB_PARKED_CAPACITY_MIN};
+    larger.slots = nb_alloc_zero(larger.capacity, sizeof *larger.slots);
+    if (larger.slots == NULL) return false;
+    for (size_t i = 0; i < table->capacity; i++) {
+        if (table->slots[i].fiber != 0) *parked_slot(&larger, table->slots[i].fiber) = table->slots[i];
+    }
+    larger.count = table->count;
+    nb_free(table->slots);
+    *table = larger;
+    return true;
+}
+
+/* A fiber may be in a wait already: a trap handler or finalizer that waits runs on top of one. */
+static bool parked_push(nb_parked_table *table, nb_wait *wait) {
+    if (!parked_reserve(table)) return false;
+    nb_parked *slot = parked_slot(table, wait->fiber);
+    wait->outer = slot->fiber == 0 ? NULL : slot->wait;
+    table->count += slot->fiber == 0;
+    *slot = (nb_parked){wait->fiber, wait};
+    return true;
+}
+
+/* Closes the gap so that every entry stays reachable from its home without tombstones. */
+static void parked_delete(nb_parked_table *table, nb_parked *slot) {
+    size_t mask = table->capacity - 1, hole = (size_t)(slot - table->slots);
+    for (size_t i = (hole + 1) & mask; table->slots[i].fiber != 0; i = (i + 1) & mask) {
+        size_t home = parked_home(table, table->slots[i].fiber);
+        if (((i - home) & mask) < ((i - hole) & mask)) continue;
+        table->slots[hole] = table->slots[i];
+        hole = i;
+    }
+    table->slots[hole] = (nb_parked){0, NULL};
+    table->count--;
+}
+
+static void parked_pop(nb_parked_table *table, nb_wait *wait) {
+    if (table->capacity == 0) return;
+    nb_parked *slot = parked_slot(table, wait->fiber);
+    if (slot->fiber == 0 || slot->wait != wait) return;
+    if (wait->outer) {
+        slot->wait = wait->outer;
+    } else {
+        parked_delete(table, slot);
+    }
+}
+
+nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber) {
+    if (table->capacity == 0) return NULL;
+    return parked_slot(table, fiber)->wait;
+}
+
+void nb_parked_table_deinit(nb_parked_table *table) {
+    nb_free(table->slots);
+    *table = (nb_parked_table){0};
+}
+
+/* --- Waits --- */
+
+static void wait_expired(nb_scheduler *scheduler, nb_alarm *alarm) {
+    (void)scheduler;
+    nb_wait_wake(NB_LIST_ENTRY(alarm, nb_wait, alarm), NB_TIMED_OUT);
+}
+
+void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
+    *wait = (nb_wait){.scheduler = scheduler,
+                      .self = scheduler->self,
+                      .fiber = rb_fiber_current(),
+                      .exception = Qnil,
+                      .kind = kind,
+                      .state = NB_WAITING,
+                      .outcome = NB_WOKEN,
+                      .alarm = {.fire = wait_expired}};
+    nb_list_init(&wait->link);
+}
+
+/* Without a loop fiber to go to, because it is this one or has resumed this one, the fiber runs the loop itself. Whoever else
+   transfers here (an application's own Fiber#transfer) does not end the wait. */
+static VALUE park_body(VALUE argument) {
+    nb_wait *wait = (nb_wait *)argument;
+    nb_scheduler *scheduler = wait->scheduler;
+
+    if (!scheduler->switched) {
+        nb_loop_run(scheduler, wait);
+        return Qnil;
+    }
+    if (wait->spawned) rb_fiber_transfer(wait->spawned, 0, NULL);
+    while (wait->state != NB_RESUMED) rb_fiber_transfer(scheduler->loop, 0, NULL);
+    return Qnil;
+}
+
+static VALUE park_end(VALUE argument) {
+    nb_wait *wait = (nb_wait *)argument;
+    if (wait->leave) wait->leave(wait);
+    nb_list_remove(&wait->link);
+    nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
+    parked_pop(&wait->scheduler->parked, wait);
+    wait->state = NB_RESUMED;
+    return Qnil;
+}
+
+static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
+    nb_scheduler *scheduler = wait->scheduler;
+    if (!parked_push(&scheduler->parked, wait)) return false;
+    if (deadline_ns == INT64_MAX || wait->state != NB_WAITING) return true;
+    if (deadline_ns <= scheduler->now_ns) return nb_wait_wake(wait, NB_TIMED_OUT);
+    return nb_timers_arm(&scheduler->timers, &wait->alarm.timer, deadline_ns) == NB_OK;
+}
+
+nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+    if (!park_enter(wait, deadline_ns)) {
+        park_end((VALUE)wait);
+        rb_memerror();
+    }
+    rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
+    if (wait->outcome == NB_RAISES) rb_exc_raise(wait->exception);
+    return wait->outcome;
+}
+
+bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
+    if (wait->state != NB_WAITING) {
+        /* What came after the deadline but before the fiber ran has still come. */
+        if (wait->state == NB_READY && wait->outcome == NB_TIMED_OUT) wait->outcome = outcome;
+        return false;
+    }
+    nb_scheduler *scheduler = wait->scheduler;
+    wait->state = NB_READY;
+    wait->outcome = outcome;
+    nb_timers_disarm(&scheduler->timers, &wait->alarm.timer);
+    nb_list_append(&scheduler->ready, &wait->link);
+    if (scheduler->sleeping) nb_loop_wake(scheduler);
+    return true;
+}
+
+void nb_wait_raise(nb_wait *wait, VALUE exception) {
+    if (wait->state == NB_RESUMED) return;
+    wait->exception = exception;
+    if (!nb_wait_wake(wait, NB_RAISES)) wait->outcome = NB_RAISES;
+}
+
+typedef struct spawn_call {
+    nb_scheduler *scheduler;
+    VALUE fiber, outer_loop;
+} spawn_call;
+
+static VALUE spawn_body(VALUE argument) {
+    spawn_call *call = (spawn_call *)argument;
+    nb_loop_switch(call->scheduler, call->fiber, NULL);
+    return Qnil;
+}
+
+static VALUE spawn_end(VALUE argument) {
+    spawn_call *call = (spawn_call *)argument;
+    call->scheduler->loop = call->outer_loop;
+    call->scheduler->switched = false;
+    return Qnil;
+}
+
+void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
+    if (!scheduler->switched) {
+        spawn_call call = {scheduler, fiber, scheduler->loop};
+        scheduler->loop = rb_fiber_current();
+        rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);
+        return;
+    }
+
+    nb_wait wait;
+    nb_wait_init(&wait, scheduler, NB_WAIT_SPAWN);
+    wait.spawned = fiber;
+    nb_list_append(&scheduler->spawners, &wait.link);
+    wait.state = NB_READY;
+    nb_wait_park(&wait, INT64_MAX);
+}
+
+int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
+    const double seconds_max = 9e9; /* 285 years: what is longer has no deadline */
+    if (NIL_P(interval)) return INT64_MAX;
+
+    double seconds = -1;
+    if (FIXNUM_P(interval)) seconds = (double)FIX2LONG(interval);
+    if (RB_FLOAT_TYPE_P(interval)) seconds = RFLOAT_VALUE(interval);
+    if (seconds == 0) return nb_loop_clock(scheduler);
+    if (seconds > 0 && seconds < seconds_max) return nb_loop_clock(scheduler) + (int64_t)(seconds * (double)NB_NS_PER_S);
+
+    struct timespec time = rb_time_timespec_interval(interval);
+    if ((double)time.tv_sec >= seconds_max) return INT64_MAX;
+    return nb_loop_clock(scheduler) + (int64_t)time.tv_sec * NB_NS_PER_S + (int64_t)time.tv_nsec;
+}
