@@ -1,0 +1,4 @@
+# frozen_string_literal: true
+
+# Puma closes a connection after 999 requests; nginx and NeverBlock are measured without such a limit, so Puma is too.
+max_keep_alive Float::INFINITY

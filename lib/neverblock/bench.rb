@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# The benchmark runner behind `neverblock bench`: starts each server fresh, drives it with wrk, and sets what it saw beside the peers.
+# Loads without the native extension, so that the peers can be measured where NeverBlock itself is not built.
+module NeverBlock
+  class Error < StandardError; end
+
+  # Runs the claims under benchmark/ and reports medians, spread, CPU a request and verdicts.
+  module Bench
+    # A benchmark cannot go on: the message says what was seen and the mend.
+    class Error < NeverBlock::Error; end
+
+    # @return [String] the checkout (or unpacked gem) that holds benchmark/ and exe/
+    ROOT = File.expand_path("../..", __dir__).freeze
+  end
+end
+
+require_relative "bench/statistics"
+require_relative "bench/rotation"
+require_relative "bench/process_tree"
+require_relative "bench/memory_watch"
+require_relative "bench/machine"
+require_relative "bench/wrk"
+require_relative "bench/port"
+require_relative "bench/bundle"
+require_relative "bench/server"
+require_relative "bench/servers"
+require_relative "bench/server_process"
+require_relative "bench/scenario"
+require_relative "bench/claim"
+require_relative "bench/catalog"
+require_relative "bench/results"
+require_relative "bench/table"
+require_relative "bench/report"
+require_relative "bench/progress"
+require_relative "bench/measurement"
+require_relative "bench/runner"
+require_relative "bench/cli"

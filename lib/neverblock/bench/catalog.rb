@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+module NeverBlock
+  module Bench
+    # Finds the claims under benchmark/ by name.
+    class Catalog
+      # Every name that is, or will be, a benchmark.
+      NAMES = %w[hello delays memory workers rails activerecord sequel mixed mysql downloads sendfile stalls].freeze
+
+      # @param directory [String]
+      def initialize(directory: File.join(ROOT, "benchmark"))
+        @directory = directory
+      end
+
+      # @return [Array<String>] those that can be run
+      def names
+        NAMES.select { |name| File.exist?(file(name)) }
+      end
+
+      # @param name [String]
+      # @return [Claim]
+      # @raise [Error] when there is none of that name
+      def find(name)
+        raise Error, "no benchmark is called #{name.inspect}; there are: #{names.join(", ")}, all" unless NAMES.include?(name)
+        raise Error, "benchmark #{name} does not exist yet; there are: #{names.join(", ")}, all" unless names.include?(name)
+
+        require file(name)
+        Claims.const_get(name.capitalize).new
+      end
+
+      private
+
+      def file(name)
+        File.join(@directory, "#{name}.rb")
+      end
+    end
+  end
+end

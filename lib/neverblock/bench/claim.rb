@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module NeverBlock
+  module Bench
+    # What a figure has to be. status is :met, :missed or :unknown (not measured); measured and limit are texts.
+    Verdict = Struct.new(:text, :status, :measured, :limit, keyword_init: true) do
+      # @param text [String] the claim in words
+      # @param summary [Summary, nil]
+      # @param limit [String] for the reader
+      # @param format [Proc] makes text of a Summary
+      # @yield [Numeric] the median; true when the claim holds
+      def self.judge(text, summary, limit:, format: Cell.method(:ratio))
+        return new(text: text, status: :unknown, measured: "not measured", limit: limit) unless summary
+
+        new(text: text, status: yield(summary.median) ? :met : :missed, measured: format.call(summary), limit: limit)
+      end
+    end
+
+    # One file under benchmark/ is one claim: a subclass that names its application, servers and scenarios, and says how the figures are
+    # shown and judged. A subclass lives in NeverBlock::Bench::Claims under its own name.
+    class Claim
+      # @return [String] the name on the command line
+      def name
+        self.class.name.split("::").last.downcase
+      end
+
+      # @return [String] one line for `--list`
+      def title
+        raise NotImplementedError
+      end
+
+      # @return [Array<String>] names from Servers
+      def servers
+        raise NotImplementedError
+      end
+
+      # @return [Array<Scenario>]
+      def scenarios
+        raise NotImplementedError
+      end
+
+      # @return [String] what a fresh server is asked until it answers
+      def probe_path
+        "/"
+      end
+
+      # @return [String] rackup file
+      def app
+        File.join(ROOT, "benchmark/apps/#{name}.ru")
+      end
+
+      # @param results [Results]
+      # @return [Array<Table>]
+      def tables(results)
+        raise NotImplementedError
+      end
+
+      # @param results [Results]
+      # @return [Array<Verdict>]
+      def verdicts(_results)
+        []
+      end
+    end
+
+    # Where the files of benchmark/ put their claims.
+    module Claims
+    end
+  end
+end

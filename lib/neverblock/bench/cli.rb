@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "optparse"
+
+module NeverBlock
+  module Bench
+    # `neverblock bench [NAME | all]`.
+    class CLI
+      # What the command line asked for.
+      Options = Struct.new(:name, :action, :report, :quick, :peers, :rounds, :seconds, keyword_init: true)
+
+      RESULTS = File.join(ROOT, "benchmark/results")
+
+      # @param argv [Array<String>] what follows `neverblock bench`
+      # @param out [IO] tables
+      # @param err [IO] progress and errors
+      # @return [Integer] exit status: 0 when everything was measured, 1 otherwise
+      def self.run(argv, out: $stdout, err: $stderr)
+        new(out: out, err: err).run(argv)
+      end
+
+      def initialize(out:, err:, catalog: Catalog.new, runner: Runner)
+        @out = out
+        @err = err
+        @catalog = catalog
+        @runner = runner
+      end
+
+      # @param argv [Array<String>]
+      # @return [Integer] exit status
+      def run(argv)
+        options = parse(argv)
+        return show(parser(options).help) if options.action == :help
+        return show(list) if options.action == :list
+
+        claims = find(options.name)
+        raise Error, "wrk is not installed: bin/setup --all installs it (package wrk)" unless Wrk.version
+
+        claims.map { |claim| measure(claim, options) }.max
+      rescue Error, OptionParser::ParseError => e
+        @err.puts("neverblock bench: #{e.message}")
+        1
+      rescue Interrupt
+        @err.puts("neverblock bench: interrupted; every server was stopped, nothing was written")
+        1
+      end
+
+      private
+
+      def parse(argv)
+        options = Options.new(quick: false)
+        names = parser(options).parse(argv)
+        raise Error, "one name at most, or all; seen: #{names.join(" ")}" if names.size > 1
+
+        options.name = names.first
+        options.action ||= :list unless options.name
+        options
+      end
+
+      def parser(options)
+        OptionParser.new do |parser|
+          parser.banner = "Usage: neverblock bench [NAME | all] [options]\nReproduces the tables of NeverBlock's claims on this machine, " \
+                          "beside other servers.\nNames: #{@catalog.names.join(", ")}"
+          parser.on("--list", "what can be measured") { options.action = :list }
+          parser.on("--quick", "2 rounds of 2 s: a look, not a measurement") { options.quick = true }
+          parser.on("--peers A,B", Array, "only these servers beside neverblock (nginx, puma, \"puma-5\", ...)") { |names| options.peers = names }
+          parser.on("--rounds N", Integer, "default 5, quick 2") { |count| options.rounds = positive("--rounds", count, 100) }
+          parser.on("--seconds N", Integer, "of load in each run; default 8, quick 2") { |count| options.seconds = positive("--seconds", count, 600) }
+          parser.on("--report DIR", "where NAME.json and NAME.md go; default benchmark/results") { |directory| options.report = directory }
+          parser.on("-h", "--help") { options.action = :help }
+        end
+      end
+
+      def positive(option, count, max)
+        raise Error, "#{option} #{count}: a number from 1 to #{max} is wanted" unless count.between?(1, max)
+
+        count
+      end
+
+      def find(name)
+        (name == "all" ? @catalog.names : [name]).map { |one| @catalog.find(one) }
+      end
+
+      def list
+        lines = @catalog.names.map { |name| format("%-8s %s", name, @catalog.find(name).title) }
+        "#{lines.join("\n")}\n"
+      end
+
+      def show(text)
+        @out.puts(text)
+        0
+      end
+
+      def measure(claim, options)
+        settings = Settings.for(quick: options.quick, rounds: options.rounds, seconds: options.seconds)
+        report = @runner.new(claim, settings: settings, progress: Progress.new(@err), servers: chosen(claim, options.peers)).run
+        paths = report.write(options.report || RESULTS)
+        @out.puts(report.to_text)
+        @err.puts("written: #{paths.join(", ")}")
+        report.failed? ? 1 : 0
+      end
+
+      # A peer is named by family ("puma") or in full ("puma-5").
+      def chosen(claim, peers)
+        servers = Servers.named(claim.servers)
+        return servers unless peers
+
+        wanted = peers.map { |peer| peer.strip.downcase.tr("-", " ") }
+        unknown = wanted.reject { |name| Servers.all.any? { |server| [server.name, server.family].include?(name) } }
+        raise Error, "no peer is called #{unknown.join(", ")}; there are: #{Servers.all.map(&:family).uniq.join(", ")}" if unknown.any?
+
+        servers.select { |server| server.family == "neverblock" || wanted.include?(server.name) || wanted.include?(server.family) }
+      end
+    end
+  end
+end

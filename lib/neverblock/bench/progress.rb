@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module NeverBlock
+  module Bench
+    # Says on a stream what is being done, a line a step.
+    class Progress
+      # @param output [IO]
+      def initialize(output)
+        @output = output
+      end
+
+      # @param text [String]
+      def say(text)
+        @output.puts(text)
+        @output.flush
+      end
+
+      # @param seconds [Numeric]
+      # @return [String] "3 min", "40 s"
+      def self.duration(seconds)
+        seconds < 90 ? "#{seconds.ceil} s" : "#{(seconds / 60.0).ceil} min"
+      end
+    end
+  end
+end

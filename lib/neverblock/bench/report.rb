@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "time"
+
+module NeverBlock
+  module Bench
+    # All that a run of a claim found, as JSON for programs (docs/guides/benchmarks.md describes it) and as Markdown for people.
+    class Report
+      SCHEMA = "neverblock-bench/1"
+      # Metrics of each run that get a median and a spread.
+      METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count
+                   generator_cpu_share others_cpu_share].freeze
+      MARKS = { met: "met", missed: "MISSED", unknown: "not measured" }.freeze
+
+      def initialize(claim:, settings:, machine:, servers:, skipped:, runs:, started:, finished:)
+        @claim = claim
+        @settings = settings
+        @machine = machine
+        @servers = servers
+        @skipped = skipped
+        @started = started
+        @finished = finished
+        @results = Results.new(runs, servers: servers.map { |server| server["name"] })
+      end
+
+      # @return [Hash{String => Object}]
+      def to_h
+        {
+          "schema" => SCHEMA, "claim" => @claim.name, "title" => @claim.title,
+          "started_at" => @started.iso8601, "finished_at" => @finished.iso8601,
+          "settings" => @settings.to_h.transform_keys(&:to_s), "machine" => @machine, "load_generator" => "wrk #{Wrk.version}",
+          "servers" => @servers, "skipped" => @skipped, "scenarios" => @claim.scenarios.map { |scenario| describe(scenario) },
+          "verdicts" => verdicts.map { |verdict| verdict.to_h.transform_keys(&:to_s) },
+          "figures" => figures, "runs" => @results.runs
+        }
+      end
+
+      # @return [String]
+      def to_markdown
+        render(:to_markdown, heading: "# ", bullet: "- ")
+      end
+
+      # @return [String] for a terminal
+      def to_text
+        render(:to_text, heading: "", bullet: "  ")
+      end
+
+      # Writes NAME.json and NAME.md (NAME-quick.* for a quick run, which nobody should keep).
+      # @param directory [String] made where it is missing
+      # @return [Array<String>] the paths
+      # @raise [Error] when they cannot be written
+      def write(directory)
+        FileUtils.mkdir_p(directory)
+        base = File.join(directory, @settings.quick ? "#{@claim.name}-quick" : @claim.name)
+        { "#{base}.json" => "#{JSON.pretty_generate(to_h)}\n", "#{base}.md" => to_markdown }.map do |path, text|
+          File.write(path, text)
+          path
+        end
+      rescue SystemCallError => e
+        raise Error, "the report cannot be written to #{directory}: #{e.message}"
+      end
+
+      # @return [Boolean] whether any run gave no figures
+      def failed?
+        @results.failures.any?
+      end
+
+      private
+
+      def verdicts
+        @verdicts ||= @claim.verdicts(@results)
+      end
+
+      def describe(scenario)
+        { "name" => scenario.name, "title" => scenario.title, "seconds" => scenario.seconds(@settings), **scenario.load.to_h.transform_keys(&:to_s) }
+      end
+
+      def figures
+        @results.servers.product(@claim.scenarios.map(&:name), METRICS).filter_map do |server, scenario, metric|
+          summary = @results.figure(server, scenario, metric)
+          { "server" => server, "scenario" => scenario, "metric" => metric, **summary.to_h.transform_keys(&:to_s) } if summary
+        end
+      end
+
+      def render(table, heading:, bullet:)
+        parts = ["#{heading}#{@claim.title}\n", "#{conditions.map { |line| "#{bullet}#{line}" }.join("\n")}\n",
+                 *@claim.tables(@results).map { |one| one.public_send(table) }]
+        parts << verdict_table.public_send(table) unless verdicts.empty?
+        parts << "#{warnings.map { |line| "#{bullet}#{line}" }.join("\n")}\n" unless warnings.empty?
+        parts.join("\n")
+      end
+
+      def conditions
+        ["#{@started.strftime("%Y-%m-%d %H:%M UTC")}; rounds: #{@settings.rounds}, each of #{@settings.seconds} s or more; " \
+         "servers started fresh for each run, order rotated; cells are the median (lowest..highest round)",
+         "#{@machine["cores"]} cores #{@machine["cpu"]}, #{@machine["kernel"]}, #{@machine["system"]}; wrk #{Wrk.version}",
+         *(["a quick look, too short to quote"] if @settings.quick),
+         *@servers.map { |server| server_line(server) },
+         *@skipped.map { |server| "left out: #{server["name"]}: #{server["reason"]}" }]
+      end
+
+      def server_line(server)
+        yjit = { true => ", YJIT", false => ", WITHOUT YJIT" }[server["yjit"]]
+        "#{server["name"]}: version #{server["version"] || "unknown"}, #{server["settings"]}#{yjit}"
+      end
+
+      def verdict_table
+        rows = verdicts.map { |verdict| [verdict.text, verdict.limit, verdict.measured, MARKS.fetch(verdict.status)] }
+        Table.new("Verdict", headers: %w[claim wanted measured result], rows: rows)
+      end
+
+      # Each kind of warning once, with the runs it concerns.
+      def warnings
+        @warnings ||= @results.flagged.flat_map { |run| run["flags"].map { |flag| [flag_kind(flag), run] } }
+                              .group_by(&:first).map do |kind, pairs|
+          "#{pairs.size} of #{@results.runs.size} runs: #{kind} (#{places(pairs.map(&:last))})"
+        end
+      end
+
+      # "other work took 31 % of a processor" differs from run to run; its kind does not.
+      def flag_kind(flag)
+        flag.sub(/took \d+ %/, "took over #{(Measurement::OTHERS_MAX * 100).round} %")
+      end
+
+      def places(runs)
+        runs.map { |run| "#{run["server"]}, #{run["scenario"]}" }.tally.map { |place, count| count > 1 ? "#{place} x#{count}" : place }
+            .then { |all| all.size > 4 ? [*all.first(4), "and more"] : all }.join("; ")
+      end
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "time"
+
+module NeverBlock
+  module Bench
+    # Runs a claim: prepares its servers (leaving out those that are not there, with the reason), then for every round and scenario every
+    # server once, in rotated order, each started fresh.
+    class Runner
+      # Starting and stopping a server, beside warm-up and load; only for the estimate that is printed.
+      OVERHEAD_SECONDS = 1.5
+
+      # @param claim [Claim]
+      # @param settings [Settings]
+      # @param progress [Progress]
+      # @param servers [Array<Server>] candidates, in the order of the tables
+      # @param measurement [Measurement] answers take(process, scenario, settings)
+      # @param host [#run] starts a server and yields it (ServerProcess)
+      def initialize(claim, settings:, progress:, servers: Servers.named(claim.servers), measurement: Measurement.new,
+                     host: ServerProcess)
+        @claim = claim
+        @settings = settings
+        @progress = progress
+        @candidates = servers
+        @measurement = measurement
+        @host = host
+        @skipped = []
+        @seen = {}
+      end
+
+      # @return [Report]
+      # @raise [Error] when no server can be run
+      def run
+        started = Time.now.utc
+        machine = Machine.describe
+        servers = prepare
+        raise Error, "#{@claim.name}: no server to measure (#{skipped_text})" if servers.empty?
+
+        @progress.say("#{@claim.name}: #{servers.size} servers, #{@claim.scenarios.size} loads, #{@settings.rounds} rounds, about #{estimate(servers)}")
+        runs = (1..@settings.rounds).flat_map { |round| run_round(round, servers) }
+        Report.new(claim: @claim, settings: @settings, machine: machine, servers: servers.map { |server| described(server) },
+                   skipped: @skipped, runs: runs, started: started, finished: Time.now.utc)
+      end
+
+      private
+
+      def prepare
+        @candidates.select do |server|
+          server.prepare { |text| @progress.say("#{@claim.name}: #{server.name}: #{text}") }
+          true
+        rescue Error => e
+          reason = from_root(e.message)
+          @skipped << { "name" => server.name, "reason" => reason }
+          @progress.say("#{@claim.name}: #{server.name} is left out: #{reason}")
+          false
+        end
+      end
+
+      def run_round(round, servers)
+        @claim.scenarios.flat_map do |scenario|
+          Rotation.order(servers, round).map { |server| run_one(round, scenario, server) }
+        end
+      end
+
+      def run_one(round, scenario, server)
+        place = { "round" => round, "scenario" => scenario.name, "server" => server.name, "at" => Time.now.utc.iso8601 }
+        figures = @host.run(server, app: @claim.app, path: @claim.probe_path) do |process|
+          @seen[server.name] ||= { "command" => process.command, "yjit" => process.yjit }
+          @measurement.take(process, scenario, @settings)
+        end
+        say(place, "#{Cell.number(figures["rate"])}/s", figures["flags"])
+        place.merge(figures)
+      rescue Error => e
+        say(place, "failed: #{e.message}", [])
+        place.merge("failed" => e.message, "flags" => ["failed: #{e.message}"])
+      end
+
+      def say(place, text, flags)
+        @progress.say(format("%-8s round %d/%d  %-22s %-11s %s", @claim.name, place["round"], @settings.rounds, place["scenario"],
+                             place["server"], [text, *flags].join("; ")))
+      end
+
+      # Versions and command lines; paths inside the checkout are shown from its root.
+      def described(server)
+        seen = @seen.fetch(server.name, {})
+        { "name" => server.name, "version" => server.version, "settings" => server.settings, "yjit" => seen["yjit"],
+          "command" => seen["command"]&.map { |word| from_root(word).gsub(%r{\S*/neverblock-bench[^/]*}, "TMP") } }
+      end
+
+      def from_root(text)
+        text.gsub("#{ROOT}/", "")
+      end
+
+      def skipped_text
+        @skipped.map { |server| "#{server["name"]}: #{server["reason"]}" }.join("; ")
+      end
+
+      def estimate(servers)
+        one = @claim.scenarios.sum { |scenario| scenario.seconds(@settings) + @settings.warmup_seconds + OVERHEAD_SECONDS }
+        Progress.duration(one * servers.size * @settings.rounds)
+      end
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module NeverBlock
+  module Bench
+    # What wrk is told: how many connections and threads, how many requests at once on a connection, which path.
+    Load = Struct.new(:connections, :threads, :pipeline, :path, keyword_init: true) do
+      def initialize(connections:, threads: 1, pipeline: 1, path: "/")
+        super
+        freeze
+      end
+    end
+
+    # One load that every server of a claim gets. seconds_min lengthens the run where a short one would count too few answers.
+    Scenario = Struct.new(:name, :title, :load, :warmup, :seconds_min, :seconds_min_quick, keyword_init: true) do
+      def initialize(name:, title:, load:, warmup: load, seconds_min: 0, seconds_min_quick: 0)
+        super
+        freeze
+      end
+
+      # @param settings [Settings]
+      # @return [Numeric] how long this scenario is measured
+      def seconds(settings)
+        [settings.seconds, settings.quick ? seconds_min_quick : seconds_min].max
+      end
+    end
+
+    # How long and how often; seconds and warmup_seconds in seconds.
+    Settings = Struct.new(:rounds, :seconds, :warmup_seconds, :quick, keyword_init: true) do
+      # @param quick [Boolean] a look rather than a measurement
+      # @param rounds [Integer, nil] nil: 5, quick 2
+      # @param seconds [Numeric, nil] nil: 8, quick 2
+      def self.for(quick: false, rounds: nil, seconds: nil)
+        new(rounds: rounds || (quick ? 2 : 5), seconds: seconds || (quick ? 2 : 8), warmup_seconds: quick ? 1 : 2, quick: quick)
+      end
+    end
+  end
+end

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+
+module NeverBlock
+  module Bench
+    # How a server is started: command line, environment, folder.
+    Launch = Struct.new(:command, :environment, keyword_init: true)
+
+    # A server that can be measured. Each kind answers: prepare (install or raise), version, settings (for the report), launch.
+    class Server
+      # @return [String] as in the tables ("puma 1000")
+      attr_reader :name
+      # @return [String] the first word of the name: what `--peers` may say ("puma")
+      attr_reader :family
+      # @return [String] how it is set, in words
+      attr_reader :settings
+
+      def initialize(name, settings:)
+        @name = name
+        @family = name.split.first
+        @settings = settings
+      end
+
+      # Whether the server runs Ruby, and so has to prove that YJIT is on.
+      def ruby?
+        true
+      end
+
+      # Makes the server ready to be started.
+      # @yield [String] what takes long, for the progress lines
+      # @raise [Error] with the reason why it is left out
+      def prepare
+        raise NotImplementedError
+      end
+    end
+
+    # A Rack server in a bundle of its own, run by this Ruby with YJIT.
+    class GemServer < Server
+      # Starts a gem's executable inside its bundle without a second process for `bundle exec`.
+      STARTER = '$0 = ARGV[1]; load Gem.bin_path(*ARGV.shift(2))'
+
+      # @param name [String]
+      # @param settings [String]
+      # @param environment [Hash{String => String}] beside the bundle's own
+      # @param arguments [Proc] given port and rackup file, the arguments of the executable
+      def initialize(name, settings:, environment: {}, bundle: nil, &arguments)
+        super(name, settings: settings)
+        @bundle = bundle || Bundle.new(family)
+        @environment = environment
+        @arguments = arguments
+      end
+
+      def prepare(&progress)
+        @bundle.install(&progress)
+      end
+
+      def version
+        @bundle.version(family)
+      end
+
+      # @param port [Integer]
+      # @param app [String] rackup file
+      # @return [Launch]
+      def launch(port:, app:, **)
+        command = [RbConfig.ruby, "--yjit", "-rbundler/setup", "-e", STARTER, family, family, *@arguments.call(port, app)]
+        Launch.new(command: command, environment: @bundle.environment.merge(@environment))
+      end
+    end
+
+    # The checkout's own server.
+    class NeverBlockServer < Server
+      def initialize(name, settings:, fibers:, bundle: nil, root: ROOT)
+        super(name, settings: settings)
+        @fibers = fibers
+        @root = root
+        @bundle = bundle || Bundle.new(family)
+      end
+
+      def prepare(&progress)
+        raise Error, "exe/neverblock is not there" unless File.exist?(executable)
+
+        @bundle.install(&progress)
+        output, status = run("--version")
+        return if status.success?
+
+        raise Error, "exe/neverblock does not start (#{output.strip.lines.first.to_s.strip}): bin/setup builds it"
+      end
+
+      def version
+        run("--version").first[/\d\S*/]
+      end
+
+      def launch(port:, app:, **)
+        Launch.new(command: [*ruby, app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s],
+                   environment: @bundle.environment)
+      end
+
+      private
+
+      def executable
+        File.join(@root, "exe/neverblock")
+      end
+
+      def ruby
+        [RbConfig.ruby, "--yjit", "-rbundler/setup", "-I", File.join(@root, "lib"), executable]
+      end
+
+      def run(*arguments)
+        environment = ServerProcess.clean_environment.merge(@bundle.environment)
+        Open3.capture2e(environment, *ruby, *arguments, unsetenv_others: true)
+      end
+    end
+
+    # nginx answering a constant, from the committed configuration.
+    class NginxServer < Server
+      TEMPLATE = "benchmark/peers/nginx/nginx.conf"
+
+      def initialize(name, settings:, root: ROOT)
+        super(name, settings: settings)
+        @root = root
+      end
+
+      def ruby?
+        false
+      end
+
+      def prepare
+        raise Error, "nginx is not installed: bin/setup --all installs it (package nginx)" unless version
+      end
+
+      # Debian keeps it in /usr/sbin, which a plain user's PATH lacks.
+      def version
+        Open3.capture2e({ "PATH" => path }, "nginx", "-v").first[%r{nginx/(\S+)}, 1]
+      rescue Errno::ENOENT
+        nil
+      end
+
+      def launch(port:, directory:, **)
+        file = File.join(directory, "nginx.conf")
+        File.write(file, configuration(port, directory))
+        Launch.new(command: ["nginx", "-p", directory, "-c", file, "-e", "stderr"], environment: { "PATH" => path })
+      end
+
+      # @return [String] the template filled in
+      def configuration(port, directory)
+        values = { "port" => port.to_s, "directory" => directory,
+                   "files" => Process.getrlimit(Process::RLIMIT_NOFILE).last.to_s }
+        File.read(File.join(@root, TEMPLATE)).gsub(/\{\{(\w+)\}\}/) { values.fetch(Regexp.last_match(1)) }
+      end
+
+      private
+
+      def path
+        "#{ENV.fetch("PATH", "")}:/usr/sbin:/sbin"
+      end
+    end
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tmpdir"
+
+module NeverBlock
+  module Bench
+    # One life of a server: started in a process group and an environment of its own on a loopback port, asked until it answers,
+    # ended with everything it started.
+    class ServerProcess
+      BOOT_SECONDS_MAX = 30
+      # After TERM; a server with a thousand slow requests in hand would take longer, and nobody waits for their answers.
+      STOP_SECONDS_MAX = 3
+      POLL_SECONDS = 0.02
+      ANSWER_SECONDS_MAX = 5
+      # Of the caller's environment a server sees only these.
+      KEPT = %w[PATH HOME LANG LC_ALL TMPDIR GEM_HOME GEM_PATH].freeze
+
+      class << self
+        # @return [Hash{String => String}] for a server: nothing of the caller's own bundle, production mode
+        def clean_environment
+          ENV.to_h.slice(*KEPT).merge("RACK_ENV" => "production")
+        end
+
+        # Starts a server and yields it when it answers; it is gone when the block ends.
+        # @param server [Server]
+        # @param app [String] rackup file
+        # @param path [String] what to ask while waiting
+        # @yield [ServerProcess]
+        # @return [Object] what the block gave
+        # @raise [Error] when it does not answer in time, or wrongly
+        def run(server, app:, path:)
+          Dir.mktmpdir("neverblock-bench") do |directory|
+            File.chmod(0o755, directory) # a worker that drops root still has to enter
+            process = new(server, app: app, path: path, directory: directory)
+            process.start
+            yield process
+          ensure
+            process&.stop
+          end
+        end
+      end
+
+      # @return [ProcessTree]
+      attr_reader :tree
+      # @return [Array<String>]
+      attr_reader :command
+
+      def initialize(server, app:, path:, directory:)
+        @server = server
+        @path = path
+        @port = Port.free
+        @log = File.join(directory, "log")
+        launch = server.launch(port: @port, app: app, directory: directory)
+        @command = launch.command
+        @environment = self.class.clean_environment.merge(launch.environment)
+        @directory = directory
+      end
+
+      # @return [String]
+      def url
+        "http://127.0.0.1:#{@port}"
+      end
+
+      # @return [Boolean, nil] whether the application saw YJIT on; nil for what is not Ruby
+      def yjit
+        @server.ruby? ? log.include?("bench: yjit=true") : nil
+      end
+
+      # Returns when the server has answered the probe.
+      def start
+        files = Process.getrlimit(Process::RLIMIT_NOFILE).last
+        @pid = Process.spawn(@environment, *@command, unsetenv_others: true, pgroup: true, chdir: @directory, in: File::NULL,
+                                                      out: @log, err: %i[child out], rlimit_nofile: files)
+        @tree = ProcessTree.new(@pid)
+        return if within(BOOT_SECONDS_MAX) { answered? || ended? } && !ended?
+
+        raise Error, "#{@server.name} #{ended? ? "ended at once" : "did not answer in #{BOOT_SECONDS_MAX} s"}: #{last_words}"
+      end
+
+      # @return [Boolean] false when it ended by itself
+      def alive?
+        !ended?
+      end
+
+      # The leader is waited for last: while it is a zombie its process group cannot be anybody else's.
+      def stop
+        return unless @pid
+
+        signal(:TERM, @pid)
+        within(STOP_SECONDS_MAX) { ended? }
+        signal(:KILL, -@pid)
+        Process.wait(@pid)
+        @pid = nil
+      end
+
+      # @return [String] the end of its log, on one line
+      def last_words
+        log.scrub.strip.lines.last(3).map(&:strip).join(" | ")[0, 300]
+      end
+
+      private
+
+      def answered?
+        answer = Socket.tcp("127.0.0.1", @port, connect_timeout: ANSWER_SECONDS_MAX) do |socket|
+          socket.write("GET #{@path} HTTP/1.1\r\nHost: 127.0.0.1:#{@port}\r\nConnection: close\r\n\r\n")
+          read_all(socket)
+        end
+        return true if answer.start_with?("HTTP/1.1 200") && answer.end_with?("\r\n\r\nHello World")
+
+        raise Error, "#{@server.name} answers wrongly: #{answer[0, 200].inspect}" unless answer.empty?
+      rescue Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::EPIPE
+        false
+      end
+
+      def read_all(socket)
+        answer = +""
+        while socket.wait_readable(ANSWER_SECONDS_MAX)
+          answer << socket.readpartial(4096)
+        end
+        answer
+      rescue EOFError
+        answer
+      end
+
+      def ended?
+        File.read("/proc/#{@pid}/stat")[/\) (\S)/, 1] == "Z"
+      end
+
+      def signal(name, target)
+        Process.kill(name, target)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def within(seconds)
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        until (done = yield)
+          return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+          sleep(POLL_SECONDS)
+        end
+        done
+      end
+
+      def log
+        File.exist?(@log) ? File.read(@log) : ""
+      end
+    end
+  end
+end

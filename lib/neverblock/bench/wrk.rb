@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "json"
+require "tempfile"
+
+module NeverBlock
+  module Bench
+    # The load generator: runs wrk with a script that prints its summary as one line of JSON, and reads that line.
+    class Wrk
+      # What wrk counted in one run. Latencies in microseconds; errors by kind: connect, read, write, timeout, status (400 and above).
+      Outcome = Struct.new(:requests, :seconds, :bytes, :errors, :latency_us, :cpu_seconds, keyword_init: true) do
+        # @return [Float] answers a second
+        def rate
+          requests / seconds
+        end
+
+        # @return [Integer]
+        def error_count
+          errors.values.sum
+        end
+      end
+
+      MARK = "bench-json "
+
+      # setup() and done() run outside the measured time. `response` is left undefined: wrk then parses nothing for Lua.
+      DONE = <<~LUA
+        function done(summary, latency, requests)
+          local e = summary.errors
+          io.write(string.format(
+            '#{MARK}{"requests":%d,"duration_us":%d,"bytes":%d,' ..
+            '"errors":{"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d},' ..
+            '"latency_us":{"min":%d,"mean":%.1f,"max":%d,"p50":%d,"p90":%d,"p99":%d,"p99.9":%d}}\\n',
+            summary.requests, summary.duration, summary.bytes,
+            e.connect, e.read, e.write, e.timeout, e.status,
+            latency.min, latency.mean, latency.max,
+            latency:percentile(50), latency:percentile(90), latency:percentile(99), latency:percentile(99.9)))
+        end
+      LUA
+
+      # wrk counts the answers it expects by parsing what request() gives, so a batch may be one string (wrk's own pipeline example).
+      PIPELINE = <<~LUA
+        function init(args)
+          local batch = {}
+          for i = 1, %<depth>d do batch[i] = wrk.format() end
+          joined = table.concat(batch)
+        end
+        function request() return joined end
+      LUA
+
+      # Longer than any run, so that a slow answer is seen as slow and not as an error.
+      TIMEOUT_SECONDS = 600
+      # How much longer than asked wrk may take before it is ended: it waits for its threads, not for open requests.
+      GRACE_SECONDS = 20
+
+      class << self
+        # @param pipeline [Integer] requests sent at once on each connection
+        # @return [String] the Lua script
+        def script(pipeline: 1)
+          pipeline > 1 ? format(PIPELINE, depth: pipeline) + DONE : DONE
+        end
+
+        # @param text [String] all that wrk printed
+        # @param cpu_seconds [Float, nil] what wrk itself cost
+        # @return [Outcome]
+        # @raise [Error] when wrk printed no summary
+        def parse(text, cpu_seconds: nil)
+          line = text.lines.find { |candidate| candidate.start_with?(MARK) }
+          raise Error, "wrk gave no summary; it said: #{text.strip.lines.last(3).join.strip}" unless line
+
+          data = JSON.parse(line.delete_prefix(MARK))
+          Outcome.new(requests: data.fetch("requests"), seconds: data.fetch("duration_us") / 1e6,
+                      bytes: data.fetch("bytes"), errors: data.fetch("errors"),
+                      latency_us: data.fetch("latency_us"), cpu_seconds: cpu_seconds)
+        end
+
+        # @return [String, nil] wrk's version, nil where it is not installed
+        def version
+          IO.popen(["wrk", "-v"], err: %i[child out], &:read)[/\A\s*wrk (\S+)/, 1]
+        rescue Errno::ENOENT
+          nil
+        end
+      end
+
+      # @param load [Load] connections, threads, pipeline, path
+      # @param url [String] of the server, without path
+      # @param seconds [Numeric] how long to send
+      # @return [Outcome]
+      # @raise [Error] when wrk fails or does not end
+      def run(load, url:, seconds:)
+        Tempfile.create(["neverblock-bench", ".lua"]) do |script|
+          script.write(self.class.script(pipeline: load.pipeline))
+          script.close
+          before = children_cpu_seconds
+          text = capture(command(load, url, seconds, script.path), seconds + GRACE_SECONDS)
+          self.class.parse(text, cpu_seconds: children_cpu_seconds - before)
+        end
+      end
+
+      # @return [Array<String>] the command line
+      def command(load, url, seconds, script)
+        ["wrk", "-t#{load.threads}", "-c#{load.connections}", "-d#{seconds.ceil}s", "--timeout", "#{TIMEOUT_SECONDS}s",
+         "-s", script, "#{url}#{load.path}"]
+      end
+
+      private
+
+      def capture(command, limit_seconds)
+        reader, writer = IO.pipe
+        pid = spawn_wrk(command, writer)
+        writer.close
+        guard = Thread.new { sleep(limit_seconds) && Process.kill(:KILL, pid) }
+        text = reader.read
+        guard.kill.join
+        pid = Process.wait(pid) && nil
+        text
+      ensure
+        guard&.kill&.join
+        [reader, writer].each(&:close)
+        end_child(pid) if pid
+      end
+
+      def spawn_wrk(command, output)
+        Process.spawn(*command, out: output, err: output, in: File::NULL)
+      rescue Errno::ENOENT
+        raise Error, "wrk is not installed: bin/setup --all installs it (package wrk)"
+      end
+
+      # A child not yet waited for keeps its id, so this cannot hit anybody else.
+      def end_child(pid)
+        Process.kill(:KILL, pid)
+        Process.wait(pid)
+      end
+
+      def children_cpu_seconds
+        times = Process.times
+        times.cutime + times.cstime
+      end
+    end
+  end
+end
