@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+# Loads a Rack application from its rackup file (config.ru) and turns everything that can go wrong with it into one line: where, what, and the mend.
+
+require "neverblock/errors"
+
+module NeverBlock
+  module Application
+    DEFAULT_FILE = "config.ru"
+
+    module_function
+
+    # @param name [String, nil] path of a rackup file; nil: config.ru here
+    # @param directory [String] what relative paths and the default start from
+    # @return [#call] the Rack application
+    # @raise [ApplicationError] with the error of the file itself as its cause
+    def load(name = nil, directory: Dir.pwd)
+      path = locate(name, directory)
+      require_rack
+      app = build(path)
+      return app if app.respond_to?(:call)
+
+      raise ApplicationError, "#{short(path)}: run was given #{app.class}, which does not respond to call"
+    end
+
+    # @return [String] absolute path
+    # @raise [ApplicationError]
+    def locate(name, directory = Dir.pwd)
+      path = File.expand_path(name || DEFAULT_FILE, directory)
+      raise ApplicationError, directory_given(name, path) if File.directory?(path)
+      raise ApplicationError, missing(name, path) unless File.exist?(path)
+      raise ApplicationError, "cannot read #{path}: permission denied for user #{Process.euid}" unless File.readable?(path)
+
+      path
+    end
+
+    # Rack 2 returns the application and the options of a `#\` line, Rack 3 the application alone.
+    def build(path)
+      app, = Rack::Builder.parse_file(path)
+      app
+    rescue SyntaxError => e
+      raise ApplicationError, syntax_error(e, path)
+    rescue StandardError, ScriptError, SystemStackError => e
+      raise ApplicationError, failure(e, path)
+    end
+
+    def require_rack
+      require "rack"
+      require "rack/builder"
+    rescue LoadError => e
+      raise unless e.path&.start_with?("rack")
+
+      raise ApplicationError, "the gem rack is not there: add it to the Gemfile and start with `bundle exec neverblock`, or `gem install rack`"
+    end
+
+    def directory_given(name, path)
+      inside = File.join(name.to_s, DEFAULT_FILE)
+      "#{name} is a folder: name a rackup file#{", such as #{inside}" if File.exist?(File.join(path, DEFAULT_FILE))}"
+    end
+
+    def missing(name, path)
+      return "no #{DEFAULT_FILE} in #{File.dirname(path)}: go to the application's folder, or name its rackup file, neverblock path/to/config.ru" unless name
+
+      "no rackup file #{path}#{": the folder is not there either" unless File.directory?(File.dirname(path))}"
+    end
+
+    def failure(error, path)
+      if error.is_a?(RuntimeError) && error.message == "missing run or map statement"
+        return "#{short(path)}: nothing is run: end the file with `run APP`, where APP responds to call(env)"
+      end
+
+      "#{place(error, path)}: #{first_line(error.message)} (#{error.class})#{mend(error)}"
+    end
+
+    def mend(error)
+      return "" unless error.is_a?(LoadError)
+
+      "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
+    end
+
+    # Up to Ruby 3.3 the message is "file:line: text", then the source; from 3.4 on the text stands behind the carets under the source.
+    def syntax_error(error, path)
+      lines = error.message.lines.map(&:strip)
+      where, text = lines.first.to_s.match(/\A(.+?:\d+): (.*)\z/)&.captures
+      detail = lines.filter_map { |line| line[/\^~*\s+(\S.*)\z/, 1] }.first
+      text = [text&.sub(/\Asyntax errors? found\z/, "")&.sub(/\Asyntax error, /, ""), detail].compact.reject(&:empty?).join(": ")
+      "#{short(where || path)}: syntax error: #{text.empty? ? first_line(error.message) : text}"
+    end
+
+    # The first line of the trace that is the application's own; a line in a gem helps nobody mend a rackup file.
+    def place(error, path)
+      lines = error.backtrace || []
+      own = lines.find { |line| line.start_with?("#{File.dirname(path)}/") && !line.match?(%r{/(gems|vendor)/}) }
+      short((own || lines.first || path)[/\A.+?(:\d+)?(?=:in |\z)/])
+    end
+
+    def short(path)
+      path.delete_prefix("#{Dir.pwd}/")
+    end
+
+    def first_line(message)
+      message.to_s.scrub("?").lines.map(&:strip).find { |line| !line.empty? } || "no message"
+    end
+
+    private_class_method :build, :require_rack, :directory_given, :missing, :failure, :mend, :syntax_error, :place, :short, :first_line
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# What the system allows this process, against what the configuration may need: memory maps for fibers, descriptors for connections. Asked once, at
+# boot, because the alternative is a FiberError or EMFILE on the busiest day.
+
+require "neverblock/errors"
+
+module NeverBlock
+  module Boot
+    class Limits
+      # A suspended fiber's stack and its guard page, whose protection splits the map (ruby cont.c; measured: the wall is at 31,744 with 65,530 maps).
+      MAPS_PER_FIBER = 2
+      # Ruby makes fiber stacks in batches: 32 at first, then as many as there are, 1024 at most (cont.c, fiber_pool_stack_acquire); a batch that does not
+      # fit is a FiberError.
+      BATCH_MIN = 32
+      BATCH_MAX = 1_024
+      # Maps left for what an application maps later: native extensions (4 or 5 each), threads (2 each), malloc arenas, large strings.
+      MAPS_RESERVED = 1_024
+      # Descriptors beside client connections: listeners, pollers, logs, the application's own files.
+      DESCRIPTORS_RESERVED = 128
+
+      # @param config [Config]
+      # @param proc_root [String]
+      # @param process [Module] for getrlimit and setrlimit
+      def initialize(config, proc_root: "/proc", process: ::Process)
+        @config = config
+        @proc_root = proc_root
+        @process = process
+      end
+
+      # @return [void]
+      # @raise [StartError] when the kernel's map limit does not leave room for the fibers
+      def check_fibers
+        return if maps_max.nil? || maps_needed(@config.fibers) <= maps_max
+
+        needed = maps_needed(@config.fibers)
+        raise StartError, "#{@config.fibers} fibers need about #{needed} memory maps and vm.max_map_count is #{maps_max}: " \
+                          "use -f #{fibers_allowed} or fewer, or raise it: sysctl -w vm.max_map_count=#{needed}"
+      end
+
+      # Raises the soft descriptor limit to the hard one: a server that meets its limit refuses clients.
+      # @return [Array<String>] one line when even that is below what the configuration may need
+      def raise_descriptors
+        soft, hard = @process.getrlimit(:NOFILE)
+        soft = raised(soft, hard) if soft < hard
+        needed = @config.settings.fetch(:connections_max) + @config.fibers + DESCRIPTORS_RESERVED
+        return [] if soft >= needed
+
+        ["#{soft} descriptors are allowed and #{@config.settings.fetch(:connections_max)} connections with #{@config.fibers} requests may need #{needed}: " \
+         "raise the hard limit (ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile of docker)"]
+      end
+
+      private
+
+      # macOS refuses values over kern.maxfilesperproc, though its hard limit says infinity.
+      def raised(soft, hard)
+        @process.setrlimit(:NOFILE, hard, hard)
+        hard
+      rescue SystemCallError, RangeError
+        soft
+      end
+
+      def maps_needed(fibers)
+        (stacks(fibers) * MAPS_PER_FIBER) + maps_used + MAPS_RESERVED
+      end
+
+      # Stacks there will be when so many fibers have run at once.
+      def stacks(fibers)
+        return (fibers.to_f / BATCH_MAX).ceil * BATCH_MAX if fibers > BATCH_MAX
+
+        size = BATCH_MIN
+        size *= 2 while size < fibers
+        size
+      end
+
+      def fibers_allowed
+        (1..maps_max / MAPS_PER_FIBER).bsearch { |fibers| maps_needed(fibers) > maps_max }.then { |first_bad| [first_bad.to_i - 1, 1].max }
+      end
+
+      def maps_max
+        @maps_max ||= Integer(File.read(File.join(@proc_root, "sys/vm/max_map_count")).strip, 10)
+      rescue SystemCallError, ArgumentError
+        nil
+      end
+
+      def maps_used
+        @maps_used ||= File.foreach(File.join(@proc_root, "self/maps")).count
+      rescue SystemCallError
+        0
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+# What a server says about itself when it starts: one line for what runs, and one for each thing about this Ruby that its operator should know.
+
+require "neverblock/version"
+
+module NeverBlock
+  module Boot
+    module Notices
+      RUBY_ADVISED = "3.3"
+      # What an operator would notice; the faults themselves are worked around one by one in compat/ and the scheduler.
+      WEAKER = {
+        "3.1" => "here IO.select and writing to files stop all requests, and so does code that is loaded while serving (load it at boot)",
+        "3.2" => "here writing to files stops all requests, and waits across threads have known faults"
+      }.freeze
+
+      module_function
+
+      # @param config [Config]
+      # @param environment [String]
+      # @return [String]
+      def banner(config, environment)
+        fibers = "#{config.fibers} fiber#{"s" unless config.fibers == 1}"
+        "version #{VERSION}, #{ruby}#{" with YJIT" if yjit_on?}, process #{Process.pid}, #{environment}, #{fibers}"
+      end
+
+      # @return [String, nil] one line about a Ruby that works, but less well than newer ones
+      def weaker_ruby(version = RUBY_VERSION)
+        weakness = WEAKER[version[/\A\d+\.\d+/]] or return nil
+
+        "Ruby #{version} works; #{weakness}. #{RUBY_ADVISED} or newer is advised"
+      end
+
+      # Switches YJIT on where that can be done from inside (Ruby 3.3).
+      # @param wanted [Boolean] false: leave it as it is
+      # @return [String, nil] a line to log
+      def enable_yjit(wanted, yjit: find_yjit)
+        return nil if !wanted || yjit.nil? || yjit.enabled?
+        return "YJIT is off and this Ruby switches it on only at its start: RUBYOPT=--yjit makes most applications faster" unless yjit.respond_to?(:enable)
+
+        yjit.enable
+        nil
+      end
+
+      def find_yjit
+        RubyVM::YJIT if defined?(RubyVM::YJIT)
+      end
+
+      def yjit_on?
+        find_yjit&.enabled? || false
+      end
+
+      def ruby
+        "#{RUBY_ENGINE} #{RUBY_VERSION}"
+      end
+
+      private_class_method :find_yjit, :yjit_on?, :ruby
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# The command `neverblock`: picks the subcommand, and turns every failure into one line on standard error and status 1. Loads without the native part,
+# so that --help, --version and every complaint about the command line work before anything is built.
+
+require "neverblock/version"
+require "neverblock/errors"
+require "neverblock/cli/not_yet"
+require "neverblock/cli/options"
+require "neverblock/cli/suggestion"
+
+module NeverBlock
+  module CLI
+    COMMANDS = %w[serve bench].freeze
+    OK = 0
+    FAILED = 1
+    INTERRUPTED = 130 # 128 + SIGINT, as shells report it
+
+    module_function
+
+    # @param argv [Array<String>]
+    # @param env [Hash, ENV]
+    # @param out [IO]
+    # @param err [IO]
+    # @return [Integer] exit status
+    def run(argv, env: ENV, out: $stdout, err: $stderr)
+      dispatch(argv.dup, env, out)
+    rescue Error => e
+      complain(err, e.message, e, env)
+    rescue Interrupt
+      INTERRUPTED
+    rescue StandardError, NotImplementedError, LoadError, NoMemoryError => e
+      place = e.backtrace&.first
+      complain(err, "unexpected #{e.class}: #{e.message}#{" at #{place}" if place}; NB_DEBUG=1 shows the whole trace", e, env)
+    end
+
+    def dispatch(argv, env, out)
+      command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
+      return bench(argv) if command == "bench"
+
+      NotYet.check_command(argv.first)
+      options = Options.parse(argv, env)
+      case options.action
+      when :help then out.puts(options.help)
+      when :version then out.puts("neverblock #{VERSION}")
+      else return serve(options, env, out)
+      end
+      OK
+    end
+
+    def serve(options, env, out)
+      require "neverblock/cli/serve"
+      Serve.new(options, env: env, out: out).run
+    end
+
+    def bench(argv)
+      require "neverblock/bench/cli"
+      status = Bench::CLI.run(argv)
+      status.is_a?(Integer) ? status : OK
+    end
+
+    def complain(err, message, error, env)
+      err.puts("neverblock: #{one_line(message)}")
+      err.puts((error.cause || error).full_message(highlight: false)) if debug?(env)
+      FAILED
+    end
+
+    def one_line(message)
+      message.to_s.scrub("?").strip.gsub(/\s*\n\s*/, " ").gsub(/[[:cntrl:]]/, "?")
+    end
+
+    def debug?(env)
+      value = env["NB_DEBUG"]
+      !(value.nil? || value.empty? || value == "0")
+    end
+
+    private_class_method :dispatch, :serve, :bench, :complain, :one_line, :debug?
+  end
+end

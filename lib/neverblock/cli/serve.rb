@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+# `neverblock serve`: checks what the system allows, loads the application, and runs a server with it as this process.
+
+require "neverblock/application"
+require "neverblock/boot/limits"
+require "neverblock/boot/notices"
+require "neverblock/cli/not_yet"
+require "neverblock/config/environment"
+
+module NeverBlock
+  module CLI
+    class Serve
+      # @param options [Options]
+      # @param env [Hash, ENV]
+      # @param out [IO]
+      def initialize(options, env: ENV, out: $stdout)
+        @options = options
+        @environment = Config::Environment.new(env)
+        @out = out
+      end
+
+      # @return [Integer] exit status, when the server has ended
+      # @raise [Error] when it cannot start
+      def run
+        NotYet.check_config_file
+        config = @options.config
+        name = @environment.apply_name(@options.environment)
+        limits = Boot::Limits.new(config)
+        limits.check_fibers
+        lines = limits.raise_descriptors + [Boot::Notices.enable_yjit(@options.yjit)] + @environment.warnings
+        rackup = Application.locate(@options.rackup)
+        require "neverblock"
+        app = Application.load(rackup)
+        serve(config, app, [Boot::Notices.weaker_ruby, *lines].compact, Boot::Notices.banner(config, name))
+      end
+
+      private
+
+      def serve(config, app, notices, banner)
+        server = Server.new(config, app)
+        server.log.info(banner)
+        notices.each { |line| server.log.info(line) }
+        Server::Runner.new(server, out: @out).run
+      end
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+# Opens the addresses of a configuration on an engine: resolves names, and says in one line why an address cannot be had and what to do about it.
+
+require "socket"
+require "neverblock/errors"
+require "neverblock/server/port_holder"
+
+module NeverBlock
+  class Server
+    class Listening
+      PRIVILEGED_BELOW = 1024 # ip(7); net.ipv4.ip_unprivileged_port_start may lower it
+
+      # @param engine [Engine]
+      # @param backlog [Integer]
+      # @param port_holder [#describe]
+      def initialize(engine, backlog, port_holder: PortHolder.new)
+        @engine = engine
+        @backlog = backlog
+        @port_holder = port_holder
+      end
+
+      # @param binds [Array<Config::Bind>]
+      # @return [Array<String>] the URL of each, with its real port
+      # @raise [StartError]
+      def open(binds)
+        binds.map { |bind| bind.unix? ? open_unix(bind) : open_tcp(bind) }
+      end
+
+      private
+
+      def open_tcp(bind)
+        address = resolve(bind)
+        port = @engine.listen_tcp(address, bind.port, @backlog)
+        bind.url(address, port)
+      rescue SystemCallError => e
+        raise StartError, "cannot listen on #{bind}: #{tcp_mend(bind, e)}"
+      end
+
+      # A name with addresses of both families listens on the IPv4 one: that is what every client falls back to.
+      def resolve(bind)
+        found = Addrinfo.getaddrinfo(bind.host, bind.port, nil, :STREAM)
+        (found.find(&:ipv4?) || found.first).ip_address
+      rescue SocketError => e
+        raise StartError, "cannot listen on #{bind}: no address for the host #{bind.host.inspect} (#{e.message.sub(/\Agetaddrinfo: /, "")}); " \
+                          "write an address, such as http://127.0.0.1:#{bind.port}"
+      end
+
+      def tcp_mend(bind, error)
+        case error
+        when Errno::EADDRINUSE then busy(bind)
+        when Errno::EACCES, Errno::EPERM
+          if bind.port < PRIVILEGED_BELOW
+            "port #{bind.port} needs privilege; choose one from #{PRIVILEGED_BELOW} up, or allow it: setcap cap_net_bind_service=+ep #{ruby_path}"
+          else
+            "the system forbids it (#{reason(error)})"
+          end
+        when Errno::EADDRNOTAVAIL
+          "this machine has no address #{bind.host}; 127.0.0.1 is this machine alone, 0.0.0.0 every IPv4 address it has"
+        when Errno::EAFNOSUPPORT then "this machine has no IPv6; write an IPv4 address, such as http://127.0.0.1:#{bind.port}"
+        else reason(error)
+        end
+      end
+
+      def busy(bind)
+        holder = @port_holder.describe(bind.port)
+        "port #{bind.port} is busy: #{holder || "another program listens there"}; " \
+          "stop it, or choose another port with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"
+      end
+
+      def open_unix(bind)
+        @engine.listen_unix(bind.path, bind.mode, @backlog)
+        bind.url
+      rescue SystemCallError => e
+        raise StartError, "cannot listen on #{bind}: #{unix_mend(bind, e)}"
+      end
+
+      def unix_mend(bind, error)
+        directory = File.dirname(bind.path)
+        case error
+        when Errno::EADDRINUSE then in_the_way(bind.path)
+        when Errno::EEXIST then in_the_way(bind.path)
+        when Errno::ENOENT, Errno::ENOTDIR then "there is no folder #{directory}; make it first"
+        when Errno::EACCES, Errno::EPERM then "user #{::Process.euid} may not make files in #{directory}"
+        when Errno::EROFS then "#{directory} is on a read-only file system"
+        when Errno::ENAMETOOLONG then "the path is too long for a socket; choose a shorter one"
+        else reason(error)
+        end
+      end
+
+      def in_the_way(path)
+        return "another server listens there; stop it first, or choose another path" if !File.exist?(path) || File.socket?(path)
+
+        "#{path} is there and is not a socket; remove it, or choose another path"
+      end
+
+      # "Address already in use - bind(2)" without the tail.
+      def reason(error)
+        error.message.lines.first.to_s.strip
+      end
+
+      def ruby_path
+        defined?(RbConfig) ? RbConfig.ruby : "ruby"
+      end
+    end
+  end
+end
