@@ -55,6 +55,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->ready);
     nb_list_init(&scheduler->pass);
     nb_list_init(&scheduler->spawners);
+    nb_list_init(&scheduler->overdue);
     nb_timers_init(&scheduler->timers);
 }
 
@@ -104,9 +105,10 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->parked.capacity; i++) {
         for (nb_wait *wait = scheduler->parked.slots[i].wait; wait; wait = wait->outer) {
             nb_list_init(&wait->link);
-            wait->alarm.timer.index = 0;
         }
     }
+    for (size_t i = 1; i <= scheduler->timers.count; i++) scheduler->timers.slots[i].timer->index = 0;
+    while (!nb_list_empty(&scheduler->overdue)) nb_list_remove(scheduler->overdue.next);
     scheduler->fork_generation = nb_fork_generation;
     scheduler->attached = false;
     scheduler->sleeping = false;
@@ -260,5 +262,6 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);
     nb_scheduler_process_define(nb_scheduler_class);
+    nb_scheduler_timeout_define(nb_scheduler_class);
     pthread_atfork(NULL, NULL, count_fork);
 }

@@ -60,7 +60,7 @@ struct nb_wait {
     nb_scheduler *scheduler;
     VALUE self;  /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
-    VALUE exception; /* NB_RAISES: what nb_wait_park raises */
+    VALUE exception; /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
     VALUE spawned;   /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
     nb_wait *outer;  /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
@@ -111,6 +111,7 @@ struct nb_scheduler {
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list spawners;
+    nb_list overdue; /* timeouts that went off while their fiber was not waiting */
     nb_parked_table parked;
     nb_timers timers;
     int64_t now_ns;
@@ -203,7 +204,12 @@ void nb_inbox_close(nb_scheduler *scheduler);
 /* scheduler_resolve.c: address_resolve */
 void nb_scheduler_resolve_define(VALUE klass);
 
-/* scheduler_process.c: process_wait, timeout_after */
+/* scheduler_process.c: process_wait */
 void nb_scheduler_process_define(VALUE klass);
+
+/* scheduler_timeout.c: timeout_after */
+void nb_scheduler_timeout_define(VALUE klass);
+/* What a timeout of this fiber has to raise since before the fiber began to wait, or nil. */
+VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber);
 
 #endif

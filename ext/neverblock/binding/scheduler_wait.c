@@ -135,13 +135,26 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
     return nb_timers_arm(&scheduler->timers, &wait->alarm.timer, deadline_ns) == NB_OK;
 }
 
+static _Noreturn void raise_into(VALUE exception) {
+    if (RB_TYPE_P(exception, T_ARRAY))
+        exception = rb_make_exception((int)RARRAY_LEN(exception), RARRAY_CONST_PTR(exception));
+    rb_exc_raise(exception);
+}
+
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+    if (!nb_list_empty(&wait->scheduler->overdue)) {
+        VALUE exception = nb_timeout_overdue(wait->scheduler, wait->fiber);
+        if (!NIL_P(exception)) {
+            park_end((VALUE)wait);
+            raise_into(exception);
+        }
+    }
     if (!park_enter(wait, deadline_ns)) {
         park_end((VALUE)wait);
         rb_memerror();
     }
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
-    if (wait->outcome == NB_RAISES) rb_exc_raise(wait->exception);
+    if (wait->outcome == NB_RAISES) raise_into(wait->exception);
     return wait->outcome;
 }
 
