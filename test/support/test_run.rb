@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# What bin/test does after setting up: finds the tests of each suite, runs every suite in a process group of its own within a time limit, adds up
+# what they report, names each skip with its reason, and ends with one line of counts. A suite that dies without reporting counts as one failure.
+
+require "json"
+require "tempfile"
+require "timeout"
+
+require_relative "test_run/tally"
+require_relative "test_run/child"
+require_relative "test_run/ruby_suite"
+require_relative "test_run/c_suite"
+
+class TestRun
+  ROOT = File.expand_path("../..", __dir__)
+  RUBY_SUITES = %w[check unit integration conformance slow].freeze
+  SUITES = (["c"] + RUBY_SUITES).freeze
+  ON_REQUEST = %w[slow].freeze
+
+  # @param arguments [Array<String>] as typed after bin/test
+  def initialize(arguments, root: ROOT, out: $stdout)
+    @root = root
+    @out = out
+    @options = { verbose: false, seed: nil, list: false }
+    @chosen = []
+    @filters = []
+    parse(arguments.dup)
+  end
+
+  # @return [Integer] the exit status: 0, or 1 when something failed or nothing matched
+  def run
+    return refuse(@error) if @error
+
+    suites = self.suites.reject(&:empty?)
+    return refuse("no test matches #{(@chosen + @filters).join(" ")}") if suites.empty?
+    return list(suites) if @options[:list]
+
+    finish(suites.map { |suite| announce(suite) }.sum(Tally.new))
+  end
+
+  private
+
+  def parse(arguments)
+    while (argument = arguments.shift)
+      case argument
+      when "--verbose", "-v" then @options[:verbose] = true
+      when "--list" then @options[:list] = true
+      when "--seed" then @options[:seed] = arguments.shift
+      when /\A--(.+)\z/ then choose(Regexp.last_match(1))
+      else @filters << argument.delete_prefix("./").delete_prefix("#{@root}/")
+      end
+    end
+  end
+
+  def choose(suite)
+    return @chosen << suite if SUITES.include?(suite)
+
+    @error = "unknown option --#{suite}; suites are #{SUITES.map { |name| "--#{name}" }.join(" ")}, others are in --help"
+  end
+
+  def suites
+    wanted = @chosen.empty? ? SUITES - ON_REQUEST : @chosen
+    wanted |= ON_REQUEST.select { |suite| @chosen.empty? && @filters.any? { |filter| filter.start_with?("test/#{suite}") } }
+    wanted.flat_map do |name|
+      name == "c" ? CSuite::SANITIZERS.map { |san| CSuite.new(@root, @filters, @options, sanitizer: san) } : RubySuite.new(@root, name, @filters, @options)
+    end
+  end
+
+  def list(suites)
+    suites.flat_map(&:files).uniq.each { |file| @out.puts(file) }
+    0
+  end
+
+  def announce(suite)
+    @out.puts("", "== #{suite.name}: #{suite.files.size} files")
+    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    tally = suite.run(@out)
+    @out.puts(format("== %<name>s: %<tally>s in %<seconds>.1f s", name: suite.name, tally: tally,
+                                                                  seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started))
+    tally
+  end
+
+  def finish(total)
+    @out.puts
+    total.failures.each { |name| @out.puts("FAILED  #{name}") }
+    total.skips.each { |name, reason| @out.puts("SKIPPED #{name}: #{reason}") }
+    @out.puts(total.to_s)
+    total.failed.zero? ? 0 : 1
+  end
+
+  def refuse(message)
+    warn("bin/test: #{message}")
+    @out.puts(Tally.new(failed: 1).to_s)
+    1
+  end
+end

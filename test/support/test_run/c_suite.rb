@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+class TestRun
+  # The cmocka tests of the core, built and run by test/c/Makefile under one sanitizer. Counts are read from cmocka's own lines.
+  class CSuite
+    SANITIZERS = %w[asan tsan].freeze
+    MARK = /\A\[\s*(RUN|OK|FAILED|SKIPPED|ERROR|PASSED|=+)\s*\]\s?(.*)/
+
+    attr_reader :files
+
+    def initialize(root, filters, options, sanitizer:)
+      @root = root
+      @sanitizer = sanitizer
+      @options = options
+      @filtered = filters.any?
+      @files = Dir.glob("test/c/**/test_*.c", base: root).sort
+                  .select { |file| filters.empty? || filters.any? { |filter| file.include?(filter) } }
+    end
+
+    def name
+      "c (#{@sanitizer})"
+    end
+
+    def empty?
+      files.empty?
+    end
+
+    # @return [Tally]
+    def run(out)
+      targets.sum(Tally.new) do |target|
+        output = Output.new(name, verbose: @options[:verbose], out: out)
+        outcome = Child.run(make(target), chdir: @root) { |line| output.line(line) }
+        output.tally(outcome)
+      end
+    end
+
+    private
+
+    # TEST= takes one part of a path.
+    def targets
+      @filtered ? files.map { |file| file.delete_prefix("test/c/") } : [nil]
+    end
+
+    def make(target)
+      ["make", "-C", "test/c", "--no-print-directory", "-j2", "check", "SAN=#{@sanitizer}", "V=1", *(["TEST=#{target}"] if target)]
+    end
+
+    # Reads what make and cmocka print; passes on what a person needs.
+    class Output
+      def initialize(suite, out:, verbose: false)
+        @suite = suite
+        @out = out
+        @verbose = verbose
+        @passed = 0
+        @failures = []
+        @skips = []
+        @summary = false
+        @before = nil
+        @named_in_binary = 0 # failures cmocka has named since the last binary ended
+      end
+
+      def line(line)
+        mark = MARK.match(line)
+        mark ? marked(mark[1], mark[2].strip) : plain(line)
+        @out.print(line) if @verbose || !mark || %w[FAILED ERROR SKIPPED].include?(mark[1])
+      end
+
+      def tally(outcome)
+        tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips, failures: @failures)
+        return tally if outcome == :ok || (outcome == :failed && tally.failed.positive?)
+
+        tally.with_failure("#{@suite}: #{outcome == :late ? "still running after #{Child::LIMIT_S} s" : "make failed"}")
+      end
+
+      private
+
+      # "[=====] N test(s) run." begins a summary that names failed and skipped tests a second time.
+      def marked(kind, text)
+        case kind
+        when "RUN" then @before = nil
+        when "OK" then @passed += 1
+        when "FAILED" then failed(text)
+        when "SKIPPED" then skipped(text)
+        when /=/ then summary(text)
+        end
+      end
+
+      def summary(text)
+        @summary = text.end_with?("run.")
+      end
+
+      def failed(text)
+        return if @summary
+
+        @named_in_binary += 1
+        @failures << "#{@suite} #{text}"
+      end
+
+      def skipped(text)
+        @skips << ["#{@suite} #{text}", @before || "no reason given"] unless @summary
+      end
+
+      # A binary that died names no test; the Makefile's own line then counts.
+      def plain(line)
+        if line =~ /\AFAIL (\S+) \((exit \d+)\)/
+          @failures << "#{@suite} #{Regexp.last_match(1)} (#{Regexp.last_match(2)})" if @named_in_binary.zero?
+          @named_in_binary = 0
+        elsif line =~ /\Aok\s/
+          @named_in_binary = 0
+        else
+          @before = line.strip
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+class TestRun
+  # Counts of tests, with names where a reader needs them. Tallies add up.
+  class Tally
+    attr_reader :passed, :failed, :skips, :failures
+
+    # @param skips [Array<(String, String)>] name and reason of each skipped test
+    # @param failures [Array<String>] names; `failed` may be more than are named
+    def initialize(passed: 0, failed: 0, skips: [], failures: [])
+      @passed = passed
+      @failed = failed
+      @skips = skips
+      @failures = failures
+    end
+
+    def +(other)
+      Tally.new(passed: passed + other.passed, failed: failed + other.failed, skips: skips + other.skips, failures: failures + other.failures)
+    end
+
+    def skipped
+      skips.size
+    end
+
+    # A run that ended badly although no single test is to blame.
+    def with_failure(name)
+      self + Tally.new(failed: 1, failures: [name])
+    end
+
+    def to_s
+      "#{passed} passed, #{failed} failed, #{skipped} skipped"
+    end
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# The counts bin/test ends with: right for passes, failures, skips, crashes and hangs, of C and of Ruby.
+
+require "test_helper"
+require "fileutils"
+require "stringio"
+require "tmpdir"
+require "support/test_run"
+
+class TestRunTest < Minitest::Test
+  CMOCKA = <<~OUTPUT
+    [==========] Running 3 test(s).
+    [ RUN      ] adds
+    [       OK ] adds
+    [ RUN      ] needs_kqueue
+    no kqueue on this system
+    [  SKIPPED ] needs_kqueue
+    [ RUN      ] breaks
+    [  ERROR   ] --- 1 != 2
+    [  FAILED  ] breaks
+    [==========] 3 test(s) run.
+    [  PASSED  ] 1 test(s).
+    [  SKIPPED ] 1 test(s), listed below:
+    [  SKIPPED ] needs_kqueue
+    [  FAILED  ] 1 test(s), listed below:
+    [  FAILED  ] breaks
+    FAIL base/test_a (exit 1)
+    [==========] Running 1 test(s).
+    [ RUN      ] crashes
+    Segmentation fault
+    FAIL base/test_b (exit 139)
+  OUTPUT
+
+  def c_tally(text, outcome)
+    output = TestRun::CSuite::Output.new("c (asan)", out: StringIO.new)
+    text.each_line { |line| output.line(line) }
+    output.tally(outcome)
+  end
+
+  # A checkout with just these test files.
+  def run_in(files, *arguments)
+    Dir.mktmpdir do |root|
+      FileUtils.mkdir_p(%w[test/unit test/check test/slow].map { |folder| File.join(root, folder) })
+      FileUtils.cp_r(File.join(TestRun::ROOT, "test/support"), File.join(root, "test"))
+      FileUtils.cp(File.join(TestRun::ROOT, "test/test_helper.rb"), File.join(root, "test"))
+      files.each { |path, body| File.write(File.join(root, path), "require 'test_helper'\nclass Sample < Minitest::Test\n#{body}\nend\n") }
+      out = StringIO.new
+      status = nil
+      _, @errors = capture_subprocess_io { status = TestRun.new(arguments, root: root, out: out).run }
+      [status, out.string.lines.map(&:chomp)]
+    end
+  end
+
+  def test_cmocka_lines_are_counted_once_and_skips_keep_their_reason
+    tally = c_tally(CMOCKA, :failed)
+    assert_equal "1 passed, 2 failed, 1 skipped", tally.to_s
+    assert_equal ["c (asan) breaks", "c (asan) base/test_b (exit 139)"], tally.failures
+    assert_equal [["c (asan) needs_kqueue", "no kqueue on this system"]], tally.skips
+  end
+
+  def test_a_core_that_does_not_compile_is_a_failure
+    assert_equal "0 passed, 1 failed, 0 skipped", c_tally("error: expected ';'\n", :failed).to_s
+  end
+
+  def test_a_c_run_that_hangs_is_a_failure
+    assert_equal "1 passed, 1 failed, 0 skipped", c_tally("[       OK ] adds\n", :late).to_s
+  end
+
+  def test_the_last_line_counts_passes_failures_and_skips
+    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)\n def test_b = flunk\n def test_c = skip('no moon')" })
+    assert_equal 1, status
+    assert_equal "1 passed, 1 failed, 1 skipped", lines.last
+    assert_includes lines, "SKIPPED Sample#test_c: no moon"
+    assert_includes lines, "FAILED  Sample#test_b"
+  end
+
+  def test_nothing_failed_means_status_0
+    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)", "test/check/b_test.rb" => "def test_b = assert(true)" })
+    assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
+  end
+
+  def test_a_process_that_dies_is_a_failure
+    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = exit!(0)" })
+    assert_equal [1, "0 passed, 1 failed, 0 skipped"], [status, lines.last]
+  end
+
+  def test_a_process_that_ends_badly_after_its_tests_is_a_failure
+    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)\n Minitest.after_run { exit!(3) }" })
+    assert_equal [1, "1 passed, 1 failed, 0 skipped"], [status, lines.last]
+  end
+
+  def test_a_filter_is_a_part_of_a_path
+    files = { "test/unit/a_test.rb" => "def test_a = assert(true)", "test/unit/b_test.rb" => "def test_b = flunk" }
+    assert_equal [0, "1 passed, 0 failed, 0 skipped"], run_in(files, "unit/a").then { |status, lines| [status, lines.last] }
+  end
+
+  def test_a_filter_that_matches_nothing_is_an_error
+    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)" }, "nowhere")
+    assert_equal [1, "0 passed, 1 failed, 0 skipped"], [status, lines.last]
+    assert_match(/no test matches nowhere/, @errors)
+  end
+
+  def test_slow_tests_wait_to_be_asked_for
+    files = { "test/unit/a_test.rb" => "def test_a = assert(true)", "test/slow/b_test.rb" => "def test_b = flunk" }
+    assert_equal 0, run_in(files).first
+    assert_equal 1, run_in(files, "--slow").first
+  end
+
+  def test_a_child_over_its_time_is_ended_with_its_group
+    reader, writer = IO.pipe
+    outcome = TestRun::Child.new(["sh", "-c", "sleep 600 & wait"], { "NB" => "1" }, nil, 0.2).run { |line| writer.puts(line) }
+    writer.close
+    assert_equal :late, outcome
+    assert_equal "", reader.read
+  end
+end
