@@ -15,7 +15,7 @@ unsigned nb_fork_generation;
 
 static nb_list all_schedulers = {&all_schedulers, &all_schedulers};
 static VALUE fiber_class;
-static ID id_new, id_call, id_full_message, id_write;
+static ID id_new, id_call, id_full_message, id_write, id_closed_p;
 
 /* --- The object --- */
 
@@ -127,6 +127,24 @@ static VALUE scheduler_s_after_fork(VALUE klass) {
     for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
         nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
         if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
+    }
+    return klass;
+}
+
+static bool some_watch(void) {
+    for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
+        if (NB_LIST_ENTRY(link, nb_scheduler, all)->watching > 0) return true;
+    }
+    return false;
+}
+
+/* closing(io): whoever waits for the IO, in whatever thread, gets IOError. To be called before it is closed. */
+static VALUE scheduler_s_closing(VALUE klass, VALUE io) {
+    if (!some_watch() || RTEST(rb_funcall(io, id_closed_p, 0))) return klass;
+    int fd = nb_descriptor_of(io);
+    for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
+        nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
+        if (scheduler->fork_generation == nb_fork_generation) nb_descriptor_closing(scheduler, fd);
     }
     return klass;
 }
@@ -244,12 +262,14 @@ void nb_scheduler_define(VALUE module) {
     id_call = rb_intern("call");
     id_full_message = rb_intern("full_message");
     id_write = rb_intern("write");
+    id_closed_p = rb_intern("closed?");
     rb_gc_register_address(&fiber_class);
     fiber_class = rb_path2class("Fiber");
     rb_gc_register_address(&nb_scheduler_class);
     nb_scheduler_class = rb_define_class_under(module, "Scheduler", rb_cObject);
     rb_define_alloc_func(nb_scheduler_class, scheduler_alloc);
     rb_define_singleton_method(nb_scheduler_class, "after_fork", scheduler_s_after_fork, 0);
+    rb_define_singleton_method(nb_scheduler_class, "closing", scheduler_s_closing, 1);
     rb_define_method(nb_scheduler_class, "fiber", scheduler_fiber, -1);
     rb_define_method(nb_scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(nb_scheduler_class, "yield", scheduler_yield, 0);

@@ -169,6 +169,9 @@ nb_status nb_loop_open(nb_scheduler *scheduler);
 /* scheduler_io.c */
 void nb_scheduler_io_define(VALUE klass);
 void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event);
+/* The descriptor is about to be closed: who waits for it gets IOError. */
+void nb_descriptor_closing(nb_scheduler *scheduler, int fd);
+int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
 /* Takes every watch out of its list; then deinit. */
 void nb_descriptors_forget(nb_scheduler *scheduler);
 void nb_descriptors_deinit(nb_scheduler *scheduler);

@@ -89,13 +89,18 @@ static uint32_t interest_of(const nb_descriptor *descriptor) {
 
 /* The descriptor's file was closed under those who wait for it: they would wait for ever. */
 static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
-    VALUE exception = rb_exc_new_cstr(rb_eIOError, "stream closed in another fiber");
+    VALUE exception = rb_exc_new_cstr(rb_eIOError, "stream closed in another thread"); /* as Ruby says to threads */
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
         watch_unlink(scheduler, watch);
         nb_wait_raise(watch->wait, exception);
     }
     descriptor->armed = 0;
+}
+
+void nb_descriptor_closing(nb_scheduler *scheduler, int fd) {
+    if (fd < 0 || (size_t)fd >= scheduler->descriptor_count) return;
+    if (scheduler->descriptors[fd].first) raise_closed(scheduler, &scheduler->descriptors[fd]);
 }
 
 /* Tells the poller what all watches of the descriptor want. */
@@ -194,7 +199,7 @@ uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, 
 
 /* --- io_wait --- */
 
-static int descriptor_of(VALUE io) {
+int nb_descriptor_of(VALUE io) {
     if (!RB_TYPE_P(io, T_FILE)) io = rb_convert_type(io, T_FILE, "IO", "to_io");
     return rb_io_descriptor(io);
 }
@@ -203,7 +208,7 @@ static int descriptor_of(VALUE io) {
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 2, 3);
-    int fd = descriptor_of(argv[0]), events = NUM2INT(argv[1]);
+    int fd = nb_descriptor_of(argv[0]), events = NUM2INT(argv[1]);
     uint32_t interest = 0;
     if (events & (RUBY_IO_READABLE | RUBY_IO_PRIORITY)) interest |= NB_POLL_READ;
     if (events & RUBY_IO_WRITABLE) interest |= NB_POLL_WRITE;
@@ -217,13 +222,53 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     return INT2NUM(came & events);
 }
 
-/* Wakes whoever waits for this IO, with IOError; to be called before it is closed. */
-static VALUE scheduler_io_close(VALUE self, VALUE io) {
-    nb_scheduler *scheduler = nb_scheduler_get(self);
-    int fd = RB_INTEGER_TYPE_P(io) ? NUM2INT(io) : descriptor_of(io);
-    if (fd < 0 || (size_t)fd >= scheduler->descriptor_count) return Qfalse;
-    raise_closed(scheduler, &scheduler->descriptors[fd]);
-    return Qtrue;
+typedef struct nb_any_call {
+    nb_io_wait io_wait; /* first */
+    nb_scheduler *scheduler;
+    VALUE readables, writables;
+    int64_t deadline_ns;
+} nb_any_call;
+
+static void any_enter(nb_any_call *call, VALUE ios, uint32_t interest, bool *ready) {
+    for (long i = 0; i < RARRAY_LEN(ios); i++) {
+        nb_watch *watch = &call->io_wait.watches[call->io_wait.count];
+        *watch = (nb_watch){.fd = nb_descriptor_of(RARRAY_AREF(ios, i)), .interest = interest, .wait = &call->io_wait.wait};
+        nb_status status = watch_enter(call->scheduler, watch);
+        if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
+        if (status != NB_OK) rb_memerror();
+        call->io_wait.count++;
+        if (watch->ready != 0) *ready = true;
+    }
+}
+
+static VALUE any_body(VALUE argument) {
+    nb_any_call *call = (nb_any_call *)argument;
+    bool ready = false;
+    any_enter(call, call->readables, NB_POLL_READ, &ready);
+    any_enter(call, call->writables, NB_POLL_WRITE, &ready);
+    if (ready) return Qtrue;
+    return nb_wait_park(&call->io_wait.wait, call->deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
+}
+
+static VALUE any_end(VALUE argument) {
+    nb_any_call *call = (nb_any_call *)argument;
+    leave_watches(&call->io_wait.wait);
+    nb_free(call->io_wait.watches);
+    return Qnil;
+}
+
+/* io_wait_any(readables, writables, timeout): parks until one of them is ready (true) or the time is over (false). */
+static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables, VALUE timeout) {
+    nb_any_call call = {.scheduler = nb_scheduler_get(self)};
+    call.readables = rb_ary_dup(rb_Array(readables));
+    call.writables = rb_ary_dup(rb_Array(writables));
+    call.deadline_ns = nb_wait_deadline(call.scheduler, timeout);
+    nb_scheduler_open(call.scheduler);
+    nb_wait_init(&call.io_wait.wait, call.scheduler, NB_WAIT_IO);
+    size_t count = (size_t)(RARRAY_LEN(call.readables) + RARRAY_LEN(call.writables));
+    call.io_wait.watches = nb_alloc_zero(count + 1, sizeof(nb_watch));
+    if (call.io_wait.watches == NULL) rb_memerror();
+    return rb_ensure(any_body, (VALUE)&call, any_end, (VALUE)&call);
 }
 
 /* --- io_read, io_write --- */
@@ -301,7 +346,7 @@ static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self) {
     if (offset > size || minimum > size - offset) rb_raise(rb_eArgError, "the buffer is too small");
 
     nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
-                            .fd = descriptor_of(argv[0]),
+                            .fd = nb_descriptor_of(argv[0]),
                             .interest = NB_POLL_READ,
                             .bytes = (char *)base + offset,
                             .size = size - offset,
@@ -317,7 +362,7 @@ static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self) {
     if (offset > size || minimum > size - offset) rb_raise(rb_eArgError, "the buffer is too small");
 
     nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
-                            .fd = descriptor_of(argv[0]),
+                            .fd = nb_descriptor_of(argv[0]),
                             .interest = NB_POLL_WRITE,
                             .from = (const char *)base + offset,
                             .size = size - offset,
@@ -342,6 +387,6 @@ static void define_transfers(VALUE klass) { (void)klass; }
 
 void nb_scheduler_io_define(VALUE klass) {
     rb_define_method(klass, "io_wait", scheduler_io_wait, -1);
-    rb_define_method(klass, "io_close", scheduler_io_close, 1);
+    rb_define_method(klass, "io_wait_any", scheduler_io_wait_any, 3);
     define_transfers(klass);
 }

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+# Every Ruby before 4.0: a process forked in a scheduled fiber keeps the scheduler, and would go on with the parent's fibers and the parent's epoll
+# (async has `process_fork` for the same). In the child the scheduler is unset: there the block given to fork blocks like any Ruby.
+
+module NeverBlock
+  module Compat
+    module Fork
+      # Called by Kernel#fork, Process.fork and IO.popen("-") (Ruby 3.1 and later).
+      def _fork
+        pid = super
+        Fork.in_child if pid.zero?
+        pid
+      end
+
+      def self.in_child
+        Scheduler.after_fork
+        Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
+      end
+    end
+
+    Process.singleton_class.prepend(Fork)
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# Ruby 3.4 and later: TCPSocket.new by name resolves and connects in C code that no scheduler hook reaches ("Happy Eyeballs" 2), so that Net::HTTP
+# stops every fiber of the thread until it is connected. Bug #21270. Without it, address_resolve and io_wait are used, as before 3.4.
+
+module NeverBlock
+  module Compat
+    module TcpFastFallback
+      # Turns it off for the process, where it exists. The environment's RUBY_TCP_NO_FAST_FALLBACK does the same from outside.
+      # @return [Boolean] whether there was something to turn off
+      def self.apply
+        require "socket"
+        return false unless Socket.respond_to?(:tcp_fast_fallback=)
+
+        Socket.tcp_fast_fallback = false
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+# The Fiber::Scheduler of this gem. It is written in C (ext/neverblock/binding/scheduler*.c); here are its documentation, the hooks that are easier said
+# in Ruby, and what has to be done around it on some Rubies (compat/).
+#
+#   Thread.new do
+#     Fiber.set_scheduler(NeverBlock::Scheduler.new)
+#     Fiber.schedule { puts Net::HTTP.get(URI("http://localhost:9292/a")) }
+#     Fiber.schedule { puts Net::HTTP.get(URI("http://localhost:9292/b")) }
+#   end.join
+#
+# One scheduler belongs to one thread. Its loop runs when the thread ends, at Fiber.set_scheduler(nil), or in #run, until no fiber is left. A fiber that
+# waits transfers to the loop; so do fibers that were resumed by a scheduled one (Enumerator with a non-blocking body, Fiber.new), and a fiber that nobody
+# has scheduled runs the loop itself until its wait is over.
+#
+# An exception that leaves a scheduled fiber is written to $stderr and ends that fiber only, as it would a thread; SystemExit, Interrupt and other
+# exceptions that are no StandardError or ScriptError go on to the loop and leave #run.
+
+require "neverblock/native"
+
+module NeverBlock
+  class Scheduler
+    # @!method run
+    #   Runs the loop on the calling fiber until no fiber is left. Parks the thread, releasing Ruby's lock, whenever nothing is ready.
+    #   @return [Scheduler] self
+    #   @raise whatever Thread#raise, a signal or `exit` in a fiber brings; fibers that are parked then stay parked
+
+    # @!method close
+    #   Runs the loop to its end and gives the poller's descriptors back. Ruby calls it (as scheduler_close) when the thread ends.
+
+    # @!method fiber(**options, &block)
+    #   Hook of Fiber.schedule. Makes a non-blocking fiber and runs it until it first waits; then the caller goes on.
+    #   @param options [Hash] for Fiber.new
+    #   @return [Fiber]
+
+    # @!method kernel_sleep(duration = nil)
+    #   Hook of Kernel#sleep, and of ConditionVariable#wait and Mutex#sleep: #unblock ends it early. 0 lets every fiber that is ready run once.
+    #   @param duration [Numeric, nil] seconds; nil: until unblocked
+    #   @return [true]
+
+    # @!method block(blocker, timeout = nil)
+    #   Hook of Mutex, Queue, Thread#join...: parks until #unblock names this fiber.
+    #   @param timeout [Numeric, nil] seconds
+    #   @return [Boolean] false when the time was over first
+
+    # @!method unblock(blocker, fiber)
+    #   Ends the #block or #kernel_sleep the fiber is in; nothing when it is in neither. Any thread.
+
+    # @!method io_wait(io, events, timeout = nil)
+    #   Hook of IO#wait_readable and of every read and write that would block. Regular files are ready at once.
+    #   @param events [Integer] IO::READABLE, IO::WRITABLE, IO::PRIORITY (waited for as IO::READABLE)
+    #   @return [Integer, false] the events that came; false when the time was over
+    #   @raise [IOError] when the IO is closed meanwhile
+
+    # @!method address_resolve(hostname)
+    #   Hook of Addrinfo.getaddrinfo and all that uses it: getaddrinfo(3) on native threads shared by the process, answers cached.
+    #   @return [Array<String>] numeric addresses; empty when there is no such host
+    #   @raise [SocketError] when the name servers cannot be asked
+
+    # @!method timeout_after(seconds, exception, *arguments, &block)
+    #   Hook of Timeout.timeout: raises in the wait the fiber is in when the time is over. A block that does not wait is not interrupted.
+
+    # @!method process_wait(pid, flags)
+    #   Hook of Process.wait, `system` and backticks.
+    #   @return [Process::Status]
+
+    # @!method fiber_interrupt(fiber, exception)
+    #   Raises the exception in the wait the fiber is in; nothing when it is in none.
+
+    # Hook of IO.select (Ruby 3.2 and later; before, compat/io_select.rb calls it).
+    # @param timeout [Numeric, nil] seconds
+    # @return [Array<Array<IO>>, nil] as IO.select; nil when the time was over
+    def io_select(readables = nil, writables = nil, exceptables = nil, timeout = nil)
+      deadline = timeout && (Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout)
+      loop do
+        ready = Compat.blocking { IO.select(readables, writables, exceptables, 0) }
+        return ready if ready
+
+        left = deadline && (deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC))
+        return nil if left && left <= 0
+
+        io_wait_any([*readables, *exceptables], Array(writables), left)
+      end
+    end
+  end
+end
+
+require "neverblock/compat"
