@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The application of the integration suites. Each path is a method of RackApp; `tag` in the query names the request in the events.
+# The application of the integration suites. /NAME is answered by RackApp#on_NAME; `tag` in the query names the request in the events.
 
 require "json"
 require "digest"
@@ -22,18 +22,20 @@ class RackApp
     name = env["PATH_INFO"][%r{\A/([a-z_]+)}, 1] || "hello"
     tag = env["QUERY_STRING"][/(?:\A|&)tag=([\w.-]+)/, 1]
     AppEvents.put("call", tag) if tag
-    ROUTES.fetch(name) { return [404, { "content-type" => "text/plain" }, ["no route #{name}"]] }.bind_call(self, env, tag)
+    return [404, text, ["no route #{name}"]] unless respond_to?("on_#{name}")
+
+    public_send("on_#{name}", env, tag)
   end
 
   # The routes.
   module Routes
-    def hello(_env, _tag)
+    def on_hello(_env, _tag)
       [200, { "content-type" => "text/plain" }, ["hello"]]
     end
 
     # -- env --------------------------------------------------------------
 
-    def env(env, _tag)
+    def on_env(env, _tag)
       strings = env.select { |_, value| value.is_a?(String) }
       others = env.reject { |_, value| value.is_a?(String) }.transform_values { |value| value.class.name }
       json(strings: strings.transform_values { |value| value.b.inspect[1..-2] }, encodings: strings.transform_values { |value| value.encoding.name }, others: others,
@@ -42,14 +44,14 @@ class RackApp
     end
 
     # Leaves traces in the env of this request and says whether it finds any of an earlier one.
-    def env_leak(env, _tag)
+    def on_env_leak(env, _tag)
       found = [env["test.leak"], env["PATH_INFO"].include?("spoilt"), env["rack.url_scheme"] != "http", env["SERVER_PROTOCOL"] != "HTTP/1.1"]
       env["test.leak"] = true
       %w[PATH_INFO SCRIPT_NAME rack.url_scheme SERVER_PROTOCOL REQUEST_METHOD HTTP_HOST SERVER_NAME QUERY_STRING].each { |key| env[key] << "spoilt" unless env[key].frozen? }
       json(found: found.any?)
     end
 
-    def input(env, _tag)
+    def on_input(env, _tag)
       input = env["rack.input"]
       all = input.read
       input.rewind
@@ -63,7 +65,7 @@ class RackApp
       json(all: all, encoding: all.encoding.name, start: start, buffer: buffer, line: line, rest: rest, again: input.read, at_end: [input.read, input.read(1), input.gets])
     end
 
-    def upload(env, _tag)
+    def on_upload(env, _tag)
       digest = Digest::SHA256.new
       bytes = 0
       while (part = env["rack.input"].read(65_536))
@@ -73,149 +75,149 @@ class RackApp
       json(bytes: bytes, sha256: digest.hexdigest, length: env["CONTENT_LENGTH"], spooled: spooled_files)
     end
 
-    def errors(env, tag)
+    def on_errors(env, tag)
       env["rack.errors"].puts("puts of #{tag}")
       env["rack.errors"].write("write of #{tag}\n")
       env["rack.errors"].flush
-      hello(env, tag)
+      on_hello(env, tag)
     end
 
     # -- bodies -----------------------------------------------------------
 
-    def array(_env, tag)
+    def on_array(_env, tag)
       [200, text, AppBodies::ClosableArray.new(tag, ["one ", "", "twö"])]
     end
 
-    def each(_env, tag)
+    def on_each(_env, tag)
       [200, text, AppBodies::Parts.new(tag, ["one ", "", "twö"])]
     end
 
-    def to_ary(_env, tag)
+    def on_to_ary(_env, tag)
       [200, text, AppBodies::ToAry.new(tag, ["one ", "", "twö"])]
     end
 
-    def empty_array(_env, _tag)
+    def on_empty_array(_env, _tag)
       [200, text, []]
     end
 
-    def empty_each(_env, tag)
+    def on_empty_each(_env, tag)
       [200, text, AppBodies::Parts.new(tag, [])]
     end
 
-    def frozen_array(_env, _tag)
+    def on_frozen_array(_env, _tag)
       [200, text.freeze, ["frozen"].freeze].freeze
     end
 
-    def each_with_length(_env, tag)
+    def on_each_with_length(_env, tag)
       [200, text("content-length" => "10"), AppBodies::Parts.new(tag, %w[01234 56789])]
     end
 
-    def file(env, tag)
+    def on_file(env, tag)
       [200, text(env.key?("HTTP_X_LENGTH") ? { "content-length" => env["HTTP_X_LENGTH"] } : {}), AppBodies::FileByPath.new(tag, env.fetch("HTTP_X_FILE"))]
     end
 
-    def status_with_body(env, tag)
+    def on_status_with_body(env, tag)
       status = env["QUERY_STRING"][/status=(\d+)/, 1].to_i
       [status, [204, 304].include?(status) ? {} : text, AppBodies::Parts.new(tag, %w[some body])]
     end
 
-    def raise_in_first_each(_env, tag)
+    def on_raise_in_first_each(_env, tag)
       [200, text, AppBodies::Parts.new(tag, %w[a b], raise_at: 0)]
     end
 
-    def raise_in_second_each(_env, tag)
+    def on_raise_in_second_each(_env, tag)
       [200, text, AppBodies::Parts.new(tag, %w[a b], raise_at: 1)]
     end
 
-    def raise_in_each_with_length(_env, tag)
+    def on_raise_in_each_with_length(_env, tag)
       [200, text("content-length" => "2"), AppBodies::Parts.new(tag, %w[a b], raise_at: 1)]
     end
 
-    def raise_in_close(_env, tag)
+    def on_raise_in_close(_env, tag)
       [200, text, AppBodies::Parts.new(tag, %w[a b], close_error: RuntimeError.new("close of #{tag} failed"))]
     end
 
-    def part_not_a_string(_env, tag)
+    def on_part_not_a_string(_env, tag)
       [200, text, AppBodies::Parts.new(tag, ["a", 5])]
     end
 
-    def injection(_env, tag)
+    def on_injection(_env, tag)
       [200, text("x-bad" => "a\r\nInjected: #{tag}"), AppBodies::Parts.new(tag, %w[a b])]
     end
 
-    def header_array(_env, _tag)
+    def on_header_array(_env, _tag)
       [200, text("set-cookie" => ["a=1", "b=2"]), ["body"]]
     end
 
-    def header_lines(_env, _tag)
+    def on_header_lines(_env, _tag)
       [200, text("set-cookie" => "a=1\nb=2"), ["body"]]
     end
 
-    def rack_headers(_env, _tag)
+    def on_rack_headers(_env, _tag)
       [200, text("rack.private" => "secret", "x-seen" => "1"), ["body"]]
     end
 
-    def own_date(_env, _tag)
+    def on_own_date(_env, _tag)
       [200, text("date" => "Sun, 06 Nov 1994 08:49:37 GMT", "server" => "mine"), ["body"]]
     end
 
-    def close_please(_env, _tag)
+    def on_close_please(_env, _tag)
       [200, text("connection" => "close"), ["body"]]
     end
 
-    def upgrade_please(_env, _tag)
+    def on_upgrade_please(_env, _tag)
       [200, text("connection" => "upgrade", "upgrade" => "websocket", "keep-alive" => "timeout=5"), ["body"]]
     end
 
-    def big_each(_env, tag)
+    def on_big_each(_env, tag)
       [200, text, AppBodies::Repeated.new(tag, "0123456789abcdef" * 4096, 320)]
     end
 
-    def big_array(_env, tag)
+    def on_big_array(_env, tag)
       [200, text, AppBodies::ClosableArray.new(tag, Array.new(320) { "0123456789abcdef" * 4096 })]
     end
 
-    def endless(_env, tag)
+    def on_endless(_env, tag)
       [200, text, AppBodies::Endless.new(tag, "x" * 16_384)]
     end
 
     # -- errors -----------------------------------------------------------
 
-    def failing(_env, tag)
+    def on_failing(_env, tag)
       raise ArgumentError, "failure of #{tag}"
     end
 
-    def failing_hard(_env, tag)
+    def on_failing_hard(_env, tag)
       raise NotImplementedError, "failure of #{tag}"
     end
 
-    def too_deep(env, tag)
-      too_deep(env, tag)
+    def on_too_deep(env, tag)
+      on_too_deep(env, tag)
     end
 
-    def thrown(_env, tag)
+    def on_thrown(_env, tag)
       throw :"thrown_#{tag}"
     end
 
-    def returns_nil(_env, _tag)
+    def on_returns_nil(_env, _tag)
       nil
     end
 
-    def returns_two(_env, _tag)
+    def on_returns_two(_env, _tag)
       [200, {}]
     end
 
-    def returns_bad_body(_env, _tag)
+    def on_returns_bad_body(_env, _tag)
       [200, {}, 5]
     end
 
-    def returns_bad_headers(_env, _tag)
+    def on_returns_bad_headers(_env, _tag)
       [200, 5, ["body"]]
     end
 
     # -- response_finished ------------------------------------------------
 
-    def finished(env, tag)
+    def on_finished(env, tag)
       fiber = Fiber.current.object_id
       2.times { |order| env["rack.response_finished"] << teller(tag, fiber, order) }
       case env["QUERY_STRING"][/how=(\w+)/, 1]
@@ -231,7 +233,7 @@ class RackApp
 
     # -- isolation --------------------------------------------------------
 
-    def isolation(_env, _tag)
+    def on_isolation(_env, _tag)
       storage = Fiber.respond_to?(:[])
       found = { local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message, owned: HELD.owned?, locked: HELD.locked? }
       Thread.current[:left] = "left"
@@ -243,50 +245,49 @@ class RackApp
     # -- gates ------------------------------------------------------------
 
     # Answers when everybody is here: nobody leaves before `all` have entered.
-    def barrier(env, tag)
+    def on_barrier(env, tag)
       all = env["QUERY_STRING"][/all=(\d+)/, 1].to_i
       @entered[tag] += 1
       all.times { @gates[tag] << :go } if @entered[tag] == all
       @gates[tag].pop
-      hello(env, tag)
+      on_hello(env, tag)
     end
 
-    def barrier_by_sleep(env, tag)
+    def on_barrier_by_sleep(env, tag)
       all = env["QUERY_STRING"][/all=(\d+)/, 1].to_i
       @entered[tag] += 1
       sleep 0.002 until @entered[tag] >= all
-      hello(env, tag)
+      on_hello(env, tag)
     end
 
-    def fetch(env, _tag)
+    def on_fetch(env, _tag)
       [200, text, [Net::HTTP.get(URI(env.fetch("HTTP_X_URL")))]]
     end
 
     # Waits until /open?gate=NAME is asked for.
-    def wait(env, tag)
+    def on_wait(env, tag)
       AppEvents.put("waiting", tag) if tag
       @gates[env["QUERY_STRING"][/gate=(\w+)/, 1]].pop
       [200, text, ["waited #{tag}"]]
     end
 
-    def open(env, tag)
+    def on_open(env, tag)
       @gates[env["QUERY_STRING"][/gate=(\w+)/, 1]] << :go
-      hello(env, tag)
+      on_hello(env, tag)
     end
 
-    def sleep_ms(env, _tag)
+    def on_sleep_ms(env, _tag)
       milliseconds = env["QUERY_STRING"][/ms=(\d+)/, 1].to_i
       sleep milliseconds / 1000.0
       [200, text, ["slept #{milliseconds}"]]
     end
 
-    def echo(env, _tag)
+    def on_echo(env, _tag)
       [200, text, [env["REQUEST_METHOD"], " ", env["QUERY_STRING"], " ", env["rack.input"]&.read.to_s]]
     end
   end
 
   include Routes
-  ROUTES = Routes.instance_methods(false).to_h { |name| [name.to_s, Routes.instance_method(name)] }.freeze
 
   private
 

@@ -29,7 +29,7 @@ class ServerProcessCase < Minitest::Test
       @server ||= begin
         @events_path = File.join(Dir.mktmpdir("neverblock-events"), "events")
         options = server_options
-        ServerProcess.new(app, **options, env: { "NB_TEST_EVENTS" => @events_path }.merge(options.fetch(:env, {}))).start
+        ServerProcess.new(app, **options.merge(env: { "NB_TEST_EVENTS" => @events_path }.merge(options.fetch(:env, {})))).start
       end
     end
 

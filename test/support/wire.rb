@@ -64,8 +64,10 @@ module Wire
     SETTLE_MISSES_MAX = 3
 
     # @param url [String] "http://HOST:PORT", "http://[::1]:PORT" or "unix:///PATH"
-    def self.open(url, deadline_s: DEADLINE_S)
-      client = new(url, deadline_s: deadline_s)
+    # @param deadline_s [Float] how long what is due next may take
+    # @param receive_buffer_bytes [Integer] SO_RCVBUF: a small one makes a slow reader
+    def self.open(url, **options)
+      client = new(url, **options)
       return client unless block_given?
 
       begin

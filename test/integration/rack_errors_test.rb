@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+# What becomes of an application that fails: the client gets a 500 that tells nothing, the log one entry that tells all, the server goes on.
+
+require_relative "../support/server_process_case"
+
+class RackErrorsTest < ServerProcessCase
+  def test_an_exception_is_a_500_and_one_log_entry_with_its_trace
+    tag = new_tag
+    response = ask("/failing?tag=#{tag}")
+    assert_equal 500, response.status
+    refute_includes response.body, tag, "the client is told what only the log should say"
+    assert_equal 1, logged("failure of #{tag}")
+    entry = server.stderr.lines.drop_while { |line| !line.include?("failure of #{tag}") }.first(40).join
+    assert_includes entry, "ArgumentError"
+    assert_match(/app_rack\.rb:\d+/, entry)
+  end
+
+  def test_an_exception_that_is_no_standard_error_is_a_500_too
+    tag = new_tag
+    assert_equal 500, ask("/failing_hard?tag=#{tag}").status
+    assert_equal 1, logged("failure of #{tag}")
+  end
+
+  def test_a_stack_that_is_too_deep_is_a_500
+    assert_equal 500, ask("/too_deep").status
+    server.await_stderr(/SystemStackError|stack level too deep/)
+    assert_equal 200, ask("/").status
+  end
+
+  def test_a_throw_nobody_catches_is_a_500
+    tag = new_tag
+    assert_equal 500, ask("/thrown?tag=#{tag}").status
+    assert_operator logged("thrown_#{tag}"), :>=, 1
+  end
+
+  %w[returns_nil returns_two returns_bad_body returns_bad_headers].each do |route|
+    define_method("test_a_response_that_is_none_is_a_500_#{route}") do
+      assert_equal 500, ask("/#{route}").status
+      assert_equal 200, ask("/").status
+    end
+  end
+
+  def test_the_connection_is_usable_or_closed_as_announced_after_a_500
+    connect do |client|
+      client.get("/failing?tag=#{new_tag}")
+      response = client.response
+      if response.announces_close?
+        assert_includes %i[eof reset], client.ending
+      else
+        client.get("/")
+        assert_equal "hello", client.response.body
+      end
+    end
+  end
+
+  def test_a_header_with_line_ends_is_refused_with_500_and_logged_once # RFC 9110 section 5.5
+    tag = new_tag
+    response = ask("/injection?tag=#{tag}")
+    assert_equal 500, response.status
+    refute_includes response.body, "Injected"
+    server.await_stderr(/x-bad/)
+    assert_equal 200, ask("/").status
+    assert_equal 1, server.stderr.lines.grep(/x-bad/).size, server.stderr
+    server.stderr.each_line { |line| refute line.start_with?("Injected"), "a line of the log was forged" }
+  end
+
+  def test_header_arrays_become_lines # Rack 3.1 SPEC, "The Headers"
+    assert_equal %w[a=1 b=2], ask("/header_array").all("set-cookie")
+  end
+
+  def test_newlines_in_a_header_of_rack_2_become_lines # Rack 2.2 SPEC, "The Headers"; the lines are checked one by one
+    response = ask("/header_lines")
+    assert_includes [[500, []], [200, %w[a=1 b=2]]], [response.status, response.all("set-cookie")]
+  end
+
+  def test_rack_headers_are_not_sent # Rack 3.1 SPEC: names that start with "rack." are the server's
+    response = ask("/rack_headers")
+    assert_equal 200, response.status
+    assert_nil response["rack.private"]
+    assert_equal "1", response["x-seen"]
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+# Rack::Lint between the server and an application finds nothing to complain about, with the Rack this suite runs with and with Rack 2.2.
+
+require_relative "../support/server_process_case"
+
+# Requests that both versions must pass.
+module LintRequests
+  def assert_lint_is_content(response, status = 200)
+    assert_equal status, response.status, "#{response.body}\n#{server.stderr}"
+    refute_match(/LintError/, server.stderr)
+  end
+
+  def test_get
+    assert_lint_is_content ask("/array?a=b", "Cookie: a=b", "X-Any: 1")
+    assert_lint_is_content ask("/each")
+  end
+
+  def test_head
+    assert_lint_is_content ask("/nothing", method: "HEAD")
+  end
+
+  def test_post
+    response = ask("/echo", "Content-Type: text/plain", method: "POST", body: "abcde")
+    assert_lint_is_content response
+    assert_equal "abcde", response.body
+  end
+
+  def test_a_chunked_upload
+    response = ask("/echo", "Transfer-Encoding: chunked", method: "POST", body: "5\r\nabcde\r\n0\r\n\r\n")
+    assert_lint_is_content response
+    assert_equal "abcde", response.body
+  end
+
+  def test_a_large_upload
+    response = ask("/size", method: "POST", body: "x" * 300_000)
+    assert_lint_is_content response
+    assert_equal "300000", response.body
+  end
+
+  def test_answers_without_a_body
+    assert_lint_is_content ask("/status/204"), 204
+    assert_lint_is_content ask("/status/304"), 304
+  end
+
+  def test_http_1_0
+    response = connect do |client|
+      client.write("GET /array HTTP/1.0\r\n\r\n")
+      client.response(version: "1.0")
+    end
+    assert_lint_is_content response
+  end
+
+  def test_options_of_a_path_and_unknown_methods
+    assert_lint_is_content ask("/array", method: "OPTIONS")
+    assert_lint_is_content ask("/array", method: "FROBNICATE")
+  end
+
+  def test_absolute_form_and_odd_hosts
+    assert_lint_is_content ask("http://test/array")
+    connect do |client|
+      client.write("GET /array HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n")
+      assert_lint_is_content client.response
+    end
+  end
+
+  def test_the_version_is_the_one_meant
+    assert_match rack_version, ask("/version").body
+  end
+end
+
+class RackLintTest < ServerProcessCase
+  include LintRequests
+
+  APP = <<~'RACKUP'
+    require "rack"
+    require "rack/lint"
+    use Rack::Lint
+    names = Rack.release >= "3" ? { type: "content-type" } : { type: "Content-Type" }
+    each_body = Struct.new(:parts) { def each(&block) = parts.each(&block) }
+    run(lambda do |env|
+      headers = { names[:type] => "text/plain" }
+      case env["PATH_INFO"]
+      when "/array" then [200, headers, ["one", "two"]]
+      when "/each" then [200, headers, each_body.new(["one", "two"])]
+      when "/nothing" then [200, headers, []]
+      when "/echo" then env["rack.input"].read.then { |body| [200, headers, [body]] }
+      when "/size" then [200, headers, [env["rack.input"].read.bytesize.to_s]]
+      when "/version" then [200, headers, [Rack.release]]
+      when %r{\A/status/(\d+)} then [$1.to_i, {}, []]
+      end
+    end)
+  RACKUP
+
+  def self.app
+    APP
+  end
+
+  def rack_version
+    /\A3\./
+  end
+end
+
+# The same with Rack 2.2, from a bundle of its own that lies under tmp/.
+class RackLint22Test < ServerProcessCase
+  include LintRequests
+
+  GEMFILE = File.expand_path("rack_22.gemfile", __dir__)
+  BUNDLE = File.join(ServerProcess::ROOT, "tmp/bundle-rack22")
+
+  def self.app
+    RackLintTest::APP
+  end
+
+  def self.server_options
+    { env: bundle_env.merge("RUBYOPT" => "-rbundler/setup", "RUBYLIB" => nil) }
+  end
+
+  # The lock file belongs to the bundle, not to the source tree.
+  def self.bundle_env
+    @bundle_env ||= begin
+      gemfile = File.join(BUNDLE, "Gemfile")
+      FileUtils.mkdir_p(BUNDLE)
+      FileUtils.cp(GEMFILE, gemfile)
+      env = { "BUNDLE_GEMFILE" => gemfile, "BUNDLE_PATH" => BUNDLE, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil, "RUBYOPT" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil }
+      install(env)
+      env
+    end
+  end
+
+  def self.install(env)
+    return if system(env, "bundle", "check", out: File::NULL, err: File::NULL)
+
+    output = IO.popen(env, %w[bundle install --quiet], err: %i[child out], &:read)
+    raise "Rack 2.2 could not be installed:\n#{output}" unless $?.success?
+  end
+
+  def rack_version
+    /\A2\.2\./
+  end
+end
