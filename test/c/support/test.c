@@ -3,8 +3,11 @@
  */
 #include "support/test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void nb_test_assert_status(nb_status expected, nb_status actual, const char *expression, const char *file, int line) {
@@ -23,6 +26,54 @@ static void too_late(int signal_number) {
 void nb_test_alarm(unsigned seconds) {
     signal(SIGALRM, too_late);
     alarm(seconds);
+}
+
+static void abort_quietly(void (*body)(void *), void *argument) {
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(SIGABRT, SIG_DFL);
+    int null = open("/dev/null", O_WRONLY);
+    if (null >= 0) dup2(null, STDERR_FILENO);
+    body(argument);
+    _exit(0);
+}
+
+bool nb_test_aborts(void (*body)(void *), void *argument) {
+    int status = 0;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) abort_quietly(body, argument);
+    assert_int_equal(child, waitpid(child, &status, 0));
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+pthread_t nb_test_thread(void *(*body)(void *), void *argument) {
+    pthread_t thread;
+    assert_int_equal(0, pthread_create(&thread, NULL, body, argument));
+    return thread;
+}
+
+void nb_test_join(pthread_t thread) { assert_int_equal(0, pthread_join(thread, NULL)); }
+
+void nb_test_gate_open(nb_test_gate *gate) {
+    pthread_mutex_lock(&gate->lock);
+    gate->count++;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+void nb_test_gate_wait(nb_test_gate *gate, unsigned count) {
+    pthread_mutex_lock(&gate->lock);
+    while (gate->count < count)
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+unsigned nb_test_gate_count(nb_test_gate *gate) {
+    pthread_mutex_lock(&gate->lock);
+    unsigned count = gate->count;
+    pthread_mutex_unlock(&gate->lock);
+    return count;
 }
 
 /* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). */

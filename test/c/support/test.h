@@ -4,8 +4,10 @@
 #ifndef NB_TEST_H
 #define NB_TEST_H
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +21,26 @@ void nb_test_assert_status(nb_status expected, nb_status actual, const char *exp
 
 /* Ends the process with a message when the test program still runs after so many seconds (it is the last resort of every wait). */
 void nb_test_alarm(unsigned seconds);
+
+/* True when body(argument) ends in abort(3), as a failed NB_ASSERT does. Runs it in a child process. */
+bool nb_test_aborts(void (*body)(void *), void *argument);
+
+/* Starts a thread of the test, or fails the test; nb_test_join waits for it. */
+pthread_t nb_test_thread(void *(*body)(void *), void *argument);
+void nb_test_join(pthread_t thread);
+
+/* A number that only grows; nb_test_gate_wait returns once it is at least `count`. What threads of a test wait for instead of
+   sleeping. Zero-initialized is not enough: use NB_TEST_GATE. */
+typedef struct nb_test_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned count;
+} nb_test_gate;
+#define NB_TEST_GATE \
+    { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 }
+void nb_test_gate_open(nb_test_gate *gate);
+void nb_test_gate_wait(nb_test_gate *gate, unsigned count);
+unsigned nb_test_gate_count(nb_test_gate *gate);
 
 /* A small fast generator for randomized tests: same seed, same numbers, on every platform. */
 typedef struct nb_test_random {
