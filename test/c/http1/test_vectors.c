@@ -1,0 +1,166 @@
+/*
+ * test_vectors.c - every vector of the strictness policy, delivered whole, byte by byte, at every split, and behind another request.
+ */
+#include "support/test.h"
+
+#include "http1/message.h"
+#include "http1/vectors.h"
+
+#define LARGEST 131072u
+
+static guarded memory;
+
+static int set_up(void **state) {
+    (void)state;
+    memory = guarded_create(LARGEST);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    guarded_destroy(&memory);
+    return 0;
+}
+
+static void check_answer(const vector *v, const outcome *o, size_t size) {
+    if (v->refused == INCOMPLETE) {
+        if (o->status != NB_INCOMPLETE) fail_msg("vector %d, %s: %s", v->number, v->name, nb_status_name(o->status));
+        return;
+    }
+    const int refused = o->status == NB_OK || o->status == NB_INCOMPLETE ? 0 : o->refusal.http_status;
+    if (refused != v->refused) {
+        fail_msg("vector %d, %s: expected %d, got %s %d (%s)", v->number, v->name, v->refused, nb_status_name(o->status), refused,
+                 refused ? o->refusal.reason : "-");
+    }
+    if (v->refused) return;
+    if (o->status != NB_OK) fail_msg("vector %d, %s: %s", v->number, v->name, nb_status_name(o->status));
+    if (o->used != size - v->rest) fail_msg("vector %d, %s: used %zu of %zu", v->number, v->name, o->used, size);
+    if (o->body_bytes != strlen(v->body) || memcmp(o->body_start, v->body, strlen(v->body)) != 0) {
+        fail_msg("vector %d, %s: the body is %.*s", v->number, v->name, (int)o->body_bytes, o->body_start);
+    }
+}
+
+static void check_same(const vector *v, const outcome *whole, const outcome *other, const char *delivery, size_t cut) {
+    const char *const difference = message_difference(whole, other);
+    if (difference) fail_msg("vector %d, %s: %s differs when delivered %s %zu", v->number, v->name, difference, delivery, cut);
+}
+
+static void test_every_vector_has_its_answer(void **state) {
+    (void)state;
+    for (size_t i = 0; i < VECTOR_COUNT; i++) {
+        const outcome o = message_read_whole(memory, &message_limits_usual, vectors[i].bytes, vectors[i].size);
+        check_answer(&vectors[i], &o, vectors[i].size);
+    }
+}
+
+static void test_every_vector_has_the_same_answer_however_it_is_cut(void **state) {
+    (void)state;
+    for (size_t i = 0; i < VECTOR_COUNT; i++) {
+        const vector *const v = &vectors[i];
+        const outcome whole = message_read_whole(memory, &message_limits_usual, v->bytes, v->size);
+        const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, v->bytes, v->size);
+        check_same(v, &whole, &bytewise, "byte by byte", 0);
+        for (size_t cut = 0; cut <= v->size; cut++) {
+            const outcome split = message_read_split(memory, &message_limits_usual, v->bytes, v->size, cut);
+            check_same(v, &whole, &split, "in two, cut at", cut);
+        }
+    }
+}
+
+/* What follows the offending byte does not matter: it is refused before it came. */
+static void test_every_refusal_comes_with_the_offending_byte(void **state) {
+    (void)state;
+    for (size_t i = 0; i < VECTOR_COUNT; i++) {
+        const vector *const v = &vectors[i];
+        if (v->refused <= 0) continue;
+        const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, v->bytes, v->size);
+        const outcome shorter = message_read_whole(memory, &message_limits_usual, v->bytes, bytewise.refused_at);
+        const outcome before = message_read_whole(memory, &message_limits_usual, v->bytes, bytewise.refused_at - 1);
+        check_same(v, &bytewise, &shorter, "up to byte", bytewise.refused_at);
+        if (before.status != NB_INCOMPLETE) fail_msg("vector %d, %s: told one byte late", v->number, v->name);
+    }
+}
+
+/* A request before it, on the same connection: the offsets of the second are its own. */
+static void test_every_vector_has_the_same_answer_behind_a_request(void **state) {
+    (void)state;
+    static const char first[] = "POST /first HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc";
+    static char both[LARGEST];
+    for (size_t i = 0; i < VECTOR_COUNT; i++) {
+        const vector *const v = &vectors[i];
+        memcpy(both, first, sizeof first - 1);
+        memcpy(both + sizeof first - 1, v->bytes, v->size);
+        const outcome one = message_read_whole(memory, &message_limits_usual, both, sizeof first - 1 + v->size);
+        assert_status(NB_OK, one.status);
+        assert_int_equal(one.used, sizeof first - 1);
+        const outcome two = message_read_whole(memory, &message_limits_usual, both + one.used, v->size);
+        check_answer(v, &two, v->size);
+    }
+}
+
+/* Vector 22, 25, 41: too long to write down. Built as begin, then `unit` until `size` bytes stand there, then end. */
+static const struct {
+    vector v;
+    const char *begin, *unit, *end;
+    size_t size;
+} large[] = {
+#define LARGE(number, name, refused, begin, unit, size, end) {{number, name, NULL, 0, refused, "", 0}, begin, unit, end, size}
+    LARGE(22, "an extension of 64 KB", 400, CHUNKS("5;"), "a", 65536, "\r\nhello\r\n0\r\n\r\n"),
+    LARGE(22, "extensions of 64 KB in many chunks", 400, CHUNKS(""), "1;abcdefghijklmnopqrstuvwxyz\r\nx\r\n", 65536, "0\r\n\r\n"),
+    LARGE(25, "trailers of 64 KB", 400, CHUNKS("0\r\n"), "Trailer: abcdefgh\r\n", 65536, "\r\n"),
+    LARGE(25, "one trailer of 64 KB", 400, CHUNKS("0\r\nA: "), "a", 65536, "\r\n\r\n"),
+    LARGE(25, "chunks that are mostly framing", 400, CHUNKS(""), "0000000000000001\r\nx\r\n", 65536, "0\r\n\r\n"),
+    LARGE(41, "a target of 100 KB", 414, "GET /", "a", 102400, " HTTP/1.1\r\n" HOST "\r\n"),
+    LARGE(41, "a value of 100 KB", 431, "GET / HTTP/1.1\r\n" HOST "A: ", "a", 102400, "\r\n\r\n"),
+    LARGE(41, "a name of 100 KB", 431, "GET / HTTP/1.1\r\n" HOST, "a", 102400, ": b\r\n\r\n"),
+    LARGE(41, "10,000 fields", 431, "GET / HTTP/1.1\r\n" HOST, "A: b\r\n", 60000, "\r\n"),
+    LARGE(40, "a method of 100 KB", 501, "", "A", 102400, " / HTTP/1.1\r\n" HOST "\r\n"),
+    LARGE(41, "white space of 100 KB", 431, "GET / HTTP/1.1\r\n" HOST "A:", " ", 102400, "\r\n\r\n"),
+    LARGE(41, "a target of 8001 bytes", 0, "GET /", "a", 8005, " HTTP/1.1\r\n" HOST "\r\n"),
+    LARGE(41, "a target of the largest size", 0, "GET /", "a", NB_TARGET_BYTES_MAX + 4, " HTTP/1.1\r\n" HOST "\r\n"),
+    LARGE(41, "a target of one more", 414, "GET /", "a", NB_TARGET_BYTES_MAX + 5, " HTTP/1.1\r\n" HOST "\r\n"),
+    LARGE(41, "a head of the largest size", 0, "GET / HTTP/1.1\r\n" HOST "A: ", "a", 65536 - 4, "\r\n\r\n"),
+    LARGE(41, "a head of one more", 431, "GET / HTTP/1.1\r\n" HOST "A: ", "a", 65536 - 3, "\r\n\r\n"),
+    LARGE(41, "100 fields", 0, "GET / HTTP/1.1\r\n" HOST, "A: b\r\n", 28 + 99 * 6, "\r\n"),
+    LARGE(41, "101 fields", 431, "GET / HTTP/1.1\r\n" HOST, "A: b\r\n", 28 + 100 * 6, "\r\n"),
+#undef LARGE
+};
+
+static size_t build_large(size_t i, char *out) {
+    size_t size = strlen(large[i].begin);
+    const size_t unit = strlen(large[i].unit);
+    memcpy(out, large[i].begin, size);
+    for (; size < large[i].size; size += unit) memcpy(out + size, large[i].unit, unit);
+    memcpy(out + size, large[i].end, strlen(large[i].end));
+    return size + strlen(large[i].end);
+}
+
+static void test_large_vectors_have_their_answers_however_they_are_cut(void **state) {
+    (void)state;
+    static char bytes[LARGEST];
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        const vector *const v = &large[i].v;
+        const size_t size = build_large(i, bytes);
+        const outcome whole = message_read_whole(memory, &message_limits_usual, bytes, size);
+        check_answer(v, &whole, size);
+        const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, bytes, size);
+        check_same(v, &whole, &bytewise, "byte by byte", 0);
+        if (v->refused) assert_true(bytewise.refused_at < size);
+        for (size_t cut = 1; cut < size; cut += size / 101) {
+            const outcome split = message_read_split(memory, &message_limits_usual, bytes, size, cut);
+            check_same(v, &whole, &split, "in two, cut at", cut);
+        }
+    }
+}
+
+int main(void) {
+    nb_test_alarm(150);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_vector_has_its_answer),
+        cmocka_unit_test(test_every_vector_has_the_same_answer_however_it_is_cut),
+        cmocka_unit_test(test_every_refusal_comes_with_the_offending_byte),
+        cmocka_unit_test(test_every_vector_has_the_same_answer_behind_a_request),
+        cmocka_unit_test(test_large_vectors_have_their_answers_however_they_are_cut),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
