@@ -2,9 +2,9 @@
 
 # The benchmark runner behind `neverblock bench`: starts each server fresh, drives it with wrk, and sets what it saw beside the peers.
 # Loads without the native extension, so that the peers can be measured where NeverBlock itself is not built.
-module NeverBlock
-  class Error < StandardError; end
+require_relative "errors"
 
+module NeverBlock
   # Runs the claims under benchmark/ and reports medians, spread, CPU a request and verdicts.
   module Bench
     # A benchmark cannot go on: the message says what was seen and the mend.

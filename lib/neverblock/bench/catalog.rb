@@ -21,6 +21,7 @@ module NeverBlock
       # @return [Claim]
       # @raise [Error] when there is none of that name
       def find(name)
+        raise Error, "there are no benchmarks in this installation; run the command from a checkout" if names.empty?
         raise Error, "no benchmark is called #{name.inspect}; there are: #{names.join(", ")}, all" unless NAMES.include?(name)
         raise Error, "benchmark #{name} does not exist yet; there are: #{names.join(", ")}, all" unless names.include?(name)
 

@@ -9,6 +9,9 @@ module NeverBlock
     # How a server is started: command line, environment, folder.
     Launch = Struct.new(:command, :environment, keyword_init: true)
 
+    # The Ruby that runs every Ruby server: this one, with YJIT where it was built with it (Debian's 3.3 and 3.4 are not).
+    RUBY = [RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-rbundler/setup"].freeze
+
     # A server that can be measured. Each kind answers: prepare (install or raise), version, settings (for the report), launch.
     class Server
       # @return [String] as in the tables ("puma 1000")
@@ -65,7 +68,7 @@ module NeverBlock
       # @param app [String] rackup file
       # @return [Launch]
       def launch(port:, app:, **)
-        command = [RbConfig.ruby, "--yjit", "-rbundler/setup", "-e", STARTER, family, family, *@arguments.call(port, app)]
+        command = [*RUBY, "-e", STARTER, family, family, *@arguments.call(port, app)]
         Launch.new(command: command, environment: @bundle.environment.merge(@environment))
       end
     end
@@ -105,7 +108,7 @@ module NeverBlock
       end
 
       def ruby
-        [RbConfig.ruby, "--yjit", "-rbundler/setup", "-I", File.join(@root, "lib"), executable]
+        [*RUBY, "-I", File.join(@root, "lib"), executable]
       end
 
       def run(*arguments)

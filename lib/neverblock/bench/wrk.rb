@@ -61,16 +61,18 @@ module NeverBlock
 
         # @param text [String] all that wrk printed
         # @param cpu_seconds [Float, nil] what wrk itself cost
+        # @param pipeline [Integer] above 1 there are no latencies: wrk 4.1 records one for each batch but reckons with the number of
+        #   answers, and its percentiles come out as nonsense (p99 of 0)
         # @return [Outcome]
         # @raise [Error] when wrk printed no summary
-        def parse(text, cpu_seconds: nil)
+        def parse(text, cpu_seconds: nil, pipeline: 1)
           line = text.lines.find { |candidate| candidate.start_with?(MARK) }
           raise Error, "wrk gave no summary; it said: #{text.strip.lines.last(3).join.strip}" unless line
 
           data = JSON.parse(line.delete_prefix(MARK))
           Outcome.new(requests: data.fetch("requests"), seconds: data.fetch("duration_us") / 1e6,
                       bytes: data.fetch("bytes"), errors: data.fetch("errors"),
-                      latency_us: data.fetch("latency_us"), cpu_seconds: cpu_seconds)
+                      latency_us: pipeline > 1 ? {} : data.fetch("latency_us"), cpu_seconds: cpu_seconds)
         end
 
         # @return [String, nil] wrk's version, nil where it is not installed
@@ -92,7 +94,7 @@ module NeverBlock
           script.close
           before = children_cpu_seconds
           text = capture(command(load, url, seconds, script.path), seconds + GRACE_SECONDS)
-          self.class.parse(text, cpu_seconds: children_cpu_seconds - before)
+          self.class.parse(text, cpu_seconds: children_cpu_seconds - before, pipeline: load.pipeline)
         end
       end
 

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+# What the tests of the benchmark runner share: samples captured from real programs, and servers that need no process.
+
+require "minitest/autorun"
+require "minitest/mock"
+require "stringio"
+require "tmpdir"
+
+$LOAD_PATH.unshift(File.expand_path("../../../lib", __dir__))
+require "neverblock/bench"
+
+class BenchCase < Minitest::Test
+  include NeverBlock::Bench
+
+  SAMPLES = File.expand_path("samples", __dir__)
+
+  def sample(name)
+    File.read(File.join(SAMPLES, name))
+  end
+
+  def summary(*values)
+    Summary.of(values)
+  end
+
+  # A run as a report holds it.
+  def run_of(server, round: 1, scenario: "load", **figures)
+    { "server" => server, "round" => round, "scenario" => scenario, "flags" => [] }.merge(figures.transform_keys(&:to_s))
+  end
+end
+
+# A server that only says whether it is installed.
+class StandInServer
+  attr_reader :name, :settings
+
+  def initialize(name, missing: nil)
+    @name = name
+    @settings = "stand-in"
+    @missing = missing
+  end
+
+  def prepare
+    raise NeverBlock::Bench::Error, @missing if @missing
+  end
+
+  def version
+    "1.0"
+  end
+end
+
+# Two loads, and a table of the rates.
+class StandInClaim < NeverBlock::Bench::Claim
+  def name
+    "standin"
+  end
+
+  def title
+    "a stand-in"
+  end
+
+  def scenarios
+    %w[one two].map do |name|
+      NeverBlock::Bench::Scenario.new(name: name, title: name, load: NeverBlock::Bench::Load.new(connections: 1))
+    end
+  end
+
+  def tables(results)
+    [NeverBlock::Bench::Table.new("Rates", headers: %w[server rate],
+                                           rows: results.servers.map { |name| [name, NeverBlock::Bench::Cell.spread(results.figure(name, "one", "rate"))] })]
+  end
+
+  def verdicts(results)
+    [NeverBlock::Bench::Verdict.judge("a beside b", results.ratio("a", "b", "one", "rate"), limit: "at least 0.5 x") { |ratio| ratio >= 0.5 }]
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "bench_case"
+
+class BenchRunnerTest < BenchCase
+  # Starts nothing; remembers who was asked for, and fails where told to.
+  class StandInHost
+    attr_reader :started
+
+    def initialize(broken: nil)
+      @broken = broken
+      @started = []
+    end
+
+    def run(server, app:, path:)
+      @started << [server.name, app, path]
+      raise NeverBlock::Bench::Error, "did not answer" if server.name == @broken
+
+      yield Struct.new(:command, :yjit).new(["#{NeverBlock::Bench::ROOT}/exe/x", "-c", "/tmp/neverblock-bench1/nginx.conf"], true)
+    end
+  end
+
+  class StandInMeasurement
+    def take(_process, scenario, _settings)
+      { "rate" => scenario.name == "one" ? 10.0 : 20.0, "flags" => [] }
+    end
+  end
+
+  def setup
+    @said = StringIO.new
+    @host = StandInHost.new
+  end
+
+  def test_every_round_runs_every_server_once_for_each_load_in_rotated_order
+    go(servers("a", "b", "c"), rounds: 2)
+    assert_equal %w[a b c a b c b c a b c a], @host.started.map(&:first)
+  end
+
+  def test_a_server_is_started_fresh_with_the_application_and_probe_of_the_claim
+    go(servers("a"), rounds: 1)
+    assert_equal [["a", StandInClaim.new.app, "/"]] * 2, @host.started
+  end
+
+  def test_each_run_is_reported_with_its_place
+    report = go(servers("a", "b"), rounds: 1)
+    assert_equal [[1, "one", "a"], [1, "one", "b"], [1, "two", "a"], [1, "two", "b"]],
+                 report["runs"].map { |run| run.values_at("round", "scenario", "server") }
+  end
+
+  def test_a_server_that_is_not_installed_is_left_out_by_name_with_the_reason
+    report = go([*servers("a"), StandInServer.new("b", missing: "b is not installed: bin/setup --all")], rounds: 1)
+    assert_equal [{ "name" => "b", "reason" => "b is not installed: bin/setup --all" }], report["skipped"]
+    assert_equal ["a"], report["servers"].map { |server| server["name"] }
+    assert_match(/b is left out: b is not installed/, @said.string)
+  end
+
+  def test_no_server_at_all_is_an_error_that_names_each_reason
+    error = assert_raises(Error) { go([StandInServer.new("a", missing: "not built")], rounds: 1) }
+    assert_equal "standin: no server to measure (a: not built)", error.message
+  end
+
+  def test_a_run_that_fails_is_kept_as_failed_and_the_others_go_on
+    @host = StandInHost.new(broken: "a")
+    report = go(servers("a", "b"), rounds: 1)
+    assert_equal ["did not answer", nil, "did not answer", nil], report["runs"].map { |run| run["failed"] }
+    assert_match(/a\s+failed: did not answer/, @said.string)
+  end
+
+  def test_progress_has_a_line_for_each_run_and_an_estimate_first
+    go(servers("a", "b"), rounds: 2)
+    lines = @said.string.lines
+    assert_match(/2 servers, 2 loads, 2 rounds, about 36 s/, lines.first)
+    assert_match(%r{standin  round 1/2  one +a +10/s}, lines[1])
+    assert_equal 9, lines.size
+  end
+
+  def test_the_report_names_no_folder_of_this_machine
+    command = go(servers("a"), rounds: 1)["servers"].first["command"]
+    assert_equal ["exe/x", "-c", "TMP/nginx.conf"], command
+  end
+
+  private
+
+  def servers(*names)
+    names.map { |name| StandInServer.new(name) }
+  end
+
+  def go(servers, rounds:)
+    Runner.new(StandInClaim.new, settings: Settings.for(quick: true, rounds: rounds), progress: Progress.new(@said), servers: servers,
+                                 measurement: StandInMeasurement.new, host: @host).run.to_h
+  end
+end

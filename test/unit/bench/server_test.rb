@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "bench_case"
+
+class BenchServerTest < BenchCase
+  # A bundle that is always there.
+  class ReadyBundle
+    def install; end
+
+    def environment
+      { "BUNDLE_GEMFILE" => "G" }
+    end
+
+    def version(gem)
+      "#{gem} 9"
+    end
+  end
+
+  def test_a_gem_server_runs_in_its_bundle_with_yjit_and_its_own_arguments
+    server = GemServer.new("puma 1000", settings: "s", environment: { "A" => "1" }, bundle: ReadyBundle.new) { |port, app| [port.to_s, app] }
+    launch = server.launch(port: 7, app: "a.ru", directory: "/tmp/x")
+    assert_equal [*RUBY, "-e", GemServer::STARTER, "puma", "puma", "7", "a.ru"], launch.command
+    assert_includes launch.command, "--yjit" if defined?(RubyVM::YJIT)
+    assert_equal({ "BUNDLE_GEMFILE" => "G", "A" => "1" }, launch.environment)
+    assert_equal ["puma", "puma 9"], [server.family, server.version]
+  end
+
+  def test_neverblock_is_bound_to_the_port_with_a_fiber_for_every_client
+    server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1024, bundle: ReadyBundle.new, root: "/root")
+    command = server.launch(port: 7, app: "a.ru", directory: "/tmp/x").command
+    assert_equal ["-I", "/root/lib", "/root/exe/neverblock", "a.ru", "-b", "http://127.0.0.1:7", "-f", "1024"], command.last(8)
+  end
+
+  def test_a_checkout_without_the_server_is_left_out_with_the_reason
+    Dir.mktmpdir do |root|
+      server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: ReadyBundle.new, root: root)
+      assert_equal "exe/neverblock is not there", assert_raises(Error) { server.prepare }.message
+    end
+  end
+
+  def test_nginx_without_its_program_is_left_out_with_the_package_to_install
+    server = NginxServer.new("nginx", settings: "s")
+    server.stub(:version, nil) do
+      assert_match(%r{nginx is not installed: bin/setup --all}, assert_raises(Error) { server.prepare }.message)
+    end
+  end
+
+  def test_the_configuration_of_nginx_is_filled_in_and_has_no_placeholder_left
+    text = NginxServer.new("nginx", settings: "s").configuration(7, "/tmp/x")
+    assert_includes text, "listen 127.0.0.1:7 backlog=1024;"
+    assert_includes text, "pid /tmp/x/nginx.pid;"
+    assert_includes text, "worker_processes 1;"
+    refute_match(/^[^#]*\{\{/, text)
+  end
+
+  def test_every_server_that_a_claim_names_exists_and_is_one_process
+    catalog = Catalog.new
+    catalog.names.each { |name| assert_equal catalog.find(name).servers, Servers.named(catalog.find(name).servers).map(&:name) }
+    puma = Servers.named(["puma 1000"]).first.launch(port: 7, app: "a.ru", directory: "/tmp/x").command
+    assert_equal ["-w", "0", "-t", "1000:1000"], puma[-7, 4]
+  end
+end
