@@ -12,6 +12,9 @@
 #include "os/thread.h"
 #include "server/loop.h"
 
+/* Requests given ahead to one of several executors: enough to keep it busy for a turn, few enough to be bound late. */
+#define SHARED_CREDIT 8u
+
 struct nb_server {
     nb_loop loop;
     pthread_t thread;
@@ -77,6 +80,13 @@ nb_status nb_server_channel_add(nb_server *server, nb_channel **channel) {
     if (server->started) return NB_FULL;
     return nb_dispatch_channel_add(&server->loop.dispatch, &server->loop.wake, channel);
 }
+
+uint32_t nb_server_credit(const nb_server *server) {
+    uint32_t credit = server->loop.config.credit;
+    return server->loop.dispatch.count > 1 && credit > SHARED_CREDIT ? SHARED_CREDIT : credit;
+}
+
+uint64_t nb_server_backlog_high(const nb_server *server) { return server->loop.config.response_backlog_bytes / 2; }
 
 static void *run(void *argument) {
     nb_server *server = argument;

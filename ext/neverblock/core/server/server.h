@@ -59,6 +59,10 @@ nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t 
 nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog);
 /* Before start. The channel belongs to the server and lives until destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
+/* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free sooner. */
+uint32_t nb_server_credit(const nb_server *server);
+/* Bytes of one response that a writer may have sent since the backlog was last known to be low; then it parks. */
+uint64_t nb_server_backlog_high(const nb_server *server);
 nb_status nb_server_start(nb_server *server);
 /* Stops listening, ends idle connections, lets requests end (shutdown_timeout_ms), then tells the executors to stop. */
 void nb_server_drain(nb_server *server);

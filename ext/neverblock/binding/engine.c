@@ -1,0 +1,228 @@
+/*
+ * engine.c - see engine.h.
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <ruby/thread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "neverblock.h"
+
+/* How often join looks whether the loop has ended: only a shutdown waits here, and signals stay answered in between. */
+#define JOIN_STEP_US 5000
+
+typedef struct nb_engine {
+    nb_server *server; /* NULL: closed */
+    pid_t pid;         /* the process it belongs to */
+} nb_engine;
+
+static void engine_free(void *pointer) {
+    nb_engine *engine = pointer;
+    if (engine->server && engine->pid == getpid()) nb_server_destroy(engine->server);
+    xfree(engine);
+}
+
+static size_t engine_size(const void *pointer) {
+    (void)pointer;
+    return sizeof(nb_engine);
+}
+
+static const rb_data_type_t engine_type = {
+    .wrap_struct_name = "NeverBlock::Engine",
+    .function = {.dfree = engine_free, .dsize = engine_size},
+    .flags = RUBY_TYPED_WB_PROTECTED,
+};
+
+static nb_engine *get(VALUE self) {
+    nb_engine *engine;
+    TypedData_Get_Struct(self, nb_engine, &engine_type, engine);
+    return engine;
+}
+
+void nb_raise_status(nb_status status, const char *what) {
+    if (status == NB_SYSTEM) rb_sys_fail(what);
+    if (status == NB_NO_MEMORY) rb_memerror();
+    if (status == NB_EXISTS) rb_syserr_fail(EADDRINUSE, what);
+    rb_raise(nb_error_class, "%s: %s", what, nb_status_text(status));
+}
+
+nb_server *nb_engine_server(VALUE self) {
+    nb_engine *engine = get(self);
+    if (!engine->server) rb_raise(nb_error_class, "this engine is closed");
+    if (engine->pid != getpid()) rb_raise(nb_error_class, "this engine belongs to process %d, not to its fork", (int)engine->pid);
+    return engine->server;
+}
+
+bool nb_engine_alive(VALUE self) {
+    nb_engine *engine = get(self);
+    return engine->server && engine->pid == getpid();
+}
+
+static VALUE engine_allocate(VALUE class) {
+    nb_engine *engine;
+    return TypedData_Make_Struct(class, nb_engine, &engine_type, engine);
+}
+
+static char *optional_path(VALUE value) { return NIL_P(value) ? NULL : StringValueCStr(value); }
+
+/* Takes one keyword into the configuration; false when there is no such setting. */
+static bool set(nb_server_config *config, const char *name, VALUE *value) {
+#define NB_SET(type, field, standard)                                                                                 \
+    if (strcmp(name, #field) == 0) {                                                                                  \
+        config->field = (type)NUM2ULL(*value);                                                                        \
+        return true;                                                                                                  \
+    }
+    NB_SERVER_SETTINGS(NB_SET)
+#undef NB_SET
+    if (strcmp(name, "log_fd") == 0) {
+        config->log_fd = NUM2INT(*value);
+    } else if (strcmp(name, "spool_directory") == 0) {
+        config->spool_directory = optional_path(*value);
+    } else if (strcmp(name, "poller") == 0) {
+        config->poller = optional_path(*value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static int set_keyword(VALUE key, VALUE value, VALUE config) {
+    const char *name = rb_id2name(rb_to_id(key));
+    if (!set((nb_server_config *)config, name, &value)) {
+        rb_raise(rb_eArgError, "unknown setting %s; see NeverBlock::Engine::DEFAULTS for the known ones", name);
+    }
+    return ST_CONTINUE;
+}
+
+/*
+ * Engine.new(**settings): settings of Engine::DEFAULTS (units in their names), and log_fd (-1: no log), spool_directory (TMPDIR or /tmp),
+ * poller ("epoll", "poll"). Raises ArgumentError for an unknown setting, NeverBlock::Error or SystemCallError when the system refuses.
+ */
+static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
+    VALUE keywords;
+    nb_engine *engine = get(self);
+    nb_server_config config;
+    rb_scan_args(argc, argv, ":", &keywords);
+    nb_server_config_default(&config);
+    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&config);
+    nb_server *server;
+    nb_status status = nb_server_create(&config, &server);
+    if (status != NB_OK) nb_raise_status(status, "the server could not be made");
+    engine->server = server;
+    engine->pid = getpid();
+    RB_GC_GUARD(keywords);
+    return self;
+}
+
+/* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE, EACCES, EADDRNOTAVAIL). */
+static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
+    uint16_t bound = 0;
+    nb_status status = nb_server_listen_tcp(nb_engine_server(self), StringValueCStr(address), (uint16_t)NUM2UINT(port), NUM2INT(backlog), &bound);
+    if (status != NB_OK) nb_raise_status(status, StringValueCStr(address));
+    return UINT2NUM(bound);
+}
+
+/* listen_unix(path, mode, backlog) -> path. mode: permission bits, 0 for the umask's. Raises SystemCallError. */
+static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlog) {
+    nb_status status = nb_server_listen_unix(nb_engine_server(self), StringValueCStr(path), NUM2UINT(mode), NUM2INT(backlog));
+    if (status == NB_TOO_LARGE) rb_syserr_fail(ENAMETOOLONG, StringValueCStr(path));
+    if (status != NB_OK) nb_raise_status(status, StringValueCStr(path));
+    return path;
+}
+
+static VALUE engine_start(VALUE self) {
+    nb_status status = nb_server_start(nb_engine_server(self));
+    if (status != NB_OK) nb_raise_status(status, "the I/O loop could not be started");
+    return self;
+}
+
+/* Stops listening, lets requests end, then ends the executors. Returns at once; any thread. */
+static VALUE engine_drain(VALUE self) {
+    if (nb_engine_alive(self)) nb_server_drain(get(self)->server);
+    return self;
+}
+
+/* Cuts every connection now. */
+static VALUE engine_stop_now(VALUE self) {
+    if (nb_engine_alive(self)) nb_server_stop_now(get(self)->server);
+    return self;
+}
+
+static VALUE engine_running(VALUE self) {
+    return (nb_engine_alive(self) && nb_server_running(get(self)->server)) ? Qtrue : Qfalse;
+}
+
+/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The fiber or thread waits. */
+static VALUE engine_join(int argc, VALUE *argv, VALUE self) {
+    VALUE timeout;
+    rb_scan_args(argc, argv, "01", &timeout);
+    double left_s = NIL_P(timeout) ? -1 : NUM2DBL(timeout);
+    while (nb_engine_alive(self) && nb_server_running(get(self)->server)) {
+        if (!NIL_P(timeout) && left_s <= 0) return Qfalse;
+        rb_thread_wait_for((struct timeval){0, JOIN_STEP_US});
+        left_s -= JOIN_STEP_US / 1e6;
+    }
+    if (nb_engine_alive(self)) nb_server_join(get(self)->server);
+    return Qtrue;
+}
+
+static VALUE engine_stats(VALUE self) {
+    nb_server_stats stats;
+    nb_server_stats_read(nb_engine_server(self), &stats);
+    VALUE hash = rb_hash_new();
+#define NB_STAT(name) rb_hash_aset(hash, ID2SYM(rb_intern(#name)), ULL2NUM(stats.name));
+    NB_SERVER_STATS(NB_STAT)
+#undef NB_STAT
+    return hash;
+}
+
+static void *destroy(void *server) {
+    nb_server_destroy(server);
+    return NULL;
+}
+
+/* Ends everything at once and frees it. A closed engine answers every call but close, drain, stop_now, running? and join with NeverBlock::Error. */
+static VALUE engine_close(VALUE self) {
+    nb_engine *engine = get(self);
+    nb_server *server = engine->server;
+    engine->server = NULL;
+    if (server && engine->pid == getpid()) rb_thread_call_without_gvl(destroy, server, NULL, NULL);
+    return Qnil;
+}
+
+/* For the child of a fork: closes the descriptors of the parent's server, without a word to its clients. */
+static VALUE engine_abandon(VALUE self) {
+    nb_engine *engine = get(self);
+    if (engine->server && engine->pid != getpid()) nb_server_abandon(engine->server);
+    engine->server = NULL;
+    return Qnil;
+}
+
+static VALUE defaults(void) {
+    VALUE hash = rb_hash_new();
+    nb_server_config config;
+    nb_server_config_default(&config);
+#define NB_DEFAULT(type, name, value) rb_hash_aset(hash, ID2SYM(rb_intern(#name)), ULL2NUM((unsigned long long)config.name));
+    NB_SERVER_SETTINGS(NB_DEFAULT)
+#undef NB_DEFAULT
+    return rb_obj_freeze(hash);
+}
+
+void nb_engine_define(VALUE module) {
+    VALUE class = rb_define_class_under(module, "Engine", rb_cObject);
+    rb_define_alloc_func(class, engine_allocate);
+    rb_define_method(class, "initialize", engine_initialize, -1);
+    rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
+    rb_define_method(class, "listen_unix", engine_listen_unix, 3);
+    rb_define_method(class, "start", engine_start, 0);
+    rb_define_method(class, "drain", engine_drain, 0);
+    rb_define_method(class, "stop_now", engine_stop_now, 0);
+    rb_define_method(class, "running?", engine_running, 0);
+    rb_define_method(class, "join", engine_join, -1);
+    rb_define_method(class, "stats", engine_stats, 0);
+    rb_define_method(class, "close", engine_close, 0);
+    rb_define_method(class, "abandon", engine_abandon, 0);
+    rb_define_const(class, "DEFAULTS", defaults());
+}

@@ -1,0 +1,21 @@
+/*
+ * engine.h - NeverBlock::Engine: the native server (core/server/server.h) as a Ruby object.
+ */
+#ifndef NB_BINDING_ENGINE_H
+#define NB_BINDING_ENGINE_H
+
+#include <ruby.h>
+
+#include "server/server.h"
+
+void nb_engine_define(VALUE module);
+
+/* The server behind `engine`; raises NeverBlock::Error when it is closed or was inherited by a fork. */
+nb_server *nb_engine_server(VALUE engine);
+/* True while the server's memory exists: an executor that outlives its engine must not touch its channel. */
+bool nb_engine_alive(VALUE engine);
+
+/* Raises what a status means: SystemCallError with errno for NB_SYSTEM, NoMemoryError, else NeverBlock::Error. The one place where statuses become exceptions. */
+_Noreturn void nb_raise_status(nb_status status, const char *what);
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * env.c - see env.h.
+ */
+#include "env.h"
+
+#include <ruby/encoding.h>
+#include <ruby/io.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "http1/head_parser.h"
+#include "neverblock.h"
+
+/* The longest field name that is up-cased on the stack; head limits allow longer ones. */
+#define NAME_BYTES_MAX 256
+#define REQUEST_ID_BYTES_MAX 128
+
+_Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
+
+#define NB_KEYS(X)                                                                                                    \
+    X(request_method, "REQUEST_METHOD")                                                                               \
+    X(script_name, "SCRIPT_NAME")                                                                                     \
+    X(path_info, "PATH_INFO")                                                                                         \
+    X(query_string, "QUERY_STRING")                                                                                   \
+    X(request_uri, "REQUEST_URI")                                                                                     \
+    X(server_name, "SERVER_NAME")                                                                                     \
+    X(server_port, "SERVER_PORT")                                                                                     \
+    X(server_protocol, "SERVER_PROTOCOL")                                                                             \
+    X(server_software, "SERVER_SOFTWARE")                                                                             \
+    X(remote_addr, "REMOTE_ADDR")                                                                                     \
+    X(http_host, "HTTP_HOST")                                                                                         \
+    X(content_length, "CONTENT_LENGTH")                                                                               \
+    X(rack_url_scheme, "rack.url_scheme")                                                                             \
+    X(rack_input, "rack.input")                                                                                       \
+    X(rack_errors, "rack.errors")                                                                                     \
+    X(rack_response_finished, "rack.response_finished")                                                               \
+    X(request_id, "neverblock.request_id")
+
+static struct {
+#define NB_KEY_FIELD(name, text) VALUE name;
+    NB_KEYS(NB_KEY_FIELD)
+#undef NB_KEY_FIELD
+} keys;
+
+static VALUE field_keys[NB_FIELD_COUNT];
+static VALUE method_values[NB_METHOD_COUNT];
+static VALUE http10, http11, slash, empty, port80, localhost;
+
+static void upcase_name(char *out, const char *name, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)name[i];
+        out[i] = (char)(c == '-' ? '_' : (c >= 'a' && c <= 'z') ? c - 32 : c);
+    }
+}
+
+static VALUE field_key(nb_slice name) {
+    char text[5 + NAME_BYTES_MAX] = "HTTP_";
+    upcase_name(text + 5, name.data, name.size);
+    bool bare = nb_slice_equal(name, NB_SLICE("content-type")) || nb_slice_equal(name, NB_SLICE("content-length"));
+    return bare ? nb_constant_string(text + 5, name.size) : nb_constant_string(text, 5 + name.size);
+}
+
+static void init_constants(void) {
+    if (keys.request_method) return;
+#define NB_KEY_INIT(name, text) keys.name = nb_constant_string(text, sizeof(text) - 1);
+    NB_KEYS(NB_KEY_INIT)
+#undef NB_KEY_INIT
+    for (int i = 1; i < NB_FIELD_COUNT; i++) {
+        field_keys[i] = field_key(nb_field_name((nb_field)i));
+    }
+    for (int i = 1; i < NB_METHOD_COUNT; i++) {
+        nb_slice name = nb_method_name((nb_method)i);
+        method_values[i] = nb_constant_string(name.data, name.size);
+    }
+    http10 = nb_constant_string("HTTP/1.0", 8);
+    http11 = nb_constant_string("HTTP/1.1", 8);
+    slash = nb_constant_string("/", 1);
+    empty = nb_constant_string("", 0);
+    port80 = nb_constant_string("80", 2);
+    localhost = nb_constant_string("localhost", 9);
+}
+
+VALUE nb_env_key_response_finished(void) { return keys.rack_response_finished; }
+VALUE nb_env_key_input(void) { return keys.rack_input; }
+
+static VALUE server_software(void) {
+    VALUE version = rb_const_get(nb_module, rb_intern("VERSION"));
+    return rb_obj_freeze(rb_sprintf("neverblock/%" PRIsVALUE, version));
+}
+
+static void add_rack2(VALUE template) {
+    VALUE version = rb_ary_freeze(rb_ary_new_from_args(2, INT2FIX(1), INT2FIX(3)));
+    rb_hash_aset(template, rb_str_new_cstr("rack.version"), version);
+    rb_hash_aset(template, rb_str_new_cstr("rack.multithread"), Qtrue);
+    rb_hash_aset(template, rb_str_new_cstr("rack.multiprocess"), Qfalse);
+    rb_hash_aset(template, rb_str_new_cstr("rack.run_once"), Qfalse);
+}
+
+/* Random, so that ids of two processes, or of one after a restart, do not meet. */
+static void make_prefix(char *out) {
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) random = (uint64_t)getpid();
+    snprintf(out, 17, "%016llx", (unsigned long long)random);
+}
+
+void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2) {
+    init_constants();
+    VALUE template = rb_hash_new();
+    VALUE ordered[] = {keys.request_method, keys.script_name,     keys.path_info,    keys.query_string,
+                       keys.request_uri,    keys.server_name,     keys.server_port,  keys.server_protocol,
+                       keys.remote_addr,    keys.server_software, keys.rack_errors,  keys.rack_url_scheme,
+                       keys.rack_input,     keys.request_id,      keys.rack_response_finished};
+    for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
+        rb_hash_aset(template, ordered[i], empty);
+    }
+    rb_hash_aset(template, keys.server_software, server_software());
+    rb_hash_aset(template, keys.server_protocol, http11);
+    rb_hash_aset(template, keys.rack_url_scheme, nb_constant_string("http", 4));
+    rb_hash_aset(template, keys.rack_errors, rack_errors);
+    if (rack2) add_rack2(template);
+    builder->template = template;
+    builder->string_io = rb_path2class("StringIO");
+    builder->file_class = rb_cFile;
+    builder->no_input = rb_obj_freeze(rb_class_new_instance(0, NULL, rb_path2class("NeverBlock::NoInput")));
+    rb_hash_aset(template, keys.rack_input, builder->no_input);
+    builder->host = builder->address = (nb_cached_text){.size = 0, .first = localhost, .second = port80};
+    make_prefix(builder->request_id_prefix);
+}
+
+void nb_env_builder_mark(const nb_env_builder *builder) {
+    rb_gc_mark(builder->template);
+    rb_gc_mark(builder->no_input);
+    rb_gc_mark(builder->string_io);
+    rb_gc_mark(builder->host.first);
+    rb_gc_mark(builder->host.second);
+    rb_gc_mark(builder->address.first);
+}
+
+static const char *at(const nb_request_message *request, nb_span span) { return (const char *)request + span.offset; }
+
+static VALUE text(const nb_request_message *request, nb_span span) {
+    return rb_str_new(at(request, span), (long)span.size);
+}
+
+static bool cached(nb_cached_text *cache, const char *bytes, size_t size) {
+    return cache->size == size && memcmp(cache->bytes, bytes, size) == 0;
+}
+
+static void remember(nb_cached_text *cache, const char *bytes, size_t size) {
+    cache->size = 0;
+    if (size == 0 || size > sizeof(cache->bytes)) return;
+    memcpy(cache->bytes, bytes, size);
+    cache->size = size;
+}
+
+static VALUE frozen_text(const char *bytes, size_t size) { return rb_obj_freeze(rb_str_new(bytes, (long)size)); }
+
+/* Where the port begins in "host:port", "[::1]:port"; size when there is none. */
+static size_t host_end(const char *host, size_t size) {
+    for (size_t i = size; i > 0; i--) {
+        if (host[i - 1] == ':') return i - 1;
+        if (host[i - 1] == ']') return size;
+    }
+    return size;
+}
+
+static void set_server(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
+    const char *host = at(request, request->host);
+    size_t size = request->host.size;
+    nb_cached_text *cache = &builder->host;
+    if (!cached(cache, host, size)) {
+        size_t end = host_end(host, size);
+        cache->first = end ? frozen_text(host, end) : localhost;
+        cache->second = end + 1 < size ? frozen_text(host + end + 1, size - end - 1) : port80;
+        remember(cache, host, size);
+    }
+    rb_hash_aset(env, keys.server_name, cache->first);
+    rb_hash_aset(env, keys.server_port, cache->second);
+    if (size) rb_hash_aset(env, keys.http_host, text(request, request->host));
+}
+
+static void set_peer(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
+    const char *address = at(request, request->peer_address);
+    nb_cached_text *cache = &builder->address;
+    if (!cached(cache, address, request->peer_address.size) || request->peer_address.size == 0) {
+        cache->first = frozen_text(address, request->peer_address.size);
+        remember(cache, address, request->peer_address.size);
+    }
+    /* A UNIX socket's peer has no address; it is on this machine. */
+    if (request->peer_address.size == 0) cache->first = nb_constant_string("127.0.0.1", 9);
+    rb_hash_aset(env, keys.remote_addr, cache->first);
+}
+
+/* NB_FIELD_OTHER: Qnil for a name that must not become a key. */
+static VALUE other_key(const char *name, size_t size) {
+    char stack[5 + NAME_BYTES_MAX] = "HTTP_";
+    if (size > NAME_BYTES_MAX || memchr(name, '_', size)) return Qnil;
+    upcase_name(stack + 5, name, size);
+    return rb_enc_interned_str(stack, (long)(5 + size), rb_usascii_encoding());
+}
+
+static void join(VALUE env, VALUE key, const nb_request_message *request, nb_span value, const char *separator) {
+    VALUE joined = rb_str_dup(rb_hash_aref(env, key));
+    rb_str_cat_cstr(joined, separator);
+    rb_str_cat(joined, at(request, value), (long)value.size);
+    rb_hash_aset(env, key, joined);
+}
+
+static void set_other(VALUE env, const nb_request_message *request, const nb_request_header *header) {
+    VALUE key = other_key(at(request, header->name), header->name.size);
+    if (NIL_P(key)) return;
+    if (NIL_P(rb_hash_lookup(env, key))) {
+        rb_hash_aset(env, key, text(request, header->value));
+    } else {
+        join(env, key, request, header->value, ", ");
+    }
+}
+
+static void set_headers(VALUE env, const nb_request_message *request) {
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < request->header_count; i++) {
+        const nb_request_header *header = &request->headers[i];
+        uint64_t bit = UINT64_C(1) << header->field;
+        switch (header->field) {
+        case NB_FIELD_OTHER:
+            set_other(env, request, header);
+            continue;
+        case NB_FIELD_HOST:              /* set_server: an absolute target's authority counts */
+        case NB_FIELD_TRANSFER_ENCODING: /* undone: the body is given decoded, with its length */
+        case NB_FIELD_CONTENT_LENGTH:
+            continue;
+        default:
+            break;
+        }
+        VALUE key = field_keys[header->field];
+        if (seen & bit) {
+            join(env, key, request, header->value, header->field == NB_FIELD_COOKIE ? "; " : ", ");
+        } else {
+            rb_hash_aset(env, key, text(request, header->value));
+        }
+        seen |= bit;
+    }
+}
+
+static VALUE decimal(uint64_t number) {
+    char digits[24];
+    int size = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+    return rb_str_new(digits, size);
+}
+
+/* A spooled body's file is the application's from here on: an ordinary File, at its start. */
+static VALUE spooled_input(nb_env_builder *builder, int fd) {
+    lseek(fd, 0, SEEK_SET);
+    return rb_funcall(builder->file_class, rb_intern("for_fd"), 2, INT2NUM(fd), rb_str_new_cstr("rb"));
+}
+
+static void set_body(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
+    if (!request->has_body) {
+        for (uint32_t i = 0; i < request->header_count; i++) { /* Content-Length: 0 is told as it came */
+            if (request->headers[i].field != NB_FIELD_CONTENT_LENGTH) continue;
+            rb_hash_aset(env, keys.content_length, text(request, request->headers[i].value));
+        }
+        return;
+    }
+    VALUE input;
+    if (request->body_fd >= 0) {
+        input = spooled_input(builder, (int)request->body_fd);
+    } else {
+        VALUE bytes = text(request, request->body);
+        input = rb_class_new_instance(1, &bytes, builder->string_io);
+    }
+    rb_hash_aset(env, keys.rack_input, input);
+    rb_hash_aset(env, keys.content_length, decimal(request->body_bytes));
+}
+
+static bool is_request_id(const char *bytes, size_t size) {
+    if (size == 0 || size > REQUEST_ID_BYTES_MAX) return false;
+    for (size_t i = 0; i < size; i++) {
+        char c = bytes[i];
+        bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        if (!word) return false;
+    }
+    return true;
+}
+
+static VALUE request_id(nb_env_builder *builder, const nb_request_message *request) {
+    for (uint32_t i = 0; i < request->header_count; i++) {
+        const nb_request_header *header = &request->headers[i];
+        if (header->field != NB_FIELD_X_REQUEST_ID) continue;
+        if (is_request_id(at(request, header->value), header->value.size)) return text(request, header->value);
+    }
+    char id[40];
+    memcpy(id, builder->request_id_prefix, 16);
+    uint64_t count = ++builder->request_id_count;
+    for (int i = 0; i < 12; i++) {
+        id[27 - i] = "0123456789abcdef"[count & 15];
+        count >>= 4;
+    }
+    return rb_str_new(id, 28);
+}
+
+static void set_line(VALUE env, const nb_request_message *request) {
+    VALUE method = request->method ? method_values[request->method] : text(request, request->method_text);
+    rb_hash_aset(env, keys.request_method, method);
+    rb_hash_aset(env, keys.path_info, request->path.size ? text(request, request->path) : slash);
+    if (request->query.size) rb_hash_aset(env, keys.query_string, text(request, request->query));
+    rb_hash_aset(env, keys.request_uri, text(request, request->target));
+    if (request->minor_version == 0) rb_hash_aset(env, keys.server_protocol, http10);
+}
+
+VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
+    VALUE env = rb_hash_dup(builder->template);
+    set_line(env, request);
+    set_server(builder, env, request);
+    set_peer(builder, env, request);
+    set_headers(env, request);
+    set_body(builder, env, request);
+    rb_hash_aset(env, keys.request_id, request_id(builder, request));
+    rb_hash_aset(env, keys.rack_response_finished, rb_ary_new());
+    return env;
+}

@@ -1,0 +1,44 @@
+/*
+ * env.h - a request message as a Rack environment (Rack SPEC 3.1 and 2.2).
+ *
+ * A template with every constant key is copied and the request's own are set. Names and common values are interned once. Header fields whose name has an
+ * underscore are dropped: X_Forwarded_For would otherwise stand in for X-Forwarded-For. Fields that come several times are joined (", ", cookies "; ").
+ */
+#ifndef NB_BINDING_ENV_H
+#define NB_BINDING_ENV_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "intake/message.h"
+
+#define NB_CACHED_TEXT_BYTES 128
+
+/* The last value of something that seldom changes from request to request. */
+typedef struct nb_cached_text {
+    char bytes[NB_CACHED_TEXT_BYTES];
+    size_t size;
+    VALUE first, second;
+} nb_cached_text;
+
+typedef struct nb_env_builder {
+    VALUE template;
+    VALUE no_input;     /* rack.input of requests without a body */
+    VALUE string_io, file_class;
+    nb_cached_text host;    /* SERVER_NAME, SERVER_PORT */
+    nb_cached_text address; /* REMOTE_ADDR */
+    char request_id_prefix[17];
+    uint64_t request_id_count;
+} nb_env_builder;
+
+/* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for. */
+void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2);
+void nb_env_builder_mark(const nb_env_builder *builder);
+/* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new raises. */
+VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
+
+VALUE nb_env_key_response_finished(void);
+VALUE nb_env_key_input(void);
+
+#endif

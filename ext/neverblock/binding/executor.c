@@ -1,0 +1,592 @@
+/*
+ * executor.c - see executor.h.
+ */
+#include "executor.h"
+
+#include <ruby/fiber/scheduler.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "engine.h"
+#include "http1/head_parser.h"
+#include "neverblock.h"
+#include "response.h"
+#include "scheduler.h"
+
+/* Requests taken between two gifts of ring space back to the loop. */
+#define RELEASE_EVERY 16
+
+/* How long a published part may stay unannounced while more are made: one wake then serves several. */
+#define UNRUNG_MAX_NS 50000
+
+
+static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable, id_instance_variables;
+
+/* --- memory --- */
+
+static void executor_mark(void *pointer) {
+    nb_executor *executor = pointer;
+    rb_gc_mark(executor->engine);
+    rb_gc_mark(executor->app);
+    rb_gc_mark(executor->log);
+    rb_gc_mark(executor->scheduler);
+    rb_gc_mark(executor->thread);
+    nb_env_builder_mark(&executor->env);
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_task *task = executor->tasks[i];
+        rb_gc_mark(task->fiber);
+        rb_gc_mark(task->env);
+        rb_gc_mark(task->body);
+        rb_gc_mark(task->status);
+        rb_gc_mark(task->headers);
+        rb_gc_mark(task->error);
+    }
+}
+
+static void executor_free(void *pointer) {
+    nb_executor *executor = pointer;
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_free(executor->tasks[i]);
+    }
+    nb_free(executor->tasks);
+    nb_free(executor->by_exchange);
+    xfree(executor);
+}
+
+static size_t executor_size(const void *pointer) {
+    const nb_executor *executor = pointer;
+    return sizeof(*executor) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *)) +
+           executor->by_exchange_count * sizeof(nb_task *);
+}
+
+/* Not WB_PROTECTED: tasks change with every request, a barrier for each field would cost more than marking them. */
+static const rb_data_type_t executor_type = {
+    .wrap_struct_name = "NeverBlock::Executor",
+    .function = {.dmark = executor_mark, .dfree = executor_free, .dsize = executor_size},
+};
+
+static nb_executor *get(VALUE self) {
+    nb_executor *executor;
+    TypedData_Get_Struct(self, nb_executor, &executor_type, executor);
+    return executor;
+}
+
+static VALUE executor_allocate(VALUE class) {
+    nb_executor *executor;
+    VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
+    executor->self = self;
+    executor->engine = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
+    executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
+    executor->env.host = executor->env.address = (nb_cached_text){.first = Qnil, .second = Qnil};
+    return self;
+}
+
+/* --- parts out --- */
+
+static int64_t now_ns(const nb_executor *executor) {
+    return atomic_load_explicit(&executor->channel->memory->pulse.switched_ns, memory_order_relaxed);
+}
+
+static void ring_loop(nb_executor *executor) {
+    if (executor->unrung_since_ns == 0) return;
+    executor->unrung_since_ns = 0;
+    nb_channel_ring_loop(executor->channel);
+}
+
+static void wait_for_room(nb_task *task) {
+    nb_executor *executor = task->executor;
+    task->next = NULL;
+    if (executor->room_last) {
+        executor->room_last->next = task;
+    } else {
+        executor->room_first = task;
+    }
+    executor->room_last = task;
+    ring_loop(executor);
+    nb_scheduler_park(executor->scheduler);
+}
+
+/* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot miss it. */
+static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
+    void *place = nb_ring_reserve(&executor->responses, bytes);
+    if (place) return place;
+    atomic_store_explicit(&executor->channel->memory->executor_blocked, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    return nb_ring_reserve(&executor->responses, bytes);
+}
+
+void *nb_executor_reserve(nb_task *task, size_t bytes) {
+    void *place;
+    while (!(place = reserve_or_announce(task->executor, bytes))) {
+        wait_for_room(task);
+    }
+    return place;
+}
+
+void nb_executor_send(nb_task *task, size_t bytes) {
+    nb_executor *executor = task->executor;
+    nb_ring_commit(&executor->responses, bytes);
+    nb_ring_publish(&executor->responses);
+    int64_t now = now_ns(executor);
+    if (executor->unrung_since_ns == 0) {
+        executor->unrung_since_ns = now ? now : 1;
+    } else if (now - executor->unrung_since_ns > UNRUNG_MAX_NS) {
+        ring_loop(executor);
+    }
+}
+
+void nb_executor_wait_drained(nb_task *task) {
+    task->waits_drained = true;
+    ring_loop(task->executor);
+    while (task->waits_drained && !task->gone) {
+        nb_scheduler_park(task->executor->scheduler);
+    }
+    task->waits_drained = false;
+    task->unacknowledged = 0;
+}
+
+/* --- one request, in its fiber --- */
+
+static VALUE run_application(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    nb_executor *executor = task->executor;
+    const nb_request_message *request = task->request;
+    task->head_request = request->method == NB_METHOD_HEAD;
+    task->env = nb_env_build(&executor->env, request);
+    task->request = NULL;
+    VALUE response = rb_funcallv(executor->app, id_call, 1, &task->env);
+    nb_response_send(task, response);
+    return Qnil;
+}
+
+static VALUE close_body(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    VALUE body = task->body;
+    task->body = Qnil;
+    if (!RB_TYPE_P(body, T_ARRAY) && rb_respond_to(body, id_close)) rb_funcallv(body, id_close, 0, NULL);
+    return Qnil;
+}
+
+static VALUE report(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    VALUE arguments[] = {task->error, task->env};
+    return rb_funcallv(task->executor->self, id_report, 2, arguments);
+}
+
+static VALUE call_finished(VALUE argument) {
+    VALUE *arguments = (VALUE *)argument;
+    return rb_funcallv(arguments[0], id_call, 4, arguments + 1);
+}
+
+/* Takes the exception of a failed rb_protect into task->error. False: it is no exception but the end of the thread, which must go on. */
+static bool take_error(nb_task *task, int tag) {
+    VALUE error = rb_errinfo();
+    if (tag == 0) return true;
+    if (!rb_obj_is_kind_of(error, rb_eException)) return false;
+    rb_set_errinfo(Qnil);
+    task->error = error;
+    return true;
+}
+
+static int log_error(nb_task *task) {
+    int tag = 0;
+    if (rb_obj_is_kind_of(task->error, nb_client_gone_class)) return 0;
+    rb_protect(report, (VALUE)task, &tag);
+    if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
+        rb_set_errinfo(Qnil);
+        return 0;
+    }
+    return tag;
+}
+
+/* Each in the reverse order of registration, whatever the others did (Rack SPEC 3.1, rack.response_finished). */
+static int run_finished(nb_task *task) {
+    VALUE callbacks = NIL_P(task->env) ? Qnil : rb_hash_lookup(task->env, nb_env_key_response_finished());
+    if (!RB_TYPE_P(callbacks, T_ARRAY) || RARRAY_LEN(callbacks) == 0) return 0;
+    VALUE error = task->error;
+    for (long i = RARRAY_LEN(callbacks) - 1; i >= 0; i--) {
+        VALUE arguments[] = {rb_ary_entry(callbacks, i), task->env, task->status, task->headers, error};
+        int tag = 0;
+        rb_protect(call_finished, (VALUE)arguments, &tag);
+        if (!take_error(task, tag)) return tag;
+        if (tag && (tag = log_error(task))) return tag;
+    }
+    return 0;
+}
+
+static VALUE close_input(VALUE argument) {
+    VALUE input = rb_hash_lookup((VALUE)argument, nb_env_key_input());
+    if (RB_TYPE_P(input, T_FILE)) rb_io_close(input);
+    return Qnil;
+}
+
+static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
+    int tag = 0;
+    rb_protect(step, (VALUE)task, &tag);
+    if (!take_error(task, tag)) return tag;
+    return tag ? log_error(task) : 0;
+}
+
+static VALUE fail_step(VALUE argument) {
+    nb_response_fail((nb_task *)argument);
+    return Qnil;
+}
+
+/* The whole request. Returns the tag of a thread's end that must go on, else 0. Every step is taken, whatever the ones before it raised. */
+static int serve(nb_task *task) {
+    int ending = protect_step(task, run_application), tag = 0;
+    if (!task->ended) {
+        rb_protect(fail_step, (VALUE)task, &tag);
+        if (!ending) ending = tag && !take_error(task, tag) ? tag : 0;
+    }
+    if (!NIL_P(task->body) && (tag = protect_step(task, close_body)) && !ending) ending = tag;
+    if ((tag = run_finished(task)) && !ending) ending = tag;
+    if (!NIL_P(task->env)) {
+        rb_protect(close_input, task->env, &tag);
+        if (tag) rb_set_errinfo(Qnil);
+    }
+    return ending;
+}
+
+/* --- the pool --- */
+
+static VALUE clear_instance_variables(VALUE fiber) {
+    VALUE names = rb_funcallv(fiber, id_instance_variables, 0, NULL);
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        VALUE name = rb_ary_entry(names, i);
+        rb_funcallv(fiber, id_remove_instance_variable, 1, &name);
+    }
+    return Qnil;
+}
+
+/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), instance variables (Rails' execution state
+   lies there). False: it has storage (Ruby 3.2 and later), which cannot be taken away, and must not be used again. */
+static bool scrub(nb_task *task) {
+    VALUE thread = rb_thread_current();
+    VALUE names = rb_funcallv(thread, id_keys, 0, NULL);
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        VALUE arguments[] = {rb_ary_entry(names, i), Qnil};
+        rb_funcallv(thread, id_aset, 2, arguments);
+    }
+    if (rb_ivar_count(task->fiber) > 0) clear_instance_variables(task->fiber);
+#ifdef HAVE_RB_FIBER_NEW_STORAGE
+    return NIL_P(rb_funcallv(task->fiber, id_storage, 0, NULL));
+#else
+    return true;
+#endif
+}
+
+static void forget(nb_task *task) {
+    nb_executor *executor = task->executor;
+    uint32_t index = (uint32_t)task->exchange;
+    if (index < executor->by_exchange_count && executor->by_exchange[index] == task) executor->by_exchange[index] = NULL;
+    task->env = task->body = task->status = task->headers = task->error = Qnil;
+    task->request = NULL;
+    task->unacknowledged = 0;
+    task->busy = task->gone = task->head_sent = task->ended = task->waits_drained = false;
+    task->next = executor->idle;
+    executor->idle = task;
+    executor->running--;
+}
+
+static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
+    nb_task *task = (nb_task *)argument;
+    bool clean = true;
+    while (clean) {
+        int ending = serve(task);
+        clean = scrub(task);
+        if (!clean || ending) task->fiber = Qnil;
+        forget(task);
+        if (ending) rb_jump_tag(ending);
+        if (clean) nb_scheduler_park(task->executor->scheduler);
+        if (task->retired) clean = false;
+    }
+    return Qnil;
+}
+
+static VALUE new_fiber(nb_task *task) {
+    VALUE options = rb_hash_new();
+    rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
+#ifdef HAVE_RB_FIBER_NEW_STORAGE
+    rb_hash_aset(options, ID2SYM(rb_intern("storage")), Qnil);
+#endif
+    VALUE body = rb_proc_new(task_main, (VALUE)task);
+    return rb_funcall_with_block_kw(rb_path2class("Fiber"), rb_intern("new"), 1, &options, body, RB_PASS_KEYWORDS);
+}
+
+static nb_task *new_task(nb_executor *executor) {
+    nb_task *task = nb_alloc_zero(1, sizeof(*task));
+    nb_task **tasks = nb_realloc(executor->tasks, (executor->task_count + 1) * sizeof(*tasks));
+    if (tasks) executor->tasks = tasks;
+    if (!task || !tasks) {
+        nb_free(task);
+        rb_memerror();
+    }
+    task->executor = executor;
+    task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
+    tasks[executor->task_count++] = task;
+    return task;
+}
+
+static nb_task *take_task(nb_executor *executor) {
+    nb_task *task = executor->idle;
+    if (task) {
+        executor->idle = task->next;
+    } else {
+        task = new_task(executor);
+    }
+    if (NIL_P(task->fiber)) task->fiber = new_fiber(task);
+    return task;
+}
+
+/* --- messages in --- */
+
+static void index_task(nb_executor *executor, nb_task *task) {
+    uint32_t index = (uint32_t)task->exchange;
+    if (index >= executor->by_exchange_count) {
+        uint32_t count = executor->by_exchange_count ? executor->by_exchange_count : 64;
+        while (count <= index) {
+            count *= 2;
+        }
+        nb_task **larger = nb_realloc(executor->by_exchange, count * sizeof(*larger));
+        if (!larger) rb_memerror();
+        memset(larger + executor->by_exchange_count, 0, (count - executor->by_exchange_count) * sizeof(*larger));
+        executor->by_exchange = larger;
+        executor->by_exchange_count = count;
+    }
+    executor->by_exchange[index] = task;
+}
+
+static nb_task *find_task(nb_executor *executor, nb_exchange_id exchange) {
+    uint32_t index = (uint32_t)exchange;
+    nb_task *task = index < executor->by_exchange_count ? executor->by_exchange[index] : NULL;
+    return task && task->exchange == exchange ? task : NULL;
+}
+
+static void start(nb_executor *executor, const nb_request_message *request) {
+    executor->received++;
+    nb_task *task = take_task(executor);
+    task->exchange = request->message.exchange;
+    task->request = request;
+    task->busy = true;
+    executor->running++;
+    index_task(executor, task);
+    atomic_store_explicit(&executor->channel->memory->pulse.running, task->exchange, memory_order_relaxed);
+    nb_scheduler_switch_to(executor->scheduler, task->fiber);
+    atomic_store_explicit(&executor->channel->memory->pulse.running, 0, memory_order_relaxed);
+}
+
+static void wake_task(nb_executor *executor, nb_task *task) {
+    if (task->waits_drained) nb_scheduler_ready(executor->scheduler, task->fiber);
+    task->waits_drained = false;
+}
+
+static void receive(nb_executor *executor, const nb_message *message) {
+    nb_task *task;
+    switch (message->type) {
+    case NB_MESSAGE_REQUEST:
+        start(executor, (const nb_request_message *)(const void *)message);
+        break;
+    case NB_MESSAGE_DRAINED:
+        if ((task = find_task(executor, message->exchange))) wake_task(executor, task);
+        break;
+    case NB_MESSAGE_GONE:
+        if (!(task = find_task(executor, message->exchange))) break;
+        task->gone = true;
+        wake_task(executor, task);
+        break;
+    case NB_MESSAGE_STOP:
+        executor->stop_received = true;
+        break;
+    default:
+        NB_ASSERT(!"a message the executor does not know");
+    }
+}
+
+static void wake_for_room(nb_executor *executor) {
+    nb_task *task = executor->room_first;
+    executor->room_first = executor->room_last = NULL;
+    while (task) {
+        nb_task *next = task->next;
+        nb_scheduler_ready(executor->scheduler, task->fiber);
+        task = next;
+    }
+}
+
+static bool blocked(const nb_executor *executor) {
+    return atomic_load_explicit(&executor->channel->memory->executor_blocked, memory_order_acquire) != 0;
+}
+
+/* --- the scheduler's source --- */
+
+/* At the end the pool's fibers go too, so that none is left parked. */
+static void retire_idle(nb_executor *executor) {
+    for (nb_task *task = executor->idle; task; task = task->next) {
+        if (NIL_P(task->fiber) || task->retired) continue;
+        task->retired = true;
+        nb_scheduler_ready(executor->scheduler, task->fiber);
+    }
+}
+
+static bool source_drain(void *owner) {
+    nb_executor *executor = owner;
+    const nb_message *message;
+    size_t bytes;
+    unsigned taken = 0;
+    if (executor->room_first && !blocked(executor)) wake_for_room(executor);
+    while ((message = nb_ring_peek(&executor->requests, &bytes))) {
+        receive(executor, message);
+        nb_ring_advance(&executor->requests);
+        if (++taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
+    }
+    if (taken) nb_ring_release(&executor->requests);
+    if (executor->stop_received && executor->running == 0) retire_idle(executor);
+    return taken > 0;
+}
+
+/* Asks for as many requests as there are fibers for, a few ahead at most. */
+static void ask_for_more(nb_executor *executor) {
+    nb_channel_memory *memory = executor->channel->memory;
+    uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
+    uint64_t wanted = executor->received + (free_fibers < executor->credit ? free_fibers : executor->credit);
+    if (wanted <= atomic_load_explicit(&memory->wanted, memory_order_relaxed)) return;
+    atomic_store_explicit(&memory->wanted, wanted, memory_order_release);
+}
+
+static void ring_if_starved(nb_executor *executor) {
+    if (!atomic_load_explicit(&executor->channel->memory->loop_starved, memory_order_relaxed)) return;
+    nb_channel_ring_loop(executor->channel);
+}
+
+static void source_turn_end(void *owner) {
+    nb_executor *executor = owner;
+    ask_for_more(executor);
+    ring_loop(executor);
+    atomic_fetch_add_explicit(&executor->channel->memory->pulse.turns, 1, memory_order_relaxed);
+    ring_if_starved(executor);
+}
+
+static void source_awake(void *owner) { nb_doorbell_cancel(&((nb_executor *)owner)->channel->memory->executor_bell); }
+
+static bool source_prepare_sleep(void *owner) {
+    nb_executor *executor = owner;
+    nb_doorbell_announce(&executor->channel->memory->executor_bell);
+    ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
+    if (!nb_ring_readable(&executor->requests) && !(executor->room_first && !blocked(executor))) return true;
+    source_awake(executor);
+    return false;
+}
+
+static bool source_finished(void *owner) {
+    nb_executor *executor = owner;
+    return executor->stop_received && executor->running == 0;
+}
+
+/* --- Ruby --- */
+
+static VALUE keyword(VALUE keywords, const char *name, VALUE standard) {
+    return NIL_P(keywords) ? standard : rb_hash_lookup2(keywords, ID2SYM(rb_intern(name)), standard);
+}
+
+static bool rack_is_2(void) {
+    VALUE release = rb_funcall(rb_path2class("Rack"), rb_intern("release"), 0);
+    return atoi(StringValueCStr(release)) < 3;
+}
+
+/*
+ * Executor.new(engine, app, fibers: 1024, log: nil): before engine.start. fibers: most requests running at once. log: a NeverBlock::Log.
+ * Raises NeverBlock::Error when the engine has started or is closed.
+ */
+static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
+    VALUE engine, app, keywords;
+    nb_executor *executor = get(self);
+    rb_scan_args(argc, argv, "2:", &engine, &app, &keywords);
+    nb_server *server = nb_engine_server(engine);
+    long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
+    if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
+    executor->log = keyword(keywords, "log", Qnil);
+    executor->rack2 = rack_is_2();
+    VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
+    nb_env_builder_init(&executor->env, errors, executor->rack2);
+    executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
+    nb_status status = nb_server_channel_add(server, &executor->channel);
+    if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
+    if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
+    executor->engine = engine;
+    executor->app = app;
+    executor->fibers_max = (uint32_t)fibers;
+    nb_ring_consumer_attach(&executor->requests, nb_channel_requests(executor->channel));
+    nb_ring_producer_attach(&executor->responses, nb_channel_responses(executor->channel));
+    RB_GC_GUARD(keywords);
+    return self;
+}
+
+static VALUE run_body(VALUE self) {
+    nb_executor *executor = get(self);
+    rb_fiber_scheduler_set(executor->scheduler);
+    ask_for_more(executor);
+    nb_channel_ring_loop(executor->channel);
+    nb_scheduler_run(executor->scheduler);
+    rb_fiber_scheduler_set(Qnil);
+    return Qnil;
+}
+
+static VALUE run_end(VALUE self) {
+    nb_executor *executor = get(self);
+    if (!nb_engine_alive(executor->engine)) return Qnil;
+    atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
+    nb_channel_ring_loop(executor->channel);
+    return Qnil;
+}
+
+/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler. Raises what Thread#raise brings. */
+static VALUE executor_run(VALUE self) {
+    nb_executor *executor = get(self);
+    if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
+    nb_server *server = nb_engine_server(executor->engine);
+    executor->ran = true;
+    executor->thread = rb_thread_current();
+    executor->credit = nb_server_credit(server);
+    executor->backlog_high = nb_server_backlog_high(server);
+    nb_scheduler_source source = {
+        .wake_fd = executor->channel->executor_wake.read_fd,
+        .drain = source_drain,
+        .prepare_sleep = source_prepare_sleep,
+        .awake = source_awake,
+        .turn_end = source_turn_end,
+        .finished = source_finished,
+        .owner = executor,
+        .switched_ns = &executor->channel->memory->pulse.switched_ns,
+    };
+    nb_scheduler_attach(executor->scheduler, &source);
+    return rb_ensure(run_body, self, run_end, self);
+}
+
+/* Requests running now. */
+static VALUE executor_running(VALUE self) { return UINT2NUM(get(self)->running); }
+static VALUE executor_log(VALUE self) { return get(self)->log; }
+static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
+
+static void define_ids(void) {
+    id_call = rb_intern("call");
+    id_close = rb_intern("close");
+    id_report = rb_intern("report");
+    id_keys = rb_intern("keys");
+    id_aset = rb_intern("[]=");
+    id_storage = rb_intern("storage");
+    id_instance_variables = rb_intern("instance_variables");
+    id_remove_instance_variable = rb_intern("remove_instance_variable");
+}
+
+void nb_executor_define(VALUE module) {
+    define_ids();
+    nb_response_define();
+    VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
+    rb_define_alloc_func(class, executor_allocate);
+    rb_define_method(class, "initialize", executor_initialize, -1);
+    rb_define_method(class, "run", executor_run, 0);
+    rb_define_method(class, "running", executor_running, 0);
+    rb_define_method(class, "log", executor_log, 0);
+    rb_define_method(class, "scheduler", executor_scheduler, 0);
+}

@@ -1,0 +1,69 @@
+/*
+ * executor.h - NeverBlock::Executor: takes requests from its channel and runs each in a pooled fiber: application call, body, clean-up.
+ *
+ * An executor is a source of its scheduler (scheduler.h). Each turn it takes what its ring holds and switches to a task's fiber for each
+ * request; response parts go straight into the response ring. It asks for more requests (`wanted`) each time its turn has ended. All of it
+ * runs on one Ruby thread, with the GVL.
+ */
+#ifndef NB_BINDING_EXECUTOR_H
+#define NB_BINDING_EXECUTOR_H
+
+#include <ruby.h>
+#include <stdbool.h>
+
+#include "env.h"
+#include "intake/channel.h"
+
+typedef struct nb_executor nb_executor;
+typedef struct nb_task nb_task;
+
+/* A pooled fiber and the request it serves. */
+struct nb_task {
+    nb_executor *executor;
+    nb_task *next;  /* free, or waiting for room in the response ring */
+    VALUE fiber;
+    VALUE env;
+    VALUE body;     /* to be closed; Qnil when there is none or it was */
+    VALUE status, headers, error; /* for rack.response_finished */
+    const nb_request_message *request; /* in the ring; valid until the fiber first parks */
+    nb_exchange_id exchange;
+    uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
+    bool busy;
+    bool head_request;
+    bool gone;         /* the client is, or the response was cut: nothing more needs to be sent */
+    bool head_sent;
+    bool ended;        /* the last part was sent */
+    bool waits_drained; /* parked until the backlog is low */
+    bool retired;       /* its fiber is to end */
+};
+
+struct nb_executor {
+    VALUE self, engine, app, log, scheduler;
+    VALUE thread; /* that runs it */
+    nb_channel *channel;
+    nb_ring_consumer requests;
+    nb_ring_producer responses;
+    nb_env_builder env;
+    nb_task **tasks; /* all */
+    uint32_t task_count, fibers_max, running;
+    nb_task *idle;
+    nb_task **by_exchange; /* by the low half of the exchange id */
+    uint32_t by_exchange_count;
+    nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
+    uint64_t received;     /* requests, since the start */
+    uint32_t credit;       /* requests asked for ahead */
+    uint64_t backlog_high; /* unacknowledged bytes at which a writer parks */
+    int64_t unrung_since_ns; /* when the first part was published for which the loop was not rung; 0: none */
+    bool stop_received, ran, rack2;
+};
+
+void nb_executor_define(VALUE module);
+
+/* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. */
+void *nb_executor_reserve(nb_task *task, size_t bytes);
+/* Ends the part and makes it visible; rings the loop when it has waited long. */
+void nb_executor_send(nb_task *task, size_t bytes);
+/* Parks until the response's backlog is low or the client is gone. */
+void nb_executor_wait_drained(nb_task *task);
+
+#endif

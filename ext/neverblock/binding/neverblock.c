@@ -1,0 +1,41 @@
+/*
+ * neverblock.c - the extension's entry: defines the module and the classes written in C.
+ */
+#include "neverblock.h"
+
+#include <ruby/encoding.h>
+
+#include "engine.h"
+#include "executor.h"
+#include "ruby_log.h"
+#include "scheduler.h"
+
+VALUE nb_module;
+VALUE nb_error_class;
+VALUE nb_client_gone_class;
+
+VALUE nb_constant_string(const char *bytes, size_t size) {
+    VALUE string = rb_enc_interned_str(bytes, (long)size, rb_usascii_encoding());
+    rb_gc_register_mark_object(string);
+    return string;
+}
+
+static VALUE error_class(const char *name, VALUE parent) {
+    ID id = rb_intern(name);
+    if (rb_const_defined_at(nb_module, id)) return rb_const_get_at(nb_module, id);
+    return rb_define_class_under(nb_module, name, parent);
+}
+
+void Init_neverblock(void);
+
+RUBY_FUNC_EXPORTED void Init_neverblock(void) {
+    nb_module = rb_define_module("NeverBlock");
+    nb_error_class = error_class("Error", rb_eStandardError);
+    nb_client_gone_class = error_class("ClientGone", nb_error_class);
+    rb_gc_register_mark_object(nb_error_class);
+    rb_gc_register_mark_object(nb_client_gone_class);
+    nb_engine_define(nb_module);
+    nb_log_define(nb_module);
+    nb_scheduler_define(nb_module);
+    nb_executor_define(nb_module);
+}

@@ -1,0 +1,16 @@
+/*
+ * neverblock.h - what the files of the binding share: the module, the errors, the kept constants.
+ */
+#ifndef NB_BINDING_NEVERBLOCK_H
+#define NB_BINDING_NEVERBLOCK_H
+
+#include <ruby.h>
+
+extern VALUE nb_module;
+extern VALUE nb_error_class;       /* NeverBlock::Error */
+extern VALUE nb_client_gone_class; /* NeverBlock::ClientGone */
+
+/* A frozen, interned string that lives for ever: for keys and constant values. */
+VALUE nb_constant_string(const char *bytes, size_t size);
+
+#endif

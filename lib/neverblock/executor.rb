@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+# The parts of an executor that run seldom: what it says when an application fails. (binding/executor.c serves.)
+
+require "stringio"
+require "neverblock/error_stream"
+require "neverblock/rack/no_input"
+
+module NeverBlock
+  class Executor
+    private
+
+    # One entry for a request that failed.
+    # @param error [Exception]
+    # @param env [Hash, nil] nil when it failed before there was one
+    def report(error, env)
+      request = env ? "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} (#{env["neverblock.request_id"]})" : "a request"
+      log&.error("#{request} failed", error)
+    end
+
+    def error_stream(log)
+      ErrorStream.new(log || $stderr)
+    end
+  end
+end
