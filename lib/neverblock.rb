@@ -13,6 +13,8 @@ require "neverblock/config"
 require "neverblock/log"
 require "neverblock/error_stream"
 require "neverblock/native"
+require "neverblock/scheduler"
+require "neverblock/executor"
 require "neverblock/application"
 require "neverblock/server"
 

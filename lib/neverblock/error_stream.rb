@@ -13,7 +13,7 @@ module NeverBlock
     # Writes strings as they are. Never blocks and never parks the fiber; what the log has no room for is dropped whole and counted.
     # @return [Integer] bytes
     def write(*strings)
-      text = strings.size == 1 ? strings.first.to_s : strings.join
+      text = strings.size == 1 ? strings.first.to_s : joined(strings)
       @log.write(text) unless text.empty?
       text.bytesize
     end
@@ -40,7 +40,7 @@ module NeverBlock
     # @return [nil]
     def puts(*strings)
       lines = strings.flatten.map { |string| string.to_s.end_with?("\n") ? string.to_s : "#{string}\n" }
-      write(lines.empty? ? "\n" : lines.join)
+      write(lines.empty? ? "\n" : joined(lines))
       nil
     end
 
@@ -63,5 +63,16 @@ module NeverBlock
       false
     end
     alias isatty tty?
+
+    # Logger wants a device that can be closed. This one belongs to the server and stays open (Rack SPEC: close must never be called).
+    # @return [nil]
+    def close; end
+
+    private
+
+    # Strings of encodings that do not go together are joined as bytes; a log line is no place to raise.
+    def joined(strings)
+      strings.map { |string| string.to_s.b }.join
+    end
   end
 end

@@ -5,6 +5,7 @@
 #
 # Signals, output and exit statuses are the business of Server::Runner; an application or a test may use this class alone.
 
+require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/config"
 require "neverblock/errors"
 require "neverblock/log"
@@ -46,7 +47,7 @@ module NeverBlock
     def start(&on_end)
       raise Error, "this server was started before; make a new one" if @engine
 
-      apply_compat
+      Compat::TcpFastFallback.apply
       open_engine
       executors = make_executors
       @engine.start
@@ -114,11 +115,6 @@ module NeverBlock
 
     private
 
-    def apply_compat
-      require "neverblock/compat/tcp_fast_fallback"
-      Compat::TcpFastFallback.apply
-    end
-
     def open_engine
       @engine = @native::Engine.new(**config.engine_options)
       @urls = Listening.new(@engine, config.backlog).open(config.binds).freeze
@@ -136,8 +132,7 @@ module NeverBlock
     end
 
     def run_executor(executor, number, on_end)
-      Thread.new do
-        Thread.current.name = "nb-executor-#{number}"
+      thread = Thread.new do
         Thread.current.report_on_exception = false
         executor.run
       rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, a server without its executor must end and say why
@@ -145,6 +140,7 @@ module NeverBlock
       ensure
         on_end&.call if last_one?
       end
+      thread.tap { thread.name = "nb-executor-#{number}" }
     end
 
     def fail_with(exception, number)

@@ -8,7 +8,6 @@
 #   an executor ends alone   log entry; exit status 1
 
 require "neverblock/errors"
-require "neverblock/server"
 
 module NeverBlock
   class Server

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+# The native half as a server sees it, without sockets: an engine that notes what it is asked, executors that run until their engine is told to end,
+# a log that keeps its lines. Tests hold every switch.
+
+require_relative "unit"
+require "neverblock/log"
+
+class FakeNative
+  class Log < NeverBlock::Log
+    attr_reader :flushed
+
+    def initialize(_fd = 2) # rubocop:disable Lint/MissingSuper -- the native part, where it is built, would write
+      @parts = Thread::Queue.new
+      @text = +""
+    end
+
+    def write(text)
+      @parts << text
+      nil
+    end
+
+    def flush(_timeout_ms)
+      @flushed = true
+    end
+
+    def dropped
+      0
+    end
+
+    def text
+      @text << @parts.pop until @parts.empty?
+      @text
+    end
+  end
+
+  class Engine
+    attr_reader :options, :calls
+
+    def initialize(failures, **options)
+      @failures = failures
+      @options = options
+      @calls = []
+      @end = Thread::Queue.new
+    end
+
+    def listen_tcp(address, port, backlog)
+      @calls << [:listen_tcp, address, port, backlog]
+      raise @failures.shift unless @failures.empty?
+
+      port.zero? ? 40_123 : port
+    end
+
+    def listen_unix(path, mode, backlog)
+      @calls << [:listen_unix, path, mode, backlog]
+      raise @failures.shift unless @failures.empty?
+    end
+
+    def start
+      @calls << [:start]
+    end
+
+    # Executors end when the test says that the requests are done; a server that is cut ends at once.
+    def drain
+      @calls << [:drain]
+    end
+
+    def stop_now
+      @calls << [:stop_now]
+      requests_end
+    end
+
+    def join
+      @calls << [:join]
+    end
+
+    def close
+      @calls << [:close]
+    end
+
+    def stats
+      { requests: 7 }
+    end
+
+    def requests_end
+      @end.close
+    end
+
+    def await_end
+      @end.pop
+    end
+
+    def called?(name)
+      @calls.any? { |call| call.first == name }
+    end
+  end
+
+  Executor = Struct.new(:engine, :app, :options, :death) do
+    def run
+      raise death if death
+
+      engine.await_end
+    end
+  end
+
+  # @param failures [Array<Exception>] raised by the next calls of listen
+  # @param death [Exception, nil] what every executor ends with
+  def initialize(failures: [], death: nil)
+    @failures = failures
+    @death = death
+    @executors = []
+  end
+
+  attr_reader :engine, :executors
+
+  # @return [Module] to give to NeverBlock::Server as `native`
+  def to_module
+    fake = self
+    Module.new do
+      const_set(:Log, Class.new(Log))
+      const_set(:Engine, Class.new { define_singleton_method(:new) { |**options| fake.make_engine(options) } })
+      const_set(:Executor, Class.new { define_singleton_method(:new) { |engine, app, **options| fake.make_executor(engine, app, options) } })
+    end
+  end
+
+  def make_engine(options)
+    @engine = Engine.new(@failures, **options)
+  end
+
+  def make_executor(engine, app, options)
+    Executor.new(engine, app, options, @death).tap { |executor| @executors << executor }
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/boot/notices"
+require "neverblock/config"
+
+class NoticesTest < Minitest::Test
+  Notices = NeverBlock::Boot::Notices
+
+  # RubyVM::YJIT of 3.1 and 3.2; with `enable`, of 3.3 and later.
+  class OldYJIT
+    def enabled?
+      @enabled
+    end
+  end
+
+  class YJIT < OldYJIT
+    def enable
+      @enabled = true
+    end
+  end
+
+  def test_the_banner_says_what_runs
+    banner = Notices.banner(NeverBlock::Config.new(fibers: 1), "production")
+    assert_match(/\Aversion \S+, ruby #{Regexp.escape(RUBY_VERSION)}( with YJIT)?, process #{Process.pid}, production, 1 fiber\z/, banner)
+  end
+
+  def test_an_older_ruby_is_named_with_what_is_weaker_there
+    assert_match(/\ARuby 3\.1\.2 works; .*IO\.select.* 3\.3 or newer is advised\z/, Notices.weaker_ruby("3.1.2"))
+    assert_match(/\ARuby 3\.2\.0 works/, Notices.weaker_ruby("3.2.0"))
+    assert_nil Notices.weaker_ruby("3.3.0")
+    assert_nil Notices.weaker_ruby("4.0.1")
+  end
+
+  def test_yjit_is_switched_on_where_ruby_can
+    yjit = YJIT.new
+    assert_nil Notices.enable_yjit(true, yjit: yjit)
+    assert_predicate yjit, :enabled?
+  end
+
+  def test_yjit_is_left_off_when_not_wanted
+    yjit = YJIT.new
+    assert_nil Notices.enable_yjit(false, yjit: yjit)
+    refute_predicate yjit, :enabled?
+  end
+
+  def test_a_ruby_that_cannot_switch_it_on_says_how_to
+    assert_match(/RUBYOPT=--yjit/, Notices.enable_yjit(true, yjit: OldYJIT.new))
+    assert_nil Notices.enable_yjit(true, yjit: nil)
+  end
+end

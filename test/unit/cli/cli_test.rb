@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/cli"
+require "stringio"
+require "tmpdir"
+
+# The command in this process, up to where it would load the native part: every wrong invocation is one line, status 1, no trace.
+class CLITest < Minitest::Test
+  # Words of the command line => what the line must say.
+  WRONG = {
+    # Options
+    "--bnd http://127.0.0.1:1" => "unknown option --bnd; did you mean --bind?",
+    "--fiber 3" => "unknown option --fiber; did you mean --fibers?",
+    "--fib=3" => "unknown option --fib; did you mean --fibers?",
+    "--colour" => "unknown option --colour (neverblock --help lists them all)",
+    "-z" => "unknown option -z",
+    "-x3" => "unknown option -x",
+    "-f" => "-f takes a value: -f N",
+    "--bind" => "--bind takes a value: --bind URL",
+    "--yjit=yes" => "--yjit takes no value",
+    # Values
+    "-f 0" => "-f is a whole number from 1 to 1000000; seen \"0\"",
+    "-f ten" => "seen \"ten\"",
+    "-f 1e3" => "seen \"1e3\"",
+    "-f 9999999" => "from 1 to 1000000",
+    "-p 65536" => "-p is a whole number from 0 to 65535; seen \"65536\"",
+    "-p http" => "-p is a whole number",
+    "-b localhost" => "cannot bind to \"localhost\": a bind is http://HOST:PORT",
+    "-b 127.0.0.1:80" => "write http://127.0.0.1:80",
+    "-b unix://run/x.sock" => "three slashes",
+    "-o *" => "-o takes a host name or an address",
+    "-e a/b" => "-e takes a name, such as production",
+    "-w many" => "-w (or auto) is a whole number",
+    "--scheduler eventmachine" => "--scheduler is native or async; seen \"eventmachine\"",
+    "-b http://127.0.0.1:1 -p 2" => "-b names host and port already; leave out -p",
+    "-b http://127.0.0.1:1 -o ::1" => "leave out -o",
+    # Words
+    "one.ru two.ru" => "one rackup file is served; seen one.ru two.ru",
+    "chek" => "no command and no file chek; did you mean check?",
+    "serv" => "did you mean serve?",
+    "frobnicate" => "commands are serve, bench, check",
+    # Not yet
+    "-w 2" => "-w 2 does not work yet; -w 1 is what there is",
+    "-w auto" => "-w auto does not work yet",
+    "-C neverblock.rb" => "--config does not work yet",
+    "--public public" => "--public does not work yet; serve files from the application",
+    "--sendfile-root /srv" => "--sendfile-root does not work yet",
+    "--algorithm eba" => "--algorithm does not work yet",
+    "--admin http://127.0.0.1:9293" => "--admin does not work yet",
+    "--scheduler async" => "--scheduler async does not work yet",
+    "--log-requests" => "--log-requests does not work yet",
+    "--pidfile /run/x.pid" => "--pidfile does not work yet",
+    "-b https://127.0.0.1:443?cert=c&key=k" => "https does not work yet",
+    "check" => "the command check does not work yet",
+    "check config.ru" => "the command check does not work yet",
+    "status" => "the command status does not work yet",
+    "top" => "the command top does not work yet",
+    "stop" => "the command stop does not work yet; send TERM",
+    "reload" => "the command reload does not work yet",
+    "upgrade" => "the command upgrade does not work yet",
+    "files ." => "the command files does not work yet",
+    # The system and the file
+    "" => "no config.ru in",
+    "serve" => "no config.ru in",
+    "nowhere.ru" => "no rackup file",
+    "nowhere/config.ru" => "the folder is not there either",
+    "." => ". is a folder: name a rackup file"
+  }.freeze
+
+  WRONG.each do |line, words|
+    define_method("test_`neverblock #{line}` is answered with one line and status 1") do
+      status, out, err = invoke(*line.split)
+      assert_equal 1, status
+      assert_empty out
+      assert_match(/\Aneverblock: .*\n\z/, err)
+      assert_includes err, words
+    end
+  end
+
+  def test_a_configuration_file_is_not_passed_over_in_silence
+    Dir.mktmpdir do |directory|
+      Dir.mkdir(File.join(directory, "config"))
+      File.write(File.join(directory, "config/neverblock.rb"), "fibers 3\n")
+      _, _, err = invoke(directory: directory)
+      assert_match(%r{\Aneverblock: reading config/neverblock.rb does not work yet; move it away}, err)
+    end
+  end
+
+  def test_a_bad_port_in_the_environment_is_one_line
+    status, _, err = invoke(env: { "PORT" => "web" })
+    assert_equal [1, "neverblock: PORT (in the environment) is a whole number from 0 to 65535; seen \"web\"\n"], [status, err]
+  end
+
+  def test_version_and_help_go_to_standard_output_with_status_0
+    assert_equal [0, "neverblock #{NeverBlock::VERSION}\n", ""], invoke("--version")
+    status, out, err = invoke("serve", "--help")
+    assert_equal [0, ""], [status, err]
+    assert_match(/\AUsage: neverblock/, out)
+  end
+
+  def test_the_trace_is_shown_when_asked_for
+    _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "1" })
+    assert_match(/\Aneverblock: no rackup file .*\n.*application\.rb:\d+/, err)
+    _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "0" })
+    assert_equal 1, err.lines.size
+  end
+
+  private
+
+  def invoke(*words, env: {}, directory: nil)
+    return Dir.mktmpdir { |made| invoke(*words, env: env, directory: made) } unless directory
+
+    out = StringIO.new
+    err = StringIO.new
+    status = Dir.chdir(directory) { NeverBlock::CLI.run(words, env: env, out: out, err: err) }
+    [status, out.string, err.string]
+  end
+end

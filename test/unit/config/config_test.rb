@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/config"
+
+class ConfigTest < Minitest::Test
+  Config = NeverBlock::Config
+
+  def test_defaults_are_those_of_the_interface
+    config = Config.new
+    assert_equal ["http://127.0.0.1:9292"], config.binds.map(&:url)
+    assert_equal [1024, 1024, 1], [config.fibers, config.backlog, config.executors]
+    assert_equal [10_000, 30_000, 65_000, 30_000, 500], config.settings.values_at(:header_timeout_ms, :body_timeout_ms, :idle_timeout_ms, :shutdown_timeout_ms, :rate_min)
+    assert_equal [65_536, 100, 104_857_600, 1_073_741_824, 10_000, 1_000],
+                 config.settings.values_at(:header_bytes_max, :headers_max, :body_bytes_max, :spool_bytes_max, :connections_max, :queue_max)
+    assert_in_delta 30.0, config.shutdown_timeout
+  end
+
+  # The core's header is the manual; a setting added or changed there must be known here.
+  def test_the_settings_are_those_of_the_core_with_the_same_defaults
+    header = File.read(File.expand_path("../../../ext/neverblock/core/server/server.h", __dir__))
+    core = header[/#define NB_SERVER_SETTINGS.*?\n\n/m].scan(/X\(uint\d+_t, (\w+), (\d+)\)/).to_h { |name, value| [name.to_sym, value.to_i] }
+    assert_equal core, Config::SETTINGS.transform_values(&:first)
+  end
+
+  def test_the_engine_is_given_every_setting_and_its_paths
+    options = Config.new(idle_timeout_ms: 5, log_fd: 7, spool_directory: "/var/tmp", poller: "poll").engine_options
+    assert_equal [5, 7, "/var/tmp", "poll"], options.values_at(:idle_timeout_ms, :log_fd, :spool_directory, :poller)
+    assert_empty Config::SETTINGS.keys - options.keys
+  end
+
+  WRONG = {
+    "no bind at all" => [{ binds: [] }, "at least one address"],
+    "no fibers" => [{ fibers: 0 }, "fibers is a whole number from 1 to 1000000; seen 0"],
+    "a fraction of a fiber" => [{ fibers: 1.5 }, "seen 1.5"],
+    "more executors than fibers" => [{ executors: 2, fibers: 1 }, "fibers is a whole number from 2"],
+    "a backlog the kernel cannot have" => [{ backlog: 65_536 }, "backlog"],
+    "text for a number" => [{ queue_max: "many" }, "queue_max is a whole number from 0 to 1000000; seen \"many\""],
+    "more headers than the core has room for" => [{ headers_max: 257 }, "headers_max is a whole number from 1 to 256"],
+    "a setting that is not there" => [{ idle_timeout: 5 }, "unknown setting idle_timeout; there are header_timeout_ms"]
+  }.freeze
+
+  WRONG.each do |what, (options, words)|
+    define_method("test_#{what} is refused") do
+      error = assert_raises(NeverBlock::ConfigError) { Config.new(**options) }
+      assert_includes error.message, words
+    end
+  end
+
+  def test_a_config_is_frozen_through_and_through
+    config = Config.new
+    assert_predicate config, :frozen?
+    assert_predicate config.binds, :frozen?
+    assert_predicate config.settings, :frozen?
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require_relative "../support/fake_native"
+
+class LogTest < Minitest::Test
+  def setup
+    @log = FakeNative::Log.new
+  end
+
+  def test_a_line_names_its_writer
+    @log.info("ready")
+    @log.warn("slow")
+    assert_equal "neverblock: ready\nneverblock: warning: slow\n", @log.text
+  end
+
+  def test_an_error_is_one_entry_with_its_trace
+    @log.error("while testing", raised("boom"))
+    lines = @log.text.lines
+    assert_equal "neverblock: while testing: RuntimeError: boom\n", lines.first
+    assert_match(/\A    .*log_test\.rb:\d+/, lines[1])
+    assert(lines.drop(1).all? { |line| line.start_with?("    ") })
+  end
+
+  def test_an_error_carries_its_causes
+    begin
+      begin
+        raise IOError, "socket"
+      rescue IOError
+        raise ArgumentError, "wrapped"
+      end
+    rescue ArgumentError => e
+      @log.error("request", e)
+    end
+    assert_match(/request: ArgumentError: wrapped\n(    .*\n)+  caused by IOError: socket\n(    .*\n)+\z/, @log.text)
+  end
+
+  def test_no_text_from_outside_can_pass_for_an_entry_or_steer_a_terminal
+    @log.error("GET /\r\nneverblock: forged", raised("a\nneverblock: forged\e[2J\0"))
+    assert_equal 1, @log.text.scan(/^neverblock: /).size
+    refute_match(/[\e\0\r]/, @log.text)
+    assert_includes @log.text, "\\x1b[2J\\x00"
+  end
+
+  def test_text_in_any_encoding_is_taken
+    @log.info("caf\xE9".dup.force_encoding("UTF-8"))
+    @log.error("é", raised("\xFF".b))
+    @log.info("é".encode("UTF-16LE"))
+    assert_includes @log.text.b, "caf\xE9".b
+  end
+
+  def test_an_exception_without_trace_or_with_a_broken_message_is_logged_too
+    broken = Class.new(StandardError) { def message = raise("no") }
+    @log.error("x", broken.new)
+    assert_match(/\(its message raised RuntimeError\)\n\z/, @log.text)
+  end
+
+  def test_a_runaway_trace_is_cut
+    error = RuntimeError.new("deep")
+    error.set_backtrace(["a.rb:1"] * 10_000)
+    @log.error("x", error)
+    assert_equal NeverBlock::Log::BACKTRACE_LINES_MAX + 2, @log.text.lines.size
+    assert_equal "    ... 9850 more\n", @log.text.lines.last
+  end
+
+  private
+
+  def raised(message)
+    raise message
+  rescue RuntimeError => e
+    e
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "../../support/fake_native"
+require "neverblock/server"
+require "tmpdir"
+require "socket"
+
+class ListeningTest < Minitest::Test
+  # Says what a test wants to hear about who holds a port.
+  Holder = Struct.new(:answer) do
+    def describe(_port)
+      answer
+    end
+  end
+
+  def test_urls_have_the_real_port
+    engine = FakeNative::Engine.new([])
+    urls = listening(engine).open(binds("http://127.0.0.1:0", "http://[::1]:8080", "unix:///run/x.sock?mode=0660"))
+    assert_equal ["http://127.0.0.1:40123", "http://[::1]:8080", "unix:///run/x.sock"], urls
+    assert_equal [[:listen_tcp, "127.0.0.1", 0, 5], [:listen_tcp, "::1", 8080, 5], [:listen_unix, "/run/x.sock", 0o660, 5]], engine.calls
+  end
+
+  def test_a_name_becomes_an_address_since_the_core_takes_numbers_alone
+    engine = FakeNative::Engine.new([])
+    assert_equal ["http://127.0.0.1:8080"], listening(engine).open(binds("http://localhost:8080"))
+  end
+
+  def test_a_name_without_address_is_refused_with_the_mend
+    error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([])).open(binds("http://no-such-host.invalid:8080")) }
+    assert_match(/no address for the host "no-such-host\.invalid" .*; write an address, such as http:\/\/127\.0\.0\.1:8080/, error.message)
+  end
+
+  # URL, what the system says => what the complaint says.
+  REFUSALS = [
+    ["http://127.0.0.1:8080", Errno::EADDRINUSE, "port 8080 is busy: another program listens there; stop it, or choose another port with -p 8081"],
+    ["http://127.0.0.1:65535", Errno::EADDRINUSE, "-p 9292"],
+    ["http://127.0.0.1:80", Errno::EACCES, "port 80 needs privilege; choose one from 1024 up"],
+    ["http://127.0.0.1:8080", Errno::EACCES, "the system forbids it"],
+    ["http://192.0.2.1:8080", Errno::EADDRNOTAVAIL, "this machine has no address 192.0.2.1"],
+    ["http://[::1]:8080", Errno::EAFNOSUPPORT, "no IPv6"],
+    ["http://127.0.0.1:8080", Errno::ENOBUFS, "No buffer space available"],
+    ["unix:///run/x.sock", Errno::EADDRINUSE, "another server listens there"],
+    ["unix:///no/such/x.sock", Errno::ENOENT, "there is no folder /no/such; make it first"],
+    ["unix:///etc/passwd/x.sock", Errno::ENOTDIR, "there is no folder /etc/passwd"],
+    ["unix:///run/x.sock", Errno::EACCES, "may not make files in /run"],
+    ["unix:///run/x.sock", Errno::EROFS, "/run is on a read-only file system"],
+    ["unix:///run/x.sock", Errno::ENAMETOOLONG, "too long"],
+    ["unix:///etc/passwd", Errno::EEXIST, "/etc/passwd is there and is not a socket; remove it"]
+  ].freeze
+
+  REFUSALS.each do |url, failure, words|
+    define_method("test_#{failure} for #{url} is one line with the mend") do
+      error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([failure.new])).open(binds(url)) }
+      assert_includes error.message, "cannot listen on #{url}: "
+      assert_includes error.message, words
+      refute_includes error.message, "\n"
+    end
+  end
+
+  def test_who_holds_a_busy_port_is_named_where_it_is_known
+    listening = NeverBlock::Server::Listening.new(FakeNative::Engine.new([Errno::EADDRINUSE.new]), 5, port_holder: Holder.new("process 7 (puma) listens there"))
+    error = assert_raises(NeverBlock::StartError) { listening.open(binds("http://127.0.0.1:8080")) }
+    assert_includes error.message, "port 8080 is busy: process 7 (puma) listens there; stop it"
+  end
+
+  def test_the_holder_of_a_port_of_this_machine_is_found
+    skip "proc(5) is Linux's" unless File.exist?("/proc/net/tcp")
+
+    TCPServer.open("127.0.0.1", 0) do |server|
+      assert_match(/\Aprocess #{Process.pid} \(.*ruby.*\) listens there\z/, NeverBlock::Server::PortHolder.new.describe(server.local_address.ip_port))
+    end
+    assert_nil NeverBlock::Server::PortHolder.new.describe(1)
+    Dir.mktmpdir { |empty| assert_nil NeverBlock::Server::PortHolder.new(proc_root: empty).describe(80) }
+  end
+
+  private
+
+  def listening(engine)
+    NeverBlock::Server::Listening.new(engine, 5, port_holder: Holder.new(nil))
+  end
+
+  def binds(*urls)
+    urls.map { |url| NeverBlock::Config::Bind.parse(url) }
+  end
+end

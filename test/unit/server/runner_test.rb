@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "../../support/fake_native"
+require "neverblock/server"
+require "stringio"
+
+class RunnerTest < Minitest::Test
+  def setup
+    @out = StringIO.new
+    @timers = Thread::Queue.new
+    @abandoned = []
+  end
+
+  def test_it_announces_every_address_on_standard_output_once_it_takes_connections
+    run_server(binds: ["http://127.0.0.1:0", "unix:///run/x.sock"]) do
+      assert_equal "Listening on http://127.0.0.1:40123\nListening on unix:///run/x.sock\n", @out.string
+      assert @fake.engine.called?(:start)
+    end
+  end
+
+  %w[TERM INT].each do |name|
+    define_method("test_#{name} drains and a clean end is status 0") do
+      assert_equal 0, run_server(end_with: nil) { send_signal(name) && await(:drain) && @fake.engine.requests_end }
+      assert_match(/SIG#{name}: draining; requests have 30 s to end/, @log.text)
+      assert @log.flushed
+      refute @fake.engine.called?(:stop_now)
+    end
+
+    define_method("test_a second #{name} cuts and is status 1") do
+      assert_equal(1, run_server(end_with: nil) { 2.times { send_signal(name) } })
+      assert @fake.engine.called?(:stop_now)
+    end
+  end
+
+  def test_a_third_signal_changes_nothing
+    assert_equal(1, run_server(end_with: nil) { 3.times { send_signal("TERM") } })
+    assert_equal 1, @fake.engine.calls.count([:stop_now])
+  end
+
+  { "HUP" => "reloading", "USR2" => "upgrading in place", "TTIN" => "adding a worker", "TTOU" => "removing a worker" }.each do |name, what|
+    define_method("test_#{name} says that it does not work yet and nothing else happens") do
+      assert_equal(0, run_server { send_signal(name) })
+      assert_match(/SIG#{name}: #{what} does not work yet; nothing is done/, @log.text)
+    end
+  end
+
+  def test_an_executor_that_dies_is_status_1
+    assert_equal(1, run_server(death: RuntimeError.new("lost"), end_with: nil) { nil })
+    assert_match(/executor 0 has ended.*lost/, @log.text)
+  end
+
+  def test_a_loop_that_ends_unasked_is_status_1
+    assert_equal(1, run_server(end_with: nil) { @fake.engine.requests_end })
+    assert_match(/the I\/O loop has ended without being asked/, @log.text)
+  end
+
+  def test_requests_that_cannot_be_ended_are_left_behind_when_the_time_is_over
+    status = run_server(end_with: nil, settings: { shutdown_timeout_ms: 1_500 }) do
+      send_signal("TERM")
+      seconds, timer = @timers.pop
+      assert_in_delta 1.5 + NeverBlock::Server::GRACE_S, seconds
+      timer.call
+    end
+    assert_equal [1, [1]], [status, @abandoned]
+    assert_match(/requests are still running and cannot be ended/, @log.text)
+  ensure
+    @fake.engine.requests_end
+  end
+
+  def test_the_handlers_there_were_before_are_put_back
+    mine = proc {}
+    before = Signal.trap("TERM", mine)
+    run_server { nil }
+    assert_same mine, Signal.trap("TERM", before || "DEFAULT")
+  end
+
+  def test_a_server_that_cannot_start_puts_them_back_too
+    mine = proc {}
+    before = Signal.trap("TERM", mine)
+    server = make_server(failures: [Errno::EADDRINUSE.new])
+    assert_raises(NeverBlock::StartError) { NeverBlock::Server::Runner.new(server, out: @out).run }
+    assert_same mine, Signal.trap("TERM", before || "DEFAULT")
+  end
+
+  private
+
+  # Runs a server on a thread of its own; once it is announced, yields; then ends it.
+  # @return [Integer] exit status
+  def run_server(binds: ["http://127.0.0.1:0"], death: nil, settings: {}, end_with: "TERM")
+    server = make_server(binds: binds, death: death, settings: settings)
+    announced = Thread::Queue.new
+    @out.define_singleton_method(:flush) { announced << true }
+    @runner = NeverBlock::Server::Runner.new(server, out: @out, later: later, abandon: ->(status) { @abandoned << status })
+    thread = Thread.new { @runner.run }
+    Timeout.timeout(5) { announced.pop }
+    yield
+    if end_with
+      @runner.signal(end_with)
+      @fake.engine.requests_end
+    end
+    Timeout.timeout(5) { thread.value }
+  end
+
+  # The end of the time is in the test's hands.
+  def later
+    ->(seconds, &block) { @timers << [seconds, block] }
+  end
+
+  def make_server(binds: ["http://127.0.0.1:0"], failures: [], death: nil, settings: {})
+    @fake = FakeNative.new(failures: failures, death: death)
+    @log = FakeNative::Log.new
+    NeverBlock::Server.new(NeverBlock::Config.new(binds: binds, **settings), ->(_env) {}, log: @log, native: @fake.to_module)
+  end
+
+  def send_signal(name)
+    @runner.signal(name)
+  end
+
+  def await(call)
+    Timeout.timeout(5) { Thread.pass until @fake.engine.called?(call) }
+    true
+  end
+end

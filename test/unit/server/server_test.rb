@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "../../support/fake_native"
+require "neverblock/server"
+
+class ServerTest < Minitest::Test
+  def test_it_serves_from_start_to_stop
+    server = make.start
+    assert_equal ["http://127.0.0.1:40123"], server.urls
+    assert_predicate server, :running?
+    assert_equal({ requests: 7 }, server.stats)
+    @fake.engine.requests_end
+    assert server.stop(timeout: 5)
+    refute_predicate server, :running?
+    assert_equal %i[listen_tcp start drain join close], @fake.engine.calls.map(&:first)
+  end
+
+  def test_the_engine_is_given_the_configuration
+    make(idle_timeout_ms: 5).start.stop_now
+    assert_equal [5, 2], @fake.engine.options.values_at(:idle_timeout_ms, :log_fd)
+  end
+
+  def test_fibers_are_shared_out_among_the_executors
+    server = make(fibers: 10, executors: 3).start
+    assert_equal [4, 3, 3], @fake.executors.map { |executor| executor.options[:fibers] }
+    server.stop_now
+  end
+
+  def test_executors_run_on_threads_of_their_own_with_names
+    server = make(executors: 2).start
+    assert_equal %w[nb-executor-0 nb-executor-1], Thread.list.filter_map(&:name).grep(/\Anb-executor/).sort
+    server.stop_now
+  end
+
+  def test_a_stop_that_takes_too_long_cuts
+    server = make.start
+    assert server.stop(timeout: 0)
+    assert_equal %i[drain stop_now join close], @fake.engine.calls.map(&:first).last(4)
+  end
+
+  def test_the_end_of_the_last_executor_is_told_once
+    ends = Thread::Queue.new
+    server = make(executors: 3).start { ends << :end }
+    server.stop_now
+    assert_equal 1, ends.size
+  end
+
+  def test_an_executor_that_dies_takes_the_server_with_it_and_is_logged
+    server = make(death: ArgumentError.new("scheduler lost")).start
+    assert server.wait(5)
+    assert_instance_of ArgumentError, server.failure
+    assert @fake.engine.called?(:stop_now)
+    assert_match(/\Aneverblock: executor 0 has ended, and the server with it: ArgumentError: scheduler lost/, server.log.text)
+  end
+
+  def test_an_address_that_cannot_be_had_leaves_nothing_open
+    server = make(failures: [Errno::EADDRINUSE.new])
+    assert_raises(NeverBlock::StartError) { server.start }
+    assert_equal :close, @fake.engine.calls.last.first
+    assert_empty @fake.executors
+    assert server.wait(0)
+  end
+
+  def test_a_server_starts_once
+    server = make.start
+    assert_raises(NeverBlock::Error) { server.start }
+    server.stop_now
+  end
+
+  def test_waiting_ends_with_its_time
+    server = make.start
+    refute server.wait(0)
+    server.stop_now
+  end
+
+  def test_drain_and_cut_before_start_are_nothing
+    server = make
+    server.drain
+    server.cut
+    assert_empty server.stats
+  end
+
+  private
+
+  def make(failures: [], death: nil, **settings)
+    @fake = FakeNative.new(failures: failures, death: death)
+    NeverBlock::Server.new(NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], **settings), ->(_env) {}, native: @fake.to_module)
+  end
+end
