@@ -65,7 +65,7 @@ module NeverBlock
         def share(results, server, delay)
           rate = results.figure(server, scenario(delay), "rate")
           ideal = CLIENTS * 1000.0 / delay
-          rate && Summary.new(median: rate.median / ideal, min: rate.min / ideal, max: rate.max / ideal, count: rate.count)
+          rate && Summary.new(median: rate.median / ideal, low: rate.low / ideal, high: rate.high / ideal, rounds: rate.rounds)
         end
 
         private
@@ -114,10 +114,10 @@ module NeverBlock
         end
 
         def growth_verdict(results)
-          growth = Summary.of(DELAYS_MS.map { |delay| results.figure(OWN, scenario(delay), "rss_growth_bytes")&.max })
-          worst = growth && Summary.of([growth.max])
+          growth = Summary.of(DELAYS_MS.map { |delay| results.figure(OWN, scenario(delay), "rss_growth_bytes")&.high })
+          worst = growth && Summary.of([growth.high])
           Verdict.judge("resident memory over idle, worst of all, MB", worst, limit: "under #{GROWTH_BYTES_MAX / 1_000_000}",
-                                                                             format: Cell.method(:megabytes)) { |bytes| bytes < GROWTH_BYTES_MAX }
+                                                                              format: Cell.method(:megabytes)) { |bytes| bytes < GROWTH_BYTES_MAX }
         end
 
         def error_verdict(results)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "../bench"
 
 module NeverBlock
   module Bench

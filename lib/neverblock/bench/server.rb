@@ -43,7 +43,7 @@ module NeverBlock
     # A Rack server in a bundle of its own, run by this Ruby with YJIT.
     class GemServer < Server
       # Starts a gem's executable inside its bundle without a second process for `bundle exec`.
-      STARTER = '$0 = ARGV[1]; load Gem.bin_path(*ARGV.shift(2))'
+      STARTER = "$0 = ARGV[1]; load Gem.bin_path(*ARGV.shift(2))"
 
       # @param name [String]
       # @param settings [String]

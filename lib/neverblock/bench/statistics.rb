@@ -3,7 +3,7 @@
 module NeverBlock
   module Bench
     # Median and spread of the same figure over the rounds of a run. The spread is the noise a reader has to allow for.
-    Summary = Struct.new(:median, :min, :max, :count, keyword_init: true) do
+    Summary = Struct.new(:median, :low, :high, :rounds, keyword_init: true) do
       # @param values [Array<Numeric, nil>] one a round; nil marks a round that gave no figure
       # @return [Summary, nil] nil when no round gave a figure
       def self.of(values)
@@ -12,7 +12,7 @@ module NeverBlock
 
         middle = sorted.size / 2
         median = sorted.size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
-        new(median: median, min: sorted.first, max: sorted.last, count: sorted.size).freeze
+        new(median: median, low: sorted.first, high: sorted.last, rounds: sorted.size).freeze
       end
     end
   end

@@ -23,8 +23,8 @@ module NeverBlock
         def spread(summary, digits: 0, scale: 1)
           return NONE unless summary
 
-          median, min, max = [summary.median, summary.min, summary.max].map { |value| number(value * scale, digits: digits) }
-          summary.count > 1 ? "#{median} (#{min}..#{max})" : median
+          median, low, high = [summary.median, summary.low, summary.high].map { |value| number(value * scale, digits: digits) }
+          summary.rounds > 1 ? "#{median} (#{low}..#{high})" : median
         end
 
         # @param summary [Summary, nil]

@@ -8,7 +8,7 @@ require "stringio"
 require "tmpdir"
 
 $LOAD_PATH.unshift(File.expand_path("../../../lib", __dir__))
-require "neverblock/bench"
+require "neverblock/bench/cli"
 
 class BenchCase < Minitest::Test
   include NeverBlock::Bench

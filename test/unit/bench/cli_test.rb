@@ -78,7 +78,8 @@ class BenchCLITest < BenchCase
 
   def test_wrong_options_are_one_line_and_status_1
     { ["--fast"] => /invalid option: --fast/, ["hello", "--rounds", "0"] => /--rounds 0: a number from 1 to 100/,
-      ["hello", "--seconds", "x"] => /invalid argument: --seconds x/, %w[hello delays] => /one name at most, or all; seen: hello delays/ }.each do |argv, message|
+      ["hello", "--seconds", "x"] => /invalid argument: --seconds x/,
+      %w[hello delays] => /one name at most, or all; seen: hello delays/ }.each do |argv, message|
       @err.truncate(@err.rewind)
       assert_equal 1, bench(*argv)
       assert_match(message, @err.string)

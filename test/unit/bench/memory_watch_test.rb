@@ -27,7 +27,7 @@ class BenchMemoryWatchTest < BenchCase
   end
 
   def test_a_block_that_ends_at_once_is_sampled_all_the_same
-    assert_equal [nil, 5], MemoryWatch.new(Sizes.new(5), interval: 0.001).during { nil }
+    assert_equal([nil, 5], MemoryWatch.new(Sizes.new(5), interval: 0.001).during { nil })
   end
 
   def test_an_error_passes_through_and_sampling_ends

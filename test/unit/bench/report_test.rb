@@ -8,7 +8,7 @@ class BenchReportTest < BenchCase
     assert_equal "neverblock-bench/1", data["schema"]
     assert_equal %w[claim figures finished_at load_generator machine runs scenarios schema servers settings skipped started_at title verdicts],
                  data.keys.sort
-    assert_equal({ "server" => "a", "scenario" => "one", "metric" => "rate", "median" => 15.0, "min" => 10, "max" => 20, "count" => 2 },
+    assert_equal({ "server" => "a", "scenario" => "one", "metric" => "rate", "median" => 15.0, "low" => 10, "high" => 20, "rounds" => 2 },
                  data["figures"].first)
     assert_equal({ "text" => "a beside b", "status" => "met", "measured" => "0.58 x (0.50..0.67)", "limit" => "at least 0.5 x" },
                  data["verdicts"].first)
@@ -44,7 +44,7 @@ class BenchReportTest < BenchCase
   def test_a_report_is_written_as_json_and_markdown
     Dir.mktmpdir do |directory|
       paths = report.write(File.join(directory, "new"))
-      assert_equal %w[standin.json standin.md], paths.map { |path| File.basename(path) }
+      assert_equal(%w[standin.json standin.md], paths.map { |path| File.basename(path) })
       assert_equal "standin", JSON.parse(File.read(paths.first))["claim"]
       assert_equal report.to_markdown, File.read(paths.last)
     end

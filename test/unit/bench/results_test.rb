@@ -47,7 +47,7 @@ class BenchResultsTest < BenchCase
   end
 
   def test_failed_and_flagged_runs_are_found
-    assert_equal ["ended"], @results.failures.map { |run| run["failed"] }
+    assert_equal(["ended"], @results.failures.map { |run| run["failed"] })
     assert_equal 1, @results.flagged.size
   end
 end

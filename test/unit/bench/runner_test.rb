@@ -43,14 +43,14 @@ class BenchRunnerTest < BenchCase
 
   def test_each_run_is_reported_with_its_place
     report = go(servers("a", "b"), rounds: 1)
-    assert_equal [[1, "one", "a"], [1, "one", "b"], [1, "two", "a"], [1, "two", "b"]],
-                 report["runs"].map { |run| run.values_at("round", "scenario", "server") }
+    assert_equal([[1, "one", "a"], [1, "one", "b"], [1, "two", "a"], [1, "two", "b"]],
+                 report["runs"].map { |run| run.values_at("round", "scenario", "server") })
   end
 
   def test_a_server_that_is_not_installed_is_left_out_by_name_with_the_reason
     report = go([*servers("a"), StandInServer.new("b", missing: "b is not installed: bin/setup --all")], rounds: 1)
     assert_equal [{ "name" => "b", "reason" => "b is not installed: bin/setup --all" }], report["skipped"]
-    assert_equal ["a"], report["servers"].map { |server| server["name"] }
+    assert_equal(["a"], report["servers"].map { |server| server["name"] })
     assert_match(/b is left out: b is not installed/, @said.string)
   end
 
@@ -62,7 +62,7 @@ class BenchRunnerTest < BenchCase
   def test_a_run_that_fails_is_kept_as_failed_and_the_others_go_on
     @host = StandInHost.new(broken: "a")
     report = go(servers("a", "b"), rounds: 1)
-    assert_equal ["did not answer", nil, "did not answer", nil], report["runs"].map { |run| run["failed"] }
+    assert_equal(["did not answer", nil, "did not answer", nil], report["runs"].map { |run| run["failed"] })
     assert_match(/a\s+failed: did not answer/, @said.string)
   end
 

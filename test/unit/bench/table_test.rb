@@ -4,7 +4,7 @@ require_relative "bench_case"
 
 class BenchTableTest < BenchCase
   def test_numbers_have_a_comma_for_each_thousand
-    assert_equal ["0", "999", "1,000", "77,777", "1,234,567", "-1,234"], [0, 999, 1000, 77_777.4, 1_234_567, -1234].map { |value| Cell.number(value) }
+    assert_equal(["0", "999", "1,000", "77,777", "1,234,567", "-1,234"], [0, 999, 1000, 77_777.4, 1_234_567, -1234].map { |value| Cell.number(value) })
     assert_equal ["8.8", "1,000.05"], [Cell.number(8.84, digits: 1), Cell.number(1000.05, digits: 2)]
   end
 

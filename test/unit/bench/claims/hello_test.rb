@@ -36,7 +36,7 @@ class BenchHelloTest < BenchCase
   end
 
   def test_the_loads_are_64_clients_one_client_and_16_at_once
-    assert_equal [[64, 1, 1, "/"], [1, 1, 1, "/"], [64, 1, 16, "/"]], @claim.scenarios.map { |scenario| scenario.load.to_a }
+    assert_equal([[64, 1, 1, "/"], [1, 1, 1, "/"], [64, 1, 16, "/"]], @claim.scenarios.map { |scenario| scenario.load.to_a })
   end
 
   private
