@@ -121,6 +121,7 @@ static void split_path(nb_head *head, const char *path, const char *end) {
 }
 
 static bool split_absolute(nb_head *head) {
+    if (head->target.size < sizeof "http://" - 1) return false; /* what is there was right so far, but ended early */
     const char *const end = head->target.data + head->target.size;
     const size_t scheme = (head->target.data[4] | 0x20) == 's' ? 5 : 4;
     if (head->target.size <= scheme + 3) return false;
