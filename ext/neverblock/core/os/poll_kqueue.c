@@ -26,6 +26,7 @@
 #include "os/clock.h"
 
 #define BOTH ((uint32_t)(NB_POLL_READ | NB_POLL_WRITE))
+#define TIMEOUT_MAX_NS (100000000 * NB_NS_PER_S) /* BSD kernels refuse more seconds (EINVAL); it is three years */
 #define MODES ((uint32_t)(NB_POLL_ONESHOT | NB_POLL_EDGE))
 
 typedef struct entry {
@@ -198,7 +199,8 @@ static void end_oneshots(kqueue_poller *self, const struct kevent *got, size_t c
 static nb_status kqueue_wait(nb_poll *poll, nb_poll_event *events, size_t max, int64_t timeout_ns, size_t *count) {
     kqueue_poller *self = (kqueue_poller *)poll;
     struct kevent got[NB_POLL_BATCH];
-    struct timespec timeout = {(time_t)(timeout_ns / NB_NS_PER_S), (long)(timeout_ns % NB_NS_PER_S)};
+    int64_t bounded_ns = timeout_ns < TIMEOUT_MAX_NS ? timeout_ns : TIMEOUT_MAX_NS;
+    struct timespec timeout = {(time_t)(bounded_ns / NB_NS_PER_S), (long)(bounded_ns % NB_NS_PER_S)};
     int limit = (int)(max < NB_POLL_BATCH ? max : NB_POLL_BATCH);
     int ready = kevent(self->fd, NULL, 0, got, limit, timeout_ns < 0 ? NULL : &timeout);
     if (ready < 0 && errno != EINTR) return NB_SYSTEM;
