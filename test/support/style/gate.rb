@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Style
+  # Runs rules and prints what breaks them: the body of bin/check.
+  class Gate
+    ROOT = File.expand_path("../../..", __dir__)
+    RULES = [SourceList, RubyFreeCore, IncludeDirection, FileLength, FunctionLength, NoLeftovers, MachineNames, ShellCheck,
+             ClangFormat, RuboCop, Signatures, CoreWarnings, BindingWarnings].freeze
+
+    # @param arguments [Array<String>] as typed after bin/check
+    def initialize(arguments, root: ROOT, out: $stdout)
+      @options, @names = arguments.partition { |word| word.start_with?("--") }
+      @root = root
+      @out = out
+    end
+
+    # @return [Integer] exit status
+    def run
+      unknown = @names - RULES.map { |rule| name(rule) } + (@options - %w[--fix --hints --list])
+      return refuse(unknown) unless unknown.empty?
+      return list if @options.include?("--list")
+
+      rules = RULES.select { |rule| @names.empty? || @names.include?(name(rule)) }.map(&:new)
+      fix(rules) if @options.include?("--fix")
+      broken = rules.count { |rule| check(rule) }
+      @out.puts(broken.zero? ? "all #{rules.size} rules are kept" : "#{broken} of #{rules.size} rules are broken (bin/check --fix mends layout)")
+      broken.zero? ? 0 : 1
+    end
+
+    private
+
+    def name(rule)
+      rule.name.split("::").last
+    end
+
+    def fix(rules)
+      tree = Tree.new(@root)
+      rules.each { |rule| rule.fix(tree) if rule.respond_to?(:fix) }
+    end
+
+    def check(rule)
+      tree = (@tree ||= Tree.new(@root))
+      found = rule.violations(tree)
+      hints = @options.include?("--hints") && rule.respond_to?(:hints) ? rule.hints(tree) : []
+      @out.puts("#{found.empty? ? "ok  " : "FAIL"} #{name(rule.class)}: #{rule.class::ABOUT}")
+      found.each { |violation| @out.puts("     #{violation}") }
+      hints.each { |hint| @out.puts("     hint: #{hint}") }
+      found.any?
+    end
+
+    def list
+      RULES.each { |rule| @out.puts("#{name(rule)}: #{rule::ABOUT}") }
+      0
+    end
+
+    def refuse(words)
+      warn("bin/check: unknown #{words.join(" ")}; rules are #{RULES.map { |rule| name(rule) }.join(" ")}")
+      1
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+module Style
+  # Includes of the core point to the same folder or to one above it in the data flow, and name their folder.
+  class IncludeDirection
+    ABOUT = "an include points to the same folder or to one above it in the data flow"
+    # base and os serve each other (a log line needs the clock), so they share a step.
+    FLOW = { "base" => 0, "os" => 0, "transport" => 1, "http1" => 2, "http2" => 2, "intake" => 3, "files" => 4, "send" => 5, "server" => 6 }.freeze
+    CORE = "ext/neverblock/core"
+
+    def violations(tree)
+      tree.matching("#{CORE}/**/*.{c,h}").flat_map do |path|
+        own = path.delete_prefix("#{CORE}/").split("/").first
+        tree.lines(path).each_with_index.filter_map do |line, index|
+          included = line[/\A\s*#\s*include\s+"([^"]+)"/, 1]
+          reason = included && breach(tree, own, included)
+          Violation.new(path, index + 1, reason) if reason
+        end
+      end
+    end
+
+    private
+
+    def breach(tree, own, included)
+      folder = included.split("/").first
+      return "\"#{included}\" names no file of the core; write the folder too: \"base/status.h\"" unless tree.files.include?("#{CORE}/#{included}")
+      return "folder #{own} has no place in the flow: add it to IncludeDirection::FLOW" unless FLOW.key?(own)
+
+      "#{own}/ includes #{folder}/, which comes after it in the flow" if FLOW.fetch(folder, 99) > FLOW.fetch(own)
+    end
+  end
+
+  # Only the binding sees Ruby.
+  class RubyFreeCore
+    ABOUT = "no file of the core includes ruby.h or anything of Ruby's"
+    RUBY = /\A\s*#\s*include\s+[<"](ruby\.h|ruby\/[^>"]+)[>"]/
+
+    def violations(tree)
+      tree.matching("ext/neverblock/{core,include}/**/*.{c,h}").flat_map do |path|
+        tree.lines(path).each_with_index.filter_map do |line, index|
+          Violation.new(path, index + 1, "includes #{Regexp.last_match(1)}; only ext/neverblock/binding may") if line =~ RUBY
+        end
+      end
+    end
+  end
+
+  # A file is one idea.
+  class FileLength
+    ABOUT = "no source file is longer than 1000 lines"
+    LINES_MAX = 1000
+
+    def violations(tree)
+      tree.matching("**/*.{c,h,rb,ru,rbs}", "bin/*", ".ci/*").filter_map do |path|
+        lines = tree.lines(path).size
+        Violation.new(path, nil, "#{lines} lines, #{LINES_MAX} are allowed: split it by idea") if lines > LINES_MAX
+      end
+    end
+  end
+
+  # Functions in C end at 70 lines; beyond 40 they are named as a hint. Relies on the layout clang-format gives: a function begins in column 0
+  # with its brace at the end of the line, and ends with a brace in column 0.
+  class FunctionLength
+    ABOUT = "no C function is longer than 70 lines; over 40 is a hint"
+    LINES_MAX = 70
+    LINES_AIM = 40
+
+    def violations(tree)
+      longer_than(tree, LINES_MAX).map { |path, line, name, lines| Violation.new(path, line, "#{name} has #{lines} lines, #{LINES_MAX} is the end") }
+    end
+
+    def hints(tree)
+      longer_than(tree, LINES_AIM).reject { |*, lines| lines > LINES_MAX }
+                                  .map { |path, line, name, lines| Violation.new(path, line, "#{name} has #{lines} lines, aim under #{LINES_AIM}") }
+    end
+
+    private
+
+    def longer_than(tree, bound)
+      tree.matching("ext/**/*.{c,h}").flat_map do |path|
+        functions(tree.lines(path)).filter_map { |line, name, lines| [path, line, name, lines] if lines > bound }
+      end
+    end
+
+    def functions(lines)
+      start = name = nil
+      lines.each_with_index.with_object([]) do |(line, index), found|
+        if line =~ /\A(?=[A-Za-z_]).*?\b(\w+)\(/ && !line.match?(/\A(typedef|struct|enum|union|#)/)
+          name = Regexp.last_match(1)
+          start = index
+        end
+        next unless line.start_with?("}") && start
+
+        found << [start + 1, name, index - start + 1]
+        start = nil
+      end
+    end
+  end
+
+  # Notes to oneself stay off main.
+  class NoLeftovers
+    ABOUT = "no notes to oneself, no conflict marks"
+    LEFT = /\b(#{%w[TO FIX].zip(%w[DO ME]).map(&:join).join("|")})\b|^(<{7}|>{7}) /
+
+    def violations(tree)
+      tree.matching("**/*.{c,h,rb,ru,rbs,sh,md}", "bin/*", ".ci/*").flat_map do |path|
+        tree.lines(path).each_with_index.filter_map { |line, index| Violation.new(path, index + 1, "left over: #{$&}") if line =~ LEFT }
+      end
+    end
+  end
+end
