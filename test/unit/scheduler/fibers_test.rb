@@ -1,0 +1,236 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+
+# Who runs when: scheduling inside fibers, nested fibers and enumerators, run and close, fairness, exceptions.
+class SchedulerFibersTest < Minitest::Test
+  include SchedulerHarness
+
+  def test_schedule_runs_the_block_until_its_first_wait_and_then_the_caller
+    order = []
+    in_scheduler do
+      fiber do
+        order << 1
+        fiber { order << 2 and sleep(0) and order << 5 }
+        order << 3
+        fiber { order << 4 }
+      end
+    end
+    assert_equal [1, 2, 3, 4, 5], order
+  end
+
+  def test_schedule_three_deep_returns_level_by_level
+    order = []
+    in_scheduler do
+      fiber do
+        fiber do
+          fiber { order << :inner and sleep(0) and order << :late }
+          order << :middle
+          sleep(0)
+        end
+        order << :outer
+      end
+    end
+    assert_equal %i[inner middle outer late], order
+  end
+
+  def test_schedule_returns_a_non_blocking_fiber_that_ends
+    scheduled = nil
+    in_scheduler do
+      scheduled = fiber { refute_predicate Fiber.current, :blocking? }
+    end
+    refute_predicate scheduled, :alive?
+  end
+
+  def test_schedule_needs_a_block
+    assert_raises(ArgumentError) { NeverBlock::Scheduler.new.fiber }
+  end
+
+  def test_a_fiber_resumed_by_a_scheduled_one_may_wait_and_yield
+    order = []
+    in_scheduler do
+      fiber do
+        nested = Fiber.new { sleep(0.001) and order << :slept and Fiber.yield(1) and sleep(0) and 2 }
+        assert_equal 1, nested.resume
+        assert_equal 2, nested.resume(true)
+      end
+      fiber { order << :other }
+    end
+    assert_equal %i[other slept], order
+  end
+
+  def test_nested_fibers_of_many_scheduled_ones_all_wait_at_once
+    gate = Gate.new(20)
+    queue = Queue.new
+    in_scheduler do
+      20.times { fiber { Fiber.new { Fiber.new { gate.enter and queue.pop }.resume }.resume } }
+      when_full(gate) { 20.times { queue << true } }
+    end
+    assert gate.full?
+  end
+
+  def test_a_fiber_that_nobody_scheduled_runs_the_loop_while_it_waits
+    order = []
+    in_scheduler do
+      fiber { sleep(0) and order << :scheduled }
+      order << Fiber.new { sleep(0.005) and :returned }.resume
+      fiber { order << :after }
+    end
+    assert_equal %i[scheduled returned after], order
+  end
+
+  def test_an_enumerator_whose_body_waits_gives_all_its_values
+    values = nil
+    in_scheduler do
+      fiber do
+        each = Enumerator.new { |y| 3.times { |i| sleep(0.001) and y << i } }
+        values = [each.next, each.next, each.next]
+        assert_raises(StopIteration) { each.next }
+        values += each.to_a
+      end
+    end
+    assert_equal [0, 1, 2, 0, 1, 2], values
+  end
+
+  def test_transfer_between_an_applications_own_fibers_does_not_end_a_wait
+    queue = Queue.new
+    got = []
+    in_scheduler do
+      waiter = fiber { got << queue.pop }
+      fiber do
+        Fiber.new { waiter.transfer }.resume
+      rescue FiberError
+        nil
+      end
+      fiber { queue << 1 }
+    end
+    assert_equal [1], got
+  end
+
+  def test_a_fiber_that_gives_way_for_ever_starves_neither_timers_nor_descriptors_nor_threads
+    done = []
+    queue = Queue.new
+    in_scheduler do
+      r, w = IO.pipe
+      fiber { sleep(0) until done.size == 3 }
+      fiber { sleep(0.001) and done << :timer }
+      fiber { r.read(1) and done << :descriptor }
+      fiber { queue.pop and done << :thread }
+      fiber { sleep(0.001) and w.write("x") }
+      Thread.new { queue << true }
+    end
+    assert_equal %i[descriptor thread timer], done.sort
+  end
+
+  def test_run_returns_when_no_fiber_is_left_and_may_be_called_again
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      2.times do
+        ended = false
+        fiber { sleep(0.001) and ended = true }
+        assert_same scheduler, scheduler.run
+        assert ended
+      end
+    end
+  end
+
+  def test_unsetting_the_scheduler_runs_what_is_left
+    ended = false
+    in_scheduler do
+      fiber { sleep(0.001) and ended = true }
+      Fiber.set_scheduler(nil)
+      assert ended
+    end
+  end
+
+  def test_unsetting_the_scheduler_inside_a_fiber_runs_what_is_left_there
+    order = []
+    in_scheduler do
+      fiber { sleep(0.001) and order << :left }
+      fiber do
+        Fiber.set_scheduler(nil)
+        order << :unset
+      end
+      order << :outer
+    end
+    assert_equal %i[left unset outer], order
+  end
+
+  def test_an_exception_ends_its_fiber_only_and_is_told
+    order = []
+    _, told = capture_io do
+      in_scheduler do
+        Fiber.schedule { raise ArgumentError, "at once" }
+        Fiber.schedule { sleep(0.001) and raise "after a wait" }
+        Fiber.schedule { sleep(0.005) and order << :other }
+      end
+    end
+    assert_equal [:other], order
+    assert_match(/terminated with exception.*at once.*ArgumentError/m, told)
+    assert_match(/after a wait/, told)
+  end
+
+  def test_exit_in_a_fiber_leaves_the_loop
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      scheduler = NeverBlock::Scheduler.new
+      Fiber.set_scheduler(scheduler)
+      Fiber.schedule { sleep(0.001) and raise SystemExit.new(4) } # rubocop:disable Style/RaiseArgs
+      begin
+        scheduler.run
+      rescue SystemExit => e
+        Thread.current[:status] = e.status
+      end
+    end
+    assert thread.join(SECONDS)
+    assert_equal 4, thread[:status]
+  end
+
+  def test_the_loop_goes_on_after_it_was_left_by_an_exception
+    order = []
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      10.times { |i| fiber { sleep(0) and order << i } }
+      Fiber.schedule { sleep(0) and raise SystemExit }
+      10.times { |i| fiber { sleep(0) and order << (10 + i) } }
+      assert_raises(SystemExit) { scheduler.run }
+      assert_equal (0...10).to_a, order
+      scheduler.run
+    end
+    assert_equal (0...20).to_a, order
+  end
+
+  def test_fiber_interrupt_raises_in_each_kind_of_wait
+    raised = []
+    in_scheduler do
+      r, = IO.pipe
+      waits = [-> { sleep }, -> { Queue.new.pop }, -> { r.read }, -> { sleep(60) }]
+      fibers = waits.each_with_index.map do |wait, i|
+        fiber do
+          wait.call
+        rescue IndexError
+          raised << i
+        end
+      end
+      fiber { fibers.each { |f| Fiber.scheduler.fiber_interrupt(f, IndexError.new) } }
+    end
+    assert_equal [0, 1, 2, 3], raised
+  end
+
+  def test_what_is_raised_by_fiber_raise_leaves_nothing_behind
+    raised = []
+    in_scheduler do
+      sleeper = fiber do
+        sleep(0.01)
+      rescue IndexError
+        raised << :sleep
+        refute Fiber.scheduler.block(:test, 0.02)
+        raised << :block
+      end
+      Fiber.new(blocking: true) { sleeper.raise(IndexError, "x") }.resume
+    rescue FiberError
+      skip "this Ruby does not raise into a transferred fiber"
+    end
+    assert_equal %i[sleep block], raised
+  end
+end

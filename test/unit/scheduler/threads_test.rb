@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+
+# The scheduler's thread and others: joins, wakes from outside, Thread#raise, Thread#kill.
+class SchedulerThreadsTest < Minitest::Test
+  include SchedulerHarness
+
+  def test_thread_join_and_value_let_other_fibers_run
+    queue = Queue.new
+    gate = Gate.new(20)
+    values = []
+    in_scheduler do
+      20.times { |i| fiber { gate.enter and values << Thread.new { queue.pop and i }.value } }
+      when_full(gate) { 20.times { queue << true } }
+    end
+    assert_equal (0...20).to_a, values.sort
+  end
+
+  def test_a_push_from_another_thread_wakes_a_sleeping_loop
+    queue = Queue.new
+    answer = Queue.new
+    other = Thread.new { 100.times { |i| queue << i and answer.pop } }
+    got = []
+    in_scheduler { fiber { 100.times { got << queue.pop and answer << true } } }
+    other.join(5)
+    assert_equal (0...100).to_a, got
+  end
+
+  def test_a_pop_in_another_thread_makes_room_for_a_fiber_that_pushes
+    queue = SizedQueue.new(1)
+    got = []
+    other = Thread.new { 100.times { got << queue.pop } }
+    in_scheduler { fiber { 100.times { |i| queue << i } } }
+    other.join(5)
+    assert_equal (0...100).to_a, got
+  end
+
+  def test_a_mutex_held_by_another_thread_parks_the_fiber_only
+    mutex = Mutex.new
+    held = Queue.new
+    release = Queue.new
+    other = Thread.new { mutex.synchronize { held << true and release.pop } }
+    held.pop
+    order = []
+    in_scheduler do
+      fiber { mutex.synchronize { order << :locked } }
+      fiber { order << :other_fiber and release << true }
+    end
+    other.join(5)
+    assert_equal %i[other_fiber locked], order
+  end
+
+  def test_two_schedulers_in_two_threads_talk_through_queues
+    there = Queue.new
+    back = Queue.new
+    other = Thread.new do
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.schedule { 1000.times { back << there.pop } }
+    end
+    got = []
+    in_scheduler { fiber { 1000.times { |i| there << i and got << back.pop } } }
+    assert other.join(5)
+    assert_equal (0...1000).to_a, got
+  end
+
+  def test_thread_raise_leaves_the_sleeping_loop
+    thread, started = sleeping_scheduler
+    started.pop
+    thread.raise(ArgumentError, "from outside")
+    error = assert_raises(ArgumentError) { thread.join(5) or flunk("still there") }
+    assert_equal "from outside", error.message
+  end
+
+  def test_thread_kill_ends_the_sleeping_loop
+    thread, started = sleeping_scheduler
+    started.pop
+    thread.kill
+    assert thread.join(5), "the thread was killed and lives"
+  end
+
+  def test_thread_raise_reaches_a_loop_that_never_sleeps
+    started = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.schedule { loop { started << true if started.empty? and sleep(0) } }
+    end
+    started.pop
+    thread.kill
+    assert thread.join(5), "the thread was killed and lives"
+  end
+
+  def test_an_exception_raised_at_a_thread_that_masks_it_waits_for_the_mask
+    started = Queue.new
+    order = []
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Thread.handle_interrupt(IOError => :never) do
+        scheduler = NeverBlock::Scheduler.new
+        Fiber.set_scheduler(scheduler)
+        Fiber.schedule { started << true and sleep(0.05) and order << :slept }
+        scheduler.run
+        order << :run
+      end
+    end
+    started.pop
+    thread.raise(IOError, "later")
+    assert_raises(IOError) { thread.join(5) or flunk("still there") }
+    assert_equal %i[slept run], order
+  end
+
+  def test_a_signal_is_handled_while_the_main_thread_sleeps_in_the_loop
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      queue = Queue.new
+      trap("USR1") { puts "trapped"; queue << true }
+      Fiber.schedule { puts "ready"; $stdout.flush; queue.pop; puts "woken" }
+    RUBY
+    output, status = run_script(script) { |pid, line| Process.kill("USR1", pid) if line == "ready\n" }
+    assert_equal "ready\ntrapped\nwoken\n", output
+    assert_predicate status, :success?
+  end
+
+  def test_interrupt_ends_a_process_whose_main_thread_sleeps_in_the_loop
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      begin
+        Fiber.schedule { puts "ready"; $stdout.flush; sleep }
+        Fiber.scheduler.run
+      rescue Interrupt
+        puts "interrupted"
+        $stdout.flush
+        exit!(3)
+      end
+    RUBY
+    output, status = run_script(script) { |pid, line| Process.kill("INT", pid) if line == "ready\n" }
+    assert_equal "ready\ninterrupted\n", output
+    assert_equal 3, status.exitstatus
+  end
+
+  private
+
+  def sleeping_scheduler
+    started = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      scheduler = NeverBlock::Scheduler.new
+      Fiber.set_scheduler(scheduler)
+      Fiber.schedule { started << true and sleep }
+      Fiber.schedule { IO.pipe.first.read(1) }
+      scheduler.run
+    end
+    [thread, started]
+  end
+
+  # The child's whole output; the block is called with each line when it comes. A child that does not end is killed.
+  def run_script(script)
+    command = [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script]
+    IO.popen(command, err: %i[child out]) do |io|
+      killer = Thread.new { sleep(SECONDS) and Process.kill("KILL", io.pid) }
+      output = +""
+      while (line = io.gets)
+        output << line
+        yield io.pid, line
+      end
+      _, status = Process.wait2(io.pid)
+      killer.kill
+      return [output, status]
+    end
+  end
+end

@@ -1,0 +1,240 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "io/wait"
+require "monitor"
+
+# Waits that need no descriptor: sleep, Queue, Mutex, Monitor, ConditionVariable, Thread#join. Fifty fibers wait in the same way at once.
+class SchedulerWaitsTest < Minitest::Test
+  include SchedulerHarness
+
+  FIBERS = 50
+
+  def test_sleeping_fibers_are_all_asleep_at_once_and_unblock_wakes_each
+    gate = Gate.new(FIBERS)
+    woken = []
+    in_scheduler do
+      fibers = Array.new(FIBERS) do |i|
+        fiber do
+          gate.enter
+          sleep
+          woken << i
+        end
+      end
+      when_full(gate) { fibers.each { |f| Fiber.scheduler.unblock(:test, f) } }
+    end
+    assert_equal (0...FIBERS).to_a, woken
+  end
+
+  def test_sleep_takes_at_least_its_time_for_each_kind_of_number
+    [0.02, Rational(1, 50), 0.02r].each do |duration|
+      began = clock
+      in_scheduler { fiber { sleep(duration) } }
+      assert_operator clock - began, :>=, 0.02
+    end
+  end
+
+  def test_sleep_counts_from_the_call_and_not_from_when_its_fiber_was_switched_to
+    in_scheduler do
+      fiber do
+        spin_until(clock + 0.03)
+        began = clock
+        sleep(0.02)
+        assert_operator clock - began, :>=, 0.02
+      end
+    end
+  end
+
+  def test_sleep_refuses_what_ruby_refuses
+    in_scheduler do
+      fiber do
+        assert_raises(ArgumentError) { sleep(-1) }
+        assert_raises(ArgumentError) { sleep(-0.5) }
+        assert_raises(TypeError) { sleep("1") }
+        assert_raises(FloatDomainError, RangeError) { sleep(Float::NAN) }
+      end
+    end
+  end
+
+  def test_timers_fire_in_the_order_of_their_deadlines
+    order = []
+    in_scheduler { [0.03, 0.01, 0.02, 0.0].each { |s| fiber { sleep(s) and order << s } } }
+    assert_equal [0.0, 0.01, 0.02, 0.03], order
+  end
+
+  def test_sleep_0_lets_every_ready_fiber_run_once_in_turn
+    order = []
+    in_scheduler { 3.times { |i| fiber { 3.times { sleep(0) and order << i } } } }
+    assert_equal [0, 1, 2] * 3, order
+  end
+
+  def test_sleep_longer_than_any_clock_is_a_sleep_without_end
+    in_scheduler do
+      f = fiber { sleep(10**12) }
+      fiber { Fiber.scheduler.unblock(:test, f) }
+    end
+  end
+
+  def test_queue_pop_lets_others_run_until_something_is_pushed
+    queue = Queue.new
+    popped = []
+    gate = Gate.new(FIBERS)
+    in_scheduler do
+      FIBERS.times { fiber { gate.enter and popped << queue.pop } }
+      when_full(gate) { FIBERS.times { |i| queue << i } }
+    end
+    assert_equal (0...FIBERS).to_a, popped.sort
+  end
+
+  def test_queue_close_wakes_every_fiber_that_pops
+    queue = Queue.new
+    gate = Gate.new(FIBERS)
+    popped = []
+    in_scheduler do
+      FIBERS.times { fiber { gate.enter and popped << queue.pop } }
+      when_full(gate) { queue.close }
+    end
+    assert_equal [nil] * FIBERS, popped
+  end
+
+  def test_sized_queue_parks_the_pusher_until_there_is_room
+    queue = SizedQueue.new(1)
+    gate = Gate.new(FIBERS)
+    popped = []
+    in_scheduler do
+      FIBERS.times { |i| fiber { gate.enter and queue.push(i) } }
+      when_full(gate) { FIBERS.times { popped << queue.pop } }
+    end
+    assert_equal (0...FIBERS).to_a, popped.sort
+  end
+
+  def test_a_mutex_excludes_and_its_waiters_park
+    mutex = Mutex.new
+    gate = Gate.new(FIBERS)
+    holders = highest = 0
+    in_scheduler do
+      fiber { mutex.synchronize { gate.wait_full } }
+      FIBERS.times do
+        fiber do
+          gate.enter
+          mutex.synchronize do
+            highest = [highest, holders += 1].max
+            sleep(0)
+            holders -= 1
+          end
+        end
+      end
+    end
+    assert_equal 1, highest
+  end
+
+  def test_a_monitor_excludes_and_its_waiters_park
+    monitor = Monitor.new
+    gate = Gate.new(FIBERS)
+    done = 0
+    in_scheduler do
+      fiber { monitor.synchronize { gate.wait_full } }
+      FIBERS.times { fiber { gate.enter and monitor.synchronize { monitor.synchronize { sleep(0) and done += 1 } } } }
+    end
+    assert_equal FIBERS, done
+  end
+
+  def test_a_condition_variable_wakes_by_signal_and_by_broadcast
+    mutex = Mutex.new
+    condition = ConditionVariable.new
+    gate = Gate.new(FIBERS)
+    woken = 0
+    in_scheduler do
+      FIBERS.times { fiber { mutex.synchronize { gate.enter and condition.wait(mutex) and woken += 1 } } }
+      when_full(gate) do
+        mutex.synchronize { condition.signal }
+        sleep(0) until woken == 1
+        mutex.synchronize { condition.broadcast }
+      end
+    end
+    assert_equal FIBERS, woken
+  end
+
+  def test_a_condition_variable_with_a_timeout_ends_at_the_signal_or_at_the_timeout
+    mutex = Mutex.new
+    condition = ConditionVariable.new
+    ended = []
+    in_scheduler do
+      fiber { mutex.synchronize { condition.wait(mutex, 0.01) } and ended << :timeout }
+      fiber { mutex.synchronize { condition.wait(mutex, 60) } and ended << :signal }
+      fiber { sleep(0) until ended == [:timeout] and mutex.synchronize { condition.broadcast } }
+    end
+    assert_equal %i[timeout signal], ended
+  end
+
+  def test_a_monitor_condition_wakes
+    monitor = Monitor.new
+    condition = monitor.new_cond
+    ready = false
+    in_scheduler do
+      fiber { monitor.synchronize { condition.wait_until { ready } } }
+      fiber { monitor.synchronize { (ready = true) && condition.signal } }
+    end
+    assert ready
+  end
+
+  def test_block_tells_an_unblock_from_a_timeout
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      fiber { refute scheduler.block(:test, 0.001) }
+      blocked = fiber { assert scheduler.block(:test, 60) }
+      fiber { scheduler.unblock(:test, blocked) }
+    end
+  end
+
+  def test_an_unblock_that_comes_twice_or_late_wakes_no_later_wait
+    order = []
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      blocked = fiber do
+        scheduler.block(:first)
+        order << :first
+        assert_equal false, scheduler.block(:second, 0.01)
+        order << :second
+        r, = IO.pipe
+        refute r.wait_readable(0.01)
+      end
+      fiber { 3.times { scheduler.unblock(:first, blocked) } }
+      fiber do
+        sleep(0) until order.size == 2
+        scheduler.unblock(:second, blocked)
+      end
+    end
+    assert_equal %i[first second], order
+  end
+
+  def test_unblock_of_a_fiber_that_does_not_wait_is_nothing
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      finished = fiber { nil }
+      fiber { scheduler.unblock(:test, finished) }
+      fiber { scheduler.unblock(:test, Fiber.current) }
+    end
+  end
+
+  def test_ten_thousand_fibers_sleep_at_once
+    count = 10_000
+    gate = Gate.new(count)
+    ended = 0
+    in_scheduler(30) do
+      fibers = Array.new(count) { fiber { gate.enter and sleep and ended += 1 } }
+      when_full(gate) { fibers.each { |f| Fiber.scheduler.unblock(:test, f) } }
+    end
+    assert_equal count, ended
+  end
+
+  private
+
+  def clock
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
+  def spin_until(time)
+    nil while clock < time
+  end
+end
