@@ -174,7 +174,7 @@ module Services
 
     def run(*command)
       output = IO.popen(environment, as_owner(command), err: %i[child out], chdir: @folder, &:read)
-      raise Unavailable, "#{name}: #{command.first} failed: #{output[-2000..] || output}" unless $?.success? # rubocop:disable Style/SpecialGlobalVars
+      raise Unavailable, "#{name}: #{command.first} failed: #{output[-2000..] || output}" unless $?.success?
     end
 
     def environment

@@ -44,7 +44,7 @@ class TestRun
 
     def wait
       Timeout.timeout(@limit_s) { Process.wait(@pid) }
-      $?.success? ? :ok : :failed # rubocop:disable Style/SpecialGlobalVars
+      $?.success? ? :ok : :failed
     rescue Timeout::Error
       signal("ABRT")
       begin

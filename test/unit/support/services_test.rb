@@ -72,7 +72,10 @@ class ServicesTest < Minitest::Test
   end
 
   def test_a_missing_server_says_how_to_get_it
-    missing = Class.new(Services::Redis) { def programs = [nil]; def name = "missing" }
+    missing = Class.new(Services::Redis) do
+      def programs = [nil]
+      def name = "missing"
+    end
     error = assert_raises(Services::Unavailable) { missing.new.start }
     assert_match(/not installed \(bin\/setup --all/, error.message)
   end
