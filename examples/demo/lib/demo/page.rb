@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+# The demo's two HTML pages.
+
+require "erb"
+require_relative "suppliers"
+
+module Demo
+  module Page
+    FOLDER = File.expand_path("../../pages", __dir__)
+    HOME = ERB.new(File.read(File.join(FOLDER, "home.html.erb")), trim_mode: "-")
+    PRODUCT = ERB.new(File.read(File.join(FOLDER, "product.html.erb")), trim_mode: "-")
+    STYLE = File.read(File.join(FOLDER, "style.css"))
+
+    module_function
+
+    def home
+      HOME.result_with_hash(style: STYLE, delays: Suppliers::DELAYS_S)
+    end
+
+    def product(product, parts, seconds, running)
+      PRODUCT.result_with_hash(style: STYLE, product: product, parts: parts, seconds: seconds, running: running, h: ERB::Util.method(:html_escape))
+    end
+  end
+end
