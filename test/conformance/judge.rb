@@ -135,7 +135,7 @@ module Conformance
       wrong = want.reject { |key, value| record[key] == value }
       return "the application saw #{record.slice(*wrong.keys)}, expected #{wrong}" unless wrong.empty?
 
-      wrong = expected.env.reject { |key, value| record["env"][key] == value }
+      wrong = expected.env.reject { |key, allowed| allowed.is_a?(Array) ? allowed.include?(record["env"][key]) : record["env"][key] == allowed }
       return "the application saw #{record["env"].slice(*wrong.keys)}, expected #{wrong}" unless wrong.empty?
 
       there = expected.absent & record["env"].keys

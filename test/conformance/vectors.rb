@@ -8,7 +8,7 @@ module Conformance
   # Wire::Response, returns a complaint or nil. may_be_cut: the connection may end inside it.
   Answer = Struct.new(:statuses, :method, :version, :check, :may_be_cut, keyword_init: true)
 
-  # A request the application must have been shown. env: keys with their value; absent: keys that must not be there.
+  # A request the application must have been shown. env: keys with their value, or an array of what it may be; absent: keys that must not be there.
   Seen = Struct.new(:method, :path, :query, :body, :env, :absent, keyword_init: true)
 
   # What is sent in one delivery. stages: strings, and :await_continue where a client waits for 100 (Continue). fate: :open, :closed, or :as_announced

@@ -2,15 +2,11 @@
 
 # Every input of the conformance table in each of the four deliveries, against the real command. See README.md.
 
-require "minitest/autorun"
-require "json"
-
-require_relative "vectors"
 require_relative "judge"
-require_relative "../support/server_process"
+require_relative "../support/server_process_case"
 
-class VectorsTest < Minitest::Test
-  i_suck_and_my_tests_are_order_dependent! # one server, and each test reads what the one before left behind
+class VectorsTest < ServerProcessCase
+  i_suck_and_my_tests_are_order_dependent! # in the order of the table, so that a run reads as one
 
   APP = <<~RACKUP
     require "#{File.expand_path("../support/app_recorder", __dir__)}"
@@ -21,14 +17,8 @@ class VectorsTest < Minitest::Test
 
   class << self
     # One server for all deliveries: whatever one of them did to it, the next must not notice.
-    def server
-      @server = nil if @server && !@server.running?
-      @server ||= ServerProcess.new(APP).start
-    end
-
-    def finish
-      @server&.stop
-      puts summary
+    def app
+      APP
     end
 
     def summary
@@ -43,13 +33,13 @@ class VectorsTest < Minitest::Test
     end
   end
 
-  Minitest.after_run { finish }
+  Minitest.after_run { puts summary if TALLY.any? }
 
   Conformance.table.rows.flat_map(&:inputs).each do |input|
     Conformance::Judge::DELIVERIES.each_key do |delivery|
       define_method("test_#{input.label}, #{delivery}") do
         TALLY[input.row.number][1] += 1
-        complaint = Conformance::Judge.new(self.class.server.url, input, delivery).complaint
+        complaint = Conformance::Judge.new(server.url, input, delivery).complaint
         assert_nil complaint, "#{input.row.rfc}: #{input.row.title}"
         TALLY[input.row.number][0] += 1
       end

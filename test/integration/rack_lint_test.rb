@@ -73,6 +73,7 @@ class RackLintTest < ServerProcessCase
   include LintRequests
 
   APP = <<~'RACKUP'
+    require "uri" # Rack 2.2's Lint uses it and does not load it
     require "rack"
     require "rack/lint"
     use Rack::Lint

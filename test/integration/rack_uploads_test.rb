@@ -7,6 +7,8 @@ require "digest"
 require_relative "../support/server_process_case"
 
 class RackUploadsTest < ServerProcessCase
+  # Below the size of the body, above what the application's own reading leaves for the collector.
+  MEMORY_BYTES = 80 << 20
   PART = Random.new(3).bytes(1 << 20).freeze
 
   # Sends `bytes` bytes in parts and gives the answer with the checksum that is due.
@@ -62,7 +64,7 @@ class RackUploadsTest < ServerProcessCase
     before = server.resident_bytes
     seen, checksum = upload(104_857_600)
     assert_equal [104_857_600, checksum], seen.values_at("bytes", "sha256")
-    assert_operator server.resident_peak_bytes - before, :<, 48 << 20 if neverblock?
+    assert_operator server.resident_peak_bytes - before, :<, MEMORY_BYTES if neverblock?
   end
 
   def test_the_next_request_on_the_connection_comes_after_a_large_body

@@ -235,7 +235,7 @@ class RackApp
 
     def on_isolation(_env, _tag)
       storage = Fiber.respond_to?(:[])
-      found = { local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message, owned: HELD.owned?, locked: HELD.locked? }
+      found = { local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message, owned: HELD.owned? }
       Thread.current[:left] = "left"
       Fiber[:left] = "left" if storage
       HELD.lock unless HELD.locked?

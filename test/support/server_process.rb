@@ -5,11 +5,11 @@
 #
 # NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves.
 
-require "tempfile"
+require "fileutils"
+require "json"
+require "rbconfig"
 require "timeout"
 require "tmpdir"
-require "fileutils"
-require "rbconfig"
 
 require_relative "wire"
 
@@ -52,16 +52,15 @@ class ServerProcess
   # @param options [Array<String>] further words of the command
   # @param env [Hash] environment of the child
   # @param wrap [Array<String>] words to put before the command, such as a shell that lowers a limit
-  # @param command [Array<String>, nil] the whole command instead
-  def initialize(app, binds: ["http://127.0.0.1:0"], options: [], env: {}, wrap: [], command: nil, chdir: nil)
+  # @param settings [Hash, nil] what the I/O loop is told, through the Ruby API instead of the command
+  def initialize(app, binds: ["http://127.0.0.1:0"], options: [], env: {}, wrap: [], settings: nil)
     @app = app
     @binds = binds
     @options = options
     @env = env
     @wrap = wrap
-    @command = command
+    @settings = settings
     @directory = Dir.mktmpdir("neverblock-test")
-    @chdir = chdir || @directory
     @urls = []
   end
 
@@ -180,11 +179,16 @@ class ServerProcess
     @stderr_path = File.join(@directory, "stderr")
     @output = +""
     reader, writer = IO.pipe
-    words = @wrap + (@command || COMMANDS.fetch(self.class.server_name).call(rackup, @binds, @options))
-    @pid = Process.spawn(@env, *words, out: writer, err: @stderr_path, in: File::NULL, chdir: @chdir)
+    @pid = Process.spawn(@env, *@wrap, *words(rackup), out: writer, err: @stderr_path, in: File::NULL, chdir: @directory)
     writer.close
     @lines = Queue.new
     @reader = Thread.new { read_output(reader) }
+  end
+
+  def words(rackup)
+    return [RbConfig.ruby, File.join(__dir__, "server_process_engine.rb"), rackup, JSON.generate(@settings)] if @settings
+
+    COMMANDS.fetch(self.class.server_name).call(rackup, @binds, @options)
   end
 
   def read_output(reader)

@@ -24,13 +24,20 @@ class ServerProcessCase < Minitest::Test
       {}
     end
 
+    # Started by the first test that needs it, and again when it has died; a server that does not start is not tried twice.
     def server
+      raise @start_error if @start_error
+
       @server = nil if @server && !@server.running?
-      @server ||= begin
-        @events_path = File.join(Dir.mktmpdir("neverblock-events"), "events")
-        options = server_options
-        ServerProcess.new(app, **options.merge(env: { "NB_TEST_EVENTS" => @events_path }.merge(options.fetch(:env, {})))).start
-      end
+      @server ||= start_server
+    end
+
+    def start_server
+      @events_path ||= File.join(Dir.mktmpdir("neverblock-events"), "events")
+      options = server_options
+      ServerProcess.new(app, **options.merge(env: { "NB_TEST_EVENTS" => @events_path }.merge(options.fetch(:env, {})))).start
+    rescue ServerProcess::Failed => e
+      raise @start_error = e
     end
 
     def events
@@ -38,16 +45,23 @@ class ServerProcessCase < Minitest::Test
       AppEvents::Reader.new(@events_path)
     end
 
-    def finish
-      @server&.stop
+    # Minitest runs a class through this: its server ends with it, and how it ends is a test of its own.
+    def run(reporter, options = {})
+      super
     ensure
+      run_one_method(self, "the_server_ends_cleanly", reporter) if @server
       FileUtils.rm_rf(File.dirname(@events_path)) if @events_path
     end
 
-    def inherited(child)
-      super
-      Minitest.after_run { child.finish }
+    def stop
+      @server.stop
+    ensure
+      @server = nil
     end
+  end
+
+  def the_server_ends_cleanly
+    assert self.class.stop
   end
 
   def server

@@ -132,6 +132,13 @@ module Wire
       ResponseReader.new(self, method: method, version: version).read_tolerating_cut
     end
 
+    # @return [Response, nil] nil when the connection ends without one
+    def response_or_end(method: "GET", version: "1.1")
+      response(method: method, version: version)
+    rescue Cut
+      nil
+    end
+
     # Waits for the end of the connection.
     # @return [Symbol] :eof or :reset
     # @raise [Malformed] when bytes come instead

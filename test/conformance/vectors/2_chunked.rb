@@ -21,7 +21,7 @@ row 19, "chunk data not followed by CRLF", "RFC 9112 7.1" do
   refuse "two other bytes", chunked("5\r\nabcdeXX0\r\n\r\n")
   refuse "LF", chunked("5\r\nabcde\n0\r\n\r\n")
   refuse "nothing", chunked("5\r\nabcde0\r\n\r\n")
-  refuse "last chunk followed by two other bytes", chunked("5\r\nabcde\r\n0\r\nXX")
+  refuse "last chunk followed by a line that is no field", chunked("5\r\nabcde\r\n0\r\nXX\r\n\r\n")
 end
 
 row 20, "more data than the chunk-size says", "RFC 9112 7.1" do
@@ -50,9 +50,10 @@ row 23, "LF where CRLF is due", "RFC 9112 7.1" do
 end
 
 row 24, "trailers are checked and dropped", "RFC 9110 6.5.1; RFC 9112 7.1.2" do
-  { "Content-Length" => ["7", %w[CONTENT_LENGTH HTTP_CONTENT_LENGTH]], "Transfer-Encoding" => ["gzip", []], "Host" => ["evil", []],
-    "Authorization" => ["Basic eA==", %w[HTTP_AUTHORIZATION]], "Content-Type" => ["text/evil", %w[CONTENT_TYPE HTTP_CONTENT_TYPE]] }.each do |name, (value, absent)|
-    accept name, chunked("5\r\nabcde\r\n0\r\n#{name}: #{value}\r\n\r\n"), method: "POST", body: "abcde", absent: absent, env: { "HTTP_HOST" => "test" }
+  { "Content-Length" => "7", "Transfer-Encoding" => "gzip", "Host" => "evil", "Authorization" => "Basic eA==", "Content-Type" => "text/evil" }.each do |name, value|
+    accept name, chunked("5\r\nabcde\r\n0\r\n#{name}: #{value}\r\n\r\n"), method: "POST", body: "abcde",
+      env: { "HTTP_HOST" => "test", "CONTENT_LENGTH" => [nil, "5"], "HTTP_TRANSFER_ENCODING" => [nil, "chunked"] },
+      absent: %w[HTTP_CONTENT_LENGTH HTTP_AUTHORIZATION CONTENT_TYPE HTTP_CONTENT_TYPE]
   end
   refuse "a trailer that is no field", chunked("5\r\nabcde\r\n0\r\nno colon\r\n\r\n")
   refuse "a folded trailer", chunked("5\r\nabcde\r\n0\r\nA: b\r\n c\r\n\r\n")

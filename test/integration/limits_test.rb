@@ -1,0 +1,274 @@
+# frozen_string_literal: true
+
+# What a server does at each of its limits: it says so early, loses nobody else, and recovers at once.
+
+require_relative "../support/server_process_case"
+
+# Sizes of one request.
+class LimitsOfARequestTest < ServerProcessCase
+  def self.server_options
+    { settings: { body_bytes_max: 1000, header_bytes_max: 2000, headers_max: 10, fibers: 8 } }
+  end
+
+  def setup
+    skip "the settings are NeverBlock's own" unless neverblock?
+  end
+
+  def test_a_body_at_the_limit_is_taken
+    assert_equal 1000, parsed(ask("/upload", method: "POST", body: "x" * 1000))["bytes"]
+    assert_equal 1000, parsed(ask("/upload", "Transfer-Encoding: chunked", method: "POST", body: "3e8\r\n#{"x" * 1000}\r\n0\r\n\r\n"))["bytes"]
+  end
+
+  def test_a_length_over_the_limit_is_refused_before_a_byte_of_the_body_came # RFC 9110 section 15.5.14
+    tag = new_tag
+    connect do |client|
+      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\nContent-Length: 1001\r\n\r\n")
+      assert_equal 413, client.response(method: "POST").status
+      assert_equal :eof, client.ending
+    end
+    assert_empty events.all("call", tag)
+  end
+
+  def test_a_chunked_body_is_refused_as_soon_as_it_is_over_the_limit
+    tag = new_tag
+    connect do |client|
+      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n")
+      client.write("x" * 1001)
+      assert_equal 413, client.response(method: "POST").status
+      assert_equal :eof, client.ending
+    end
+    assert_empty events.all("call", tag)
+  end
+
+  def test_a_head_over_its_bytes_is_refused_before_it_ends # RFC 6585 section 5
+    connect do |client|
+      client.write("GET / HTTP/1.1\r\nHost: test\r\nX: #{"a" * 2000}")
+      assert_equal 431, client.response.status
+      assert_equal :eof, client.ending
+    end
+  end
+
+  def test_a_head_with_too_many_fields_is_refused
+    assert_equal 200, ask("/", *Array.new(9) { |index| "X-#{index}: 1" }).status
+    assert_equal 431, ask("/", *Array.new(10) { |index| "X-#{index}: 1" }).status
+  end
+end
+
+# Requests that wait for a fiber.
+class LimitsQueueTest < ServerProcessCase
+  FIBERS = 2
+  CREDIT = 1
+  QUEUE = 3
+  CROWD = 30
+
+  def self.server_options
+    { settings: { fibers: FIBERS, credit: CREDIT, queue_max: QUEUE } }
+  end
+
+  def setup
+    skip "the settings are NeverBlock's own" unless neverblock?
+  end
+
+  def test_what_the_queue_cannot_hold_is_answered_with_503_at_once_and_the_rest_in_time # RFC 9110 sections 15.6.4, 10.2.3
+    gate = new_tag
+    clients = Array.new(CROWD) { Wire::Client.new(server.url) }
+    clients.each { |client| client.get("/wait?gate=#{gate}&tag=#{gate}") }
+    shed = IO.select(clients.map(&:socket), nil, nil, 5) ? take_shed(clients) : []
+    admitted = CROWD - shed.size
+    assert_operator admitted, :>=, QUEUE + 1 # a burst may come before the executor has asked for more than its first
+    assert_operator admitted, :<=, FIBERS + CREDIT + QUEUE + 1
+    shed.each_value { |response| assert_shed(response) }
+    release(gate, admitted)
+    (clients - shed.keys).each { |client| assert_equal "waited #{gate}", client.response.body }
+    assert_equal "hello", ask("/").body
+  ensure
+    release(gate, CROWD)
+    clients&.each(&:close)
+  end
+
+  # Those that are answered though no gate was opened. Everyone who will be has been once nobody new is for a while.
+  def take_shed(clients)
+    shed = {}
+    while (ready = IO.select((clients - shed.keys).map(&:socket), nil, nil, 0.3))
+      ready.first.each do |socket|
+        client = clients.find { |candidate| candidate.socket.equal?(socket) }
+        shed[client] = client.response
+      end
+    end
+    shed
+  end
+
+  def assert_shed(response)
+    assert_equal 503, response.status
+    assert_match(/\A[0-9]+\z/, response["retry-after"].to_s)
+    assert_match(%r{\Atext/plain}, response["content-type"])
+    assert response.announces_close?
+  end
+
+  # The gate is a queue in the application; it is opened from inside, one request after another, since all fibers are taken.
+  def release(gate, count)
+    count.times { |number| File.write(server.in_directory("open-#{gate}-#{number}"), "") }
+  end
+
+  # An application whose gates are opened by files: with every fiber taken no request could open one.
+  def self.app
+    <<~RACKUP
+      require "#{File.expand_path("../support/app_rack", __dir__)}"
+      class FileGates < RackApp
+        HERE = __dir__
+        def on_wait(env, tag)
+          sleep 0.005 until (file = Dir[File.join(HERE, "open-\#{tag}-*")].first) && File.delete(file) rescue retry
+          [200, text, ["waited \#{tag}"]]
+        end
+      end
+      run FileGates.new
+    RACKUP
+  end
+end
+
+# Connections and descriptors.
+class LimitsConnectionsTest < ServerProcessCase
+  CONNECTIONS = 10
+
+  def self.server_options
+    { settings: { connections_max: CONNECTIONS, fibers: 32 } }
+  end
+
+  def setup
+    skip "the settings are NeverBlock's own" unless neverblock?
+  end
+
+  # @return [Wire::Response, nil] nil when the connection was ended without an answer
+  def answer_on(client)
+    client.get("/")
+    client.response_or_end
+  end
+
+  def open_clients(count)
+    Array.new(count) { Wire::Client.new(server.url) }
+  end
+
+  # Turned away at once or left waiting in the queue of the kernel, both is fine; but never served beside the others.
+  def test_a_connection_past_the_limit_is_not_served_while_the_others_work
+    gate = new_tag
+    clients = open_clients(CONNECTIONS)
+    clients.each_with_index do |client, index|
+      client.get("/wait?gate=#{gate}&tag=#{gate}-#{index}")
+      events.await("waiting", "#{gate}-#{index}")
+    end
+    late = Wire::Client.new(server.url)
+    late.get("/open?gate=#{gate}")
+    if late.socket.wait_readable(0.3)
+      refusal = late.response_or_end
+      assert_equal 503, refusal.status if refusal
+    end
+    clients.pop.abort
+    clients.each { assert_equal "hello", answer_when_let_in("/open?gate=#{gate}").body }
+    clients.each_with_index { |client, index| assert_equal "waited #{gate}-#{index}", client.response.body }
+  ensure
+    [*clients, *late].each(&:close)
+  end
+
+  def test_a_newcomer_takes_the_place_of_an_idle_connection
+    clients = open_clients(CONNECTIONS)
+    clients.each { |client| assert_equal "hello", answer_on(client).body }
+    late = Wire::Client.new(server.url)
+    assert_equal "hello", answer_on(late)&.body
+    assert_equal CONNECTIONS - 1, clients.count { |client| !client.closed_by_server? }
+  ensure
+    [*clients, *late].each(&:close)
+  end
+
+  def test_places_are_free_again_when_clients_have_left
+    3.times do
+      clients = open_clients(CONNECTIONS)
+      clients.each { |client| assert_equal "hello", answer_on(client)&.body }
+      clients.each(&:close)
+      assert_equal "hello", answer_when_let_in("/").body
+    end
+  end
+
+  # A place is free once the server has seen a client go.
+  def answer_when_let_in(target)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3
+    loop do
+      answer = connect { |client| client.get(target) && client.response_or_end }
+      return answer if answer&.status == 200
+
+      flunk "nobody is let in though there is room" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+    end
+  end
+end
+
+class LimitsDescriptorsTest < ServerProcessCase
+  CLIENTS = 200
+  WATCH_S = 1.0
+
+  def self.server_options
+    { settings: { fibers: 8 }, wrap: ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"] }
+  end
+
+  def setup
+    skip "the settings are NeverBlock's own" unless neverblock?
+  end
+
+  def test_out_of_descriptors_it_neither_spins_nor_dies_and_recovers # accept(2): EMFILE leaves the connection in the queue
+    ask("/")
+    clients = Array.new(CLIENTS) { Wire::Client.new(server.url) }
+    clients.each { |client| client.get("/") }
+    assert_operator processor_share, :<, 0.2, "it spins"
+    clients.each(&:close)
+    clients = nil
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3
+    until answered?
+      flunk "does not recover" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+    end
+  ensure
+    clients&.each(&:close)
+  end
+
+  def processor_share
+    before = server.processor_s
+    IO.select(nil, nil, nil, WATCH_S)
+    (server.processor_s - before) / WATCH_S
+  end
+
+  def answered?
+    connect(deadline_s: 1) { |client| client.get("/") && client.response.status == 200 }
+  rescue Wire::Error, SystemCallError
+    false
+  end
+end
+
+class LimitsSpoolTest < ServerProcessCase
+  UPLOAD = 200_000
+
+  def self.server_options
+    { settings: { spool_bytes_max: 300_000, fibers: 8 } }
+  end
+
+  def setup
+    skip "the settings are NeverBlock's own" unless neverblock?
+  end
+
+  def start_upload(client)
+    client.write("POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: #{UPLOAD}\r\n\r\n")
+    client.write("x" * (UPLOAD - 10))
+    Wire::Kernel.wait_until_peer_has_read(client.socket, 2)
+  end
+
+  def test_bodies_that_do_not_fit_the_budget_are_refused_and_the_others_go_on
+    connect do |first|
+      start_upload(first)
+      connect do |second|
+        start_upload(second)
+        response = second.response(method: "POST")
+        assert_includes [503, 413], response.status
+        assert_match(/\A[0-9]+\z/, response["retry-after"].to_s) if response.status == 503
+      end
+      first.write("y" * 10)
+      assert_equal UPLOAD, parsed(first.response(method: "POST"))["bytes"]
+    end
+    3.times { assert_equal UPLOAD, parsed(ask("/upload", method: "POST", body: "x" * UPLOAD))["bytes"] }
+  end
+end
