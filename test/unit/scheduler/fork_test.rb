@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "io/wait"
+require "socket"
+
+# A process forked in a fiber, in a thread beside the loop, and by Process.daemon's way round Process._fork.
+class SchedulerForkTest < Minitest::Test
+  include SchedulerHarness
+
+  def test_a_child_forked_in_a_fiber_has_no_scheduler_and_runs_none_of_the_parents_fibers
+    r, w = IO.pipe
+    in_scheduler do
+      fiber { sleep(0.01) and w.write("parent") }
+      fiber do
+        pid = fork do
+          sleep(0.03)
+          w.write(Fiber.scheduler.nil? ? "child," : "scheduler,")
+        end
+        assert_predicate Process.wait2(pid).last, :success?
+      end
+    end
+    w.close
+    assert_equal "parentchild,", r.read
+  end
+
+  def test_a_child_that_falls_out_of_its_fiber_ends_without_the_parents_work
+    r, w = IO.pipe
+    in_scheduler do
+      fiber { sleep(0.05) and w.write("p") }
+      fiber { (pid = fork) ? Process.wait(pid) : w.write("c") }
+      fiber { sleep(0.05) and w.write("p") }
+    end
+    w.close
+    assert_equal "cpp", r.read
+  end
+
+  def test_a_child_may_have_a_scheduler_of_its_own
+    in_scheduler do
+      fiber do
+        pid = fork do
+          done = 0
+          Thread.new do
+            Fiber.set_scheduler(NeverBlock::Scheduler.new)
+            r, w = IO.pipe
+            Fiber.schedule { done += 1 if r.read(1) == "x" }
+            Fiber.schedule { sleep(0.001) and w.write("x") and done += 1 }
+            Fiber.schedule { done += 1 if Addrinfo.getaddrinfo("localhost", 80).any? }
+          end.join(SECONDS)
+          exit!(done)
+        end
+        assert_equal 3, Process.wait2(pid).last.exitstatus
+      end
+    end
+  end
+
+  # The registrations of an epoll belong to both processes: a child that removed its copies would silence the parent.
+  def test_the_parents_descriptors_stay_watched_after_a_child_has_ended
+    r, w = IO.pipe
+    in_scheduler do
+      fiber { assert_equal "x", r.read(1) }
+      fiber do
+        pid = fork { r.close }
+        Process.wait(pid)
+        w.write("x")
+      end
+    end
+  end
+
+  def test_a_fork_in_another_thread_does_not_disturb_the_loop
+    got = Queue.new
+    started = Queue.new
+    forker = Thread.new { started.pop and got << Process.wait2(fork { exit!(5) }).last.exitstatus }
+    in_scheduler { fiber { started << true and assert_equal(5, got.pop) } }
+    forker.join(5)
+  end
+
+  # fork(2) by other means than Process._fork leaves the scheduler set: the fiber goes on alone in the child.
+  def test_a_fiber_that_was_forked_behind_rubys_back_waits_alone_in_the_child
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      Thread.new do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+        Fiber.schedule { sleep(0.2); puts "parent's" }
+        Fiber.schedule do
+          Process.daemon(true, true)
+          sleep(0.01)
+          IO.pipe.then { |r, w| Fiber.schedule { w.write("x") }; r.read(1) }
+          puts "child's"
+        end
+      end.join
+    RUBY
+    output = IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read)
+    assert_equal "child's\n", output
+  end
+
+  def test_exec_and_popen_work_in_a_fiber
+    in_scheduler { fiber { assert_equal "5\n", IO.popen(%w[echo 5], &:read) } }
+    in_scheduler { fiber { assert_equal "7", IO.popen("-") { |io| io ? io.read : print(7) } } }
+  end
+end
