@@ -16,7 +16,7 @@ SOURCES = {
   "core/intake" => %w[body channel request],
   "core/files" => %w[],
   "core/send" => %w[outbox],
-  "core/server" => %w[connection dispatch exchange listener loop reply server timeouts],
+  "core/server" => %w[connection dispatch exchange listener loop reply server lease timeouts],
   "binding" => %w[engine env executor neverblock response ruby_log scheduler scheduler_inbox scheduler_io scheduler_loop scheduler_process scheduler_resolve scheduler_timeout scheduler_wait]
 }.freeze
 

@@ -21,6 +21,9 @@
 #define UNRUNG_MAX_NS 50000
 
 
+/* How long responses may wait for the loop's turn while fibers are ready one after the other. */
+#define ATTEND_AFTER_NS 200000
+
 static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable, id_instance_variables;
 
 /* --- memory --- */
@@ -459,12 +462,45 @@ static void ring_if_starved(nb_executor *executor) {
     nb_channel_ring_loop(executor->channel);
 }
 
+/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same. */
+static void serve_sockets(nb_executor *executor) {
+    int64_t now = now_ns(executor);
+    if (now - executor->unrung_since_ns < ATTEND_AFTER_NS) return;
+    if (nb_server_guest_wait(executor->server, &executor->requests, 0) == NB_GUEST_REFUSED) {
+        ring_loop(executor);
+    } else {
+        executor->unrung_since_ns = 0;
+    }
+}
+
 static void source_turn_end(void *owner) {
     nb_executor *executor = owner;
     ask_for_more(executor);
-    ring_loop(executor);
+    if (executor->guest && executor->unrung_since_ns) {
+        serve_sockets(executor);
+    } else {
+        ring_loop(executor);
+    }
     atomic_fetch_add_explicit(&executor->channel->memory->pulse.turns, 1, memory_order_relaxed);
     ring_if_starved(executor);
+}
+
+/* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread (server/lease.h). */
+static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
+    nb_executor *executor = owner;
+    if (!executor->guest) return NB_SOURCE_CANNOT;
+    switch (nb_server_guest_wait(executor->server, &executor->requests, timeout_ns)) {
+    case NB_GUEST_SERVED:
+        executor->unrung_since_ns = 0;
+        return NB_SOURCE_WAITED;
+    case NB_GUEST_CALLED:
+        executor->unrung_since_ns = 0;
+        return NB_SOURCE_CALLED;
+    case NB_GUEST_REFUSED:
+        break;
+    }
+    ring_loop(executor);
+    return NB_SOURCE_CANNOT;
 }
 
 static void source_awake(void *owner) { nb_doorbell_cancel(&((nb_executor *)owner)->channel->memory->executor_bell); }
@@ -536,6 +572,7 @@ static VALUE run_end(VALUE self) {
     nb_executor *executor = get(self);
     if (!nb_engine_alive(executor->engine)) return Qnil;
     atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
+    if (executor->guest) nb_server_guest_end(executor->server);
     nb_channel_ring_loop(executor->channel);
     return Qnil;
 }
@@ -554,12 +591,15 @@ static VALUE executor_run(VALUE self) {
         .drain = source_drain,
         .prepare_sleep = source_prepare_sleep,
         .awake = source_awake,
+        .wait = source_wait,
         .turn_end = source_turn_end,
         .finished = source_finished,
         .owner = executor,
         .switched_ns = &executor->channel->memory->pulse.switched_ns,
     };
     nb_scheduler_attach(executor->scheduler, &source);
+    executor->server = server;
+    executor->guest = nb_server_guest_begin(server, nb_scheduler_poll_descriptor(executor->scheduler));
     return rb_ensure(run_body, self, run_end, self);
 }
 

@@ -13,6 +13,7 @@
 
 #include "env.h"
 #include "intake/channel.h"
+#include "server/server.h"
 
 typedef struct nb_executor nb_executor;
 typedef struct nb_task nb_task;
@@ -40,6 +41,8 @@ struct nb_task {
 struct nb_executor {
     VALUE self, engine, app, log, scheduler;
     VALUE thread; /* that runs it */
+    nb_server *server; /* while it runs */
+    bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
     nb_channel *channel;
     nb_ring_consumer requests;
     nb_ring_producer responses;

@@ -11,6 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a source's own wait ended. */
+typedef enum nb_source_wait {
+    NB_SOURCE_CANNOT, /* it did not wait: sleep in the poller */
+    NB_SOURCE_WAITED, /* it did; the poller has nothing */
+    NB_SOURCE_CALLED, /* it did; look into the poller without waiting */
+} nb_source_wait;
+
 /*
  * Work that comes from elsewhere than the fibers' own waits: an executor's channel. All are called on the scheduler's thread, in the
  * loop fiber, with the GVL held, and must not raise.
@@ -20,6 +27,8 @@ typedef struct nb_scheduler_source {
     bool (*drain)(void *owner);           /* each turn: take what has come and make fibers ready; true when there was something */
     bool (*prepare_sleep)(void *owner);   /* about to sleep: announce it; false: something has come, do not sleep */
     void (*awake)(void *owner);           /* after a sleep, or after prepare_sleep when the sleep was given up for another reason */
+    /* Sleeps in place of the poller, without the GVL, at most timeout_ns (negative: for ever). NULL: there is no such thing. */
+    nb_source_wait (*wait)(void *owner, int64_t timeout_ns);
     void (*turn_end)(void *owner);        /* after each pass over the ready queue: publish, ring */
     bool (*finished)(void *owner);        /* nothing will come any more: the loop may end when no fiber is left */
     void *owner;
@@ -31,6 +40,9 @@ void nb_scheduler_define(VALUE module);
 
 /* At most one; before run. The struct is copied. */
 void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
+
+/* The poller's descriptor, so that the source's wait can watch it; -1 when it has none. */
+int nb_scheduler_poll_descriptor(VALUE scheduler);
 
 /* Appends `fiber` to the fair ready queue; it runs in a later pass. The fiber must be one that parks by nb_scheduler_park. GVL, any thread (wakes the loop when it sleeps). */
 void nb_scheduler_ready(VALUE scheduler, VALUE fiber);

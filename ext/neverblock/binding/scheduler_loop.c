@@ -18,6 +18,7 @@
 typedef struct loop_sleep_call {
     nb_scheduler *scheduler;
     int64_t timeout_ns;
+    bool with_source;
     size_t count;
     nb_poll_event events[NB_POLL_EVENTS_MAX];
 } loop_sleep_call;
@@ -147,6 +148,11 @@ static bool poll_now(nb_scheduler *scheduler) {
 
 static void *sleep_body(void *argument) {
     loop_sleep_call *call = argument;
+    nb_scheduler_source *source = &call->scheduler->source;
+    nb_source_wait waited = NB_SOURCE_CANNOT;
+    if (call->with_source && source->wait) waited = source->wait(source->owner, call->timeout_ns);
+    if (waited == NB_SOURCE_WAITED) return NULL;
+    if (waited == NB_SOURCE_CALLED) call->timeout_ns = 0;
     nb_status status =
         nb_poll_wait(call->scheduler->poll, call->events, NB_POLL_EVENTS_MAX, call->timeout_ns, &call->count);
     if (status != NB_OK) call->count = 0;
@@ -165,8 +171,8 @@ void nb_loop_wake(nb_scheduler *scheduler) {
 
 /* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
    in the wake descriptor until it is polled: between the check and the sleep none is lost. The turn then lets them act. */
-static void sleep_in_poller(nb_scheduler *scheduler) {
-    loop_sleep_call call = {.scheduler = scheduler, .timeout_ns = -1, .count = 0};
+static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
+    loop_sleep_call call = {.scheduler = scheduler, .timeout_ns = -1, .with_source = with_source, .count = 0};
     int64_t next_ns = nb_timers_next_ns(&scheduler->timers);
     if (next_ns != INT64_MAX) {
         int64_t now_ns = nb_loop_clock(scheduler);
@@ -186,11 +192,11 @@ static void loop_sleep(nb_scheduler *scheduler, bool with_source) {
     nb_scheduler_open(scheduler);
     if (scheduler->watching > 0 && poll_now(scheduler)) return;
     if (!with_source) {
-        if (!nb_inbox_pending(scheduler)) sleep_in_poller(scheduler);
+        if (!nb_inbox_pending(scheduler)) sleep_in_poller(scheduler, false);
         return;
     }
     if (!scheduler->source.prepare_sleep(scheduler->source.owner)) return;
-    if (nb_list_empty(&scheduler->ready) && !nb_inbox_pending(scheduler)) sleep_in_poller(scheduler);
+    if (nb_list_empty(&scheduler->ready) && !nb_inbox_pending(scheduler)) sleep_in_poller(scheduler, true);
     if (scheduler->attached) scheduler->source.awake(scheduler->source.owner);
 }
 
@@ -275,4 +281,10 @@ nb_status nb_loop_open(nb_scheduler *scheduler) {
     status = nb_poll_add(scheduler->poll, scheduler->wake.read_fd, NB_POLL_READ, NB_COOKIE_WAKE);
     if (status != NB_OK || !scheduler->attached) return status;
     return nb_poll_add(scheduler->poll, scheduler->source.wake_fd, NB_POLL_READ | NB_POLL_EDGE, NB_COOKIE_SOURCE);
+}
+
+int nb_scheduler_poll_descriptor(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    nb_scheduler_open(scheduler);
+    return nb_poll_descriptor(scheduler->poll);
 }

@@ -18,7 +18,7 @@ enum state {
     EXT_VALUE,
     EXT_QUOTED,
     EXT_QUOTED_PAIR, /* behind "\" */
-    EXT_QUOTED_END,
+    EXT_END, /* ";" or CR is due */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -47,16 +47,6 @@ static nb_status invalid(walk *w, const char *reason) { return refuse(w, NB_INVA
 
 static unsigned hex_value(char digit) { return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)((digit | 0x20) - 'a' + 10); }
 
-/* The size is known, its line perhaps not at its end. */
-static nb_status size_end(walk *w, uint32_t next) {
-    nb_chunked *c = w->chunked;
-    if (c->chunk_left > c->body_bytes_max - c->body_bytes) {
-        return refuse(w, NB_TOO_LARGE, 413, "a request body larger than the limit");
-    }
-    c->state = next;
-    return NB_OK;
-}
-
 static nb_status walk_size(walk *w) {
     nb_chunked *c = w->chunked;
     for (; w->at < w->end; w->at++, c->overhead_bytes++) {
@@ -70,9 +60,11 @@ static nb_status walk_size(walk *w) {
     if (c->state == SIZE_START) return invalid(w, "a chunk size that is no hexadecimal number");
     const char stop = *w->at;
     if (stop != '\r' && stop != ';') return invalid(w, "a byte that may not follow a chunk size");
-    w->at++;
-    c->overhead_bytes++;
-    return size_end(w, stop == ';' ? EXT_NAME_START : SIZE_LF);
+    if (c->chunk_left > c->body_bytes_max - c->body_bytes) {
+        return refuse(w, NB_TOO_LARGE, 413, "a request body larger than the limit");
+    }
+    c->state = EXT_END;
+    return NB_OK;
 }
 
 /* One byte of an extension: *( ";" token [ "=" ( token / quoted-string ) ] ), no white space between (RFC 9112 section 7.1.1). */
@@ -94,7 +86,7 @@ static bool extension_step(nb_chunked *c, char byte) {
         if (nb_byte_is(byte, NB_BYTE_TOKEN)) return true;
         break;
     case EXT_QUOTED:
-        if (byte == '"') c->state = EXT_QUOTED_END;
+        if (byte == '"') c->state = EXT_END;
         if (byte == '\\') c->state = EXT_QUOTED_PAIR;
         return byte == '"' || byte == '\\' || nb_byte_is(byte, NB_BYTE_QUOTED);
     case EXT_QUOTED_PAIR:
@@ -113,7 +105,7 @@ static nb_status walk_extension(walk *w) {
         if (!extension_step(c, *w->at)) return invalid(w, "a malformed chunk extension");
         w->at++;
         c->overhead_bytes++;
-        if (++c->extension_bytes > NB_CHUNK_EXTENSION_BYTES_MAX) {
+        if (c->state != SIZE_LF && ++c->extension_bytes > NB_CHUNK_EXTENSION_BYTES_MAX) {
             return refuse(w, NB_TOO_LARGE, 400, "more chunk extensions than the limit");
         }
     }
@@ -125,8 +117,7 @@ static nb_status walk_size_lf(walk *w) {
     if (*w->at != '\n') return invalid(w, "a CR without LF after a chunk size");
     w->at++;
     c->overhead_bytes++;
-    if (c->overhead_bytes > NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES &&
-        (c->overhead_bytes - NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES) / NB_CHUNK_OVERHEAD_RATIO > c->body_bytes) {
+    if (c->overhead_bytes > NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES + NB_CHUNK_OVERHEAD_RATIO * c->body_bytes) {
         return invalid(w, "chunks that are mostly framing");
     }
     c->state = c->chunk_left == 0 ? TRAILER_START : DATA;
@@ -240,7 +231,7 @@ static nb_status walk_some(walk *w) {
     case EXT_VALUE:
     case EXT_QUOTED:
     case EXT_QUOTED_PAIR:
-    case EXT_QUOTED_END:
+    case EXT_END:
         return walk_extension(w);
     default:
         return walk_trailers(w);

@@ -8,7 +8,8 @@
  *
  * One or two CRLF before the request line are skipped (RFC 9112 section 2.2), no more. Line ends are CRLF alone; a bare LF or CR, obs-fold,
  * NUL and other control bytes, a space before the colon, an empty name, bytes over 0x7f in names: refused. Values keep bytes 0x80-0xff (obs-text) and
- * inner tabs; the white space (SP, HTAB) around them is cut.
+ * inner tabs; the white space (SP, HTAB) around them is cut. Names with an underscore are accepted like any token; whoever maps names to
+ * keys where "_" and "-" meet (the binding) has to drop them.
  * Nothing is changed in the buffer.
  */
 #ifndef NB_HTTP1_HEAD_PARSER_H
@@ -151,6 +152,8 @@ void nb_head_parser_init(nb_head_parser *parser);
  * NB_INCOMPLETE: so far nothing wrong; call again with more. Errors are told as soon as the offending byte is seen, limits as soon as
  *   they are passed (not only when the head is complete).
  * NB_INVALID or NB_TOO_LARGE: *refusal says why; answer it and close. `head` and `used` are then undefined.
+ *   limits.head_bytes is the most a head needs room for: when so many bytes are there and the head is not complete it is refused (431, in the
+ *   target 414). The authority of a target is judged where the target ends.
  * HTTP/0.9 (no version): 400. Any other major version but 1, the HTTP/2 preface among them: 505.
  */
 nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits, nb_head *head, size_t *used,

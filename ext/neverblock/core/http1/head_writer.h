@@ -23,7 +23,7 @@ typedef struct nb_response_facts {
 } nb_response_facts;
 
 typedef enum nb_response_body {
-    NB_RESPONSE_BODY_NONE,    /* no body bytes may follow: HEAD, 204, 304 */
+    NB_RESPONSE_BODY_NONE,    /* no body bytes may follow: HEAD, 204, 205, 304 */
     NB_RESPONSE_BODY_LENGTH,  /* exactly content_length bytes */
     NB_RESPONSE_BODY_CHUNKED, /* HTTP/1.1, length unknown */
     NB_RESPONSE_BODY_CLOSE,   /* HTTP/1.0, length unknown: ends with the connection */
@@ -32,7 +32,7 @@ typedef enum nb_response_body {
 typedef struct nb_response_plan {
     nb_response_body body;
     bool keep_alive;          /* after this response */
-    bool send_content_length; /* never with 204 or 1xx; with HEAD and 304 only when announced */
+    bool send_content_length; /* never with 204 or 1xx; with 205 always, and it is 0; with HEAD and 304 only when announced */
     bool send_connection;     /* "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request was 1.0 */
 } nb_response_plan;
 

@@ -39,6 +39,8 @@ void nb_poll_destroy(nb_poll *poll) {
     if (poll != NULL) poll->table->destroy(poll);
 }
 
+int nb_poll_descriptor(const nb_poll *poll) { return poll->table->descriptor ? poll->table->descriptor(poll) : -1; }
+
 const char *nb_poll_backend(const nb_poll *poll) { return poll->table->name; }
 
 nb_status nb_poll_add(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie) {

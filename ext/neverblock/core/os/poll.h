@@ -37,6 +37,8 @@ typedef struct nb_poll nb_poll;
 nb_status nb_poll_create(const char *backend, nb_poll **poll);
 void nb_poll_destroy(nb_poll *poll); /* NULL is fine; descriptors are not closed */
 const char *nb_poll_backend(const nb_poll *poll);
+/* A descriptor that is readable while an event waits, so that one poller can watch another; -1 where the backend has none (poll). */
+int nb_poll_descriptor(const nb_poll *poll);
 
 /* NB_EXISTS: fd is in already. NB_NOT_FOUND (change, remove): it is not in. NB_SYSTEM: errno (EBADF, EPERM, ENOMEM...). */
 nb_status nb_poll_add(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie);

@@ -1,5 +1,5 @@
 /*
- * poll_backend.h - what a poller is made of: one table of functions a backend, private to os/poll*.c.
+ * poll_backend.h - what a poller is made of: one table of functions a backend, private to os/.
  *
  * A backend's own struct begins with nb_poll. The functions keep the contract of poll.h; `create` leaves `table`
  * to the front. A table is defined in its file on every platform; `create` is NULL where the system has no such thing.
@@ -19,6 +19,7 @@ typedef struct nb_poll_table {
     nb_status (*change)(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie);
     nb_status (*remove)(nb_poll *poll, int fd);
     nb_status (*wait)(nb_poll *poll, nb_poll_event *events, size_t max, int64_t timeout_ns, size_t *count);
+    int (*descriptor)(const nb_poll *poll); /* NULL: none */
 } nb_poll_table;
 
 struct nb_poll {

@@ -118,6 +118,8 @@ static nb_status epoll_wait_events(nb_poll *poll, nb_poll_event *events, size_t 
     return NB_OK;
 }
 
+static int epoll_descriptor(const nb_poll *poll) { return ((const epoll_poller *)poll)->fd; }
+
 const nb_poll_table nb_poll_epoll_table = {
     .name = "epoll",
     .create = epoll_create_poller,
@@ -126,6 +128,7 @@ const nb_poll_table nb_poll_epoll_table = {
     .change = epoll_change,
     .remove = epoll_remove,
     .wait = epoll_wait_events,
+    .descriptor = epoll_descriptor,
 };
 
 #else

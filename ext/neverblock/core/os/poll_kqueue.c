@@ -213,6 +213,8 @@ static nb_status kqueue_wait(nb_poll *poll, nb_poll_event *events, size_t max, i
     return NB_OK;
 }
 
+static int kqueue_descriptor(const nb_poll *poll) { return ((const kqueue_poller *)poll)->fd; }
+
 const nb_poll_table nb_poll_kqueue_table = {
     .name = "kqueue",
     .create = kqueue_create_poller,
@@ -221,6 +223,7 @@ const nb_poll_table nb_poll_kqueue_table = {
     .change = kqueue_change,
     .remove = kqueue_remove,
     .wait = kqueue_wait,
+    .descriptor = kqueue_descriptor,
 };
 
 #else

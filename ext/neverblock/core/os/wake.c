@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <unistd.h>
+
+#include "os/poll_backend.h"
 
 #if defined(__linux__)
 #include <sys/eventfd.h>
@@ -62,4 +65,9 @@ void nb_wake_clear(const nb_wake *wake) {
         got = read(wake->read_fd, drained, sizeof drained);
     } while (got == (ssize_t)sizeof drained || (got < 0 && errno == EINTR));
     errno = error;
+}
+
+void nb_wake_wait(const nb_wake *wake, int64_t timeout_ns) {
+    struct pollfd watched = {.fd = wake->read_fd, .events = POLLIN};
+    if (poll(&watched, 1, nb_poll_timeout_ms(timeout_ns)) > 0) nb_wake_clear(wake);
 }

@@ -7,6 +7,8 @@
 #ifndef NB_OS_WAKE_H
 #define NB_OS_WAKE_H
 
+#include <stdint.h>
+
 #include "base/status.h"
 
 typedef struct nb_wake {
@@ -17,5 +19,7 @@ nb_status nb_wake_init(nb_wake *wake);
 void nb_wake_deinit(nb_wake *wake);
 void nb_wake_signal(const nb_wake *wake);
 void nb_wake_clear(const nb_wake *wake);
+/* Waits for a signal, at most timeout_ns (negative: for ever), and clears it. For a thread that has nothing else to poll. */
+void nb_wake_wait(const nb_wake *wake, int64_t timeout_ns);
 
 #endif

@@ -19,6 +19,7 @@
 
 /* The poller's cookies: small numbers are listeners, this is the wake descriptor, all else are connections' addresses. */
 #define WAKE_COOKIE 1000u
+#define GUEST_COOKIE 1001u
 
 /* While an executor runs it may publish without ringing (it rings at the end of its turn, or 50 us after the first part);
    this bounds what a part may wait if the executor then runs one long request. */
@@ -249,7 +250,9 @@ static int64_t sleep_ns(nb_loop *loop) {
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns) until_ns = loop->listen_again_ns;
     if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
-    if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch)) longest_ns = RUNNING_EXECUTOR_POLL_NS;
+    if (loop->guest_turn) {
+        if (loop->guest_until_ns < until_ns) until_ns = loop->guest_until_ns;
+    } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch)) longest_ns = RUNNING_EXECUTOR_POLL_NS;
     if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
     int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->now_ns;
     if (wait_ns > longest_ns) wait_ns = longest_ns;
@@ -269,6 +272,8 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
             nb_listener_accept(loop, &loop->listeners[cookie]);
         } else if (cookie == WAKE_COOKIE) {
             if (!loop->wake_is_edge) nb_wake_clear(&loop->wake);
+        } else if (cookie == GUEST_COOKIE) {
+            loop->guest_called = true;
         } else {
             nb_connection_ready(loop, (nb_connection *)(uintptr_t)cookie, events[i].events);
         }
@@ -279,6 +284,10 @@ static void publish_gauges(nb_loop *loop) {
     atomic_store_explicit(&loop->counters.connections, loop->connection_count, memory_order_relaxed);
     atomic_store_explicit(&loop->counters.queue, loop->dispatch.waiting, memory_order_relaxed);
     atomic_store_explicit(&loop->counters.spool_bytes, loop->spool.bytes, memory_order_relaxed);
+}
+
+nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
+    return nb_poll_add(loop->poll, fd, NB_POLL_READ | NB_POLL_EDGE, GUEST_COOKIE);
 }
 
 bool nb_loop_turn(nb_loop *loop) {

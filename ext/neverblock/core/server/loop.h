@@ -69,6 +69,9 @@ typedef struct nb_loop {
     nb_peer no_peer;
     bool draining, stopping, finished;
     int64_t drain_deadline_ns;
+    bool guest_turn;               /* the only executor's own thread runs this turn */
+    bool guest_called;             /* the guest's descriptor has something for it */
+    int64_t guest_until_ns;        /* when it must be back */
     _Atomic bool drain, stop;      /* asked for */
     pthread_mutex_t written_lock;
     nb_body *written;              /* bodies whose write ended, for the loop to go on with */
@@ -77,6 +80,8 @@ typedef struct nb_loop {
 
 nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config);
 void nb_loop_deinit(nb_loop *loop);
+/* Adds the guest's own poller to the loop's, so that a guest that runs turns sees its own events. */
+nb_status nb_loop_watch_guest(nb_loop *loop, int fd);
 /* One turn: what came, what is due, then sleep until there is more. False: the loop has ended. */
 bool nb_loop_turn(nb_loop *loop);
 

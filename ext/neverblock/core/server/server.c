@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "os/clock.h"
 #include "os/net.h"
 #include "os/thread.h"
+#include "server/lease.h"
 #include "server/loop.h"
 
 /* Requests given ahead to one of several executors: enough to keep it busy for a turn, few enough to be bound late. */
@@ -17,6 +19,7 @@
 
 struct nb_server {
     nb_loop loop;
+    nb_lease lease;
     pthread_t thread;
     bool started, joined, abandoned;
     _Atomic bool running;
@@ -34,6 +37,10 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
     nb_server *server = nb_alloc_zero(1, sizeof(*server));
     if (!server) return NB_NO_MEMORY;
     nb_status status = nb_loop_init(&server->loop, config);
+    if (status == NB_OK) {
+        status = nb_lease_init(&server->lease);
+        if (status != NB_OK) nb_loop_deinit(&server->loop);
+    }
     if (status != NB_OK) {
         nb_free(server);
         return status;
@@ -88,9 +95,52 @@ uint32_t nb_server_credit(const nb_server *server) {
 
 uint64_t nb_server_backlog_high(const nb_server *server) { return server->loop.config.response_backlog_bytes / 2; }
 
+/* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
+static bool executor_waits(nb_server *server) {
+    if (!atomic_load_explicit(&server->lease.guest_allowed, memory_order_acquire)) return false;
+    nb_channel *channel = server->loop.dispatch.channels[0].channel;
+    bool asleep = nb_doorbell_sleeping(&channel->memory->executor_bell);
+    if (!asleep && !atomic_load_explicit(&server->lease.guest_wants, memory_order_relaxed)) return false;
+    if (asleep) nb_channel_ring_executor(channel);
+    return true;
+}
+
+bool nb_server_guest_begin(nb_server *server, int fd) {
+    if (server->loop.dispatch.count != 1 || fd < 0) return false;
+    if (nb_loop_watch_guest(&server->loop, fd) != NB_OK) return false;
+    atomic_store_explicit(&server->lease.guest_allowed, true, memory_order_release);
+    return true;
+}
+
+void nb_server_guest_end(nb_server *server) { nb_lease_end_guest(&server->lease); }
+
+nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns) {
+    nb_loop *loop = &server->loop;
+    if (!nb_lease_take_as_guest(&server->lease)) return NB_GUEST_REFUSED;
+    nb_doorbell_cancel(&loop->dispatch.channels[0].channel->memory->executor_bell);
+    bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
+    loop->guest_turn = true;
+    loop->guest_called = host_ran;
+    loop->guest_until_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns == 0 || host_ran ? 0 : nb_clock_monotonic_ns() + timeout_ns;
+    bool more = true;
+    do {
+        more = nb_loop_turn(loop);
+    } while (more && !loop->guest_called && !nb_ring_readable(requests) && loop->now_ns < loop->guest_until_ns);
+    loop->guest_turn = false;
+    bool called = loop->guest_called;
+    nb_lease_give_back(&server->lease, loop->now_ns);
+    return called ? NB_GUEST_CALLED : NB_GUEST_SERVED;
+}
+
 static void *run(void *argument) {
     nb_server *server = argument;
-    while (nb_loop_turn(&server->loop)) {
+    bool more = true;
+    while (more) {
+        nb_lease_host_standby(&server->lease);
+        do {
+            more = nb_loop_turn(&server->loop);
+        } while (more && !executor_waits(server));
+        if (more) nb_lease_host_give_back(&server->lease, server->loop.now_ns);
     }
     atomic_store_explicit(&server->running, false, memory_order_release);
     return NULL;
@@ -145,6 +195,7 @@ void nb_server_destroy(nb_server *server) {
         nb_server_join(server);
     }
     nb_loop_deinit(&server->loop);
+    nb_lease_deinit(&server->lease);
     nb_free(server);
 }
 

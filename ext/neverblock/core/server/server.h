@@ -64,6 +64,21 @@ uint32_t nb_server_credit(const nb_server *server);
 /* Bytes of one response that a writer may have sent since the backlog was last known to be low; then it parks. */
 uint64_t nb_server_backlog_high(const nb_server *server);
 nb_status nb_server_start(nb_server *server);
+
+/*
+ * A single executor may run the loop's turns itself while it has nothing else to do (lease.h). guest_begin: on its thread, after start; fd: its
+ * own poller's descriptor, watched beside the sockets. False: not possible here (several executors, or a poller that cannot be watched).
+ * guest_wait: in place of sleeping: runs turns until requests can be read, fd has something, or timeout_ns (negative: none; 0: one turn that does not wait).
+ */
+typedef enum nb_guest_outcome {
+    NB_GUEST_REFUSED, /* the server's own thread runs the loop: sleep in your own poller; a request rings */
+    NB_GUEST_SERVED,  /* requests, or the time is over */
+    NB_GUEST_CALLED,  /* your own poller may have something, perhaps requests too */
+} nb_guest_outcome;
+bool nb_server_guest_begin(nb_server *server, int fd);
+nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns);
+void nb_server_guest_end(nb_server *server);
+
 /* Stops listening, ends idle connections, lets requests end (shutdown_timeout_ms), then tells the executors to stop. */
 void nb_server_drain(nb_server *server);
 /* Cuts everything now. */
