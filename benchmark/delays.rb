@@ -57,7 +57,8 @@ module NeverBlock
         end
 
         def verdicts(results)
-          [*SHARE_MIN.map { |delay, least| share_verdict(results, delay, least) }, growth_verdict(results), error_verdict(results)]
+          [*SHARE_MIN.map { |delay, least| share_verdict(results, delay, least) }, growth_verdict(results),
+           Verdict.no_errors(results, OWN, DELAYS_MS.map { |delay| scenario(delay) })]
         end
 
         # @param delay [Integer] ms
@@ -118,12 +119,6 @@ module NeverBlock
           worst = growth && Summary.of([growth.high])
           Verdict.judge("resident memory over idle, worst of all, MB", worst, limit: "under #{GROWTH_BYTES_MAX / 1_000_000}",
                                                                               format: Cell.method(:megabytes)) { |bytes| bytes < GROWTH_BYTES_MAX }
-        end
-
-        def error_verdict(results)
-          counts = DELAYS_MS.filter_map { |delay| results.errors(OWN, scenario(delay)) }
-          total = counts.empty? ? nil : Summary.of([counts.sum])
-          Verdict.judge("errors in all rounds", total, limit: "none", format: Cell.method(:spread), &:zero?)
         end
       end
     end

@@ -14,6 +14,17 @@ module NeverBlock
 
         new(text: text, status: yield(summary.median) ? :met : :missed, measured: format.call(summary), limit: limit)
       end
+
+      # No answer may be missing or refused.
+      # @param results [Results]
+      # @param server [String]
+      # @param scenarios [Array<String>] by name
+      # @return [Verdict]
+      def self.no_errors(results, server, scenarios)
+        counts = scenarios.filter_map { |scenario| results.errors(server, scenario) }
+        total = Summary.of([counts.sum]) unless counts.empty?
+        judge("errors in all rounds", total, limit: "none", format: Cell.method(:spread), &:zero?)
+      end
     end
 
     # One file under benchmark/ is one claim: a subclass that names its application, servers and scenarios, and says how the figures are

@@ -119,9 +119,9 @@ module NeverBlock
         end
       end
 
-      # "other work took 31 % of a processor" differs from run to run; its kind does not.
+      # "other work took 31 % of a processor" and "errors: status 12" differ from run to run; their kind does not.
       def flag_kind(flag)
-        flag.sub(/took \d+ %/, "took over #{(Measurement::OTHERS_MAX * 100).round} %")
+        flag.sub(/took \d+ %/, "took over #{(Measurement::OTHERS_MAX * 100).round} %").gsub(/(errors:|,)( \w+) \d+/, "\\1\\2")
       end
 
       def places(runs)

@@ -71,8 +71,9 @@ module NeverBlock
         say(place, "#{Cell.number(figures["rate"])}/s", figures["flags"])
         place.merge(figures)
       rescue Error => e
-        say(place, "failed: #{e.message}", [])
-        place.merge("failed" => e.message, "flags" => ["failed: #{e.message}"])
+        reason = from_root(e.message)
+        say(place, "failed: #{reason}", [])
+        place.merge("failed" => reason, "flags" => ["failed: #{reason}"])
       end
 
       def say(place, text, flags)

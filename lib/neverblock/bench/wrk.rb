@@ -9,9 +9,9 @@ module NeverBlock
     class Wrk
       # What wrk counted in one run. Latencies in microseconds; errors by kind: connect, read, write, timeout, status (400 and above).
       Outcome = Struct.new(:requests, :seconds, :bytes, :errors, :latency_us, :cpu_seconds, keyword_init: true) do
-        # @return [Float] answers a second
+        # @return [Float] good answers a second: a server that refuses quickly is not a fast one
         def rate
-          requests / seconds
+          (requests - errors.fetch("status", 0)) / seconds
         end
 
         # @return [Integer]

@@ -41,6 +41,10 @@ class BenchReportTest < BenchCase
     assert_includes text, "4 of 4 runs: other work took over 10 % of a processor (a, one x2; b, one x2)"
   end
 
+  def test_errors_of_one_kind_make_one_line_whatever_their_number
+    assert_includes report(flags: ["errors: read 3, status 12"]).to_text, "4 of 4 runs: errors: read, status (a, one x2; b, one x2)"
+  end
+
   def test_a_report_is_written_as_json_and_markdown
     Dir.mktmpdir do |directory|
       paths = report.write(File.join(directory, "new"))

@@ -15,6 +15,7 @@ class BenchWrkTest < BenchCase
     outcome = Wrk.parse(sample("wrk_status_errors"))
     assert_equal 55_516, outcome.errors["status"]
     assert_equal 55_516, outcome.error_count
+    assert_equal 0, outcome.rate, "refusals are no answers"
   end
 
   def test_a_pipelined_run_has_a_rate_and_no_latencies
