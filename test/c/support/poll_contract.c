@@ -578,6 +578,29 @@ static void a_wake_descriptor_wakes(void **state) {
     nb_wake_deinit(&wake);
 }
 
+static void one_poller_may_watch_another(void **state) {
+    world *w = *state;
+    nb_poll *outer;
+    nb_poll_event event;
+    size_t count = 9;
+    int fd = nb_poll_descriptor(w->poll);
+    if (is("poll")) {
+        assert_int_equal(-1, fd);
+        return;
+    }
+    assert_status(NB_OK, nb_poll_create("poll", &outer));
+    assert_status(NB_OK, nb_poll_add(outer, fd, R, 8));
+    add(w, w->near, R, 1);
+    assert_status(NB_OK, nb_poll_wait(outer, &event, 1, 0, &count));
+    assert_int_equal(0, count);
+    feed(w->far);
+    assert_status(NB_OK, nb_poll_wait(outer, &event, 1, PATIENCE_NS, &count));
+    assert_int_equal(1, count);
+    assert_int_equal(8, event.cookie);
+    assert_int_equal(R, expect_one(w, 1));
+    nb_poll_destroy(outer);
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static nb_status use_memory(unsigned long failing, int high_fd) {
@@ -643,6 +666,7 @@ int nb_test_poll_contract(const char *backend_name) {
         CASE(a_negative_timeout_waits_for_an_event),
         CASE(a_signal_ends_the_wait_without_events),
         CASE(a_wake_descriptor_wakes),
+        CASE(one_poller_may_watch_another),
         CASE(each_allocation_may_fail),
     };
     backend = backend_name;
