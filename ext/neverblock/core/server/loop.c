@@ -250,7 +250,7 @@ static int64_t sleep_ns(nb_loop *loop) {
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns) until_ns = loop->listen_again_ns;
     if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
-    if (loop->guest_turn) {
+    if (loop->guest) {
         if (loop->guest_until_ns < until_ns) until_ns = loop->guest_until_ns;
     } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch)) longest_ns = RUNNING_EXECUTOR_POLL_NS;
     if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
@@ -300,7 +300,8 @@ bool nb_loop_turn(nb_loop *loop) {
     nb_dispatch_pump(&loop->dispatch);
     bury(loop);
     if (loop->finished) return false;
-    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty;
+    bool guest_served = loop->guest && nb_ring_readable(loop->guest);
+    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
     poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     nb_dispatch_pump(&loop->dispatch);
     publish_gauges(loop);

@@ -69,7 +69,7 @@ typedef struct nb_loop {
     nb_peer no_peer;
     bool draining, stopping, finished;
     int64_t drain_deadline_ns;
-    bool guest_turn;               /* the only executor's own thread runs this turn */
+    nb_ring_consumer *guest;       /* the only executor's own thread runs this turn: the requests it waits for; NULL: the server's thread does */
     bool guest_called;             /* the guest's descriptor has something for it */
     int64_t guest_until_ns;        /* when it must be back */
     _Atomic bool drain, stop;      /* asked for */

@@ -119,14 +119,14 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
     if (!nb_lease_take_as_guest(&server->lease)) return NB_GUEST_REFUSED;
     nb_doorbell_cancel(&loop->dispatch.channels[0].channel->memory->executor_bell);
     bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
-    loop->guest_turn = true;
+    loop->guest = requests;
     loop->guest_called = host_ran;
     loop->guest_until_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns == 0 || host_ran ? 0 : nb_clock_monotonic_ns() + timeout_ns;
     bool more = true;
     do {
         more = nb_loop_turn(loop);
     } while (more && !loop->guest_called && !nb_ring_readable(requests) && loop->now_ns < loop->guest_until_ns);
-    loop->guest_turn = false;
+    loop->guest = NULL;
     bool called = loop->guest_called;
     nb_lease_give_back(&server->lease, loop->now_ns);
     return called ? NB_GUEST_CALLED : NB_GUEST_SERVED;
