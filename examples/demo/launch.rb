@@ -57,11 +57,15 @@ module Demo
     rescue Child::Failed => e
       raise if @server.nil? || server_log
 
-      raise Child::Failed, "#{e.message}, see above; another port: PORT=#{port.to_i + 1} bin/demo"
+      raise Child::Failed, "#{e.message}, see above; another port: PORT=#{port < 65_535 ? port + 1 : PORT} bin/demo"
     end
 
     def port
-      @env["PORT"].to_s.empty? ? PORT : @env["PORT"]
+      text = @env["PORT"].to_s
+      return PORT if text.empty?
+      return text.to_i if text.match?(/\A\d{1,5}\z/) && text.to_i.between?(0, 65_535)
+
+      raise Child::Failed, "PORT is a whole number from 0 to 65535; seen #{text.inspect}"
     end
 
     # Until Ctrl-C, or until one of the two is gone.

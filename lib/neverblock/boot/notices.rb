@@ -8,10 +8,10 @@ module NeverBlock
   module Boot
     module Notices
       RUBY_ADVISED = "3.3"
-      # What an operator would notice; the faults themselves are worked around one by one in compat/ and the scheduler.
+      # What an operator would notice; the faults that can be worked around from outside are, one by one, in compat/ and the scheduler.
       WEAKER = {
-        "3.1" => "here IO.select and writing to files stop all requests, and so does code that is loaded while serving (load it at boot)",
-        "3.2" => "here writing to files stops all requests, and waits across threads have known faults"
+        "3.1" => "here code that is loaded while serving stops all requests (load it at boot), and Ruby's own mutexes have known faults in fibers (Bug #19480)",
+        "3.2" => "here Ruby's own mutexes have known faults in fibers (Bug #19480)"
       }.freeze
 
       module_function

@@ -32,16 +32,8 @@ module NeverBlock
         rackup = Application.locate(@options.rackup)
         require "neverblock"
         app = Application.load(rackup)
-        serve(config, app, [Boot::Notices.weaker_ruby, *lines].compact, Boot::Notices.banner(config, name))
-      end
-
-      private
-
-      def serve(config, app, notices, banner)
-        server = Server.new(config, app)
-        server.log.info(banner)
-        notices.each { |line| server.log.info(line) }
-        Server::Runner.new(server, out: @out).run
+        notices = [Boot::Notices.banner(config, name), Boot::Notices.weaker_ruby, *lines].compact
+        Server::Runner.new(Server.new(config, app), out: @out, notices: notices).run
       end
     end
   end

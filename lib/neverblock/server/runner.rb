@@ -24,11 +24,13 @@ module NeverBlock
 
       # @param server [Server] not started
       # @param out [IO] where "Listening on URL" goes
+      # @param notices [Array<String>] lines for the log once it serves
       # @param later [#call] takes seconds and a block, and calls it then
       # @param abandon [#call] ends the process with a status, whatever its threads are doing
-      def initialize(server, out: $stdout, later: method(:later), abandon: ::Process.method(:exit!))
+      def initialize(server, out: $stdout, notices: [], later: method(:later), abandon: ::Process.method(:exit!))
         @server = server
         @out = out
+        @notices = notices
         @later = later
         @abandon = abandon
         @events = Thread::Queue.new
@@ -41,6 +43,7 @@ module NeverBlock
       def run
         previous = trap_signals
         @server.start { @events << :ended }
+        @notices.each { |line| @server.log.info(line) }
         announce
         status = handle_events
         @server.log.flush(LOG_FLUSH_MS)

@@ -18,6 +18,13 @@ class RunnerTest < Minitest::Test
     end
   end
 
+  def test_notices_are_logged_only_when_it_serves
+    run_server(notices: ["version 2"]) { assert_equal "neverblock: version 2\n", @log.text }
+    server = make_server(failures: [Errno::EADDRINUSE.new])
+    assert_raises(NeverBlock::StartError) { NeverBlock::Server::Runner.new(server, out: @out, notices: ["version 2"]).run }
+    assert_empty @log.text
+  end
+
   %w[TERM INT].each do |name|
     define_method("test_#{name} drains and a clean end is status 0") do
       assert_equal 0, run_server(end_with: nil) { send_signal(name) && await(:drain) && @fake.engine.requests_end }
@@ -86,11 +93,11 @@ class RunnerTest < Minitest::Test
 
   # Runs a server on a thread of its own; once it is announced, yields; then ends it.
   # @return [Integer] exit status
-  def run_server(binds: ["http://127.0.0.1:0"], death: nil, settings: {}, end_with: "TERM")
+  def run_server(binds: ["http://127.0.0.1:0"], death: nil, settings: {}, notices: [], end_with: "TERM")
     server = make_server(binds: binds, death: death, settings: settings)
     announced = Thread::Queue.new
     @out.define_singleton_method(:flush) { announced << true }
-    @runner = NeverBlock::Server::Runner.new(server, out: @out, later: later, abandon: ->(status) { @abandoned << status })
+    @runner = NeverBlock::Server::Runner.new(server, out: @out, notices: notices, later: later, abandon: ->(status) { @abandoned << status })
     thread = Thread.new { @runner.run }
     Timeout.timeout(5) { announced.pop }
     yield

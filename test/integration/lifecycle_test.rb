@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+# A server process from its first line to its exit status.
+
+require "minitest/autorun"
+require "net/http"
+require_relative "../support/gate"
+require_relative "../support/server_process"
+
+class LifecycleTest < Minitest::Test
+  HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [\"hello \#{env['PATH_INFO']}\"]] }\n"
+  # Seconds within which an idle server ends, with room for a busy machine.
+  QUICK_S = 10
+
+  def test_it_says_where_it_listens_once_for_each_bind_and_answers_there
+    socket = File.join(Dir.mktmpdir, "app.sock")
+    binds = ["http://127.0.0.1:0", "http://[::1]:0", "unix://#{socket}?mode=0660"]
+    ServerProcess.run(HELLO, binds: binds) do |server|
+      assert_match(%r{\Ahttp://127\.0\.0\.1:[1-9]\d*\z}, server.urls[0])
+      assert_match(%r{\Ahttp://\[::1\]:[1-9]\d*\z}, server.urls[1])
+      assert_equal "unix://#{socket}", server.urls[2]
+      server.urls.each { |url| assert_equal "hello /x", get(url, "/x") }
+      assert_equal 0o660, File.stat(socket).mode & 0o777
+      server.stop
+      assert_equal server.urls.map { |url| "Listening on #{url}\n" }, server.stdout.lines
+    end
+  end
+
+  def test_its_first_log_lines_say_what_runs
+    ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7"]) do |server|
+      server.await_stderr(/^neverblock: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)
+    end
+  end
+
+  %w[TERM INT].each do |signal|
+    define_method("test_#{signal} lets a request that runs end, takes no other, and ends with 0") do
+      with_held_request do |server, client, held|
+        Process.kill(signal, server.pid)
+        server.await_stderr(/SIG#{signal}: draining/)
+        await_refusal(server.url)
+        refute server.wait(0), "ended before its request did"
+        held.close
+        response = client.value
+        assert_equal ["200", "let go"], [response.code, response.body]
+        assert_predicate server.wait(QUICK_S), :success?
+      end
+    end
+  end
+
+  def test_a_second_signal_cuts_the_request_and_ends_with_1
+    with_held_request do |server, client, _held|
+      Process.kill("TERM", server.pid)
+      server.await_stderr(/draining/)
+      Process.kill("TERM", server.pid)
+      assert_kind_of SystemCallError, client.value.then { |value| value.is_a?(EOFError) ? Errno::ECONNRESET.new : value }
+      assert_equal 1, server.wait(QUICK_S)&.exitstatus
+      server.await_stderr(/SIGTERM again: cutting what is left/)
+    end
+  end
+
+  def test_an_idle_connection_does_not_hold_up_the_end
+    server = ServerProcess.new(HELLO).start
+    uri = URI(server.url)
+    Net::HTTP.start(uri.host, uri.port) do |http|
+      assert_equal "200", http.get("/").code
+      Process.kill("TERM", server.pid)
+      assert_predicate server.wait(QUICK_S), :success?
+    end
+  ensure
+    server&.stop(expect: nil)
+  end
+
+  def test_signals_that_do_nothing_yet_say_so_and_the_server_goes_on
+    ServerProcess.run(HELLO) do |server|
+      { "HUP" => "reloading", "USR2" => "upgrading", "TTIN" => "adding", "TTOU" => "removing" }.each do |signal, what|
+        Process.kill(signal, server.pid)
+        server.await_stderr(/^neverblock: SIG#{signal}: #{what}.* does not work yet; nothing is done$/)
+      end
+      assert_equal "hello /", get(server.url, "/")
+    end
+  end
+
+  def test_what_an_application_asked_to_run_at_the_end_runs_and_its_last_log_lines_are_written
+    app = <<~RUBY
+      at_exit { File.write(ENV.fetch("MARK"), "ran") }
+      run ->(env) { env["rack.errors"].puts("last words"); [204, {}, []] }
+    RUBY
+    mark = File.join(Dir.mktmpdir, "mark")
+    ServerProcess.run(app, env: { "MARK" => mark }) do |server|
+      get(server.url, "/")
+      server.stop
+      assert_equal "ran", File.read(mark)
+      assert_match(/^last words$/, server.stderr)
+    end
+  end
+
+  # A killed server leaves its socket file behind.
+  def test_a_stale_socket_is_replaced_and_a_live_one_refused
+    socket = File.join(Dir.mktmpdir, "app.sock")
+    bind = ["unix://#{socket}"]
+    ServerProcess.new(HELLO, binds: bind).start.kill
+    assert File.socket?(socket)
+    ServerProcess.run(HELLO, binds: bind) do |server|
+      assert_equal "hello /", get(server.url, "/")
+      error = assert_raises(ServerProcess::Failed) { ServerProcess.new(HELLO, binds: bind).start }
+      assert_match(/^neverblock: cannot listen on #{Regexp.escape(bind[0])}: another server listens there/, error.message)
+      assert_equal "hello /", get(server.url, "/")
+    end
+  end
+
+  def test_the_fibers_option_bounds_the_requests_inside
+    Gate.open do |gate|
+      app = <<~RUBY
+        require "socket"
+        $inside = $most = 0
+        run(lambda do |env|
+          next [200, {}, [$most.to_s]] if env["PATH_INFO"] == "/most"
+          $most = [$most, $inside += 1].max
+          #{gate.wait_expression}
+          $inside -= 1
+          [200, {}, ["ok"]]
+        end)
+      RUBY
+      ServerProcess.run(app, options: ["-f", "2"]) do |server|
+        clients = Array.new(5) { Thread.new { get(server.url, "/") } }
+        5.times { gate.arrival.close }
+        assert_equal ["ok"] * 5, clients.map(&:value)
+        assert_equal "2", get(server.url, "/most")
+      end
+    end
+  end
+
+  private
+
+  # @yieldparam server [ServerProcess]
+  # @yieldparam client [Thread] its value is the response, or what went wrong
+  # @yieldparam held [TCPSocket] lets the request go when closed
+  def with_held_request
+    Gate.open do |gate|
+      app = "require 'socket'\nrun ->(_env) { #{gate.wait_expression}; [200, {}, ['let go']] }\n"
+      server = ServerProcess.new(app).start
+      client = Thread.new { response_of(server.url) }
+      held = gate.arrival
+      yield server, client, held
+    ensure
+      held&.close
+      server&.kill
+      client&.join(QUICK_S)
+    end
+  end
+
+  def response_of(url)
+    uri = URI(url)
+    http = Net::HTTP.new(uri.host, uri.port)
+    http.max_retries = 0
+    http.get("/")
+  rescue SystemCallError, IOError => e
+    e
+  end
+
+  def get(url, path)
+    Wire::Client.open(url) do |client|
+      client.write("GET #{path} HTTP/1.1\r\nHost: x\r\n\r\n")
+      client.response.body
+    end
+  end
+
+  # The listener is closed by the I/O loop's own thread, some moments after the log says so.
+  def await_refusal(url)
+    uri = URI(url)
+    Timeout.timeout(QUICK_S) do
+      loop { TCPSocket.new(uri.host, uri.port).close && Thread.pass }
+    end
+  rescue Errno::ECONNREFUSED
+    true
+  end
+end
