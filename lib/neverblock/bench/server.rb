@@ -86,18 +86,18 @@ module NeverBlock
         raise Error, "exe/neverblock is not there" unless File.exist?(executable)
 
         @bundle.install(&progress)
-        output, status = run("--version")
+        output, status = run("-rneverblock", "-e", "")
         return if status.success?
 
-        raise Error, "exe/neverblock does not start (#{output.strip.lines.first.to_s.strip}): bin/setup builds it"
+        raise Error, "the native part does not load (#{output.strip.lines.first.to_s.strip}): bin/setup builds it"
       end
 
       def version
-        run("--version").first[/\d\S*/]
+        run(executable, "--version").first[/\d\S*/]
       end
 
       def launch(port:, app:, **)
-        Launch.new(command: [*ruby, app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s],
+        Launch.new(command: [*ruby, executable, app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s],
                    environment: @bundle.environment)
       end
 
@@ -108,7 +108,7 @@ module NeverBlock
       end
 
       def ruby
-        [*RUBY, "-I", File.join(@root, "lib"), executable]
+        [*RUBY, "-I", File.join(@root, "lib")]
       end
 
       def run(*arguments)

@@ -16,6 +16,19 @@ class BenchServerTest < BenchCase
     end
   end
 
+  # A Gemfile of no gems, which bundler accepts.
+  class EmptyBundle < ReadyBundle
+    def initialize(root)
+      super()
+      @gemfile = File.join(root, "Gemfile")
+      File.write(@gemfile, "")
+    end
+
+    def environment
+      { "BUNDLE_GEMFILE" => @gemfile }
+    end
+  end
+
   def test_a_gem_server_runs_in_its_bundle_with_yjit_and_its_own_arguments
     server = GemServer.new("puma 1000", settings: "s", environment: { "A" => "1" }, bundle: ReadyBundle.new) { |port, app| [port.to_s, app] }
     launch = server.launch(port: 7, app: "a.ru", directory: "/tmp/x")
@@ -35,6 +48,16 @@ class BenchServerTest < BenchCase
     Dir.mktmpdir do |root|
       server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: ReadyBundle.new, root: root)
       assert_equal "exe/neverblock is not there", assert_raises(Error) { server.prepare }.message
+    end
+  end
+
+  def test_a_native_part_that_does_not_load_is_left_out_with_what_ruby_said
+    Dir.mktmpdir do |root|
+      %w[exe lib].each { |name| Dir.mkdir(File.join(root, name)) }
+      File.write(File.join(root, "exe/neverblock"), "")
+      File.write(File.join(root, "lib/neverblock.rb"), "abort 'undefined symbol'")
+      server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: EmptyBundle.new(root), root: root)
+      assert_equal "the native part does not load (undefined symbol): bin/setup builds it", assert_raises(Error) { server.prepare }.message
     end
   end
 
