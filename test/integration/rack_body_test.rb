@@ -56,6 +56,23 @@ class RackBodyTest < ServerProcessCase
     assert_equal [:length, "0123456789"], [response.framing, response.body]
   end
 
+  def test_a_body_shorter_than_its_length_is_cut_and_logged_once # RFC 9112 section 8: never a complete-looking message
+    tag = new_tag
+    response = ask("/each_too_short?tag=#{tag}", tolerate_cut: true)
+    assert response.cut?, response.inspect
+    assert_equal "0123456789", response.body
+    closed_once(tag)
+    assert_equal 1, logged("/each_too_short")
+  end
+
+  def test_a_body_longer_than_its_length_is_cut_off_there_and_logged_once # RFC 9110 section 8.6
+    tag = new_tag
+    response = ask("/each_too_long?tag=#{tag}")
+    assert_equal "01234567", response.body
+    closed_once(tag)
+    assert_equal 1, logged("/each_too_long")
+  end
+
   def test_empty_bodies_are_framed
     assert_equal [:length, ""], ask("/empty_array").then { |response| [response.framing, response.body] }
     tag = new_tag

@@ -14,6 +14,7 @@ class RackApp
 
   def initialize
     @entered = Hash.new(0)
+    @lock = Mutex.new
     @gates = Hash.new { |hash, key| hash[key] = Queue.new }
   end
 
@@ -110,6 +111,14 @@ class RackApp
 
     def on_each_with_length(_env, tag)
       [200, text("content-length" => "10"), AppBodies::Parts.new(tag, %w[01234 56789])]
+    end
+
+    def on_each_too_short(_env, tag)
+      [200, text("content-length" => "11"), AppBodies::Parts.new(tag, %w[01234 56789])]
+    end
+
+    def on_each_too_long(_env, tag)
+      [200, text("content-length" => "8"), AppBodies::Parts.new(tag, %w[01234 56789])]
     end
 
     def on_file(env, tag)
@@ -247,15 +256,15 @@ class RackApp
     # Answers when everybody is here: nobody leaves before `all` have entered.
     def on_barrier(env, tag)
       all = env["QUERY_STRING"][/all=(\d+)/, 1].to_i
-      @entered[tag] += 1
-      all.times { @gates[tag] << :go } if @entered[tag] == all
-      @gates[tag].pop
+      gate = @lock.synchronize { @gates[tag].tap { @entered[tag] += 1 } }
+      all.times { gate << :go } if @entered[tag] == all
+      gate.pop
       on_hello(env, tag)
     end
 
     def on_barrier_by_sleep(env, tag)
       all = env["QUERY_STRING"][/all=(\d+)/, 1].to_i
-      @entered[tag] += 1
+      @lock.synchronize { @entered[tag] += 1 }
       sleep 0.002 until @entered[tag] >= all
       on_hello(env, tag)
     end
@@ -267,12 +276,12 @@ class RackApp
     # Waits until /open?gate=NAME is asked for.
     def on_wait(env, tag)
       AppEvents.put("waiting", tag) if tag
-      @gates[env["QUERY_STRING"][/gate=(\w+)/, 1]].pop
+      gate(env).pop
       [200, text, ["waited #{tag}"]]
     end
 
     def on_open(env, tag)
-      @gates[env["QUERY_STRING"][/gate=(\w+)/, 1]] << :go
+      gate(env) << :go
       on_hello(env, tag)
     end
 
@@ -290,6 +299,10 @@ class RackApp
   include Routes
 
   private
+
+  def gate(env)
+    @lock.synchronize { @gates[env["QUERY_STRING"][/gate=(\w+)/, 1]] }
+  end
 
   def text(more = {})
     { "content-type" => "text/plain" }.merge(more)
