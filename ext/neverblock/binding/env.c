@@ -121,6 +121,7 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
     rb_hash_aset(template, keys.rack_errors, rack_errors);
     if (rack2) add_rack2(template);
     builder->template = template;
+    builder->listeners = rb_ary_new();
     builder->string_io = rb_path2class("StringIO");
     builder->file_class = rb_cFile;
     builder->no_input = rb_obj_freeze(rb_class_new_instance(0, NULL, rb_path2class("NeverBlock::NoInput")));
@@ -129,7 +130,15 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
     make_prefix(builder->request_id_prefix);
 }
 
+void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port) {
+    bool ipv6 = strchr(address, ':') != NULL;
+    VALUE name = *address ? rb_sprintf(ipv6 ? "[%s]" : "%s", address) : localhost;
+    VALUE number = *address ? rb_sprintf("%u", port) : port80;
+    rb_ary_push(builder->listeners, rb_ary_new_from_args(2, rb_obj_freeze(name), rb_obj_freeze(number)));
+}
+
 void nb_env_builder_mark(const nb_env_builder *builder) {
+    rb_gc_mark(builder->listeners);
     rb_gc_mark(builder->template);
     rb_gc_mark(builder->no_input);
     rb_gc_mark(builder->string_io);
@@ -166,10 +175,20 @@ static size_t host_end(const char *host, size_t size) {
     return size;
 }
 
+static void set_server_by_listener(nb_env_builder *builder, VALUE env, uint16_t listener) {
+    VALUE pair = rb_ary_entry(builder->listeners, listener);
+    rb_hash_aset(env, keys.server_name, NIL_P(pair) ? localhost : rb_ary_entry(pair, 0));
+    rb_hash_aset(env, keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
+}
+
 static void set_server(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
     const char *host = at(request, request->host);
     size_t size = request->host.size;
     nb_cached_text *cache = &builder->host;
+    if (size == 0) {
+        set_server_by_listener(builder, env, request->listener);
+        return;
+    }
     if (!cached(cache, host, size)) {
         size_t end = host_end(host, size);
         cache->first = end ? frozen_text(host, end) : localhost;
@@ -178,7 +197,7 @@ static void set_server(nb_env_builder *builder, VALUE env, const nb_request_mess
     }
     rb_hash_aset(env, keys.server_name, cache->first);
     rb_hash_aset(env, keys.server_port, cache->second);
-    if (size) rb_hash_aset(env, keys.http_host, text(request, request->host));
+    rb_hash_aset(env, keys.http_host, text(request, request->host));
 }
 
 static void set_peer(nb_env_builder *builder, VALUE env, const nb_request_message *request) {

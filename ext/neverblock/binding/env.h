@@ -26,6 +26,7 @@ typedef struct nb_env_builder {
     VALUE template;
     VALUE no_input;     /* rack.input of requests without a body */
     VALUE string_io, file_class;
+    VALUE listeners;        /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
     nb_cached_text host;    /* SERVER_NAME, SERVER_PORT */
     nb_cached_text address; /* REMOTE_ADDR */
     char request_id_prefix[17];
@@ -34,6 +35,8 @@ typedef struct nb_env_builder {
 
 /* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for. */
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2);
+/* Tells it the next listener's address ("": a UNIX socket) and port. */
+void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
 void nb_env_builder_mark(const nb_env_builder *builder);
 /* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new raises. */
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);

@@ -80,7 +80,7 @@ static VALUE executor_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
     executor->self = self;
     executor->engine = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
-    executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
+    executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
     executor->env.host = executor->env.address = (nb_cached_text){.first = Qnil, .second = Qnil};
     return self;
 }
@@ -167,7 +167,7 @@ static VALUE close_body(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     VALUE body = task->body;
     task->body = Qnil;
-    if (!RB_TYPE_P(body, T_ARRAY) && rb_respond_to(body, id_close)) rb_funcallv(body, id_close, 0, NULL);
+    if (rb_obj_class(body) != rb_cArray && rb_respond_to(body, id_close)) rb_funcallv(body, id_close, 0, NULL);
     return Qnil;
 }
 
@@ -586,6 +586,11 @@ static VALUE executor_run(VALUE self) {
     executor->thread = rb_thread_current();
     executor->credit = nb_server_credit(server);
     executor->backlog_high = nb_server_backlog_high(server);
+    for (uint16_t i = 0; i < nb_server_listeners(server); i++) {
+        uint16_t port;
+        const char *address = nb_server_listener_address(server, i, &port);
+        nb_env_builder_add_listener(&executor->env, address, port);
+    }
     nb_scheduler_source source = {
         .wake_fd = executor->channel->executor_wake.read_fd,
         .drain = source_drain,

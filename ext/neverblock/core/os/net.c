@@ -14,10 +14,14 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <linux/sockios.h>
+#endif
 
 #include "base/assert.h"
 
@@ -265,4 +269,19 @@ void nb_net_close(int fd, bool reset) {
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
     (void)close(fd);
+}
+
+size_t nb_net_unacknowledged(int fd) {
+    int bytes = 0;
+#if defined(SIOCOUTQ)
+    if (ioctl(fd, SIOCOUTQ, &bytes) < 0) return 0; /* tcp(7), unix(7) */
+#elif defined(FIONWRITE)
+    if (ioctl(fd, FIONWRITE, &bytes) < 0) return 0; /* FreeBSD: socket(2) */
+#elif defined(SO_NWRITE)
+    socklen_t size = sizeof bytes;
+    if (getsockopt(fd, SOL_SOCKET, SO_NWRITE, &bytes, &size) < 0) return 0; /* macOS: getsockopt(2) */
+#else
+    (void)fd;
+#endif
+    return bytes > 0 ? (size_t)bytes : 0;
 }

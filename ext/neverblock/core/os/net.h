@@ -36,6 +36,8 @@ nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer);
 nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved);
 nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved);
 
+/* Bytes written and not yet taken by the peer (acknowledged, or read from a UNIX socket); 0 where the system does not tell. */
+size_t nb_net_unacknowledged(int fd);
 /* Says that we have finished sending. */
 void nb_net_finish(int fd);
 /* Closes; with `reset` the peer gets an RST and unsent bytes are dropped (SO_LINGER 0). */

@@ -82,6 +82,7 @@ static void retime(nb_loop *loop, nb_connection *connection) {
     nb_timeout_class queue = timeout_class(connection);
     if (queue == connection->timeout.queue) return;
     connection->window_bytes = 0;
+    connection->window_queued = connection->blocked ? nb_net_unacknowledged(connection->transport.fd) : 0;
     nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->now_ns);
 }
 
@@ -225,13 +226,25 @@ static void answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchan
     mark_dirty(loop, connection);
 }
 
+/* A refused head may be a HEAD request's, whose answer has no body (RFC 9110 section 9.3.2). */
+static bool begins_with_head(const nb_connection *connection) {
+    const char *bytes = nb_buffer_bytes(&connection->input);
+    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
+    while (size > 0 && (*bytes == '\r' || *bytes == '\n')) {
+        bytes++;
+        size--;
+    }
+    return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
+}
+
 /* A request that cannot be understood or is too large: answered and the connection given up, since where the next one begins is not certain. */
 static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
     NB_COUNT(loop, refused, 1);
     nb_body_destroy(connection->body);
     connection->body = NULL;
     connection->refused = true;
-    answer(loop, connection, exchange, refusal, "", true);
+    if (!exchange && (exchange = add_exchange(loop, connection))) exchange->facts.head_request = begins_with_head(connection);
+    answer(loop, connection, exchange, refusal, refusal.http_status == 405 ? allow_line : "", true);
     if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
 }
 
@@ -571,10 +584,14 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
 
 /* --- time and drain --- */
 
-/* Too little moved in the window: a client that reads or sends nothing, or a drop now and then, must not hold memory for ever. */
+/* Too little moved in the window. What counts as sent is what the client took: a socket buffer of megabytes takes nothing for long stretches while a slow
+   reader empties it. A client that reads or sends nothing, or a drop now and then, must not hold memory for ever. */
 static bool transfer_is_too_slow(const nb_loop *loop, const nb_connection *connection) {
     uint64_t least = (uint64_t)loop->config.rate_min * loop->config.body_timeout_ms / 1000;
-    return connection->window_bytes < (least ? least : 1);
+    uint64_t moved = connection->window_bytes + connection->window_queued;
+    size_t queued = connection->blocked ? nb_net_unacknowledged(connection->transport.fd) : 0;
+    moved = moved > queued ? moved - queued : 0; /* a UNIX socket counts its own overhead too */
+    return moved < (least ? least : 1);
 }
 
 static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {

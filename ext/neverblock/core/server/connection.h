@@ -49,6 +49,7 @@ struct nb_connection {
     nb_exchange *receiving;         /* the one whose body is received: `last` */
     nb_outbox outbox;
     uint64_t window_bytes;          /* moved since the transfer window began */
+    size_t window_queued;           /* bytes the client had not taken then */
     nb_connection_state state;
     uint16_t in_flight, listener;
     uint8_t interest;               /* what the poller watches for */

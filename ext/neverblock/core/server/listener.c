@@ -113,7 +113,8 @@ void nb_listeners_pause(nb_loop *loop, bool pause) {
 void nb_listeners_resume_if_possible(nb_loop *loop) {
     open_spare(loop);
     if (!loop->listening_paused || loop->draining) return;
-    if (loop->connection_count >= loop->config.connections_max) return;
+    bool full = loop->connection_count >= loop->config.connections_max;
+    if (full && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) return;
     if (loop->listen_again_ns > loop->now_ns) return;
     loop->listen_again_ns = 0;
     nb_listeners_pause(loop, false);

@@ -11,11 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/net.h"
+
 struct nb_loop;
 
 typedef struct nb_listener {
     int fd;        /* -1: closed */
     bool polled;
+    char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
+    uint16_t port;
     char *path;    /* of a UNIX socket, to be removed; NULL for TCP */
     uint64_t path_device, path_inode;
 } nb_listener;

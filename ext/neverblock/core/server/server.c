@@ -49,10 +49,11 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
     return NB_OK;
 }
 
-static nb_status add_listener(nb_server *server, int fd, const char *path) {
+static nb_status add_listener(nb_server *server, int fd, const char *address, uint16_t port, const char *path) {
     nb_loop *loop = &server->loop;
-    nb_listener listener = {.fd = fd};
+    nb_listener listener = {.fd = fd, .port = port};
     struct stat made;
+    if (strlen(address) < sizeof(listener.address)) memcpy(listener.address, address, strlen(address) + 1);
     if (path) {
         listener.path = nb_alloc(strlen(path) + 1);
         if (!listener.path) return NB_NO_MEMORY;
@@ -70,7 +71,7 @@ nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t 
     if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
     int fd;
     nb_status status = nb_net_listen_tcp(address, port, backlog, &fd, bound_port);
-    return status == NB_OK ? add_listener(server, fd, NULL) : status;
+    return status == NB_OK ? add_listener(server, fd, address, *bound_port, NULL) : status;
 }
 
 nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog) {
@@ -78,9 +79,16 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
     int fd;
     nb_status status = nb_net_listen_unix(path, mode, backlog, &fd);
     if (status != NB_OK) return status;
-    status = add_listener(server, fd, path);
+    status = add_listener(server, fd, "", 0, path);
     if (status != NB_OK) nb_net_close(fd, false);
     return status;
+}
+
+uint16_t nb_server_listeners(const nb_server *server) { return server->loop.listener_count; }
+
+const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port) {
+    *port = server->loop.listeners[number].port;
+    return server->loop.listeners[number].address;
 }
 
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel) {

@@ -57,6 +57,9 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 /* See os/net.h for the statuses. The listener's number is the order of the calls, from 0. */
 nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, uint16_t *bound_port);
 nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog);
+/* How many there are; the numeric address ("" for a UNIX socket) and port of one. */
+uint16_t nb_server_listeners(const nb_server *server);
+const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port);
 /* Before start. The channel belongs to the server and lives until destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
 /* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free sooner. */
