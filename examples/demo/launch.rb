@@ -52,10 +52,14 @@ module Demo
 
     def start(folder, port, server_log:)
       @services = Child.new("the slow services", File.join(FOLDER, "services.ru"), ["-b", "http://#{HOST}:0"], log: File.join(folder, "services.log")).start
+      @server = start_server(folder, port, server_log)
+    end
+
+    def start_server(folder, port, log)
       env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "PORT" => nil }
-      @server = Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}"], env: env, log: server_log).start
+      Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}"], env: env, log: log).start
     rescue Child::Failed => e
-      raise if @server.nil? || server_log
+      raise if log
 
       raise Child::Failed, "#{e.message}, see above; another port: PORT=#{port < 65_535 ? port + 1 : PORT} bin/demo"
     end
@@ -90,7 +94,7 @@ module Demo
     end
 
     def ended_well?(name, status)
-      return true if status == 0 # rubocop:disable Style/NumericPredicate -- it may be nil
+      return true if status == 0
 
       puts "demo: #{name} ended with #{status.inspect}, 0 expected"
       false

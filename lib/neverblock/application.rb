@@ -36,8 +36,8 @@ module NeverBlock
 
     # Rack 2 returns the application and the options of a `#\` line, Rack 3 the application alone.
     def build(path)
-      app, = Rack::Builder.parse_file(path)
-      app
+      built = Rack::Builder.parse_file(path)
+      built.is_a?(Array) ? built.first : built
     rescue SyntaxError => e
       raise ApplicationError, syntax_error(e, path)
     rescue StandardError, ScriptError, SystemStackError => e
