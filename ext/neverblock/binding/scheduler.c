@@ -107,8 +107,10 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
             nb_list_init(&wait->link);
         }
     }
-    for (size_t i = 1; i <= scheduler->timers.count; i++) scheduler->timers.slots[i].timer->index = 0;
-    while (!nb_list_empty(&scheduler->overdue)) nb_list_remove(scheduler->overdue.next);
+    for (size_t i = 1; i <= scheduler->timers.count; i++)
+        scheduler->timers.slots[i].timer->index = 0;
+    while (!nb_list_empty(&scheduler->overdue))
+        nb_list_remove(scheduler->overdue.next);
     scheduler->fork_generation = nb_fork_generation;
     scheduler->attached = false;
     scheduler->sleeping = false;
@@ -174,15 +176,24 @@ void nb_scheduler_run(VALUE self) { nb_loop_run(nb_scheduler_get(self), NULL); }
 
 /* --- Fibers --- */
 
+static VALUE tell_exception(VALUE exception) {
+    VALUE text = rb_sprintf("%" PRIsVALUE " terminated with exception:\n%" PRIsVALUE, rb_fiber_current(),
+                            rb_funcall(exception, id_full_message, 0));
+    return rb_funcall(rb_stderr, id_write, 1, text);
+}
+
+static VALUE tell_nobody(VALUE argument, VALUE exception) {
+    (void)argument, (void)exception;
+    return Qnil;
+}
+
 /* What ends the process or the thread goes on to the loop; anything else is told, as for a thread, and costs this fiber only. */
 static VALUE report_exception(VALUE argument, VALUE exception) {
     (void)argument;
-    if (!RTEST(rb_obj_is_kind_of(exception, rb_eStandardError)) && !RTEST(rb_obj_is_kind_of(exception, rb_eScriptError)))
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eStandardError)) &&
+        !RTEST(rb_obj_is_kind_of(exception, rb_eScriptError)))
         rb_exc_raise(exception);
-    VALUE text = rb_sprintf("%" PRIsVALUE " terminated with exception:\n%" PRIsVALUE, rb_fiber_current(),
-                            rb_funcall(exception, id_full_message, 0));
-    rb_funcall(rb_stderr, id_write, 1, text);
-    return Qnil;
+    return rb_rescue2(tell_exception, exception, tell_nobody, Qnil, rb_eStandardError, (VALUE)0);
 }
 
 static VALUE fiber_call(VALUE block) { return rb_funcall(block, id_call, 0); }

@@ -20,19 +20,27 @@ typedef enum nb_source_wait {
 
 /*
  * Work that comes from elsewhere than the fibers' own waits: an executor's channel. All are called on the scheduler's thread, in the
- * loop fiber, with the GVL held, and must not raise.
+ * loop fiber, with the GVL held (but wait), and must not raise. In a forked child none is called any more: the source is the
+ * parent's, and the loop there ends with the fiber that forked.
  */
 typedef struct nb_scheduler_source {
-    int wake_fd;                          /* readable (edge) when somebody rang; the loop polls it */
-    bool (*drain)(void *owner);           /* each turn: take what has come and make fibers ready; true when there was something */
-    bool (*prepare_sleep)(void *owner);   /* about to sleep: announce it; false: something has come, do not sleep */
-    void (*awake)(void *owner);           /* after a sleep, or after prepare_sleep when the sleep was given up for another reason */
+    /* Readable (edge) when somebody rang; the loop polls it. */
+    int wake_fd;
+    /* Each turn: takes what has come and makes fibers ready; true when there was something. */
+    bool (*drain)(void *owner);
+    /* About to sleep: announces it. false: something has come, do not sleep. */
+    bool (*prepare_sleep)(void *owner);
+    /* After a sleep, or after prepare_sleep when the sleep was given up for another reason. */
+    void (*awake)(void *owner);
     /* Sleeps in place of the poller, without the GVL, at most timeout_ns (negative: for ever). NULL: there is no such thing. */
     nb_source_wait (*wait)(void *owner, int64_t timeout_ns);
-    void (*turn_end)(void *owner);        /* after each pass over the ready queue: publish, ring */
-    bool (*finished)(void *owner);        /* nothing will come any more: the loop may end when no fiber is left */
+    /* After each pass over the ready queue: publishes, rings. */
+    void (*turn_end)(void *owner);
+    /* Nothing will come any more: the loop may end when no fiber is left, parked ones included. */
+    bool (*finished)(void *owner);
     void *owner;
-    _Atomic int64_t *switched_ns;         /* where to stamp each switch (nb_pulse), or NULL */
+    /* Where to stamp each switch (nb_pulse; 0: asleep), or NULL. */
+    _Atomic int64_t *switched_ns;
 } nb_scheduler_source;
 
 extern VALUE nb_scheduler_class;
@@ -44,16 +52,20 @@ void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
 /* The poller's descriptor, so that the source's wait can watch it; -1 when it has none. */
 int nb_scheduler_poll_descriptor(VALUE scheduler);
 
-/* Appends `fiber` to the fair ready queue; it runs in a later pass. The fiber must be one that parks by nb_scheduler_park. GVL, any thread (wakes the loop when it sleeps). */
+/* Appends `fiber` to the fair ready queue; it runs in a later pass. The fiber must be parked by nb_scheduler_park; if it is not
+   parked now, nothing happens (and a later park is not ended). GVL, any thread (wakes the loop when it sleeps). */
 void nb_scheduler_ready(VALUE scheduler, VALUE fiber);
 
-/* Parks the current fiber until nb_scheduler_ready was called for it. Raises what was raised into the fiber (Fiber#raise, Thread#raise). Must be called in a fiber of this scheduler. */
+/* Parks the current fiber until nb_scheduler_ready or nb_scheduler_switch_to was called for it. Raises what was raised into the fiber
+   (Fiber#raise, Thread#raise). Must be called in a fiber of this scheduler, not in the loop fiber of a scheduler with a source. */
 void nb_scheduler_park(VALUE scheduler);
 
-/* Transfers to `fiber` at once, from the loop fiber (inside drain); returns when it parks or ends. */
+/* Transfers to `fiber`, new or parked by nb_scheduler_park, at once, from the loop fiber (inside drain); returns when it parks or
+   ends. What Thread#raise, a signal or `exit` brings meanwhile is kept and raised by the loop after this turn's turn_end. */
 void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
 
-/* Runs the loop on the calling fiber until the source is finished and no fiber is left. Raises what Thread#raise or a signal brought. */
+/* Runs the loop on the calling fiber until the source is finished and no fiber is left. Raises what Thread#raise or a signal
+   brought; the fibers that were parked stay parked, and the loop may be run again. */
 void nb_scheduler_run(VALUE scheduler);
 
 #endif

@@ -72,7 +72,8 @@ bool nb_inbox_pending(const nb_scheduler *scheduler) {
 static nb_parcel *take_arrived(nb_inbox *inbox) {
     nb_parcel *arrived = inbox->arrived;
     inbox->arrived = NULL;
-    for (const nb_parcel *parcel = arrived; parcel; parcel = parcel->next) inbox->out--;
+    for (const nb_parcel *parcel = arrived; parcel; parcel = parcel->next)
+        inbox->out--;
     return arrived;
 }
 

@@ -58,11 +58,11 @@ struct nb_wait {
     nb_list link; /* ready queue or spawners; linked to itself when in neither */
     nb_alarm alarm;
     nb_scheduler *scheduler;
-    VALUE self;  /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
+    VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
-    VALUE exception; /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
-    VALUE spawned;   /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
-    nb_wait *outer;  /* a wait of the same fiber that this one lies on top of */
+    VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
+    VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
+    nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
     nb_wait_kind kind;
     nb_wait_state state;
@@ -85,6 +85,7 @@ typedef struct nb_descriptor {
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
     bool known;          /* was registered once, so that change is tried before add */
+    bool no_socket;      /* recv(2) said so; a guess once the number is given out again */
 } nb_descriptor;
 
 typedef struct nb_parked {
@@ -102,12 +103,12 @@ typedef struct nb_inbox nb_inbox;
 
 struct nb_scheduler {
     VALUE self;
-    VALUE loop;     /* the fiber that parked fibers transfer to; meaningful while switched */
-    bool switched;  /* a fiber runs that the loop has switched to */
-    bool running;   /* inside nb_scheduler_run */
-    bool closing;   /* run was called for close */
-    bool sleeping;  /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
-    bool attached;  /* source is set */
+    VALUE loop;    /* the fiber that parked fibers transfer to; meaningful while switched */
+    bool switched; /* a fiber runs that the loop has switched to */
+    bool running;  /* inside nb_scheduler_run */
+    bool closing;  /* run was called for close */
+    bool sleeping; /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool attached; /* source is set */
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list spawners;
@@ -157,7 +158,7 @@ int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
 void nb_parked_table_deinit(nb_parked_table *table);
 
 /* scheduler_loop.c */
-int64_t nb_loop_now(nb_scheduler *scheduler);  /* reads the clock at most once a switch */
+int64_t nb_loop_now(nb_scheduler *scheduler);   /* reads the clock at most once a switch */
 int64_t nb_loop_clock(nb_scheduler *scheduler); /* reads the clock */
 /* Transfers to a fiber that is not parked or whose wait is taken out of its queue; returns when it has parked or ended. Raises. */
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);

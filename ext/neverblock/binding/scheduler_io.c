@@ -35,7 +35,8 @@ typedef struct nb_io_wait {
 static bool descriptors_reserve(nb_scheduler *scheduler, int fd) {
     size_t count = scheduler->descriptor_count ? scheduler->descriptor_count : NB_DESCRIPTORS_MIN;
     if ((size_t)fd < scheduler->descriptor_count) return true;
-    while (count <= (size_t)fd) count *= 2;
+    while (count <= (size_t)fd)
+        count *= 2;
 
     nb_descriptor *table = nb_realloc(scheduler->descriptors, count * sizeof *table);
     if (table == NULL) return false;
@@ -69,7 +70,8 @@ static void watch_unlink(nb_scheduler *scheduler, nb_watch *watch) {
 
 void nb_descriptors_forget(nb_scheduler *scheduler) {
     for (size_t fd = 0; fd < scheduler->descriptor_count; fd++) {
-        while (scheduler->descriptors[fd].first) watch_unlink(scheduler, scheduler->descriptors[fd].first);
+        while (scheduler->descriptors[fd].first)
+            watch_unlink(scheduler, scheduler->descriptors[fd].first);
     }
 }
 
@@ -83,7 +85,8 @@ void nb_descriptors_deinit(nb_scheduler *scheduler) {
 
 static uint32_t interest_of(const nb_descriptor *descriptor) {
     uint32_t interest = 0;
-    for (const nb_watch *watch = descriptor->first; watch; watch = watch->next) interest |= watch->interest;
+    for (const nb_watch *watch = descriptor->first; watch; watch = watch->next)
+        interest |= watch->interest;
     return interest;
 }
 
@@ -182,7 +185,20 @@ static nb_status watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
     return NB_OK;
 }
 
+/* What poll(2) says now. */
+static uint32_t ready_now(int fd, uint32_t interest) {
+    struct pollfd ask = {.fd = fd};
+    if (interest & NB_POLL_READ) ask.events |= POLLIN;
+    if (interest & NB_POLL_WRITE) ask.events |= POLLOUT;
+    if (poll(&ask, 1, 0) <= 0) return 0;
+    if (ask.revents & (POLLHUP | POLLERR)) return interest;
+    return ((ask.revents & POLLIN) ? interest & NB_POLL_READ : 0) |
+           ((ask.revents & POLLOUT) ? interest & NB_POLL_WRITE : 0);
+}
+
+/* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask before. */
 uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, int64_t deadline_ns) {
+    if (deadline_ns <= scheduler->now_ns) return ready_now(fd, interest);
     nb_watch watch = {.fd = fd, .interest = interest};
     nb_io_wait io_wait = {.watches = &watch, .count = 1};
     nb_scheduler_open(scheduler);
@@ -193,7 +209,7 @@ uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, 
     nb_status status = watch_enter(scheduler, &watch);
     if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
     if (status != NB_OK) rb_memerror();
-    if (watch.ready == 0) nb_wait_park(&io_wait.wait, deadline_ns);
+    if (watch.ready == 0 && nb_wait_park(&io_wait.wait, deadline_ns) == NB_TIMED_OUT) return ready_now(fd, interest);
     return watch.ready;
 }
 
@@ -232,7 +248,8 @@ typedef struct nb_any_call {
 static void any_enter(nb_any_call *call, VALUE ios, uint32_t interest, bool *ready) {
     for (long i = 0; i < RARRAY_LEN(ios); i++) {
         nb_watch *watch = &call->io_wait.watches[call->io_wait.count];
-        *watch = (nb_watch){.fd = nb_descriptor_of(RARRAY_AREF(ios, i)), .interest = interest, .wait = &call->io_wait.wait};
+        *watch = (nb_watch){
+            .fd = nb_descriptor_of(RARRAY_AREF(ios, i)), .interest = interest, .wait = &call->io_wait.wait};
         nb_status status = watch_enter(call->scheduler, watch);
         if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
         if (status != NB_OK) rb_memerror();
@@ -281,24 +298,35 @@ static bool would_block(int fd, short event) {
     return poll(&ask, 1, 0) == 0;
 }
 
-static ssize_t read_now(int fd, char *bytes, size_t size) {
-    ssize_t moved = recv(fd, bytes, size, MSG_DONTWAIT);
-    if (moved >= 0 || errno != ENOTSOCK) return moved;
-    if (would_block(fd, POLLIN)) {
-        errno = EAGAIN;
-        return -1;
-    }
-    return read(fd, bytes, size);
+/* What was learnt about the number's last file; wrong after reuse, which costs a system call and nothing else. */
+static bool thought_no_socket(const nb_scheduler *scheduler, int fd) {
+    return (size_t)fd < scheduler->descriptor_count && scheduler->descriptors[fd].no_socket;
 }
 
-static ssize_t write_now(int fd, const char *bytes, size_t size) {
-    ssize_t moved = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (moved >= 0 || errno != ENOTSOCK) return moved;
-    if (would_block(fd, POLLOUT)) {
-        errno = EAGAIN;
-        return -1;
+static void learn_no_socket(nb_scheduler *scheduler, int fd) {
+    if ((size_t)fd < scheduler->descriptor_count) scheduler->descriptors[fd].no_socket = true;
+}
+
+static ssize_t read_now(nb_scheduler *scheduler, int fd, char *bytes, size_t size) {
+    if (!thought_no_socket(scheduler, fd)) {
+        ssize_t moved = recv(fd, bytes, size, MSG_DONTWAIT);
+        if (moved >= 0 || errno != ENOTSOCK) return moved;
+        learn_no_socket(scheduler, fd);
     }
-    return write(fd, bytes, size);
+    if (!would_block(fd, POLLIN)) return read(fd, bytes, size);
+    errno = EAGAIN;
+    return -1;
+}
+
+static ssize_t write_now(nb_scheduler *scheduler, int fd, const char *bytes, size_t size) {
+    if (!thought_no_socket(scheduler, fd)) {
+        ssize_t moved = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (moved >= 0 || errno != ENOTSOCK) return moved;
+        learn_no_socket(scheduler, fd);
+    }
+    if (!would_block(fd, POLLOUT)) return write(fd, bytes, size);
+    errno = EAGAIN;
+    return -1;
 }
 
 typedef struct nb_transfer {
@@ -308,16 +336,17 @@ typedef struct nb_transfer {
     char *bytes;      /* NB_POLL_READ: where to */
     const char *from; /* NB_POLL_WRITE */
     size_t size;
-    size_t minimum;   /* wait until so many have moved; 0: take what there is now */
+    size_t minimum; /* wait until so many have moved; 0: take what there is now */
 } nb_transfer;
 
 /* Bytes moved, 0 at the end of the file, or -errno: what Ruby's io_read and io_write return. */
 static VALUE transfer_bytes(const nb_transfer *transfer) {
     size_t moved = 0;
     while (moved < transfer->size) {
-        ssize_t part = transfer->interest == NB_POLL_READ
-                           ? read_now(transfer->fd, transfer->bytes + moved, transfer->size - moved)
-                           : write_now(transfer->fd, transfer->from + moved, transfer->size - moved);
+        ssize_t part =
+            transfer->interest == NB_POLL_READ
+                ? read_now(transfer->scheduler, transfer->fd, transfer->bytes + moved, transfer->size - moved)
+                : write_now(transfer->scheduler, transfer->fd, transfer->from + moved, transfer->size - moved);
         if (part > 0) {
             moved += (size_t)part;
             if (moved >= transfer->minimum) break;

@@ -44,7 +44,8 @@ static void stamp(nb_scheduler *scheduler, int64_t time_ns) {
 static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
     VALUE loop = scheduler->loop;
     rb_fiber_transfer(fiber, 0, NULL);
-    while (scheduler->loop != loop) rb_fiber_transfer(scheduler->loop, 0, NULL);
+    while (scheduler->loop != loop)
+        rb_fiber_transfer(scheduler->loop, 0, NULL);
 }
 
 static void resume_wait(nb_wait *wait) {
@@ -153,8 +154,8 @@ static void *sleep_body(void *argument) {
     if (call->with_source && source->wait) waited = source->wait(source->owner, call->timeout_ns);
     if (waited == NB_SOURCE_WAITED) return NULL;
     if (waited == NB_SOURCE_CALLED) call->timeout_ns = 0;
-    nb_status status =
-        nb_poll_wait(call->scheduler->poll, call->events, NB_POLL_EVENTS_MAX, call->timeout_ns, &call->count);
+    nb_status status = nb_poll_wait(call->scheduler->poll, call->events, NB_POLL_EVENTS_MAX, call->timeout_ns,
+                                    &call->count);
     if (status != NB_OK) call->count = 0;
     return NULL;
 }
@@ -244,7 +245,8 @@ static VALUE run_body(VALUE argument) {
     nb_scheduler *scheduler = call->scheduler;
     nb_list_append_all(&scheduler->ready, &scheduler->spawners);
     if (call->until) {
-        while (call->until->state == NB_WAITING) run_turn(scheduler, call->until);
+        while (call->until->state == NB_WAITING)
+            run_turn(scheduler, call->until);
         return Qnil;
     }
     do {

@@ -59,7 +59,8 @@ static void leave_question(nb_wait *wait) {
 
 static VALUE addresses_of(const nb_resolver_answer *answer) {
     VALUE addresses = rb_ary_new_capa((long)answer->count);
-    for (unsigned i = 0; i < answer->count; i++) rb_ary_push(addresses, rb_str_new_cstr(answer->addresses[i]));
+    for (unsigned i = 0; i < answer->count; i++)
+        rb_ary_push(addresses, rb_str_new_cstr(answer->addresses[i]));
     return addresses;
 }
 

@@ -20,7 +20,8 @@ static size_t parked_home(const nb_parked_table *table, VALUE fiber) {
 
 static nb_parked *parked_slot(const nb_parked_table *table, VALUE fiber) {
     size_t i = parked_home(table, fiber);
-    while (table->slots[i].fiber != 0 && table->slots[i].fiber != fiber) i = (i + 1) & (table->capacity - 1);
+    while (table->slots[i].fiber != 0 && table->slots[i].fiber != fiber)
+        i = (i + 1) & (table->capacity - 1);
     return &table->slots[i];
 }
 
@@ -113,7 +114,8 @@ static VALUE park_body(VALUE argument) {
         return Qnil;
     }
     if (wait->spawned) rb_fiber_transfer(wait->spawned, 0, NULL);
-    while (wait->state != NB_RESUMED) rb_fiber_transfer(scheduler->loop, 0, NULL);
+    while (wait->state != NB_RESUMED)
+        rb_fiber_transfer(scheduler->loop, 0, NULL);
     return Qnil;
 }
 
@@ -221,7 +223,8 @@ int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
     if (FIXNUM_P(interval)) seconds = (double)FIX2LONG(interval);
     if (RB_FLOAT_TYPE_P(interval)) seconds = RFLOAT_VALUE(interval);
     if (seconds == 0) return nb_loop_clock(scheduler);
-    if (seconds > 0 && seconds < seconds_max) return nb_loop_clock(scheduler) + (int64_t)(seconds * (double)NB_NS_PER_S);
+    if (seconds > 0 && seconds < seconds_max)
+        return nb_loop_clock(scheduler) + (int64_t)(seconds * (double)NB_NS_PER_S);
 
     struct timespec time = rb_time_timespec_interval(interval);
     if ((double)time.tv_sec >= seconds_max) return INT64_MAX;

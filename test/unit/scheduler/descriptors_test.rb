@@ -87,8 +87,21 @@ class SchedulerDescriptorsTest < Minitest::Test
         assert_equal IO::WRITABLE, scheduler.io_wait(here, both, 1)
         there.write("x")
         assert_equal IO::READABLE, scheduler.io_wait(here, IO::READABLE, nil)
+        assert_equal IO::READABLE, scheduler.io_wait(here, IO::READABLE, 0)
         there.close
         assert_equal both, scheduler.io_wait(here, both, nil)
+      end
+    end
+  end
+
+  def test_data_that_came_while_the_loop_was_busy_beats_a_deadline_that_passed_meanwhile
+    here, there = UNIXSocket.pair
+    in_scheduler do
+      fiber { assert_equal IO::READABLE, Fiber.scheduler.io_wait(here, IO::READABLE, 0.001) }
+      fiber do
+        there.write("x")
+        late = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.003
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < late
       end
     end
   end

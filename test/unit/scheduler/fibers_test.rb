@@ -170,6 +170,19 @@ class SchedulerFibersTest < Minitest::Test
     assert_match(/after a wait/, told)
   end
 
+  def test_an_exception_that_cannot_be_told_costs_its_fiber_only_too
+    order = []
+    stderr = $stderr
+    in_scheduler do
+      $stderr = IO.pipe.each(&:close).first
+      Fiber.schedule { raise "to nobody" }
+      order << :other
+    ensure
+      $stderr = stderr
+    end
+    assert_equal [:other], order
+  end
+
   def test_exit_in_a_fiber_leaves_the_loop
     thread = Thread.new do
       Thread.current.report_on_exception = false
