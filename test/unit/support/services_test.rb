@@ -41,7 +41,7 @@ class ServicesTest < Minitest::Test
 
   def test_mariadb_answers_a_query
     with(Services::Mariadb.new) do |service|
-      client = ["mariadb", "--no-defaults", "-u", "root", "-N", "-B"]
+      client = ["mariadb", "--no-defaults", "--skip-ssl", "-u", "root", "-N", "-B"]
       assert_equal "42", ask(*client, "-h", service.host, "-P", service.port.to_s, "-e", "select 6 * 7")
       assert_equal "42", ask(*client, "-S", service.socket, "-e", "select 6 * 7")
     end
