@@ -34,6 +34,18 @@ module NeverBlock
       path
     end
 
+    # Loads the gem, whose version decides what the env has (Rack 2 or 3).
+    # @return [void]
+    # @raise [ApplicationError]
+    def require_rack
+      require "rack"
+      require "rack/builder"
+    rescue LoadError => e
+      raise unless e.path&.start_with?("rack")
+
+      raise ApplicationError, "the gem rack is not there: add it to the Gemfile and start with `bundle exec neverblock`, or `gem install rack`"
+    end
+
     # Rack 2 returns the application and the options of a `#\` line, Rack 3 the application alone.
     def build(path)
       built = Rack::Builder.parse_file(path)
@@ -42,15 +54,6 @@ module NeverBlock
       raise ApplicationError, syntax_error(e, path)
     rescue StandardError, ScriptError, SystemStackError => e
       raise ApplicationError, failure(e, path)
-    end
-
-    def require_rack
-      require "rack"
-      require "rack/builder"
-    rescue LoadError => e
-      raise unless e.path&.start_with?("rack")
-
-      raise ApplicationError, "the gem rack is not there: add it to the Gemfile and start with `bundle exec neverblock`, or `gem install rack`"
     end
 
     def directory_given(name, path)
@@ -102,6 +105,6 @@ module NeverBlock
       message.to_s.scrub("?").lines.map(&:strip).find { |line| !line.empty? } || "no message"
     end
 
-    private_class_method :build, :require_rack, :directory_given, :missing, :failure, :mend, :syntax_error, :place, :short, :first_line
+    private_class_method :build, :directory_given, :missing, :failure, :mend, :syntax_error, :place, :short, :first_line
   end
 end

@@ -5,6 +5,7 @@
 #
 # Signals, output and exit statuses are the business of Server::Runner; an application or a test may use this class alone.
 
+require "neverblock/application"
 require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/config"
 require "neverblock/errors"
@@ -47,6 +48,7 @@ module NeverBlock
     def start(&on_end)
       raise Error, "this server was started before; make a new one" if @engine
 
+      Application.require_rack
       Compat::TcpFastFallback.apply
       open_engine
       executors = make_executors
