@@ -31,7 +31,8 @@ module NeverBlock
       queue_max: [1_000, 0..1_000_000],               # requests that wait for an executor; more: 503
       credit: [64, 1..65_536],                        # requests given to one executor ahead of its running them
       response_backlog_bytes: [1_048_576, 1..U32],    # of one response, before its writer parks
-      file_workers: [2, 1..256]
+      file_workers: [2, 1..256],
+      guest_turns: [1, 0..1]                          # 1: an idle executor may run the I/O loop's turns itself
     }.freeze
 
     # @param text [String, Integer] what was given
