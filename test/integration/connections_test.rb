@@ -66,6 +66,17 @@ class ConnectionsTest < ServerProcessCase
     silent&.close
   end
 
+  { fiber: "ab", enumerator: "012", scheduled_fiber: "scheduled", thread: "thread", lock: "locked", child: "child" }.each do |kind, body|
+    define_method("test_a_request_may_wait_in_or_for_a_#{kind}") do
+      route = %i[scheduled_fiber thread child].include?(kind) ? "waits_for_#{kind}" : "waits_in_#{kind}"
+      assert_equal({ [200, body] => 20 }, crowd(20, "/#{route}").map { |response| [response.status, response.body] }.tally)
+    end
+  end
+
+  def test_a_wait_that_takes_too_long_can_be_ended_by_timeout
+    assert_equal({ [200, "timed out"] => 20 }, crowd(20, "/waits_too_long").map { |response| [response.status, response.body] }.tally)
+  end
+
   def test_more_requests_than_fibers_are_all_answered
     assert_equal [200] * 600, crowd(600, "/sleep_ms?ms=20").map(&:status)
   end

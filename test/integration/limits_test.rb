@@ -126,6 +126,51 @@ class LimitsQueueTest < ServerProcessCase
   end
 end
 
+# Fibers are for requests that run: whoever is slow to send or to read holds none (RFC 9112 says nothing of it; issue 3 does).
+class LimitsFibersTest < ServerProcessCase
+  CROWD = 20
+
+  def self.server_options
+    { settings: { fibers: 2, credit: 1 } }
+  end
+
+  def setup
+    skip "the settings are NeverBlock's own" unless neverblock?
+  end
+
+  def test_slow_senders_hold_no_fiber
+    clients = Array.new(CROWD) { Wire::Client.new(server.url) }
+    clients.each { |client| client.write("POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc") }
+    5.times { assert_equal "hello", ask("/").body }
+    clients.each { |client| client.write("defghij") }
+    clients.each { |client| assert_equal 10, parsed(client.response(method: "POST"))["bytes"] }
+  ensure
+    clients&.each(&:close)
+  end
+
+  def test_slow_readers_of_up_to_a_megabyte_hold_no_fiber
+    clients = Array.new(CROWD) { Wire::Client.new(server.url, receive_buffer_bytes: 4096) }
+    clients.each { |client| client.get("/bytes?count=800000") }
+    5.times { assert_equal "hello", ask("/").body }
+    clients.each { |client| assert_equal 800_000, client.response.body.bytesize }
+  ensure
+    clients&.each(&:close)
+  end
+
+  def test_one_connection_full_of_requests_does_not_starve_another # CVE-2019-16770, CVE-2021-29509
+    many = 3000
+    tag = new_tag
+    connect(deadline_s: 30) do |busy|
+      busy.write(Array.new(many) { request("/sleep_ms?ms=1&tag=#{tag}") }.join)
+      assert_equal "slept 1", busy.response.body
+      assert_equal "hello", ask("/?tag=#{tag}.other").body
+      before = events.all("call", tag).size
+      assert_operator before, :<, many, "the other connection was served last"
+      (many - 1).times { assert_equal "slept 1", busy.response.body }
+    end
+  end
+end
+
 # Connections and descriptors.
 class LimitsConnectionsTest < ServerProcessCase
   CONNECTIONS = 10

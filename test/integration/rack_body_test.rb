@@ -51,6 +51,18 @@ class RackBodyTest < ServerProcessCase
     assert_includes [[:close, BODY], [:length, BODY]], [response.framing, response.body]
   end
 
+  def test_a_part_is_sent_when_it_is_there_not_when_all_are
+    gate = new_tag
+    connect do |client|
+      client.get("/gated_body?gate=#{gate}&tag=#{gate}")
+      until client.take_line.empty?; end
+      assert_equal ["3", "one"], [client.take_line, client.take(3)]
+      ask("/open?gate=#{gate}")
+      assert_equal "\r\n3\r\ntwo\r\n0\r\n\r\n", client.take(15)
+    end
+    closed_once(gate)
+  end
+
   def test_a_length_the_application_gave_is_kept
     response = ask("/each_with_length?tag=#{new_tag}")
     assert_equal [:length, "0123456789"], [response.framing, response.body]

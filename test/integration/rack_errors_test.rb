@@ -22,6 +22,13 @@ class RackErrorsTest < ServerProcessCase
     assert_equal 1, logged("failure of #{tag}")
   end
 
+  %w[exits interrupted].each do |route|
+    define_method("test_an_application_that_#{route}_takes_no_other_request_with_it") do
+      assert_equal 500, ask("/#{route}").status
+      assert_equal 200, ask("/").status
+    end
+  end
+
   def test_a_stack_that_is_too_deep_is_a_500
     assert_equal 500, ask("/too_deep").status
     server.await_stderr(/SystemStackError|stack level too deep/)

@@ -43,6 +43,22 @@ module AppBodies
     end
   end
 
+  # A second part only when the gate is opened.
+  class Gated
+    include Told
+
+    def initialize(tag, gate)
+      @tag = tag
+      @gate = gate
+    end
+
+    def each
+      yield "one"
+      @gate.pop
+      yield "two"
+    end
+  end
+
   # The same part again and again.
   class Repeated
     include Told

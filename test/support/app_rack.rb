@@ -5,12 +5,14 @@
 require "json"
 require "digest"
 require "net/http"
+require "timeout"
 
 require_relative "app_events"
 require_relative "app_bodies"
 
 class RackApp
   HELD = Mutex.new
+  HELD_SHORTLY = Mutex.new
 
   def initialize
     @entered = Hash.new(0)
@@ -273,6 +275,10 @@ class RackApp
       [200, text, [Net::HTTP.get(URI(env.fetch("HTTP_X_URL")))]]
     end
 
+    def on_gated_body(env, tag)
+      [200, text, AppBodies::Gated.new(tag, gate(env))]
+    end
+
     # Waits until /open?gate=NAME is asked for.
     def on_wait(env, tag)
       AppEvents.put("waiting", tag) if tag
@@ -289,6 +295,58 @@ class RackApp
       milliseconds = env["QUERY_STRING"][/ms=(\d+)/, 1].to_i
       sleep milliseconds / 1000.0
       [200, text, ["slept #{milliseconds}"]]
+    end
+
+    def on_bytes(env, _tag)
+      [200, text, ["0123456789abcdef" * (env["QUERY_STRING"][/count=(\d+)/, 1].to_i / 16)]]
+    end
+
+    # What Ruby itself may do inside a request: each of these waits.
+    def on_waits_in_fiber(_env, _tag)
+      fiber = Fiber.new do
+        sleep 0.002
+        Fiber.yield "a"
+        sleep 0.002
+        "b"
+      end
+      [200, text, [fiber.resume, fiber.resume]]
+    end
+
+    def on_waits_in_enumerator(_env, _tag)
+      numbers = Enumerator.new { |yielder| 3.times { |number| yielder << (sleep(0.002) && number) } }
+      [200, text, Array.new(3) { numbers.next.to_s }]
+    end
+
+    def on_waits_for_scheduled_fiber(_env, _tag)
+      queue = Queue.new
+      Fiber.schedule { sleep(0.002) && queue << "scheduled" }
+      [200, text, [queue.pop]]
+    end
+
+    def on_waits_for_thread(_env, _tag)
+      [200, text, [Thread.new { sleep(0.002) && "thread" }.value]]
+    end
+
+    def on_waits_too_long(_env, _tag)
+      Timeout.timeout(0.02) { sleep 5 }
+    rescue Timeout::Error
+      [200, text, ["timed out"]]
+    end
+
+    def on_waits_in_lock(_env, _tag)
+      [200, text, [HELD_SHORTLY.synchronize { sleep(0.002) && "locked" }]]
+    end
+
+    def on_waits_for_child(_env, _tag)
+      [200, text, [IO.popen(%w[echo child], &:read).chomp]]
+    end
+
+    def on_exits(_env, _tag)
+      exit 3
+    end
+
+    def on_interrupted(_env, _tag)
+      raise Interrupt
     end
 
     def on_echo(env, _tag)
