@@ -86,9 +86,11 @@ module NeverBlock
       freeze
     end
 
-    # @return [Hash{Symbol => Object}] keywords for the native engine
+    # Keywords for the native engine: the settings that are not its own defaults.
+    # @return [Hash{Symbol => Object}]
     def engine_options
-      settings.merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd)
+      changed = settings.reject { |name, value| value == SETTINGS.fetch(name).first }
+      changed.merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd)
     end
 
     # @return [Float] seconds
