@@ -34,6 +34,9 @@ class ApplicationTest < Minitest::Test
     "run nil" => /nothing is run/,
     "run 42" => /run was given Integer, which does not respond to call/,
     "x = 1\nrun ->(env) {\n" => /config\.ru:\d+: syntax error: .+/,
+    # The shape of the message from Ruby 3.4 on.
+    %q(raise SyntaxError, "#{__FILE__}:2: syntax errors found\n  1 | x = 1\n> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n") =>
+      /config\.ru:2: syntax error: unexpected end-of-input; assuming it is closing\z/,
     "x = 1\nraise 'no database'\n" => /config\.ru:2: no database \(RuntimeError\)\z/,
     "x = 1\n\nundefined_thing\n" => /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,
     "require 'no/such/gem'" => /config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\); if a gem is missing/,
@@ -47,7 +50,7 @@ class ApplicationTest < Minitest::Test
   BROKEN.each do |text, pattern|
     define_method("test_a_file_with_#{text.inspect} is one line that says where and what") do
       Dir.mkdir(File.join(@directory, "lib"))
-      write("lib/broken.rb", "x = 1\nraise ArgumentError, 'inside'\n")
+      write("lib/broken.rb", "\nraise ArgumentError, 'inside'\n")
       error = assert_raises(NeverBlock::ApplicationError) { load_app(text) }
       assert_match pattern, error.message
       refute_includes error.message, "\n"
