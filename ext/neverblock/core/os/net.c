@@ -254,7 +254,8 @@ nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *mo
     message.msg_iovlen = (size_t)(count < IOV_MAX ? count : IOV_MAX);
     ssize_t sent;
     do {
-        sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+        /* send(2) spares the kernel the copying in of two structs: measurable on the smallest responses, which are one part. */
+        sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL) : sendmsg(fd, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) return status_of_errno();
     *moved = (size_t)sent;

@@ -331,7 +331,9 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
 /* True when there may be more to do with what has been read. */
 static bool step_head(nb_loop *loop, nb_connection *connection) {
     if (!connection->input.data) return false;
-    bool pipeline_full = connection->in_flight >= NB_PIPELINE_MAX;
+    /* Requests ahead of their turn must not fill the queue that others need for their first. */
+    bool queue_is_long = loop->dispatch.waiting > loop->dispatch.waiting_max / 2;
+    bool pipeline_full = connection->in_flight >= (queue_is_long ? 1 : NB_PIPELINE_MAX);
     if (pipeline_full || (connection->last && !connection->last->safe)) {
         connection->state = NB_CONNECTION_HOLD;
         return false;

@@ -114,7 +114,7 @@ static bool executor_waits(nb_server *server) {
 }
 
 bool nb_server_guest_begin(nb_server *server, int fd) {
-    if (server->loop.dispatch.count != 1 || fd < 0) return false;
+    if (!server->loop.config.guest_turns || server->loop.dispatch.count != 1 || fd < 0) return false;
     if (nb_loop_watch_guest(&server->loop, fd) != NB_OK) return false;
     atomic_store_explicit(&server->lease.guest_allowed, true, memory_order_release);
     return true;

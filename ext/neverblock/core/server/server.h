@@ -27,9 +27,10 @@
     X(uint64_t, spool_bytes_max, 1073741824) /* all bodies in temporary files together */                             \
     X(uint32_t, connections_max, 10000)                                                                               \
     X(uint32_t, queue_max, 1000)             /* requests that wait for an executor; more: 503 */                      \
-    X(uint32_t, credit, 64)                  /* requests given to one executor ahead of its running them */           \
+    X(uint32_t, credit, 256)                 /* requests given to one executor ahead of its running them */           \
     X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                       \
-    X(uint32_t, file_workers, 2)             /* threads that write request bodies to files */
+    X(uint32_t, file_workers, 2)             /* threads that write request bodies to files */                         \
+    X(uint32_t, guest_turns, 1)              /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */
 
 typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;
