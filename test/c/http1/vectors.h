@@ -234,6 +234,8 @@ static const vector vectors[] = {
     R(33, "absolute form of another scheme", 400, TARGET("ftp://test/")),
     R(33, "scheme and path", 400, TARGET("http:/test/")),
     R(33, "scheme alone", 400, TARGET("http")),
+    R(33, "a scheme that ends early", 400, TARGET("h")),
+    R(33, "scheme and slashes alone", 400, TARGET("https://")),
     A(34, "OPTIONS *", "", 0, "OPTIONS * HTTP/1.1\r\n" HOST "\r\n"),
     R(34, "GET *", 400, TARGET("*")),
     R(34, "OPTIONS *a", 400, "OPTIONS *a HTTP/1.1\r\n" HOST "\r\n"),
