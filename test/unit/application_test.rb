@@ -35,7 +35,7 @@ class ApplicationTest < Minitest::Test
     "run 42" => /run was given Integer, which does not respond to call/,
     "x = 1\nrun ->(env) {\n" => /config\.ru:\d+: syntax error: .+/,
     # The shape of the message from Ruby 3.4 on.
-    %q(raise SyntaxError, "#{__FILE__}:2: syntax errors found\n  1 | x = 1\n> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n") =>
+    %q{raise SyntaxError, __FILE__ + ":2: syntax errors found\n  1 | x = 1\n> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n"} =>
       /config\.ru:2: syntax error: unexpected end-of-input; assuming it is closing\z/,
     "x = 1\nraise 'no database'\n" => /config\.ru:2: no database \(RuntimeError\)\z/,
     "x = 1\n\nundefined_thing\n" => /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,
