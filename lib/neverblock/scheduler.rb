@@ -65,7 +65,8 @@ module NeverBlock
     #   @return [Process::Status]
 
     # @!method fiber_interrupt(fiber, exception)
-    #   Raises the exception in the wait the fiber is in; nothing when it is in none.
+    #   Raises the exception in the wait the fiber is in. A fiber that has been woken, and has not run since, is not in one any more.
+    #   @return [Boolean] whether there was such a wait
 
     # Hook of IO.select (Ruby 3.2 and later; before, compat/io_select.rb calls it).
     # @param timeout [Numeric, nil] seconds

@@ -253,8 +253,7 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
 
 static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception) {
     nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
-    if (wait) nb_wait_raise(wait, exception);
-    return Qnil;
+    return wait && nb_wait_raise(wait, exception) ? Qtrue : Qfalse;
 }
 
 static VALUE scheduler_run(VALUE self) {

@@ -147,8 +147,9 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
 /* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop when it sleeps. */
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
-/* Wakes it so that nb_wait_park raises; also one that is ready already. */
-void nb_wait_raise(nb_wait *wait, VALUE exception);
+/* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has woken this fiber has woken no other, and
+   what it was woken for must not be lost. */
+bool nb_wait_raise(nb_wait *wait, VALUE exception);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* The wait of a parked fiber, or NULL. */

@@ -175,10 +175,11 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     return true;
 }
 
-void nb_wait_raise(nb_wait *wait, VALUE exception) {
-    if (wait->state == NB_RESUMED) return;
+bool nb_wait_raise(nb_wait *wait, VALUE exception) {
+    if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
     wait->exception = exception;
-    if (!nb_wait_wake(wait, NB_RAISES)) wait->outcome = NB_RAISES;
+    nb_wait_wake(wait, NB_RAISES);
+    return true;
 }
 
 typedef struct spawn_call {

@@ -223,7 +223,7 @@ class SchedulerDescriptorsTest < Minitest::Test
   end
 
   def test_a_closed_io_is_refused
-    r, = IO.pipe
+    r, _w = IO.pipe
     r.close
     in_scheduler do
       fiber do
@@ -251,9 +251,10 @@ class SchedulerDescriptorsTest < Minitest::Test
   end
 
   def test_io_select_ends_with_an_io_error_when_one_is_closed
-    r, = IO.pipe
+    r, _w = IO.pipe
+    other, _w2 = IO.pipe
     in_scheduler do
-      fiber { assert_raises(IOError) { IO.select([r, IO.pipe[0]]) } }
+      fiber { assert_raises(IOError) { IO.select([r, other]) } }
       fiber { r.close }
     end
   end

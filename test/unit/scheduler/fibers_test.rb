@@ -216,7 +216,7 @@ class SchedulerFibersTest < Minitest::Test
   def test_fiber_interrupt_raises_in_each_kind_of_wait
     raised = []
     in_scheduler do
-      r, = IO.pipe
+      r, _w = IO.pipe
       waits = [-> { sleep }, -> { Queue.new.pop }, -> { r.read }, -> { sleep(60) }]
       fibers = waits.each_with_index.map do |wait, i|
         fiber do
@@ -228,6 +228,38 @@ class SchedulerFibersTest < Minitest::Test
       fiber { fibers.each { |f| Fiber.scheduler.fiber_interrupt(f, IndexError.new) } }
     end
     assert_equal [0, 1, 2, 3], raised
+  end
+
+  # A Mutex wakes one waiter; if that one raised instead of locking, the others would wait for ever.
+  def test_an_interrupt_that_comes_after_the_wake_does_not_take_the_wake_away
+    mutex = Mutex.new
+    queue = Queue.new
+    got = []
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      fiber { mutex.synchronize { sleep(0) until got.size == 2 } }
+      lockers = Array.new(2) { |i| fiber { mutex.synchronize { got << "lock #{i}" } } }
+      poppers = Array.new(2) { |i| fiber { got << "pop #{i} #{queue.pop}" } }
+      fiber do
+        2.times { |i| queue << i }
+        assert_equal [false, false], poppers.map { |f| scheduler.fiber_interrupt(f, IndexError.new) }
+        sleep(0) until got.size > 2
+        assert_equal [false, false], lockers.map { |f| scheduler.fiber_interrupt(f, IndexError.new) }
+      end
+    end
+    assert_equal ["lock 0", "lock 1", "pop 0 0", "pop 1 1"], got.sort
+  end
+
+  def test_a_waiter_woken_and_interrupted_at_once_leaves_the_mutex_to_the_next
+    mutex = Mutex.new
+    got = []
+    in_scheduler do
+      mutex.lock
+      lockers = Array.new(3) { |i| fiber { mutex.synchronize { got << i } } }
+      mutex.unlock
+      Fiber.scheduler.fiber_interrupt(lockers.first, IndexError.new)
+    end
+    assert_equal [0, 1, 2], got
   end
 
   def test_what_is_raised_by_fiber_raise_leaves_nothing_behind

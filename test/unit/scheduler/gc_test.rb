@@ -56,7 +56,7 @@ class SchedulerGCTest < Minitest::Test
         scheduler = NeverBlock::Scheduler.new
         10.times { scheduler.fiber { scheduler.kernel_sleep(rand) } }
         10.times { scheduler.fiber { scheduler.block(:never) } }
-        2.times { scheduler.fiber { scheduler.io_wait(IO.pipe[0], IO::READABLE, nil) } }
+        2.times { scheduler.fiber { IO.pipe.then { |r, _w| scheduler.io_wait(r, IO::READABLE, nil) } } }
       end.join
     end
     3.times { GC.start }

@@ -150,7 +150,7 @@ class SchedulerThreadsTest < Minitest::Test
       scheduler = NeverBlock::Scheduler.new
       Fiber.set_scheduler(scheduler)
       Fiber.schedule { started << true and sleep }
-      Fiber.schedule { IO.pipe.first.read(1) }
+      Fiber.schedule { IO.pipe.then { |r, _w| r.read(1) } }
       scheduler.run
     end
     [thread, started]

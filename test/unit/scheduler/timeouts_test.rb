@@ -14,7 +14,7 @@ class SchedulerTimeoutsTest < Minitest::Test
   def test_a_timeout_ends_each_kind_of_wait
     ended = 0
     in_scheduler do
-      r, = IO.pipe
+      r, _w = IO.pipe
       [-> { sleep }, -> { Queue.new.pop }, -> { r.read }, -> { loop { sleep(0) } }, -> { Thread.new { Thread.stop }.join }].each do |wait|
         fiber { assert_raises(Timeout::Error) { Timeout.timeout(0.01) { wait.call } } and ended += 1 }
       end

@@ -196,7 +196,7 @@ class SchedulerWaitsTest < Minitest::Test
         order << :first
         assert_equal false, scheduler.block(:second, 0.01)
         order << :second
-        r, = IO.pipe
+        r, _w = IO.pipe
         refute r.wait_readable(0.01)
       end
       fiber { 3.times { scheduler.unblock(:first, blocked) } }
