@@ -58,6 +58,23 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  # Only the I/O loop and the main thread can still act; the executor never comes back.
+  def test_a_request_that_never_gives_way_cannot_keep_the_process_alive
+    Gate.open do |gate|
+      server = ServerProcess.new("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n").start
+      client = Thread.new { response_of(server.url) }
+      gate.arrival.close
+      Process.kill("TERM", server.pid)
+      server.await_stderr(/draining/)
+      Process.kill("TERM", server.pid)
+      assert_equal 1, server.wait(QUICK_S)&.exitstatus
+      assert_match(/requests are still running and cannot be ended: leaving without them/, server.stderr)
+      assert_kind_of StandardError, client.value
+    ensure
+      server&.kill
+    end
+  end
+
   def test_an_idle_connection_does_not_hold_up_the_end
     server = ServerProcess.new(HELLO).start
     uri = URI(server.url)

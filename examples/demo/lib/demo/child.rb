@@ -28,6 +28,7 @@ module Demo
       @words = [RbConfig.ruby, EXECUTABLE, rackup, *options]
       @env = env
       @log = log
+      @lock = Mutex.new
     end
 
     # A process group of its own, so that Ctrl-C reaches this program alone, which ends its children in order.
@@ -42,12 +43,15 @@ module Demo
       self
     end
 
+    # Any thread: a process can be waited for only once.
     # @return [Boolean]
     def running?
-      return false if @pid.nil? || @status
+      @lock.synchronize do
+        return false if @pid.nil? || @status
 
-      @status = Process.wait2(@pid, Process::WNOHANG)&.last
-      @status.nil?
+        @status = Process.wait2(@pid, Process::WNOHANG)&.last
+        @status.nil?
+      end
     end
 
     # Ends it with TERM, and with KILL when that does nothing.
