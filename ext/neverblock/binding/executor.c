@@ -21,6 +21,9 @@
 #define UNRUNG_MAX_NS 50000
 
 
+/* How often the fibers that the last such time did not need are let go. */
+#define TRIM_EVERY_NS (10 * INT64_C(1000000000))
+
 /* How long responses may wait for the loop's turn while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
 
@@ -280,6 +283,11 @@ static bool scrub(nb_task *task) {
 #endif
 }
 
+static void push_idle(nb_task *task) {
+    task->next = task->executor->idle;
+    task->executor->idle = task;
+}
+
 static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
     uint32_t index = (uint32_t)task->exchange;
@@ -288,24 +296,35 @@ static void forget(nb_task *task) {
     task->request = NULL;
     task->unacknowledged = 0;
     task->busy = task->gone = task->head_sent = task->ended = task->waits_drained = false;
-    task->next = executor->idle;
-    executor->idle = task;
+    push_idle(task);
     executor->running--;
+}
+
+static VALUE scrub_step(VALUE task) { return scrub((nb_task *)task) ? Qtrue : Qfalse; }
+
+static bool scrubbed(nb_task *task) {
+    int tag = 0;
+    VALUE clean = rb_protect(scrub_step, (VALUE)task, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+    return tag == 0 && clean == Qtrue;
 }
 
 static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     nb_task *task = (nb_task *)argument;
-    bool clean = true;
-    while (clean) {
+    for (;;) {
         int ending = serve(task);
-        clean = scrub(task);
-        if (!clean || ending) task->fiber = Qnil;
+        bool reusable = scrubbed(task) && !ending;
+        if (!reusable) task->fiber = Qnil;
         forget(task);
         if (ending) rb_jump_tag(ending);
-        if (clean) nb_scheduler_park(task->executor->scheduler);
-        if (task->retired) clean = false;
+        if (!reusable) return Qnil;
+        nb_scheduler_park(task->executor->scheduler);
+        if (!task->retired) continue;
+        task->retired = false;
+        task->fiber = Qnil;
+        push_idle(task);
+        return Qnil;
     }
-    return Qnil;
 }
 
 static VALUE new_fiber(nb_task *task) {
@@ -373,7 +392,7 @@ static void start(nb_executor *executor, const nb_request_message *request) {
     task->exchange = request->message.exchange;
     task->request = request;
     task->busy = true;
-    executor->running++;
+    if (++executor->running > executor->running_peak) executor->running_peak = executor->running;
     index_task(executor, task);
     atomic_store_explicit(&executor->channel->memory->pulse.running, task->exchange, memory_order_relaxed);
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
@@ -423,10 +442,17 @@ static bool blocked(const nb_executor *executor) {
 
 /* --- the scheduler's source --- */
 
-/* At the end the pool's fibers go too, so that none is left parked. */
-static void retire_idle(nb_executor *executor) {
-    for (nb_task *task = executor->idle; task; task = task->next) {
-        if (NIL_P(task->fiber) || task->retired) continue;
+/* Ends the fibers of idle tasks, the `kept` used last excepted. A task that is taken out here comes back without a fiber when that has ended. */
+static void retire_idle(nb_executor *executor, uint32_t kept) {
+    nb_task **link = &executor->idle;
+    while (*link) {
+        nb_task *task = *link;
+        if (kept > 0 || NIL_P(task->fiber)) {
+            kept -= kept > 0;
+            link = &task->next;
+            continue;
+        }
+        *link = task->next;
         task->retired = true;
         nb_scheduler_ready(executor->scheduler, task->fiber);
     }
@@ -444,8 +470,19 @@ static bool source_drain(void *owner) {
         if (++taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
     }
     if (taken) nb_ring_release(&executor->requests);
-    if (executor->stop_received && executor->running == 0) retire_idle(executor);
+    /* At the end all go, so that none is left parked. */
+    if (executor->stop_received && executor->running == 0) retire_idle(executor, 0);
     return taken > 0;
+}
+
+/* A burst's fibers are not kept for ever: each costs memory, and time in every garbage collection. */
+static void trim_pool(nb_executor *executor) {
+    int64_t now = now_ns(executor);
+    if (now - executor->trimmed_ns < TRIM_EVERY_NS) return;
+    uint32_t kept = executor->running_peak - executor->running;
+    executor->trimmed_ns = now;
+    executor->running_peak = executor->running;
+    retire_idle(executor, kept);
 }
 
 /* Asks for as many requests as there are fibers for, a few ahead at most. */
@@ -507,6 +544,7 @@ static void source_awake(void *owner) { nb_doorbell_cancel(&((nb_executor *)owne
 
 static bool source_prepare_sleep(void *owner) {
     nb_executor *executor = owner;
+    trim_pool(executor);
     nb_doorbell_announce(&executor->channel->memory->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
     if (!nb_ring_readable(&executor->requests) && !(executor->room_first && !blocked(executor))) return true;

@@ -49,6 +49,8 @@ struct nb_executor {
     nb_env_builder env;
     nb_task **tasks; /* all */
     uint32_t task_count, fibers_max, running;
+    uint32_t running_peak;  /* most at once since the pool was last trimmed */
+    int64_t trimmed_ns;
     nb_task *idle;
     nb_task **by_exchange; /* by the low half of the exchange id */
     uint32_t by_exchange_count;

@@ -56,6 +56,7 @@ struct nb_resolver {
     nb_workers *workers;
     nb_resolver_lookup lookup;
     nb_resolver_clock clock;
+    bool closing; /* nobody waits any more: lookups that have not begun are not worth beginning */
     size_t names;
     entry *oldest, *youngest;
     entry *buckets[BUCKETS];
@@ -228,8 +229,13 @@ static void call_done(nb_resolver_query *query) {
 
 static void run_lookup(nb_job *job) {
     question *asked = (question *)job;
+    nb_resolver *self = asked->resolver;
+    pthread_mutex_lock(&self->lock);
+    bool closing = self->closing;
+    pthread_mutex_unlock(&self->lock);
+    if (closing) return;
     /* The name never changes while the entry has a lookup running. */
-    asked->resolver->lookup(asked->entry->name, &asked->answer);
+    self->lookup(asked->entry->name, &asked->answer);
     asked->ran = true;
 }
 
@@ -354,6 +360,7 @@ static nb_resolver_query *take_all_waiters(nb_resolver *self) {
 void nb_resolver_destroy(nb_resolver *resolver) {
     if (resolver == NULL) return;
     pthread_mutex_lock(&resolver->lock);
+    resolver->closing = true;
     nb_resolver_query *waiting = take_all_waiters(resolver);
     pthread_mutex_unlock(&resolver->lock);
     call_done(waiting);

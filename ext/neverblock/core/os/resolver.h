@@ -46,7 +46,7 @@ nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_res
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query);
 /* Withdraws a question: true when done will not be called any more; false when it has been or is being called. */
 int nb_resolver_withdraw(nb_resolver *resolver, nb_resolver_query *query);
-/* Calls done with EAI_AGAIN for what still waits. */
+/* Calls done with EAI_AGAIN for what still waits, then waits for the lookups that run: as long as getaddrinfo takes. */
 void nb_resolver_destroy(nb_resolver *resolver);
 
 #endif
