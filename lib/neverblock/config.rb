@@ -29,7 +29,7 @@ module NeverBlock
       spool_bytes_max: [1_073_741_824, 0..(1 << 62)], # all bodies in temporary files together
       connections_max: [10_000, 1..1_000_000],
       queue_max: [1_000, 0..1_000_000],               # requests that wait for an executor; more: 503
-      credit: [64, 1..65_536],                        # requests given to one executor ahead of its running them
+      credit: [256, 1..65_536],                       # requests given to one executor ahead of its running them
       response_backlog_bytes: [1_048_576, 1..U32],    # of one response, before its writer parks
       file_workers: [2, 1..256],
       guest_turns: [1, 0..1]                          # 1: an idle executor may run the I/O loop's turns itself
@@ -80,17 +80,17 @@ module NeverBlock
       @fibers = self.class.integer(fibers, @executors..FIBERS_MAX, "fibers")
       @backlog = self.class.integer(backlog, 1..65_535, "backlog")
       @settings = checked(settings).freeze
+      @given = settings.keys.freeze
       @spool_directory = spool_directory
       @poller = poller
       @log_fd = log_fd
       freeze
     end
 
-    # Keywords for the native engine: the settings that are not its own defaults.
+    # Keywords for the native engine: the settings that were given; the others are its own defaults.
     # @return [Hash{Symbol => Object}]
     def engine_options
-      changed = settings.reject { |name, value| value == SETTINGS.fetch(name).first }
-      changed.merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd)
+      settings.slice(*@given).merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd)
     end
 
     # @return [Float] seconds

@@ -23,9 +23,9 @@ class ConfigTest < Minitest::Test
     assert_equal core, Config::SETTINGS.transform_values(&:first)
   end
 
-  def test_the_engine_is_given_what_differs_from_its_defaults_and_its_paths
-    options = Config.new(idle_timeout_ms: 5, log_fd: 7, spool_directory: "/var/tmp", poller: "poll", credit: 64).engine_options
-    assert_equal({ idle_timeout_ms: 5, log_fd: 7, spool_directory: "/var/tmp", poller: "poll" }, options)
+  def test_the_engine_is_given_what_was_given_and_its_paths
+    options = Config.new(idle_timeout_ms: 5, log_fd: 7, spool_directory: "/var/tmp", poller: "poll", queue_max: "1000").engine_options
+    assert_equal({ idle_timeout_ms: 5, queue_max: 1_000, log_fd: 7, spool_directory: "/var/tmp", poller: "poll" }, options)
   end
 
   WRONG = {
