@@ -26,7 +26,11 @@ module NeverBlock
     #   @raise whatever Thread#raise, a signal or `exit` in a fiber brings; fibers that are parked then stay parked
 
     # @!method close
-    #   Runs the loop to its end and gives the poller's descriptors back. Ruby calls it (as scheduler_close) when the thread ends.
+    #   Runs the loop to its end and gives the poller's descriptors back.
+
+    # @!method scheduler_close
+    #   Hook of Fiber.set_scheduler(nil) and of the thread's end: #close; but while an exception is on its way ($!), or the thread was killed, the fibers
+    #   that are left are dropped where they wait (Ruby 3.1 does not call it then).
 
     # @!method fiber(**options, &block)
     #   Hook of Fiber.schedule. Makes a non-blocking fiber and runs it until it first waits; then the caller goes on.

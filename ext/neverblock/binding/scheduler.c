@@ -267,6 +267,13 @@ static VALUE scheduler_close(VALUE self) {
     return Qnil;
 }
 
+/* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit, nobody waits for what fibers wait for. */
+static VALUE scheduler_scheduler_close(VALUE self) {
+    if (NIL_P(rb_errinfo())) return scheduler_close(self);
+    nb_scheduler_release(nb_scheduler_get(self));
+    return Qnil;
+}
+
 void nb_scheduler_define(VALUE module) {
     id_new = rb_intern("new");
     id_call = rb_intern("call");
@@ -288,7 +295,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
     rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
-    rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_close, 0);
+    rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);
     nb_scheduler_process_define(nb_scheduler_class);

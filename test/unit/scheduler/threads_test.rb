@@ -79,6 +79,19 @@ class SchedulerThreadsTest < Minitest::Test
     assert thread.join(5), "the thread was killed and lives"
   end
 
+  def test_a_thread_killed_before_its_loop_began_ends
+    started = Queue.new
+    thread = Thread.new do
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.schedule { sleep }
+      started << true
+      Thread.stop
+    end
+    started.pop
+    thread.kill
+    assert thread.join(5), "the thread was killed and lives"
+  end
+
   def test_thread_raise_reaches_a_loop_that_never_sleeps
     started = Queue.new
     thread = Thread.new do
