@@ -504,10 +504,19 @@ static void a_wait_without_events_lasts_its_timeout(void **state) {
     assert_true(time_wait(w, 0) < PATIENCE_NS);
 }
 
+#if defined(__linux__)
+/* Linux 5.11, outside of valgrind and of old container filters: asked with a descriptor that cannot be. */
+static bool precise_waits_exist(void) {
+    return is("epoll") && syscall(441, -1, NULL, 0, NULL, NULL, 0) < 0 && errno != ENOSYS && errno != EPERM;
+}
+#else
+static bool precise_waits_exist(void) { return false; }
+#endif
+
 static void epoll_waits_fractions_of_a_millisecond(void **state) {
     world *w = *state;
     int64_t shortest = INT64_MAX;
-    if (!is("epoll")) skip();
+    if (!precise_waits_exist()) skip();
     for (int i = 0; i < 50; i++) {
         int64_t took = time_wait(w, 100000);
         if (took < shortest) shortest = took;
