@@ -27,11 +27,16 @@ static const sample samples[] = {
     {"wrk hello", {"GET / HTTP/1.1\r\nHost: 127.0.0.1:9292\r\n\r\n", 0}},
     {"curl", {"GET /hello HTTP/1.1\r\nHost: localhost:9292\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n", 0}},
     {"browser, 14 fields",
-     {"GET /articles/2026/11/a-long-enough-path?page=2&sort=newest HTTP/1.1\r\nHost: www.example.com\r\nConnection: keep-alive\r\n"
-      "sec-ch-ua: \"Chromium\";v=\"130\", \"Not?A_Brand\";v=\"99\"\r\nsec-ch-ua-mobile: ?0\r\nsec-ch-ua-platform: \"Linux\"\r\n"
-      "Upgrade-Insecure-Requests: 1\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/130.0.0.0\r\n"
-      "Accept: text/html,application/xhtml+xml\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-User: ?1\r\n"
-      "Referer: https://www.example.com/\r\nAccept-Encoding: gzip, deflate, br\r\nCookie: _session=0123456789abcdef0123456789abcdef\r\n\r\n",
+     {"GET /articles/2026/11/a-long-enough-path?page=2&sort=newest HTTP/1.1\r\nHost: www.example.com\r\nConnection: "
+      "keep-alive\r\n"
+      "sec-ch-ua: \"Chromium\";v=\"130\", \"Not?A_Brand\";v=\"99\"\r\nsec-ch-ua-mobile: ?0\r\nsec-ch-ua-platform: "
+      "\"Linux\"\r\n"
+      "Upgrade-Insecure-Requests: 1\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 "
+      "Chrome/130.0.0.0\r\n"
+      "Accept: text/html,application/xhtml+xml\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: "
+      "navigate\r\nSec-Fetch-User: ?1\r\n"
+      "Referer: https://www.example.com/\r\nAccept-Encoding: gzip, deflate, br\r\nCookie: "
+      "_session=0123456789abcdef0123456789abcdef\r\n\r\n",
       0}},
 };
 
@@ -51,7 +56,8 @@ static void parse(const char *bytes, size_t size, size_t step, bool frame) {
     size_t used;
     nb_status status = NB_INCOMPLETE;
     nb_head_parser_init(&parser);
-    for (size_t there = step < size ? step : size; status == NB_INCOMPLETE; there = there + step < size ? there + step : size) {
+    for (size_t there = step < size ? step : size; status == NB_INCOMPLETE;
+         there = there + step < size ? there + step : size) {
         status = nb_head_parse(&parser, bytes, there, &limits, &head, &used, &refusal);
     }
     if (status == NB_OK && frame) status = nb_framing_decide(&head, UINT64_MAX, &framing, &refusal);
@@ -70,22 +76,24 @@ static void measure(const char *name, nb_slice bytes, size_t step, bool frame) {
         const int64_t start = now_ns();
         int64_t end = start;
         while (end - start < RUN_NS) {
-            for (int i = 0; i < 100; i++) parse(bytes.data, bytes.size, step, frame);
+            for (int i = 0; i < 100; i++)
+                parse(bytes.data, bytes.size, step, frame);
             count += 100;
             end = now_ns();
         }
         runs[run] = (double)(end - start) / (double)count;
     }
     qsort(runs, RUNS, sizeof *runs, ascending);
-    printf("%-36s %7zu bytes %10.1f ns  (%.1f-%.1f)  %7.0f MB/s\n", name, bytes.size, runs[RUNS / 2], runs[0], runs[RUNS - 1],
-           (double)bytes.size * 1000 / runs[RUNS / 2]);
+    printf("%-36s %7zu bytes %10.1f ns  (%.1f-%.1f)  %7.0f MB/s\n", name, bytes.size, runs[RUNS / 2], runs[0],
+           runs[RUNS - 1], (double)bytes.size * 1000 / runs[RUNS / 2]);
 }
 
 /* A head of `size` bytes: one field after another until it is full. */
 static nb_slice large_head(size_t size) {
     char *const bytes = malloc(size + 64);
     size_t at = (size_t)sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n");
-    while (at + 1050 < size) at += (size_t)sprintf(bytes + at, "Cookie: %01000d\r\n", 7);
+    while (at + 1050 < size)
+        at += (size_t)sprintf(bytes + at, "Cookie: %01000d\r\n", 7);
     at += (size_t)sprintf(bytes + at, "\r\n");
     return nb_slice_of(bytes, at);
 }

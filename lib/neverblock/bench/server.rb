@@ -75,10 +75,12 @@ module NeverBlock
 
     # The checkout's own server.
     class NeverBlockServer < Server
-      def initialize(name, settings:, fibers:, bundle: nil, root: ROOT)
+      # @param command [String] what starts it, below the root
+      def initialize(name, settings:, fibers:, command: "exe/neverblock", bundle: nil, root: ROOT)
         super(name, settings: settings)
         @fibers = fibers
         @root = root
+        @command = command
         @bundle = bundle || Bundle.new(family)
       end
 
@@ -97,7 +99,7 @@ module NeverBlock
       end
 
       def launch(port:, app:, **)
-        Launch.new(command: [*ruby, executable, app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s],
+        Launch.new(command: [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s],
                    environment: @bundle.environment)
       end
 

@@ -10,7 +10,7 @@ module NeverBlock
       class << self
         # @return [Array<Server>] in the order of the tables
         def all
-          [neverblock, nginx, iodine(1), iodine(5), falcon, puma(5), puma(1000)]
+          [neverblock, two_threads, nginx, iodine(1), iodine(5), falcon, puma(5), puma(1000)]
         end
 
         # @param names [Array<String>]
@@ -24,6 +24,11 @@ module NeverBlock
 
         def neverblock
           NeverBlockServer.new("neverblock", settings: "#{FIBERS} fibers, one process", fibers: FIBERS)
+        end
+
+        def two_threads
+          NeverBlockServer.new("neverblock two-threads", settings: "the I/O loop on a thread of its own", fibers: FIBERS,
+                                                         command: "benchmark/apps/two_threads.rb")
         end
 
         def nginx
