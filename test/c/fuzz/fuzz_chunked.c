@@ -9,7 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #endif
 
-static void check_decoded(const fuzz_input *input, uint64_t max, const size_t *cuts, size_t count, int answer, const slow_chunked *slow) {
+static void check_decoded(const fuzz_input *input, uint64_t max, const size_t *cuts, size_t count, int answer,
+                          const slow_chunked *slow) {
     nb_chunked chunked;
     nb_refusal refusal;
     nb_status status = NB_INCOMPLETE;
@@ -46,7 +47,8 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
     check_decoded(&input, max, input.cuts, FUZZ_CUTS + 1, answer, &slow);
     if (input.size <= FUZZ_BYTEWISE_SIZE_MAX) {
         size_t all[FUZZ_BYTEWISE_SIZE_MAX];
-        for (size_t i = 0; i < input.size; i++) all[i] = i + 1;
+        for (size_t i = 0; i < input.size; i++)
+            all[i] = i + 1;
         check_decoded(&input, max, all, input.size, answer, &slow);
     }
     return 0;

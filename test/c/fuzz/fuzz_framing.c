@@ -13,7 +13,8 @@ static message_reader fuzzed_reader;
 
 static outcome message_read_cut(const fuzz_input *input, const size_t *cuts, size_t count) {
     message_reader_init(&fuzzed_reader, *fuzz_memory(), fuzz_limits(input), input->bytes);
-    for (size_t i = 0; i < count; i++) message_give(&fuzzed_reader, cuts[i]);
+    for (size_t i = 0; i < count; i++)
+        message_give(&fuzzed_reader, cuts[i]);
     return fuzzed_reader.result;
 }
 
@@ -33,8 +34,10 @@ static int find_field(const char *head, size_t size, const char *lower, nb_slice
         if (next - 2 - line >= name && nb_slice_equal_lower(nb_slice_of(head + line, name), nb_slice_of(lower, name))) {
             found++;
             *value = nb_slice_of(head + line + name, next - 2 - line - name);
-            while (value->size > 0 && (value->data[0] == ' ' || value->data[0] == '\t')) value->data++, value->size--;
-            while (value->size > 0 && (value->data[value->size - 1] == ' ' || value->data[value->size - 1] == '\t')) value->size--;
+            while (value->size > 0 && (value->data[0] == ' ' || value->data[0] == '\t'))
+                value->data++, value->size--;
+            while (value->size > 0 && (value->data[value->size - 1] == ' ' || value->data[value->size - 1] == '\t'))
+                value->size--;
         }
         line = next;
     }
@@ -56,10 +59,13 @@ static void check_accepted(const fuzz_input *input, const outcome *o) {
     FUZZ_CHECK(lengths == 0 || length.size > 0);
     FUZZ_CHECK(o->framing.body == (codings ? NB_BODY_CHUNKED : number > 0 ? NB_BODY_LENGTH : NB_BODY_NONE));
     FUZZ_CHECK(o->framing.content_length == number && number <= fuzz_limits(input)->body_bytes_max);
-    if (o->status == NB_OK && o->framing.body == NB_BODY_LENGTH) FUZZ_CHECK(o->used == o->head_bytes + number && o->body_bytes == number);
-    if (o->status == NB_OK && o->framing.body == NB_BODY_NONE) FUZZ_CHECK(o->used == o->head_bytes && o->body_bytes == 0);
+    if (o->status == NB_OK && o->framing.body == NB_BODY_LENGTH)
+        FUZZ_CHECK(o->used == o->head_bytes + number && o->body_bytes == number);
+    if (o->status == NB_OK && o->framing.body == NB_BODY_NONE)
+        FUZZ_CHECK(o->used == o->head_bytes && o->body_bytes == 0);
     FUZZ_CHECK(o->body_bytes <= fuzz_limits(input)->body_bytes_max);
-    for (size_t i = 0; i < o->framing.host.size; i++) FUZZ_CHECK(strchr(" \t@/,?#\\\"", o->framing.host.data[i]) == NULL);
+    for (size_t i = 0; i < o->framing.host.size; i++)
+        FUZZ_CHECK(strchr(" \t@/,?#\\\"", o->framing.host.data[i]) == NULL);
 }
 
 int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
@@ -70,10 +76,12 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
     check_same_message(&whole, &cut);
     if (input.size <= FUZZ_BYTEWISE_SIZE_MAX) {
         size_t all[FUZZ_BYTEWISE_SIZE_MAX];
-        for (size_t i = 0; i < input.size; i++) all[i] = i + 1;
+        for (size_t i = 0; i < input.size; i++)
+            all[i] = i + 1;
         const outcome bytewise = message_read_cut(&input, all, input.size);
         check_same_message(&whole, &bytewise);
     }
-    if (whole.head_bytes > 0 && (whole.status == NB_OK || whole.status == NB_INCOMPLETE)) check_accepted(&input, &whole);
+    if (whole.head_bytes > 0 && (whole.status == NB_OK || whole.status == NB_INCOMPLETE))
+        check_accepted(&input, &whole);
     return 0;
 }

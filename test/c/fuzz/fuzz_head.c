@@ -18,7 +18,8 @@ typedef struct head_result {
 
 static nb_head fuzzed_head;
 
-static head_result head_parse_cut(const fuzz_input *input, const nb_head_limits *limits, const size_t *cuts, size_t count) {
+static head_result head_parse_cut(const fuzz_input *input, const nb_head_limits *limits, const size_t *cuts,
+                                  size_t count) {
     head_result r = {.status = NB_INCOMPLETE};
     nb_head_parser parser;
     nb_head_parser_init(&parser);
@@ -101,7 +102,8 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
     const head_result cut = head_parse_cut(&input, limits, input.cuts, FUZZ_CUTS + 1);
     if (input.size <= FUZZ_BYTEWISE_SIZE_MAX) {
         size_t all[FUZZ_BYTEWISE_SIZE_MAX];
-        for (size_t i = 0; i < input.size; i++) all[i] = i + 1;
+        for (size_t i = 0; i < input.size; i++)
+            all[i] = i + 1;
         const head_result bytewise = head_parse_cut(&input, limits, all, input.size);
         check_same_head(&cut, &bytewise);
     }

@@ -14,10 +14,10 @@
 typedef struct outcome {
     nb_status status; /* NB_OK: a whole request; NB_INCOMPLETE; else refused */
     nb_refusal refusal;
-    size_t used;         /* bytes of the request, when whole */
-    size_t refused_at;   /* bytes given when it was refused */
-    size_t head_bytes;   /* when the head was whole */
-    nb_framing framing;  /* host points into `input` */
+    size_t used;        /* bytes of the request, when whole */
+    size_t refused_at;  /* bytes given when it was refused */
+    size_t head_bytes;  /* when the head was whole */
+    nb_framing framing; /* host points into `input` */
     uint64_t body_bytes;
     uint64_t body_hash;  /* FNV-1a of the decoded body */
     uint64_t head_hash;  /* of every slice of the head, as offsets and sizes */
@@ -34,7 +34,8 @@ static const message_limits message_limits_usual = {{65536, NB_TARGET_BYTES_MAX,
 #define MESSAGE_HASH_START UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t message_hash(uint64_t hash, const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
 
@@ -51,7 +52,8 @@ static inline uint64_t message_hash_head(const nb_head *head, const char *base, 
     const unsigned numbers[] = {head->method, head->target_form, head->minor_version, head->header_count};
     uint64_t hash = message_hash(MESSAGE_HASH_START, numbers, sizeof numbers);
     const nb_slice slices[] = {head->method_text, head->target, head->authority, head->scheme, head->path, head->query};
-    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) hash = message_hash_slice(hash, slices[i], base, size);
+    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++)
+        hash = message_hash_slice(hash, slices[i], base, size);
     for (unsigned i = 0; i < head->header_count; i++) {
         hash = message_hash_slice(hash, head->headers[i].name, base, size);
         hash = message_hash_slice(hash, head->headers[i].value, base, size);
@@ -74,7 +76,8 @@ typedef struct message_reader {
     outcome result;
 } message_reader;
 
-static inline void message_reader_init(message_reader *r, guarded memory, const message_limits *limits, const char *input) {
+static inline void message_reader_init(message_reader *r, guarded memory, const message_limits *limits,
+                                       const char *input) {
     r->memory = memory;
     r->limits = *limits;
     r->input = input;
@@ -156,14 +159,17 @@ static inline outcome message_read_whole(guarded memory, const message_limits *l
     return r.result;
 }
 
-static inline outcome message_read_bytewise(guarded memory, const message_limits *limits, const char *input, size_t size) {
+static inline outcome message_read_bytewise(guarded memory, const message_limits *limits, const char *input,
+                                            size_t size) {
     static message_reader r;
     message_reader_init(&r, memory, limits, input);
-    for (size_t to = 1; to <= size; to++) message_give(&r, to);
+    for (size_t to = 1; to <= size; to++)
+        message_give(&r, to);
     return r.result;
 }
 
-static inline outcome message_read_split(guarded memory, const message_limits *limits, const char *input, size_t size, size_t cut) {
+static inline outcome message_read_split(guarded memory, const message_limits *limits, const char *input, size_t size,
+                                         size_t cut) {
     static message_reader r;
     message_reader_init(&r, memory, limits, input);
     message_give(&r, cut);
@@ -184,8 +190,8 @@ static inline const char *message_difference(const outcome *a, const outcome *b)
     if (a->status != NB_OK) return NULL;
     if (a->used != b->used) return "the size of the request";
     const nb_framing *const f = &a->framing, *const g = &b->framing;
-    if (f->body != g->body || f->content_length != g->content_length || f->keep_alive != g->keep_alive || f->upgrade != g->upgrade ||
-        f->expect_continue != g->expect_continue || f->host.size != g->host.size ||
+    if (f->body != g->body || f->content_length != g->content_length || f->keep_alive != g->keep_alive ||
+        f->upgrade != g->upgrade || f->expect_continue != g->expect_continue || f->host.size != g->host.size ||
         (f->host.size > 0 && f->host.data != g->host.data)) {
         return "the framing";
     }

@@ -15,7 +15,8 @@
 
 static void print_hex(const char *key, const char *bytes, size_t size) {
     printf("\"%s\":\"", key);
-    for (size_t i = 0; i < size; i++) printf("%02x", (unsigned char)bytes[i]);
+    for (size_t i = 0; i < size; i++)
+        printf("%02x", (unsigned char)bytes[i]);
     printf("\"");
 }
 
@@ -27,7 +28,8 @@ static void print_request(const message_reader *r) {
     printf("\"kept\":%s,\"framing\":\"%s\",\"content_length\":%" PRIu64 ",", o->framing.keep_alive ? "true" : "false",
            names[o->framing.body], o->framing.content_length);
     printf("\"minor_version\":%u,\"body_bytes\":%" PRIu64 ",", r->head.minor_version, o->body_bytes);
-    print_hex("body", o->body_start, o->body_bytes < sizeof o->body_start ? (size_t)o->body_bytes : sizeof o->body_start);
+    print_hex("body", o->body_start,
+              o->body_bytes < sizeof o->body_start ? (size_t)o->body_bytes : sizeof o->body_start);
 }
 
 /* The head's own slices lie where the body was put since: parsed once more for printing. */
@@ -83,7 +85,8 @@ static int read_lines(void) {
     while (fgets(line, sizeof line, stdin) != NULL) {
         size_t size = 0;
         unsigned byte = 0;
-        while (sscanf(line + size * 2, "%2x", &byte) == 1) input[size++] = (char)byte;
+        while (sscanf(line + size * 2, "%2x", &byte) == 1)
+            input[size++] = (char)byte;
         print_requests(memory, input, size);
     }
     return 0;
@@ -93,7 +96,8 @@ static int print_vectors(void) {
     printf("[");
     for (size_t i = 0; i < VECTOR_COUNT; i++) {
         printf("%s{\"number\":%d,\"name\":\"", i ? ",\n" : "", vectors[i].number);
-        for (const char *c = vectors[i].name; *c; c++) printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+        for (const char *c = vectors[i].name; *c; c++)
+            printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
         printf("\",\"refused\":%d,", vectors[i].refused);
         print_hex("bytes", vectors[i].bytes, vectors[i].size);
         printf("}");

@@ -18,18 +18,21 @@
 typedef struct slow_chunked {
     const char *bytes;
     size_t size, at;
-    char *out;          /* as large as the input */
+    char *out; /* as large as the input */
     uint64_t decoded;
     uint64_t max;
     size_t overhead, extensions, trailers;
     bool in_extension, in_trailer;
-    int answer;         /* SLOW_OK while nothing is wrong, SLOW_MORE, or the status of a refusal */
+    int answer; /* SLOW_OK while nothing is wrong, SLOW_MORE, or the status of a refusal */
 } slow_chunked;
 
-static inline bool slow_is_hex(int c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+static inline bool slow_is_hex(int c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 static inline bool slow_is_token(int c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c > 0 && c < 0x80 && strchr("!#$%&'*+-.^_`|~", c));
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c > 0 && c < 0x80 && strchr("!#$%&'*+-.^_`|~", c));
 }
 
 static inline bool slow_is_text(int c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
@@ -68,7 +71,8 @@ static inline void slow_expect(slow_chunked *s, bool right) {
 
 static inline void slow_tokens(slow_chunked *s) {
     slow_expect(s, slow_is_token(slow_peek(s)));
-    while (slow_is_token(slow_peek(s))) slow_skip(s);
+    while (slow_is_token(slow_peek(s)))
+        slow_skip(s);
 }
 
 static inline void slow_quoted(slow_chunked *s) {
@@ -116,7 +120,8 @@ static inline void slow_trailers(slow_chunked *s) {
     while (slow_peek(s) != '\r' && s->answer == SLOW_OK) {
         slow_tokens(s);
         slow_expect(s, slow_peek(s) == ':');
-        while (slow_is_text(slow_peek(s))) slow_skip(s);
+        while (slow_is_text(slow_peek(s)))
+            slow_skip(s);
         slow_expect(s, slow_peek(s) == '\r');
         slow_expect(s, slow_peek(s) == '\n');
     }

@@ -24,17 +24,20 @@ static void test_the_table_is_the_grammar(void **state) {
     static const struct {
         unsigned bit;
         bool (*is)(unsigned);
-    } classes[] = {{NB_BYTE_TOKEN, is_token}, {NB_BYTE_TARGET, is_target}, {NB_BYTE_VALUE, is_value}, {NB_BYTE_HOST, is_host},
-                   {NB_BYTE_HEX, is_hex},     {NB_BYTE_DIGIT, is_digit},   {NB_BYTE_QUOTED, is_quoted}};
+    } classes[] = {{NB_BYTE_TOKEN, is_token},  {NB_BYTE_TARGET, is_target}, {NB_BYTE_VALUE, is_value},
+                   {NB_BYTE_HOST, is_host},    {NB_BYTE_HEX, is_hex},       {NB_BYTE_DIGIT, is_digit},
+                   {NB_BYTE_QUOTED, is_quoted}};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         for (unsigned c = 0; c < 256; c++) {
-            if (nb_byte_is((char)c, classes[i].bit) != classes[i].is(c)) fail_msg("class %u, byte 0x%02x", classes[i].bit, c);
+            if (nb_byte_is((char)c, classes[i].bit) != classes[i].is(c))
+                fail_msg("class %u, byte 0x%02x", classes[i].bit, c);
         }
     }
 }
 
 /* Every byte at every place of every length, the text ending at a guarded page, the scan beginning at every eighth place. */
-static void check_scan(const char *(*scan)(const char *, const char *, const char *), bool (*is)(unsigned), char filler) {
+static void check_scan(const char *(*scan)(const char *, const char *, const char *), bool (*is)(unsigned),
+                       char filler) {
     guarded memory = guarded_create(LONGEST);
     for (size_t size = 1; size <= LONGEST; size++) {
         char *const base = memory.end - size;
@@ -45,7 +48,8 @@ static void check_scan(const char *(*scan)(const char *, const char *, const cha
                 base[at] = (char)c;
                 const char *const expected = is(c) ? memory.end : base + at;
                 for (size_t from = 0; from <= at; from += 7) {
-                    if (scan(base, base + from, memory.end) != expected) fail_msg("byte 0x%02x at %zu of %zu", c, at, size);
+                    if (scan(base, base + from, memory.end) != expected)
+                        fail_msg("byte 0x%02x at %zu of %zu", c, at, size);
                 }
             }
             base[at] = filler;

@@ -53,14 +53,16 @@ static result decode(const char *bytes, uint64_t max, const size_t *cuts, size_t
 
 static result decode_bytewise(const char *bytes, size_t size, uint64_t max) {
     static size_t cuts[LARGEST];
-    for (size_t i = 0; i < size; i++) cuts[i] = i + 1;
+    for (size_t i = 0; i < size; i++)
+        cuts[i] = i + 1;
     return decode(bytes, max, cuts, size);
 }
 
 static void check(const char *bytes, size_t size, uint64_t max, const result *r, const char *delivery) {
     slow_chunked slow;
     const int expected = slow_chunked_read(&slow, bytes, size, max, slow_bytes);
-    if (r->answer != expected) fail_msg("expected %d, got %d (%s), %s: %.*s", expected, r->answer, r->reason, delivery, (int)size, bytes);
+    if (r->answer != expected)
+        fail_msg("expected %d, got %d (%s), %s: %.*s", expected, r->answer, r->reason, delivery, (int)size, bytes);
     if (expected > 0) return;
     assert_int_equal(slow.decoded, r->decoded);
     if (r->decoded) assert_memory_equal(slow_bytes, decoded_bytes, r->decoded);
@@ -81,10 +83,12 @@ static void check_all_texts(const char *begin, const char *alphabet, size_t lett
     const size_t start = strlen(begin);
     memcpy(bytes, begin, start);
     for (;;) {
-        for (size_t i = 0; i < length; i++) bytes[start + i] = alphabet[digits[i]];
+        for (size_t i = 0; i < length; i++)
+            bytes[start + i] = alphabet[digits[i]];
         check_whole_and_bytewise(bytes, start + length, 3);
         size_t i = 0;
-        while (i < length && ++digits[i] == letters) digits[i++] = 0;
+        while (i < length && ++digits[i] == letters)
+            digits[i++] = 0;
         if (i == length) return;
     }
 }
@@ -135,7 +139,8 @@ static size_t random_body(nb_test_random *random, char *out) {
     for (uint64_t chunks = nb_test_random_below(random, 6); chunks > 0; chunks--) {
         const size_t bytes = 1 + (size_t)nb_test_random_below(random, nb_test_random_below(random, 2) ? 20 : 3000);
         size += (size_t)sprintf(out + size, nb_test_random_below(random, 2) ? "%zx\r\n" : "%04zX;a=b\r\n", bytes);
-        for (size_t i = 0; i < bytes; i++) out[size++] = (char)nb_test_random_next(random);
+        for (size_t i = 0; i < bytes; i++)
+            out[size++] = (char)nb_test_random_next(random);
         size += (size_t)sprintf(out + size, "\r\n");
     }
     return size + (size_t)sprintf(out + size, "0\r\nA: b\r\n\r\nrest");
@@ -149,7 +154,8 @@ static void test_random_bodies_come_out_the_same_however_they_are_cut(void **sta
         const size_t size = random_body(&random, bytes);
         size_t cuts[9];
         size_t count = (size_t)nb_test_random_below(&random, 8), at = 0;
-        for (size_t i = 0; i < count; i++) cuts[i] = at += (size_t)nb_test_random_below(&random, size - at + 1);
+        for (size_t i = 0; i < count; i++)
+            cuts[i] = at += (size_t)nb_test_random_below(&random, size - at + 1);
         cuts[count++] = size;
         const result r = decode(bytes, UINT64_MAX, cuts, count);
         assert_int_equal(r.answer, SLOW_OK);

@@ -38,7 +38,8 @@ static bool print_table(unsigned first, unsigned last, unsigned before) {
 static void find_multipliers(void) {
     nb_test_random random = {1};
     for (int attempt = 0; attempt < 2000000; attempt++) {
-        const unsigned first = (unsigned)nb_test_random_below(&random, 256) | 1, last = (unsigned)nb_test_random_below(&random, 256) | 1;
+        const unsigned first = (unsigned)nb_test_random_below(&random, 256) | 1,
+                       last = (unsigned)nb_test_random_below(&random, 256) | 1;
         if (print_table(first, last, (unsigned)nb_test_random_below(&random, 256))) return;
     }
     print_message("no multipliers found: the hash needs one more fact about the name\n");
@@ -55,7 +56,8 @@ static void test_every_known_name_is_found_in_any_case(void **state) {
         }
         for (int shape = 0; shape < 3; shape++) {
             for (size_t i = 0; i < name.size; i++) {
-                const bool upper = shape == 0 || (shape == 1 && (i == 0 || name.data[i - 1] == '-')) || (shape == 2 && i % 2);
+                const bool upper = shape == 0 || (shape == 1 && (i == 0 || name.data[i - 1] == '-')) ||
+                                   (shape == 2 && i % 2);
                 other[i] = name.data[i];
                 if (upper && other[i] >= 'a' && other[i] <= 'z') other[i] = (char)(other[i] - 32);
             }

@@ -16,7 +16,9 @@ static void add(nb_field field, const char *value) {
     head.headers[head.header_count++] = (nb_header){nb_field_name(field), nb_slice_of(value, strlen(value)), field};
 }
 
-static void add_other(void) { head.headers[head.header_count++] = (nb_header){NB_SLICE("X-Any"), NB_SLICE("5"), NB_FIELD_OTHER}; }
+static void add_other(void) {
+    head.headers[head.header_count++] = (nb_header){NB_SLICE("X-Any"), NB_SLICE("5"), NB_FIELD_OTHER};
+}
 
 static void begin(nb_method method, nb_target_form form, uint8_t minor_version) {
     memset(&head, 0, sizeof head);
@@ -89,9 +91,11 @@ static bool same_host(const char *a, const char *b) {
 }
 
 /* The policy, first rule first; 0: served. Ambiguity outranks what is merely not served. */
-static int expected_answer(nb_method method, nb_target_form form, int minor, const values *host, const values *coding, const values *length) {
+static int expected_answer(nb_method method, nb_target_form form, int minor, const values *host, const values *coding,
+                           const values *length) {
     const char *const h = host->lines[0];
-    const bool past_64_bits = length->lines[0] && strlen(length->lines[0]) >= 20 && strcmp(length->lines[0], "18446744073709551615") > 0;
+    const bool past_64_bits = length->lines[0] && strlen(length->lines[0]) >= 20 &&
+                              strcmp(length->lines[0], "18446744073709551615") > 0;
     const bool length_refused = length->answer == 400 || length->lines[1] || past_64_bits;
     if (host->lines[1]) return 400;
     if (!h && minor == 1) return 400;
@@ -107,7 +111,8 @@ static int expected_answer(nb_method method, nb_target_form form, int minor, con
     return length->answer == 413 ? 413 : 0;
 }
 
-static void check(nb_method method, nb_target_form form, int minor, const values *host, const values *coding, const values *length) {
+static void check(nb_method method, nb_target_form form, int minor, const values *host, const values *coding,
+                  const values *length) {
     begin(method, form, (uint8_t)minor);
     for (int i = 0; i < 2; i++) {
         if (coding->lines[i]) add(NB_FIELD_TRANSFER_ENCODING, coding->lines[i]);
@@ -123,8 +128,9 @@ static void check(nb_method method, nb_target_form form, int minor, const values
     const int expected = expected_answer(method, form, minor, host, coding, length);
     const int got = status == NB_OK ? 0 : refusal.http_status;
     if (got != expected) {
-        fail_msg("expected %d, got %d (%s): method %d, form %d, HTTP/1.%d, Host %s, Transfer-Encoding %s, Content-Length %s", expected, got,
-                 refusal.reason, method, form, minor, host->lines[0], coding->lines[0], length->lines[0]);
+        fail_msg(
+            "expected %d, got %d (%s): method %d, form %d, HTTP/1.%d, Host %s, Transfer-Encoding %s, Content-Length %s",
+            expected, got, refusal.reason, method, form, minor, host->lines[0], coding->lines[0], length->lines[0]);
     }
     if (expected) {
         assert_status(expected == 413 ? NB_TOO_LARGE : NB_INVALID, status);
@@ -132,7 +138,9 @@ static void check(nb_method method, nb_target_form form, int minor, const values
         assert_memory_equal(&untouched, &framing, sizeof framing);
         return;
     }
-    assert_int_equal(framing.body, coding->lines[0] ? NB_BODY_CHUNKED : length->answer > 0 ? NB_BODY_LENGTH : NB_BODY_NONE);
+    assert_int_equal(framing.body, coding->lines[0]     ? NB_BODY_CHUNKED
+                                   : length->answer > 0 ? NB_BODY_LENGTH
+                                                        : NB_BODY_NONE);
     assert_int_equal(framing.content_length, length->answer);
     assert_int_equal(framing.keep_alive, minor == 1);
     const char *const authority = form == NB_TARGET_ABSOLUTE ? "test:80" : host->lines[0] ? host->lines[0] : "";
@@ -141,7 +149,8 @@ static void check(nb_method method, nb_target_form form, int minor, const values
 
 static void test_every_combination_is_decided_by_the_policy(void **state) {
     (void)state;
-    static const nb_method methods[] = {NB_METHOD_GET, NB_METHOD_POST, NB_METHOD_OPTIONS, NB_METHOD_CONNECT, NB_METHOD_OTHER};
+    static const nb_method methods[] = {NB_METHOD_GET, NB_METHOD_POST, NB_METHOD_OPTIONS, NB_METHOD_CONNECT,
+                                        NB_METHOD_OTHER};
     long checked = 0;
     for (size_t m = 0; m < COUNT(methods); m++) {
         for (int form = NB_TARGET_ORIGIN; form <= NB_TARGET_ASTERISK; form++) {
@@ -194,7 +203,8 @@ static void test_connection_decides_whether_another_request_may_come(void **stat
         for (uint8_t minor = 0; minor < 2; minor++) {
             begin(NB_METHOD_GET, NB_TARGET_ORIGIN, minor);
             add(NB_FIELD_HOST, "test");
-            for (int line = 0; line < 3 && cases[i].lines[line]; line++) add(NB_FIELD_CONNECTION, cases[i].lines[line]);
+            for (int line = 0; line < 3 && cases[i].lines[line]; line++)
+                add(NB_FIELD_CONNECTION, cases[i].lines[line]);
             const bool expected = minor ? cases[i].kept_11 : cases[i].kept_10;
             if (decide().keep_alive != expected) fail_msg("case %zu (%s), HTTP/1.%u", i, cases[i].lines[0], minor);
         }

@@ -24,10 +24,10 @@ static void parse_ok(const char *bytes) {
     assert_int_equal(used, strlen(bytes));
 }
 
-#define assert_slice(expected, slice)                                                                                  \
-    do {                                                                                                               \
-        assert_int_equal(strlen(expected), (slice).size);                                                              \
-        assert_memory_equal(expected, (slice).data, (slice).size);                                                     \
+#define assert_slice(expected, slice)                              \
+    do {                                                           \
+        assert_int_equal(strlen(expected), (slice).size);          \
+        assert_memory_equal(expected, (slice).data, (slice).size); \
     } while (0)
 
 static void test_a_head_is_told_in_slices(void **state) {
@@ -88,7 +88,8 @@ static void test_known_methods_have_numbers_and_case_counts(void **state) {
     for (int method = 1; method < NB_METHOD_COUNT; method++) {
         const nb_slice name = nb_method_name((nb_method)method);
         char bytes[64];
-        snprintf(bytes, sizeof bytes, "%.*s %s HTTP/1.1\r\n\r\n", (int)name.size, name.data, method == NB_METHOD_CONNECT ? "a:1" : "/");
+        snprintf(bytes, sizeof bytes, "%.*s %s HTTP/1.1\r\n\r\n", (int)name.size, name.data,
+                 method == NB_METHOD_CONNECT ? "a:1" : "/");
         parse_ok(bytes);
         assert_int_equal(head.method, method);
         for (size_t i = 0; i < name.size; i++) {
@@ -112,7 +113,8 @@ static void test_the_parser_is_ready_for_the_next_head_after_one(void **state) {
     assert_int_equal(parser.scanned, 10);
     assert_status(NB_OK, nb_head_parse(&parser, two, sizeof two - 1, &limits, &head, &first, &refusal));
     assert_int_equal(first, 25);
-    assert_status(NB_OK, nb_head_parse(&parser, two + first, sizeof two - 1 - first, &limits, &head, &second, &refusal));
+    assert_status(NB_OK,
+                  nb_head_parse(&parser, two + first, sizeof two - 1 - first, &limits, &head, &second, &refusal));
     assert_slice("/2", head.path);
     assert_int_equal(head.header_count, 0);
     assert_int_equal(first + second, sizeof two - 1);
@@ -131,9 +133,9 @@ static void test_limits_are_told_as_soon_as_they_are_passed(void **state) {
         int http_status;
         size_t at;
     } cases[] = {
-        {{1000, 7, 10}, 0, 0},   {{1000, 6, 10}, 414, 12}, {{1000, 1, 10}, 414, 7}, {{1000, 100, 2}, 0, 0},
+        {{1000, 7, 10}, 0, 0},     {{1000, 6, 10}, 414, 12},  {{1000, 1, 10}, 414, 7}, {{1000, 100, 2}, 0, 0},
         {{1000, 100, 1}, 431, 30}, {{1000, 100, 0}, 431, 24}, {{37, 100, 10}, 0, 0},   {{36, 100, 10}, 431, 36},
-        {{10, 100, 10}, 414, 10}, {{3, 100, 10}, 431, 3},
+        {{10, 100, 10}, 414, 10},  {{3, 100, 10}, 431, 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const message_limits these = {cases[i].limits, UINT64_MAX};
@@ -155,7 +157,8 @@ static void test_more_headers_than_there_is_room_for_are_refused_whatever_the_li
     static const message_limits generous = {{262144, 16384, UINT16_MAX}, UINT64_MAX};
     static char bytes[8192];
     size_t size = (size_t)sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n");
-    for (unsigned i = 1; i < NB_HEADERS_MAX; i++) size += (size_t)sprintf(bytes + size, "A: %u\r\n", i);
+    for (unsigned i = 1; i < NB_HEADERS_MAX; i++)
+        size += (size_t)sprintf(bytes + size, "A: %u\r\n", i);
     const size_t full = size + (size_t)sprintf(bytes + size, "\r\n");
     assert_status(NB_OK, message_read_whole(memory, &generous, bytes, full).status);
     size += (size_t)sprintf(bytes + size, "A: b\r\n\r\n");
@@ -207,7 +210,8 @@ static void test_every_short_text_of_fields_is_read_as_the_grammar_says(void **s
     unsigned digits[LENGTH] = {0};
     long accepted = 0;
     for (;;) {
-        for (size_t i = 0; i < LENGTH; i++) text[i] = alphabet[digits[i]];
+        for (size_t i = 0; i < LENGTH; i++)
+            text[i] = alphabet[digits[i]];
         text[LENGTH] = '\r';
         text[LENGTH + 1] = '\n';
         const int expected = slow_fields(text, LENGTH + 2);
@@ -216,7 +220,8 @@ static void test_every_short_text_of_fields_is_read_as_the_grammar_says(void **s
         nb_refusal refusal;
         size_t used = 0;
         nb_head_parser_init(&parser);
-        const nb_status whole = nb_head_parse(&parser, guarded_place(&memory, bytes, size), size, &limits, &head, &used, &refusal);
+        const nb_status whole = nb_head_parse(&parser, guarded_place(&memory, bytes, size), size, &limits, &head, &used,
+                                              &refusal);
         const int got = whole == NB_OK ? head.header_count + 1 : whole == NB_INCOMPLETE ? 0 : -1;
         if (got != expected) fail_msg("expected %d, got %d for %s", expected, got, text);
         nb_head_parser_init(&parser);
@@ -227,7 +232,8 @@ static void test_every_short_text_of_fields_is_read_as_the_grammar_says(void **s
         assert_status(whole, pieces);
         accepted += expected > 0;
         size_t i = 0;
-        while (i < LENGTH && ++digits[i] == LETTERS) digits[i++] = 0;
+        while (i < LENGTH && ++digits[i] == LETTERS)
+            digits[i++] = 0;
         if (i == LENGTH) break;
     }
     assert_true(accepted > 1000);
@@ -247,7 +253,8 @@ static void test_every_byte_at_every_place_is_judged_the_same_however_it_arrives
             const char *const difference = message_difference(&whole, &bytewise);
             if (difference) fail_msg("%s differs with byte 0x%02x at %zu", difference, c, at);
             const bool control = (c < 0x20 && c != '\t' && c != '\r' && c != '\n') || c == 0x7f;
-            if (control && (whole.status == NB_OK || whole.status == NB_INCOMPLETE)) fail_msg("byte 0x%02x at %zu is accepted", c, at);
+            if (control && (whole.status == NB_OK || whole.status == NB_INCOMPLETE))
+                fail_msg("byte 0x%02x at %zu is accepted", c, at);
         }
     }
 }

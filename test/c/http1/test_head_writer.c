@@ -43,7 +43,8 @@ static int lines(const written *w, const char *line) {
     int found = 0;
     char needle[128];
     snprintf(needle, sizeof needle, "\r\n%s\r\n", line);
-    for (const char *at = w->text; (at = strstr(at, needle)) != NULL; at++) found++;
+    for (const char *at = w->text; (at = strstr(at, needle)) != NULL; at++)
+        found++;
     return found;
 }
 
@@ -51,7 +52,8 @@ static int lines_of(const written *w, const char *name) {
     int found = 0;
     char needle[64];
     snprintf(needle, sizeof needle, "\r\n%s: ", name);
-    for (const char *at = w->text; (at = strstr(at, needle)) != NULL; at++) found++;
+    for (const char *at = w->text; (at = strstr(at, needle)) != NULL; at++)
+        found++;
     return found;
 }
 
@@ -90,8 +92,10 @@ static void check_framing(const nb_response_facts *f, const written *w) {
 
 static void test_every_response_is_framed_as_its_facts_say(void **state) {
     (void)state;
-    static const uint16_t statuses[] = {200, 201, 203, 204, 205, 206, 299, 300, 301, 304, 307, 400, 404, 416, 431, 499, 500, 503, 511, 599};
-    static const uint64_t content_lengths[] = {0, 1, 9, 10, 99, 100, 101, 12345, 1000000, UINT64_C(18446744073709551614), NB_CONTENT_LENGTH_UNKNOWN};
+    static const uint16_t statuses[] = {200, 201, 203, 204, 205, 206, 299, 300, 301, 304,
+                                        307, 400, 404, 416, 431, 499, 500, 503, 511, 599};
+    static const uint64_t content_lengths[] = {
+        0, 1, 9, 10, 99, 100, 101, 12345, 1000000, UINT64_C(18446744073709551614), NB_CONTENT_LENGTH_UNKNOWN};
     for (size_t s = 0; s < COUNT(statuses); s++) {
         for (size_t l = 0; l < COUNT(content_lengths); l++) {
             for (unsigned bits = 0; bits < 32; bits++) {
@@ -105,7 +109,8 @@ static void test_every_response_is_framed_as_its_facts_say(void **state) {
                 const written w = write_head(&facts, NB_SLICE("Date: x\r\n"), NB_SLICE("A: b\r\nC: d\r\n"));
                 char start[64];
                 const nb_slice phrase = nb_status_phrase(facts.status);
-                const int size = snprintf(start, sizeof start, "HTTP/1.1 %u %.*s\r\n", facts.status, (int)phrase.size, phrase.data);
+                const int size = snprintf(start, sizeof start, "HTTP/1.1 %u %.*s\r\n", facts.status, (int)phrase.size,
+                                          phrase.data);
                 assert_memory_equal(w.text, start, (size_t)size);
                 assert_int_equal(lines(&w, "Date: x"), 1);
                 assert_int_equal(lines(&w, "A: b"), 1);
@@ -119,8 +124,11 @@ static void test_every_response_is_framed_as_its_facts_say(void **state) {
 static void test_a_head_is_these_bytes(void **state) {
     (void)state;
     const nb_response_facts hello = {.status = 200, .minor_version = 1, .keep_alive = true, .content_length = 5};
-    assert_string_equal(write_head(&hello, NB_SLICE("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"), NB_SLICE("content-type: text/plain\r\n")).text,
-                        "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: text/plain\r\nContent-Length: 5\r\n\r\n");
+    assert_string_equal(write_head(&hello, NB_SLICE("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
+                                   NB_SLICE("content-type: text/plain\r\n"))
+                            .text,
+                        "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: "
+                        "text/plain\r\nContent-Length: 5\r\n\r\n");
     const nb_response_facts bare = {.status = 299, .minor_version = 0, .content_length = NB_CONTENT_LENGTH_UNKNOWN};
     assert_string_equal(write_head(&bare, nb_slice_of(NULL, 0), nb_slice_of(NULL, 0)).text, "HTTP/1.1 299 \r\n\r\n");
 }
@@ -128,7 +136,8 @@ static void test_a_head_is_these_bytes(void **state) {
 static void test_the_longest_head_fits_into_the_room_asked_for(void **state) {
     (void)state;
     for (uint16_t status = 200; status < 600; status++) {
-        const nb_response_facts facts = {.status = status, .minor_version = 1, .length_announced = true, .content_length = UINT64_MAX - 1};
+        const nb_response_facts facts = {
+            .status = status, .minor_version = 1, .length_announced = true, .content_length = UINT64_MAX - 1};
         assert_true(write_head(&facts, nb_slice_of("", 0), nb_slice_of("", 0)).size <= NB_RESPONSE_HEAD_OVERHEAD_BYTES);
     }
 }
@@ -138,11 +147,23 @@ static void test_phrases_are_the_registrys(void **state) {
     static const struct {
         uint16_t status;
         const char *phrase;
-    } some[] = {{200, "OK"},  {203, "Non-Authoritative Information"}, {206, "Partial Content"}, {304, "Not Modified"},
-                {306, ""},    {413, "Content Too Large"},             {418, ""},                {422, "Unprocessable Content"},
-                {431, "Request Header Fields Too Large"},             {505, "HTTP Version Not Supported"},
-                {511, "Network Authentication Required"},             {299, ""},                {599, ""},
-                {600, ""},    {65535, ""},                            {0, ""},                  {100, ""}};
+    } some[] = {{200, "OK"},
+                {203, "Non-Authoritative Information"},
+                {206, "Partial Content"},
+                {304, "Not Modified"},
+                {306, ""},
+                {413, "Content Too Large"},
+                {418, ""},
+                {422, "Unprocessable Content"},
+                {431, "Request Header Fields Too Large"},
+                {505, "HTTP Version Not Supported"},
+                {511, "Network Authentication Required"},
+                {299, ""},
+                {599, ""},
+                {600, ""},
+                {65535, ""},
+                {0, ""},
+                {100, ""}};
     for (size_t i = 0; i < COUNT(some); i++) {
         const nb_slice phrase = nb_status_phrase(some[i].status);
         assert_int_equal(phrase.size, strlen(some[i].phrase));
@@ -165,11 +186,15 @@ static void check_date(int64_t wall_s) {
 
 static void test_dates_are_what_strftime_writes(void **state) {
     (void)state;
-    static const int64_t some[] = {0, 1, 784111777, 951782399, 951782400, 951868799, 951868800, 4107542399, 4107542400, 253402300799};
-    for (size_t i = 0; i < COUNT(some); i++) check_date(some[i]);
+    static const int64_t some[] = {0,         1,         784111777,  951782399,  951782400,
+                                   951868799, 951868800, 4107542399, 4107542400, 253402300799};
+    for (size_t i = 0; i < COUNT(some); i++)
+        check_date(some[i]);
     nb_test_random random = {3};
-    for (int i = 0; i < 100000; i++) check_date((int64_t)nb_test_random_below(&random, UINT64_C(253402300800)));
-    for (int64_t day = 0; day < 200 * 366; day++) check_date(day * 86400 + 86399);
+    for (int i = 0; i < 100000; i++)
+        check_date((int64_t)nb_test_random_below(&random, UINT64_C(253402300800)));
+    for (int64_t day = 0; day < 200 * 366; day++)
+        check_date(day * 86400 + 86399);
 }
 
 static void test_times_that_have_no_date_are_held_to_the_nearest_that_has(void **state) {

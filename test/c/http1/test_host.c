@@ -20,12 +20,80 @@ static bool valid(const char *text, nb_port_rule port) {
 
 static void test_hosts_are_judged_by_the_grammar(void **state) {
     (void)state;
-    static const char *const good[] = {"a", "test", "TEST.example", "a.b.c.", "a_b", "xn--bcher-kva.example", "127.0.0.1", "999.1.1.1", "a%20b", "%c3%A9",
-                                       "a~b!$&'()*+;=", "[::]", "[::1]", "[1:2:3:4:5:6:7:8]", "[1::8]", "[::ffff:1.2.3.4]", "[v1.x]", "[VF.a:b:c]", "0", "-"};
-    static const char *const bad[] = {"", ":", ":80", "a@b", "@", "a,b", "a b", " a", "a/", "/", "a?b", "a#b", "a\\b", "a\"b", "a<b", "a|b", "a^b", "a{b}",
-                                      "a`b", "a[b]", "[", "]", "[]", "[a", "a]", "[::1", "::1", "[::1]x", "[::1]]", "[::1%eth0]", "[v1]", "[v1.]", "[v.x]", "[vg.x]",
-                                      "[v1.a/b]", "%", "a%2", "a%zz", "a\tb", "a\x7f", "a\xe9", "[1:2:3:4:5:6:7]", "[1:2:3:4:5:6:7:8:9]", "[1::2::3]", "[:1]", "[1:]",
-                                      "[12345::]", "[::1.2.3]", "[::1.2.3.256]", "[::1.2.3.04]", "[1:2:3:4:5:6:7:1.2.3.4]", "[::g]", "[:::]", "[1:2:3:4:5:6:7:8::]"};
+    static const char *const good[] = {"a",
+                                       "test",
+                                       "TEST.example",
+                                       "a.b.c.",
+                                       "a_b",
+                                       "xn--bcher-kva.example",
+                                       "127.0.0.1",
+                                       "999.1.1.1",
+                                       "a%20b",
+                                       "%c3%A9",
+                                       "a~b!$&'()*+;=",
+                                       "[::]",
+                                       "[::1]",
+                                       "[1:2:3:4:5:6:7:8]",
+                                       "[1::8]",
+                                       "[::ffff:1.2.3.4]",
+                                       "[v1.x]",
+                                       "[VF.a:b:c]",
+                                       "0",
+                                       "-"};
+    static const char *const bad[] = {"",
+                                      ":",
+                                      ":80",
+                                      "a@b",
+                                      "@",
+                                      "a,b",
+                                      "a b",
+                                      " a",
+                                      "a/",
+                                      "/",
+                                      "a?b",
+                                      "a#b",
+                                      "a\\b",
+                                      "a\"b",
+                                      "a<b",
+                                      "a|b",
+                                      "a^b",
+                                      "a{b}",
+                                      "a`b",
+                                      "a[b]",
+                                      "[",
+                                      "]",
+                                      "[]",
+                                      "[a",
+                                      "a]",
+                                      "[::1",
+                                      "::1",
+                                      "[::1]x",
+                                      "[::1]]",
+                                      "[::1%eth0]",
+                                      "[v1]",
+                                      "[v1.]",
+                                      "[v.x]",
+                                      "[vg.x]",
+                                      "[v1.a/b]",
+                                      "%",
+                                      "a%2",
+                                      "a%zz",
+                                      "a\tb",
+                                      "a\x7f",
+                                      "a\xe9",
+                                      "[1:2:3:4:5:6:7]",
+                                      "[1:2:3:4:5:6:7:8:9]",
+                                      "[1::2::3]",
+                                      "[:1]",
+                                      "[1:]",
+                                      "[12345::]",
+                                      "[::1.2.3]",
+                                      "[::1.2.3.256]",
+                                      "[::1.2.3.04]",
+                                      "[1:2:3:4:5:6:7:1.2.3.4]",
+                                      "[::g]",
+                                      "[:::]",
+                                      "[1:2:3:4:5:6:7:8::]"};
     char with_port[64];
     for (size_t i = 0; i < COUNT(good); i++) {
         if (!valid(good[i], NB_PORT_OPTIONAL)) fail_msg("%s is refused", good[i]);
@@ -44,7 +112,8 @@ static void test_hosts_are_judged_by_the_grammar(void **state) {
 static void test_ports_are_numbers_up_to_65535(void **state) {
     (void)state;
     static const char *const good[] = {"a:0", "a:1", "a:80", "a:00080", "a:65535", "[::1]:9"};
-    static const char *const bad[] = {"a:", "a:65536", "a:99999", "a:000080", "a:123456", "a:-1", "a:+1", "a: 1", "a:1 ", "a:x", "a:1x", "a:80:80", "a::80", "[::1]:", "[::1]80"};
+    static const char *const bad[] = {"a:",   "a:65536", "a:99999", "a:000080", "a:123456", "a:-1",   "a:+1",   "a: 1",
+                                      "a:1 ", "a:x",     "a:1x",    "a:80:80",  "a::80",    "[::1]:", "[::1]80"};
     for (size_t i = 0; i < COUNT(good); i++) {
         if (!valid(good[i], NB_PORT_OPTIONAL)) fail_msg("%s is refused", good[i]);
     }
@@ -59,7 +128,8 @@ static void check_address(const char *text) {
     char bracketed[80];
     strcat(strcat(strcpy(bracketed, "["), text), "]");
     const bool expected = inet_pton(AF_INET6, text, &address) == 1;
-    if (valid(bracketed, NB_PORT_OPTIONAL) != expected) fail_msg("%s is %s", bracketed, expected ? "refused" : "accepted");
+    if (valid(bracketed, NB_PORT_OPTIONAL) != expected)
+        fail_msg("%s is %s", bracketed, expected ? "refused" : "accepted");
 }
 
 static void test_ip_literals_are_what_the_system_takes_for_ipv6(void **state) {
@@ -68,13 +138,15 @@ static void test_ip_literals_are_what_the_system_takes_for_ipv6(void **state) {
     char text[64] = "";
     for (size_t length = 1; length <= 7; length++) {
         for (size_t n = 0; n < (size_t)1 << (2 * length); n++) {
-            for (size_t i = 0; i < length; i++) text[i] = letters[n >> (2 * i) & 3];
+            for (size_t i = 0; i < length; i++)
+                text[i] = letters[n >> (2 * i) & 3];
             text[length] = 0;
             check_address(text);
         }
     }
     nb_test_random random = {7};
-    static const char *const parts[] = {":", ":", "::", "1", "ffff", "0", "1.2.3.4", "255.255.255.255", "10", "abcde", ".", "1.2.3"};
+    static const char *const parts[] = {":",  ":",     "::", "1",    "ffff", "0", "1.2.3.4", "255.255.255.255",
+                                        "10", "abcde", ".",  "1.2.3"};
     for (int round = 0; round < 300000; round++) {
         text[0] = 0;
         for (uint64_t i = 1 + nb_test_random_below(&random, 17); i > 0 && strlen(text) < 40; i--) {

@@ -29,8 +29,8 @@ static void check_answer(const vector *v, const outcome *o, size_t size) {
     }
     const int refused = o->status == NB_OK || o->status == NB_INCOMPLETE ? 0 : o->refusal.http_status;
     if (refused != v->refused) {
-        fail_msg("vector %d, %s: expected %d, got %s %d (%s)", v->number, v->name, v->refused, nb_status_name(o->status), refused,
-                 refused ? o->refusal.reason : "-");
+        fail_msg("vector %d, %s: expected %d, got %s %d (%s)", v->number, v->name, v->refused,
+                 nb_status_name(o->status), refused, refused ? o->refusal.reason : "-");
     }
     if (v->refused) return;
     if (o->status != NB_OK) fail_msg("vector %d, %s: %s", v->number, v->name, nb_status_name(o->status));
@@ -42,7 +42,8 @@ static void check_answer(const vector *v, const outcome *o, size_t size) {
 
 static void check_same(const vector *v, const outcome *whole, const outcome *other, const char *delivery, size_t cut) {
     const char *const difference = message_difference(whole, other);
-    if (difference) fail_msg("vector %d, %s: %s differs when delivered %s %zu", v->number, v->name, difference, delivery, cut);
+    if (difference)
+        fail_msg("vector %d, %s: %s differs when delivered %s %zu", v->number, v->name, difference, delivery, cut);
 }
 
 static void test_every_vector_has_its_answer(void **state) {
@@ -104,9 +105,11 @@ static const struct {
     const char *begin, *unit, *end;
     size_t size;
 } large[] = {
-#define LARGE(number, name, refused, begin, unit, size, end) {{number, name, NULL, 0, refused, "", 0}, begin, unit, end, size}
+#define LARGE(number, name, refused, begin, unit, size, end) \
+    { {number, name, NULL, 0, refused, "", 0}, begin, unit, end, size }
     LARGE(22, "an extension of 64 KB", 400, CHUNKS("5;"), "a", 65536, "\r\nhello\r\n0\r\n\r\n"),
-    LARGE(22, "extensions of 64 KB in many chunks", 400, CHUNKS(""), "1;abcdefghijklmnopqrstuvwxyz\r\nx\r\n", 65536, "0\r\n\r\n"),
+    LARGE(22, "extensions of 64 KB in many chunks", 400, CHUNKS(""), "1;abcdefghijklmnopqrstuvwxyz\r\nx\r\n", 65536,
+          "0\r\n\r\n"),
     LARGE(25, "trailers of 64 KB", 400, CHUNKS("0\r\n"), "Trailer: abcdefgh\r\n", 65536, "\r\n"),
     LARGE(25, "one trailer of 64 KB", 400, CHUNKS("0\r\nA: "), "a", 65536, "\r\n\r\n"),
     LARGE(25, "chunks that are mostly framing", 400, CHUNKS(""), "0000000000000001\r\nx\r\n", 65536, "0\r\n\r\n"),
@@ -130,7 +133,8 @@ static size_t build_large(size_t i, char *out) {
     size_t size = strlen(large[i].begin);
     const size_t unit = strlen(large[i].unit);
     memcpy(out, large[i].begin, size);
-    for (; size < large[i].size; size += unit) memcpy(out + size, large[i].unit, unit);
+    for (; size < large[i].size; size += unit)
+        memcpy(out + size, large[i].unit, unit);
     memcpy(out + size, large[i].end, strlen(large[i].end));
     return size + strlen(large[i].end);
 }

@@ -21,8 +21,10 @@ typedef struct vector {
 } vector;
 
 #define INCOMPLETE (-1)
-#define R(number, name, refused, bytes) {number, name, bytes, sizeof(bytes) - 1, refused, NULL, 0}
-#define A(number, name, body, rest, bytes) {number, name, bytes, sizeof(bytes) - 1, 0, body, rest}
+#define R(number, name, refused, bytes) \
+    { number, name, bytes, sizeof(bytes) - 1, refused, NULL, 0 }
+#define A(number, name, body, rest, bytes) \
+    { number, name, bytes, sizeof(bytes) - 1, 0, body, rest }
 
 #define HOST "Host: test\r\n"
 #define GET(fields) "GET / HTTP/1.1\r\n" HOST fields "\r\n"
@@ -39,8 +41,10 @@ static const vector vectors[] = {
     R(1, "length, then coding", 400, POST("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n"),
     R(1, "coding, then length", 400, POST("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") "0\r\n\r\n"),
     R(1, "a length of 0 and a coding", 400, POST("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n"),
-    R(2, "coding and length, a request behind", 400, POST("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n") "0\r\n\r\n" SMUGGLED),
-    R(2, "unknown coding and length, a request behind", 400, POST("Transfer-Encoding: x\r\nContent-Length: 0\r\n") SMUGGLED),
+    R(2, "coding and length, a request behind", 400,
+      POST("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n") "0\r\n\r\n" SMUGGLED),
+    R(2, "unknown coding and length, a request behind", 400,
+      POST("Transfer-Encoding: x\r\nContent-Length: 0\r\n") SMUGGLED),
     R(3, "two lengths, different", 400, POST("Content-Length: 3\r\nContent-Length: 5\r\n") "abcde"),
     R(3, "two lengths in one line, different", 400, LENGTH("5, 3")),
     R(4, "two lengths, the same", 400, POST("Content-Length: 5\r\nContent-Length: 5\r\n") "abcde"),
@@ -77,7 +81,8 @@ static const vector vectors[] = {
     R(9, "coding chunked, identity", 400, CODING("chunked, identity")),
     R(10, "coding chunked, chunked", 400, CODING("chunked, chunked")),
     R(10, "two codings chunked", 400, POST("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n"),
-    R(10, "two codings, one unknown", 400, POST("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n"),
+    R(10, "two codings, one unknown", 400,
+      POST("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n"),
     R(11, "coding ,chunked", 400, CODING(",chunked")),
     R(11, "coding chunked,", 400, CODING("chunked,")),
     R(11, "an empty coding", 400, CODING("")),
@@ -86,7 +91,9 @@ static const vector vectors[] = {
     R(13, "VT before chunked", 400, CODING("\vchunked")),
     R(13, "FF after chunked", 400, CODING("chunked\f")),
     R(13, "NUL after chunked", 400, CODING("chunked\0")),
-    R(13, "NBSP before chunked", 400, CODING("\xa0" "chunked")),
+    R(13, "NBSP before chunked", 400,
+      CODING("\xa0"
+             "chunked")),
     R(13, "NEL after chunked", 400, CODING("chunked\x85")),
     R(13, "chunked in quotes", 400, CODING("\"chunked\"")),
     R(13, "chunked with a parameter", 400, CODING("chunked;q=1")),
@@ -97,7 +104,8 @@ static const vector vectors[] = {
     R(15, "a folded coding", 400, POST("Transfer-Encoding:\r\n chunked\r\n") "0\r\n\r\n"),
     R(15, "a folded coding, tab", 400, POST("Transfer-Encoding: gzip,\r\n\tchunked\r\n") "0\r\n\r\n"),
     R(16, "coding in HTTP/1.0", 400, "POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    R(16, "coding in a kept HTTP/1.0", 400, "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    R(16, "coding in a kept HTTP/1.0", 400,
+      "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
 
     A(17, "two chunks", "hello world", 0, CHUNKS("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")),
     A(17, "hex digits of both cases, leading zeros", "0123456789abcdefghijklmnopqrstuvwx", 0,
@@ -147,7 +155,8 @@ static const vector vectors[] = {
     R(23, "LF at the end", 400, CHUNKS("0\r\n\n")),
     R(23, "LF behind a trailer", 400, CHUNKS("0\r\nA: b\n\r\n")),
     A(24, "trailers that must not count", "hello", sizeof(SMUGGLED) - 1,
-      CHUNKS("5\r\nhello\r\n0\r\nContent-Length: 7\r\nTransfer-Encoding: gzip\r\nHost: other\r\nAuthorization: x\r\nContent-Type: y\r\n\r\n" SMUGGLED)),
+      CHUNKS("5\r\nhello\r\n0\r\nContent-Length: 7\r\nTransfer-Encoding: gzip\r\nHost: other\r\nAuthorization: "
+             "x\r\nContent-Type: y\r\n\r\n" SMUGGLED)),
     R(24, "a trailer without a colon", 400, CHUNKS("0\r\nabc\r\n\r\n")),
     R(24, "a trailer without a name", 400, CHUNKS("0\r\n: abc\r\n\r\n")),
     R(24, "space before the colon of a trailer", 400, CHUNKS("0\r\nA : b\r\n\r\n")),
@@ -294,8 +303,10 @@ static const vector vectors[] = {
     R(40, "a high byte in the method", 400, "G\xc9T / HTTP/1.1\r\n" HOST "\r\n"),
     R(40, "a colon in the method", 400, "GET: / HTTP/1.1\r\n" HOST "\r\n"),
     R(40, "no method", 400, " / HTTP/1.1\r\n" HOST "\r\n"),
-    A(42, "GET with a body", "abcde", sizeof(SMUGGLED) - 1, "GET / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nabcde" SMUGGLED),
-    A(42, "HEAD with chunks", "abc", sizeof(SMUGGLED) - 1, "HEAD / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" SMUGGLED),
+    A(42, "GET with a body", "abcde", sizeof(SMUGGLED) - 1,
+      "GET / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nabcde" SMUGGLED),
+    A(42, "HEAD with chunks", "abc", sizeof(SMUGGLED) - 1,
+      "HEAD / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" SMUGGLED),
     A(43, "length 0 and bytes behind", "", sizeof(SMUGGLED) - 1, POST("Content-Length: 0\r\n") SMUGGLED),
     A(43, "no length and bytes behind", "", sizeof(SMUGGLED) - 1, POST("") SMUGGLED),
     A(45, "Expect: 100-continue", "abcde", 0, POST("Expect: 100-Continue\r\nContent-Length: 5\r\n") "abcde"),
@@ -303,12 +314,15 @@ static const vector vectors[] = {
     R(45, "two Expects, one unknown", 417, POST("Expect: 100-continue\r\nExpect: x\r\nContent-Length: 5\r\n") "abcde"),
     R(45, "an obfuscated Expect", 417, POST("Expect: y 100-continue\r\nContent-Length: 5\r\n") "abcde"),
     A(45, "another Expect in HTTP/1.0", "abcde", 0, "POST / HTTP/1.0\r\nExpect: x\r\nContent-Length: 5\r\n\r\nabcde"),
-    A(46, "Upgrade: h2c", "", 0, GET("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n")),
+    A(46, "Upgrade: h2c", "", 0,
+      GET("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n")),
     A(46, "Upgrade with a body, a request behind", "abcde", sizeof(SMUGGLED) - 1,
       POST("Connection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n") "abcde" SMUGGLED),
-    A(47, "Connection names Content-Length", "abcde", 0, POST("Connection: content-length, host\r\nContent-Length: 5\r\n") "abcde"),
+    A(47, "Connection names Content-Length", "abcde", 0,
+      POST("Connection: content-length, host\r\nContent-Length: 5\r\n") "abcde"),
     R(47, "Connection names Host, two of them", 400, GET("Connection: host\r\nHost: other\r\n")),
-    A(51, "an underscore beside a dash", "", 0, GET("X-Forwarded-For: 1\r\nX_Forwarded_For: 2\r\nContent_Length: 5\r\n")),
+    A(51, "an underscore beside a dash", "", 0,
+      GET("X-Forwarded-For: 1\r\nX_Forwarded_For: 2\r\nContent_Length: 5\r\n")),
     A(0, "two empty lines before the request line", "", 0, "\r\n\r\n" GET("")),
     R(0, "three empty lines before the request line", 400, "\r\n\r\n\r\n" GET("")),
     {0, "half a request line", "GET / HT", 8, INCOMPLETE, NULL, 0},

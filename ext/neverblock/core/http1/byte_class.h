@@ -31,7 +31,8 @@ static inline bool nb_byte_is(char byte, unsigned classes) {
 }
 
 static inline const char *nb_scan_bytewise(const char *at, const char *end, unsigned classes) {
-    while (at < end && nb_byte_is(*at, classes)) at++;
+    while (at < end && nb_byte_is(*at, classes))
+        at++;
     return at;
 }
 
@@ -60,14 +61,16 @@ static inline unsigned nb_block_stops_target(__m128i block) {
 /* Stops at all but letters, digits and "-": what names are made of; the rare rest of tchar is looked up. */
 static inline unsigned nb_block_stops_token(__m128i block) {
     const __m128i lower = _mm_or_si128(block, _mm_set1_epi8(0x20));
-    const __m128i letter = _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((char)(0x80 - 'a'))), _mm_set1_epi8(-128 + 26));
-    const __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(block, _mm_set1_epi8((char)(0x80 - '0'))), _mm_set1_epi8(-128 + 10));
+    const __m128i letter = _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((char)(0x80 - 'a'))),
+                                          _mm_set1_epi8(-128 + 26));
+    const __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(block, _mm_set1_epi8((char)(0x80 - '0'))),
+                                         _mm_set1_epi8(-128 + 10));
     const __m128i dash = _mm_cmpeq_epi8(block, _mm_set1_epi8('-'));
     return ~(unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(letter, digit), dash)) & 0xffffu;
 }
 
-static inline __attribute__((always_inline)) const char *nb_scan_blocks(const char *base, const char *at, const char *end,
-                                                                        unsigned classes, nb_block_stops *stops) {
+static inline __attribute__((always_inline)) const char *
+nb_scan_blocks(const char *base, const char *at, const char *end, unsigned classes, nb_block_stops *stops) {
     for (; end - at >= 16; at += 16) {
         const unsigned found = stops(_mm_loadu_si128((const __m128i *)(const void *)at));
         if (found) return at + __builtin_ctz(found);

@@ -18,7 +18,7 @@ enum state {
     EXT_VALUE,
     EXT_QUOTED,
     EXT_QUOTED_PAIR, /* behind "\" */
-    EXT_END, /* ";" or CR is due */
+    EXT_END,         /* ";" or CR is due */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -45,7 +45,9 @@ static __attribute__((cold)) nb_status refuse(walk *w, nb_status status, uint16_
 
 static nb_status invalid(walk *w, const char *reason) { return refuse(w, NB_INVALID, 400, reason); }
 
-static unsigned hex_value(char digit) { return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)((digit | 0x20) - 'a' + 10); }
+static unsigned hex_value(char digit) {
+    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)((digit | 0x20) - 'a' + 10);
+}
 
 static nb_status walk_size(walk *w) {
     nb_chunked *c = w->chunked;
@@ -242,7 +244,8 @@ void nb_chunked_init(nb_chunked *chunked, uint64_t body_bytes_max) {
     *chunked = (nb_chunked){.body_bytes_max = body_bytes_max, .state = SIZE_START};
 }
 
-nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_t *used, size_t *decoded, nb_refusal *refusal) {
+nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_t *used, size_t *decoded,
+                            nb_refusal *refusal) {
     walk w = {.chunked = chunked, .base = bytes, .at = bytes, .end = bytes + size, .out = bytes, .refusal = refusal};
     while (w.at < w.end && chunked->state != DONE) {
         const nb_status status = walk_some(&w);

@@ -30,6 +30,7 @@ void nb_chunked_init(nb_chunked *chunked, uint64_t body_bytes_max);
  * NB_INCOMPLETE: all of `size` was consumed; *decoded as above; call again with the next input (in any buffer).
  * NB_INVALID, NB_TOO_LARGE: *refusal; answer and close.
  */
-nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_t *used, size_t *decoded, nb_refusal *refusal);
+nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_t *used, size_t *decoded,
+                            nb_refusal *refusal);
 
 #endif

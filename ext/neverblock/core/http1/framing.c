@@ -40,8 +40,10 @@ static bool list_next(nb_slice *list, nb_slice *item) {
     const char *const comma = list->size == 0 ? NULL : memchr(start, ',', list->size);
     const char *stop = comma ? comma : end;
     *list = comma ? nb_slice_of(comma + 1, (size_t)(end - comma - 1)) : nb_slice_of(NULL, 0);
-    while (start < stop && is_blank(*start)) start++;
-    while (stop > start && is_blank(stop[-1])) stop--;
+    while (start < stop && is_blank(*start))
+        start++;
+    while (stop > start && is_blank(stop[-1]))
+        stop--;
     *item = nb_slice_of(start, (size_t)(stop - start));
     return true;
 }
@@ -135,7 +137,8 @@ static nb_status decide_length(nb_slice text, uint64_t *length, nb_refusal *refu
     bool overflow = false;
     if (text.size == 0) return refuse(refusal, NB_INVALID, 400, "an empty Content-Length");
     for (size_t i = 0; i < text.size; i++) {
-        if (!nb_byte_is(text.data[i], NB_BYTE_DIGIT)) return refuse(refusal, NB_INVALID, 400, "a Content-Length that is no number");
+        if (!nb_byte_is(text.data[i], NB_BYTE_DIGIT))
+            return refuse(refusal, NB_INVALID, 400, "a Content-Length that is no number");
         const unsigned digit = (unsigned)(text.data[i] - '0');
         if (number > (UINT64_MAX - digit) / 10) overflow = true;
         number = number * 10 + digit;
@@ -151,7 +154,8 @@ static nb_status decide_body(const nb_head *head, const facts *f, nb_framing *fr
     framing->content_length = 0;
     if (f->codings > 0) {
         if (head->minor_version == 0) return refuse(refusal, NB_INVALID, 400, "Transfer-Encoding in HTTP/1.0");
-        if (f->content_lengths > 0) return refuse(refusal, NB_INVALID, 400, "both Content-Length and Transfer-Encoding");
+        if (f->content_lengths > 0)
+            return refuse(refusal, NB_INVALID, 400, "both Content-Length and Transfer-Encoding");
         if (f->codings > 1) return refuse(refusal, NB_INVALID, 400, "more than one Transfer-Encoding");
         framing->body = NB_BODY_CHUNKED;
         return decide_coding(f->coding, refusal);
@@ -167,8 +171,10 @@ static nb_status decide_body(const nb_head *head, const facts *f, nb_framing *fr
 static nb_status decide_service(const nb_head *head, const facts *f, uint64_t body_bytes_max, const nb_framing *framing,
                                 nb_refusal *refusal) {
     if (head->method == NB_METHOD_CONNECT) return refuse(refusal, NB_INVALID, 405, "CONNECT is for proxies");
-    if (head->minor_version > 0 && f->expect_unknown) return refuse(refusal, NB_INVALID, 417, "an Expect other than 100-continue");
-    if (framing->content_length > body_bytes_max) return refuse(refusal, NB_TOO_LARGE, 413, "a request body larger than the limit");
+    if (head->minor_version > 0 && f->expect_unknown)
+        return refuse(refusal, NB_INVALID, 417, "an Expect other than 100-continue");
+    if (framing->content_length > body_bytes_max)
+        return refuse(refusal, NB_TOO_LARGE, 413, "a request body larger than the limit");
     return NB_OK;
 }
 

@@ -127,7 +127,8 @@ static bool split_absolute(nb_head *head) {
     if (head->target.size <= scheme + 3) return false;
     const char *const authority = head->target.data + scheme + 3;
     const char *path = authority;
-    while (path < end && *path != '/' && *path != '?') path++;
+    while (path < end && *path != '/' && *path != '?')
+        path++;
     head->target_form = NB_TARGET_ABSOLUTE;
     head->scheme = nb_slice_of(head->target.data, scheme);
     head->authority = nb_slice_of(authority, (size_t)(path - authority));
@@ -274,7 +275,8 @@ static inline bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
 /* From behind the colon to the CR. */
 static inline enum step walk_value(walk *w) {
     if (w->state == VALUE_START) {
-        while (w->at < w->end && is_blank(*w->at)) w->at++;
+        while (w->at < w->end && is_blank(*w->at))
+            w->at++;
         if (w->at == w->end) return NEED_MORE;
         w->mark = w->at;
         w->state = VALUE;
@@ -282,10 +284,12 @@ static inline enum step walk_value(walk *w) {
     w->at = nb_scan_value(w->base, w->at, w->end);
     if (w->at == w->end) return NEED_MORE;
     if (*w->at != '\r') {
-        return refuse(w, 400, *w->at == '\n' ? "a bare LF at the end of a header line" : "a control byte in a header value");
+        return refuse(w, 400,
+                      *w->at == '\n' ? "a bare LF at the end of a header line" : "a control byte in a header value");
     }
     const char *last = w->at;
-    while (last > w->mark && is_blank(last[-1])) last--;
+    while (last > w->mark && is_blank(last[-1]))
+        last--;
     w->head->headers[w->headers].value = nb_slice_of(w->mark, (size_t)(last - w->mark));
     w->at++;
     w->state = VALUE_LF;
@@ -347,8 +351,8 @@ static nb_status refuse_size(enum state state, nb_refusal *refusal) {
 
 void nb_head_parser_init(nb_head_parser *parser) { *parser = (nb_head_parser){0}; }
 
-nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits, nb_head *head, size_t *used,
-                        nb_refusal *refusal) {
+nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits,
+                        nb_head *head, size_t *used, nb_refusal *refusal) {
     NB_ASSERT(size >= parser->scanned);
     const bool cut = size >= limits->head_bytes;
     walk w = {
@@ -366,7 +370,9 @@ nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, 
     };
     const bool resumed = parser->scanned != 0;
     const enum step step = walk_head(&w);
-    if (step == REFUSED) return refusal->http_status == 414 || refusal->http_status == 431 || refusal->http_status == 501 ? NB_TOO_LARGE : NB_INVALID;
+    if (step == REFUSED)
+        return refusal->http_status == 414 || refusal->http_status == 431 || refusal->http_status == 501 ? NB_TOO_LARGE
+                                                                                                         : NB_INVALID;
     if (step == NEED_MORE) {
         if (cut) return refuse_size(w.state, refusal);
         parser->scanned = (size_t)(w.at - bytes);

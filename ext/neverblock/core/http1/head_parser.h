@@ -24,64 +24,64 @@
 #include "base/status.h"
 
 /* Header fields known by number, so that neither framing nor the binding compares names again. name: lower case. */
-#define NB_FIELD_LIST(X)                                                                                              \
-    X(OTHER, "")                                                                                                      \
-    X(HOST, "host")                                                                                                   \
-    X(CONNECTION, "connection")                                                                                       \
-    X(CONTENT_LENGTH, "content-length")                                                                               \
-    X(TRANSFER_ENCODING, "transfer-encoding")                                                                         \
-    X(EXPECT, "expect")                                                                                               \
-    X(UPGRADE, "upgrade")                                                                                             \
-    X(CONTENT_TYPE, "content-type")                                                                                   \
-    X(ACCEPT, "accept")                                                                                               \
-    X(ACCEPT_ENCODING, "accept-encoding")                                                                             \
-    X(ACCEPT_LANGUAGE, "accept-language")                                                                             \
-    X(AUTHORIZATION, "authorization")                                                                                 \
-    X(CACHE_CONTROL, "cache-control")                                                                                 \
-    X(COOKIE, "cookie")                                                                                               \
-    X(DATE, "date")                                                                                                   \
-    X(DNT, "dnt")                                                                                                     \
-    X(FORWARDED, "forwarded")                                                                                         \
-    X(FROM, "from")                                                                                                   \
-    X(IF_MATCH, "if-match")                                                                                           \
-    X(IF_MODIFIED_SINCE, "if-modified-since")                                                                         \
-    X(IF_NONE_MATCH, "if-none-match")                                                                                 \
-    X(IF_RANGE, "if-range")                                                                                           \
-    X(IF_UNMODIFIED_SINCE, "if-unmodified-since")                                                                     \
-    X(KEEP_ALIVE, "keep-alive")                                                                                       \
-    X(LAST_EVENT_ID, "last-event-id")                                                                                 \
-    X(ORIGIN, "origin")                                                                                               \
-    X(PRAGMA, "pragma")                                                                                               \
-    X(PRIORITY, "priority")                                                                                           \
-    X(PROXY_AUTHORIZATION, "proxy-authorization")                                                                     \
-    X(RANGE, "range")                                                                                                 \
-    X(REFERER, "referer")                                                                                             \
-    X(SEC_CH_UA, "sec-ch-ua")                                                                                         \
-    X(SEC_CH_UA_MOBILE, "sec-ch-ua-mobile")                                                                           \
-    X(SEC_CH_UA_PLATFORM, "sec-ch-ua-platform")                                                                       \
-    X(SEC_FETCH_DEST, "sec-fetch-dest")                                                                               \
-    X(SEC_FETCH_MODE, "sec-fetch-mode")                                                                               \
-    X(SEC_FETCH_SITE, "sec-fetch-site")                                                                               \
-    X(SEC_FETCH_USER, "sec-fetch-user")                                                                               \
-    X(SEC_WEBSOCKET_EXTENSIONS, "sec-websocket-extensions")                                                           \
-    X(SEC_WEBSOCKET_KEY, "sec-websocket-key")                                                                         \
-    X(SEC_WEBSOCKET_PROTOCOL, "sec-websocket-protocol")                                                               \
-    X(SEC_WEBSOCKET_VERSION, "sec-websocket-version")                                                                 \
-    X(TE, "te")                                                                                                       \
-    X(TRACEPARENT, "traceparent")                                                                                     \
-    X(TRAILER, "trailer")                                                                                             \
-    X(TURBO_FRAME, "turbo-frame")                                                                                     \
-    X(UPGRADE_INSECURE_REQUESTS, "upgrade-insecure-requests")                                                         \
-    X(USER_AGENT, "user-agent")                                                                                       \
-    X(VIA, "via")                                                                                                     \
-    X(X_CSRF_TOKEN, "x-csrf-token")                                                                                   \
-    X(X_FORWARDED_FOR, "x-forwarded-for")                                                                             \
-    X(X_FORWARDED_HOST, "x-forwarded-host")                                                                           \
-    X(X_FORWARDED_PORT, "x-forwarded-port")                                                                           \
-    X(X_FORWARDED_PROTO, "x-forwarded-proto")                                                                         \
-    X(X_REAL_IP, "x-real-ip")                                                                                         \
-    X(X_REQUEST_ID, "x-request-id")                                                                                   \
-    X(X_REQUEST_START, "x-request-start")                                                                             \
+#define NB_FIELD_LIST(X)                                      \
+    X(OTHER, "")                                              \
+    X(HOST, "host")                                           \
+    X(CONNECTION, "connection")                               \
+    X(CONTENT_LENGTH, "content-length")                       \
+    X(TRANSFER_ENCODING, "transfer-encoding")                 \
+    X(EXPECT, "expect")                                       \
+    X(UPGRADE, "upgrade")                                     \
+    X(CONTENT_TYPE, "content-type")                           \
+    X(ACCEPT, "accept")                                       \
+    X(ACCEPT_ENCODING, "accept-encoding")                     \
+    X(ACCEPT_LANGUAGE, "accept-language")                     \
+    X(AUTHORIZATION, "authorization")                         \
+    X(CACHE_CONTROL, "cache-control")                         \
+    X(COOKIE, "cookie")                                       \
+    X(DATE, "date")                                           \
+    X(DNT, "dnt")                                             \
+    X(FORWARDED, "forwarded")                                 \
+    X(FROM, "from")                                           \
+    X(IF_MATCH, "if-match")                                   \
+    X(IF_MODIFIED_SINCE, "if-modified-since")                 \
+    X(IF_NONE_MATCH, "if-none-match")                         \
+    X(IF_RANGE, "if-range")                                   \
+    X(IF_UNMODIFIED_SINCE, "if-unmodified-since")             \
+    X(KEEP_ALIVE, "keep-alive")                               \
+    X(LAST_EVENT_ID, "last-event-id")                         \
+    X(ORIGIN, "origin")                                       \
+    X(PRAGMA, "pragma")                                       \
+    X(PRIORITY, "priority")                                   \
+    X(PROXY_AUTHORIZATION, "proxy-authorization")             \
+    X(RANGE, "range")                                         \
+    X(REFERER, "referer")                                     \
+    X(SEC_CH_UA, "sec-ch-ua")                                 \
+    X(SEC_CH_UA_MOBILE, "sec-ch-ua-mobile")                   \
+    X(SEC_CH_UA_PLATFORM, "sec-ch-ua-platform")               \
+    X(SEC_FETCH_DEST, "sec-fetch-dest")                       \
+    X(SEC_FETCH_MODE, "sec-fetch-mode")                       \
+    X(SEC_FETCH_SITE, "sec-fetch-site")                       \
+    X(SEC_FETCH_USER, "sec-fetch-user")                       \
+    X(SEC_WEBSOCKET_EXTENSIONS, "sec-websocket-extensions")   \
+    X(SEC_WEBSOCKET_KEY, "sec-websocket-key")                 \
+    X(SEC_WEBSOCKET_PROTOCOL, "sec-websocket-protocol")       \
+    X(SEC_WEBSOCKET_VERSION, "sec-websocket-version")         \
+    X(TE, "te")                                               \
+    X(TRACEPARENT, "traceparent")                             \
+    X(TRAILER, "trailer")                                     \
+    X(TURBO_FRAME, "turbo-frame")                             \
+    X(UPGRADE_INSECURE_REQUESTS, "upgrade-insecure-requests") \
+    X(USER_AGENT, "user-agent")                               \
+    X(VIA, "via")                                             \
+    X(X_CSRF_TOKEN, "x-csrf-token")                           \
+    X(X_FORWARDED_FOR, "x-forwarded-for")                     \
+    X(X_FORWARDED_HOST, "x-forwarded-host")                   \
+    X(X_FORWARDED_PORT, "x-forwarded-port")                   \
+    X(X_FORWARDED_PROTO, "x-forwarded-proto")                 \
+    X(X_REAL_IP, "x-real-ip")                                 \
+    X(X_REQUEST_ID, "x-request-id")                           \
+    X(X_REQUEST_START, "x-request-start")                     \
     X(X_REQUESTED_WITH, "x-requested-with")
 
 typedef enum nb_field {
@@ -102,7 +102,12 @@ typedef enum nb_method {
 } nb_method;
 
 /* The four forms of a request target (RFC 9112 section 3.2). */
-typedef enum nb_target_form { NB_TARGET_ORIGIN, NB_TARGET_ABSOLUTE, NB_TARGET_AUTHORITY, NB_TARGET_ASTERISK } nb_target_form;
+typedef enum nb_target_form {
+    NB_TARGET_ORIGIN,
+    NB_TARGET_ABSOLUTE,
+    NB_TARGET_AUTHORITY,
+    NB_TARGET_ASTERISK
+} nb_target_form;
 
 typedef struct nb_header {
     nb_slice name; /* as sent */
@@ -117,8 +122,9 @@ typedef struct nb_head {
     nb_slice target;    /* as sent */
     nb_slice authority; /* of an absolute or authority target ("host:port"), else empty */
     nb_slice scheme;    /* of an absolute target, else empty; only http and https are accepted */
-    nb_slice path;      /* without the query, as sent (not decoded); "/" for an absolute target without one; "*" for asterisk; empty for authority */
-    nb_slice query;     /* after the first '?', else empty */
+    nb_slice
+        path; /* without the query, as sent (not decoded); "/" for an absolute target without one; "*" for asterisk; empty for authority */
+    nb_slice query;        /* after the first '?', else empty */
     uint8_t minor_version; /* 0 or 1; HTTP/1.2 to 1.9 count as 1 (RFC 9110 section 2.5) */
     uint16_t header_count;
     nb_header headers[NB_HEADERS_MAX];
@@ -137,9 +143,9 @@ typedef struct nb_refusal {
 } nb_refusal;
 
 typedef struct nb_head_parser {
-    size_t scanned;  /* bytes looked at */
-    uint32_t state;  /* private from here on */
-    uint32_t mark;   /* where the method, target or version began */
+    size_t scanned; /* bytes looked at */
+    uint32_t state; /* private from here on */
+    uint32_t mark;  /* where the method, target or version began */
     uint32_t headers;
     uint32_t blank_lines;
 } nb_head_parser;
@@ -156,8 +162,8 @@ void nb_head_parser_init(nb_head_parser *parser);
  *   target 414). The authority of a target is judged where the target ends.
  * HTTP/0.9 (no version): 400. Any other major version but 1, the HTTP/2 preface among them: 505.
  */
-nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits, nb_head *head, size_t *used,
-                        nb_refusal *refusal);
+nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits,
+                        nb_head *head, size_t *used, nb_refusal *refusal);
 
 /* The number of a field name in any case, NB_FIELD_OTHER when it is not in the list. */
 nb_field nb_field_lookup(nb_slice name);

@@ -6,63 +6,63 @@
 #include <string.h>
 
 /* The IANA registry of HTTP status codes (2025), 200 and up, without the unused ones. */
-#define STATUS_LIST(X)                                                                                                 \
-    X(200, "OK")                                                                                                       \
-    X(201, "Created")                                                                                                  \
-    X(202, "Accepted")                                                                                                 \
-    X(203, "Non-Authoritative Information")                                                                            \
-    X(204, "No Content")                                                                                               \
-    X(205, "Reset Content")                                                                                            \
-    X(206, "Partial Content")                                                                                          \
-    X(207, "Multi-Status")                                                                                             \
-    X(208, "Already Reported")                                                                                         \
-    X(226, "IM Used")                                                                                                  \
-    X(300, "Multiple Choices")                                                                                         \
-    X(301, "Moved Permanently")                                                                                        \
-    X(302, "Found")                                                                                                    \
-    X(303, "See Other")                                                                                                \
-    X(304, "Not Modified")                                                                                             \
-    X(305, "Use Proxy")                                                                                                \
-    X(307, "Temporary Redirect")                                                                                       \
-    X(308, "Permanent Redirect")                                                                                       \
-    X(400, "Bad Request")                                                                                              \
-    X(401, "Unauthorized")                                                                                             \
-    X(402, "Payment Required")                                                                                         \
-    X(403, "Forbidden")                                                                                                \
-    X(404, "Not Found")                                                                                                \
-    X(405, "Method Not Allowed")                                                                                       \
-    X(406, "Not Acceptable")                                                                                           \
-    X(407, "Proxy Authentication Required")                                                                            \
-    X(408, "Request Timeout")                                                                                          \
-    X(409, "Conflict")                                                                                                 \
-    X(410, "Gone")                                                                                                     \
-    X(411, "Length Required")                                                                                          \
-    X(412, "Precondition Failed")                                                                                      \
-    X(413, "Content Too Large")                                                                                        \
-    X(414, "URI Too Long")                                                                                             \
-    X(415, "Unsupported Media Type")                                                                                   \
-    X(416, "Range Not Satisfiable")                                                                                    \
-    X(417, "Expectation Failed")                                                                                       \
-    X(421, "Misdirected Request")                                                                                      \
-    X(422, "Unprocessable Content")                                                                                    \
-    X(423, "Locked")                                                                                                   \
-    X(424, "Failed Dependency")                                                                                        \
-    X(425, "Too Early")                                                                                                \
-    X(426, "Upgrade Required")                                                                                         \
-    X(428, "Precondition Required")                                                                                    \
-    X(429, "Too Many Requests")                                                                                        \
-    X(431, "Request Header Fields Too Large")                                                                          \
-    X(451, "Unavailable For Legal Reasons")                                                                            \
-    X(500, "Internal Server Error")                                                                                    \
-    X(501, "Not Implemented")                                                                                          \
-    X(502, "Bad Gateway")                                                                                              \
-    X(503, "Service Unavailable")                                                                                      \
-    X(504, "Gateway Timeout")                                                                                          \
-    X(505, "HTTP Version Not Supported")                                                                               \
-    X(506, "Variant Also Negotiates")                                                                                  \
-    X(507, "Insufficient Storage")                                                                                     \
-    X(508, "Loop Detected")                                                                                            \
-    X(510, "Not Extended")                                                                                             \
+#define STATUS_LIST(X)                        \
+    X(200, "OK")                              \
+    X(201, "Created")                         \
+    X(202, "Accepted")                        \
+    X(203, "Non-Authoritative Information")   \
+    X(204, "No Content")                      \
+    X(205, "Reset Content")                   \
+    X(206, "Partial Content")                 \
+    X(207, "Multi-Status")                    \
+    X(208, "Already Reported")                \
+    X(226, "IM Used")                         \
+    X(300, "Multiple Choices")                \
+    X(301, "Moved Permanently")               \
+    X(302, "Found")                           \
+    X(303, "See Other")                       \
+    X(304, "Not Modified")                    \
+    X(305, "Use Proxy")                       \
+    X(307, "Temporary Redirect")              \
+    X(308, "Permanent Redirect")              \
+    X(400, "Bad Request")                     \
+    X(401, "Unauthorized")                    \
+    X(402, "Payment Required")                \
+    X(403, "Forbidden")                       \
+    X(404, "Not Found")                       \
+    X(405, "Method Not Allowed")              \
+    X(406, "Not Acceptable")                  \
+    X(407, "Proxy Authentication Required")   \
+    X(408, "Request Timeout")                 \
+    X(409, "Conflict")                        \
+    X(410, "Gone")                            \
+    X(411, "Length Required")                 \
+    X(412, "Precondition Failed")             \
+    X(413, "Content Too Large")               \
+    X(414, "URI Too Long")                    \
+    X(415, "Unsupported Media Type")          \
+    X(416, "Range Not Satisfiable")           \
+    X(417, "Expectation Failed")              \
+    X(421, "Misdirected Request")             \
+    X(422, "Unprocessable Content")           \
+    X(423, "Locked")                          \
+    X(424, "Failed Dependency")               \
+    X(425, "Too Early")                       \
+    X(426, "Upgrade Required")                \
+    X(428, "Precondition Required")           \
+    X(429, "Too Many Requests")               \
+    X(431, "Request Header Fields Too Large") \
+    X(451, "Unavailable For Legal Reasons")   \
+    X(500, "Internal Server Error")           \
+    X(501, "Not Implemented")                 \
+    X(502, "Bad Gateway")                     \
+    X(503, "Service Unavailable")             \
+    X(504, "Gateway Timeout")                 \
+    X(505, "HTTP Version Not Supported")      \
+    X(506, "Variant Also Negotiates")         \
+    X(507, "Insufficient Storage")            \
+    X(508, "Loop Detected")                   \
+    X(510, "Not Extended")                    \
     X(511, "Network Authentication Required")
 
 #define STATUS_LINE_BYTES_MAX 47u /* "HTTP/1.1 431 Request Header Fields Too Large" CRLF is the longest, 46 and a NUL */
@@ -80,10 +80,10 @@ enum status_row {
 #undef STATUS_ROW
 };
 
-static const status_line status_lines[] = {
-    [ROW_UNKNOWN] = {"HTTP/1.1 500 \r\n", 15},
-#define STATUS_ROW(code, phrase) [ROW_##code] = {"HTTP/1.1 " #code " " phrase "\r\n", sizeof("HTTP/1.1 " #code " " phrase "\r\n") - 1},
-    STATUS_LIST(STATUS_ROW)
+static const status_line status_lines[] = {[ROW_UNKNOWN] = {"HTTP/1.1 500 \r\n", 15},
+#define STATUS_ROW(code, phrase) \
+    [ROW_##code] = {"HTTP/1.1 " #code " " phrase "\r\n", sizeof("HTTP/1.1 " #code " " phrase "\r\n") - 1},
+                                           STATUS_LIST(STATUS_ROW)
 #undef STATUS_ROW
 };
 
@@ -93,7 +93,9 @@ static const uint8_t status_rows[600] = {
 #undef STATUS_ROW
 };
 
-static const status_line *status_line_of(uint16_t status) { return &status_lines[status < 600 ? status_rows[status] : ROW_UNKNOWN]; }
+static const status_line *status_line_of(uint16_t status) {
+    return &status_lines[status < 600 ? status_rows[status] : ROW_UNKNOWN];
+}
 
 /* The rules of RFC 9110 sections 6.4.1, 8.6, 9.3.2, 15.3.5, 15.3.6, 15.4.5 and RFC 9112 section 6.3, in their order. */
 static nb_response_body decide_body(const nb_response_facts *f) {
@@ -125,9 +127,10 @@ static char *put(char *out, const char *text, size_t size) {
 
 #define PUT(out, literal) put(out, literal, sizeof(literal) - 1)
 
-static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
-                                  "49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
-                                  "9899";
+static const char digit_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+    "49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
+    "9899";
 
 static char *put_pair(char *out, unsigned number) { return put(out, digit_pairs + (size_t)number * 2, 2); }
 
@@ -160,7 +163,8 @@ static char *put_status_line(char *out, uint16_t status) {
     return out + line->size;
 }
 
-size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan, nb_slice date_line, nb_slice field_lines) {
+size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
+                              nb_slice date_line, nb_slice field_lines) {
     char *at = put_status_line(out, facts->status);
     if (date_line.size > 0) at = put(at, date_line.data, date_line.size);
     if (field_lines.size > 0) at = put(at, field_lines.data, field_lines.size);
@@ -170,7 +174,8 @@ size_t nb_response_head_write(char *out, const nb_response_facts *facts, const n
         at = PUT(at, "\r\n");
     }
     if (plan->body == NB_RESPONSE_BODY_CHUNKED) at = PUT(at, "Transfer-Encoding: chunked\r\n");
-    if (plan->send_connection) at = plan->keep_alive ? PUT(at, "Connection: keep-alive\r\n") : PUT(at, "Connection: close\r\n");
+    if (plan->send_connection)
+        at = plan->keep_alive ? PUT(at, "Connection: keep-alive\r\n") : PUT(at, "Connection: close\r\n");
     at = PUT(at, "\r\n");
     return (size_t)(at - out);
 }

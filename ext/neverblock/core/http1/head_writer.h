@@ -31,9 +31,11 @@ typedef enum nb_response_body {
 
 typedef struct nb_response_plan {
     nb_response_body body;
-    bool keep_alive;          /* after this response */
-    bool send_content_length; /* never with 204 or 1xx; with 205 always, and it is 0; with HEAD and 304 only when announced */
-    bool send_connection;     /* "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request was 1.0 */
+    bool keep_alive; /* after this response */
+    bool
+        send_content_length; /* never with 204 or 1xx; with 205 always, and it is 0; with HEAD and 304 only when announced */
+    bool
+        send_connection; /* "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request was 1.0 */
 } nb_response_plan;
 
 nb_response_plan nb_response_plan_decide(const nb_response_facts *facts);
@@ -50,7 +52,8 @@ void nb_date_line_write(char *out, int64_t wall_s);
  * checked, without Date when date_line is given, and without Content-Length, Transfer-Encoding, Connection, Keep-Alive), the framing fields, the empty line.
  * out must hold date_line.size + field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES. Returns the bytes written.
  */
-size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan, nb_slice date_line, nb_slice field_lines);
+size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
+                              nb_slice date_line, nb_slice field_lines);
 
 /* "200 OK", "404 Not Found"; for a code without a registered phrase the phrase is empty ("299 "). Returns the phrase. */
 nb_slice nb_status_phrase(uint16_t status);

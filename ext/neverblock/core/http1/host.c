@@ -21,7 +21,8 @@ static bool is_ipv4(const char *at, const char *end) {
         const char *const stop = nb_scan_bytewise(at, end, NB_BYTE_DIGIT);
         if (stop == at || stop - at > 3 || (stop - at > 1 && *at == '0')) return false;
         unsigned number = 0;
-        while (at < stop) number = number * 10 + (unsigned)(*at++ - '0');
+        while (at < stop)
+            number = number * 10 + (unsigned)(*at++ - '0');
         if (number > 255) return false;
     }
     return at == end;
@@ -92,7 +93,8 @@ static bool is_port(const char *at, const char *end) {
 bool nb_host_is_valid(nb_slice authority, nb_port_rule port) {
     if (authority.size == 0) return false;
     const char *const end = authority.data + authority.size;
-    const char *const at = authority.data[0] == '[' ? skip_literal(authority.data, end) : skip_name(authority.data, end);
+    const char *const at = authority.data[0] == '[' ? skip_literal(authority.data, end)
+                                                    : skip_name(authority.data, end);
     if (at == NULL) return false;
     if (at == end) return port == NB_PORT_OPTIONAL;
     return *at == ':' && is_port(at + 1, end);
