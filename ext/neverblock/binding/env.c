@@ -16,6 +16,7 @@
 /* The longest field name that is up-cased on the stack; head limits allow longer ones. */
 #define NAME_BYTES_MAX 256
 #define REQUEST_ID_BYTES_MAX 128
+#define COUNT_DIGITS 12
 
 _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
 
@@ -46,7 +47,7 @@ static struct {
 
 static VALUE field_keys[NB_FIELD_COUNT];
 static VALUE method_values[NB_METHOD_COUNT];
-static VALUE http10, http11, slash, empty, port80, localhost;
+static VALUE http10, http11, slash, empty, port80, localhost, loopback;
 
 static void upcase_name(char *out, const char *name, size_t size) {
     for (size_t i = 0; i < size; i++) {
@@ -79,6 +80,7 @@ static void init_constants(void) {
     slash = nb_constant_string("/", 1);
     empty = nb_constant_string("", 0);
     port80 = nb_constant_string("80", 2);
+    loopback = nb_constant_string("127.0.0.1", 9);
     localhost = nb_constant_string("localhost", 9);
 }
 
@@ -102,7 +104,10 @@ static void add_rack2(VALUE template) {
 static void make_prefix(char *out) {
     uint64_t random = 0;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) random = (uint64_t)getpid();
-    snprintf(out, 17, "%016llx", (unsigned long long)random);
+    char digits[17];
+    snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)random);
+    memcpy(out, digits, NB_REQUEST_ID_PREFIX_BYTES);
+    out[NB_REQUEST_ID_PREFIX_BYTES] = '\0';
 }
 
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2) {
@@ -126,7 +131,7 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
     builder->file_class = rb_cFile;
     builder->no_input = rb_obj_freeze(rb_class_new_instance(0, NULL, rb_path2class("NeverBlock::NoInput")));
     rb_hash_aset(template, keys.rack_input, builder->no_input);
-    builder->host = builder->address = (nb_cached_text){.size = 0, .first = localhost, .second = port80};
+    builder->host.size = builder->address.size = 0;
     make_prefix(builder->request_id_prefix);
 }
 
@@ -142,9 +147,6 @@ void nb_env_builder_mark(const nb_env_builder *builder) {
     rb_gc_mark(builder->template);
     rb_gc_mark(builder->no_input);
     rb_gc_mark(builder->string_io);
-    rb_gc_mark(builder->host.first);
-    rb_gc_mark(builder->host.second);
-    rb_gc_mark(builder->address.first);
 }
 
 static const char *at(const nb_request_message *request, nb_span span) { return (const char *)request + span.offset; }
@@ -153,15 +155,13 @@ static VALUE text(const nb_request_message *request, nb_span span) {
     return rb_str_new(at(request, span), (long)span.size);
 }
 
-static bool cached(nb_cached_text *cache, const char *bytes, size_t size) {
-    return cache->size == size && memcmp(cache->bytes, bytes, size) == 0;
+static bool cached(const nb_cached_text *cache, const char *bytes, size_t size) {
+    return size > 0 && cache->size == size && memcmp(cache->bytes, bytes, size) == 0;
 }
 
 static void remember(nb_cached_text *cache, const char *bytes, size_t size) {
-    cache->size = 0;
-    if (size == 0 || size > sizeof(cache->bytes)) return;
-    memcpy(cache->bytes, bytes, size);
-    cache->size = size;
+    cache->size = size <= sizeof(cache->bytes) ? size : 0;
+    memcpy(cache->bytes, bytes, cache->size);
 }
 
 static VALUE frozen_text(const char *bytes, size_t size) { return rb_obj_freeze(rb_str_new(bytes, (long)size)); }
@@ -175,41 +175,43 @@ static size_t host_end(const char *host, size_t size) {
     return size;
 }
 
-static void set_server_by_listener(nb_env_builder *builder, VALUE env, uint16_t listener) {
+/* A request without Host: the address it came to. */
+static void template_by_listener(nb_env_builder *builder, uint16_t listener) {
     VALUE pair = rb_ary_entry(builder->listeners, listener);
-    rb_hash_aset(env, keys.server_name, NIL_P(pair) ? localhost : rb_ary_entry(pair, 0));
-    rb_hash_aset(env, keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
+    builder->host.size = 0;
+    rb_hash_delete(builder->template, keys.http_host);
+    rb_hash_aset(builder->template, keys.server_name, NIL_P(pair) ? localhost : rb_ary_entry(pair, 0));
+    rb_hash_aset(builder->template, keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
 }
 
-static void set_server(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
-    const char *host = at(request, request->host);
-    size_t size = request->host.size;
-    nb_cached_text *cache = &builder->host;
-    if (size == 0) {
-        set_server_by_listener(builder, env, request->listener);
-        return;
-    }
-    if (!cached(cache, host, size)) {
-        size_t end = host_end(host, size);
-        cache->first = end ? frozen_text(host, end) : localhost;
-        cache->second = end + 1 < size ? frozen_text(host + end + 1, size - end - 1) : port80;
-        remember(cache, host, size);
-    }
-    rb_hash_aset(env, keys.server_name, cache->first);
-    rb_hash_aset(env, keys.server_port, cache->second);
-    rb_hash_aset(env, keys.http_host, text(request, request->host));
+static void template_by_host(nb_env_builder *builder, const char *host, size_t size) {
+    size_t end = host_end(host, size);
+    VALUE name = end ? frozen_text(host, end) : localhost;
+    VALUE port = end + 1 < size ? frozen_text(host + end + 1, size - end - 1) : port80;
+    rb_hash_aset(builder->template, keys.http_host, frozen_text(host, size));
+    rb_hash_aset(builder->template, keys.server_name, name);
+    rb_hash_aset(builder->template, keys.server_port, port);
+    remember(&builder->host, host, size);
 }
 
-static void set_peer(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
-    const char *address = at(request, request->peer_address);
-    nb_cached_text *cache = &builder->address;
-    if (!cached(cache, address, request->peer_address.size) || request->peer_address.size == 0) {
-        cache->first = frozen_text(address, request->peer_address.size);
-        remember(cache, address, request->peer_address.size);
+/* A UNIX socket's peer has no address; it is on this machine. */
+static void template_by_peer(nb_env_builder *builder, const char *address, size_t size) {
+    VALUE text = size ? frozen_text(address, size) : loopback;
+    rb_hash_aset(builder->template, keys.remote_addr, text);
+    remember(&builder->address, address, size);
+}
+
+/* What is the same in request after request stands in the template, which is copied whole: it costs nothing there. */
+static void update_template(nb_env_builder *builder, const nb_request_message *request) {
+    const char *host = at(request, request->host), *peer = at(request, request->peer_address);
+    if (request->host.size == 0) {
+        template_by_listener(builder, request->listener);
+    } else if (!cached(&builder->host, host, request->host.size)) {
+        template_by_host(builder, host, request->host.size);
     }
-    /* A UNIX socket's peer has no address; it is on this machine. */
-    if (request->peer_address.size == 0) cache->first = nb_constant_string("127.0.0.1", 9);
-    rb_hash_aset(env, keys.remote_addr, cache->first);
+    if (!cached(&builder->address, peer, request->peer_address.size)) {
+        template_by_peer(builder, peer, request->peer_address.size);
+    }
 }
 
 /* NB_FIELD_OTHER: Qnil for a name that must not become a key. */
@@ -310,14 +312,14 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
         if (header->field != NB_FIELD_X_REQUEST_ID) continue;
         if (is_request_id(at(request, header->value), header->value.size)) return text(request, header->value);
     }
-    char id[40];
-    memcpy(id, builder->request_id_prefix, 16);
+    char id[NB_REQUEST_ID_PREFIX_BYTES + COUNT_DIGITS];
+    memcpy(id, builder->request_id_prefix, NB_REQUEST_ID_PREFIX_BYTES);
     uint64_t count = ++builder->request_id_count;
-    for (int i = 0; i < 12; i++) {
-        id[27 - i] = "0123456789abcdef"[count & 15];
+    for (size_t i = sizeof(id); i > NB_REQUEST_ID_PREFIX_BYTES; i--) {
+        id[i - 1] = "0123456789abcdef"[count & 15];
         count >>= 4;
     }
-    return rb_str_new(id, 28);
+    return rb_str_new(id, sizeof(id));
 }
 
 static void set_line(VALUE env, const nb_request_message *request) {
@@ -330,10 +332,9 @@ static void set_line(VALUE env, const nb_request_message *request) {
 }
 
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
+    update_template(builder, request);
     VALUE env = rb_hash_dup(builder->template);
     set_line(env, request);
-    set_server(builder, env, request);
-    set_peer(builder, env, request);
     set_headers(env, request);
     set_body(builder, env, request);
     rb_hash_aset(env, keys.request_id, request_id(builder, request));

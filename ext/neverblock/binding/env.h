@@ -14,12 +14,13 @@
 #include "intake/message.h"
 
 #define NB_CACHED_TEXT_BYTES 128
+/* With 12 digits of a count an id has 22 bytes: Ruby keeps strings of up to 23 in the object itself. */
+#define NB_REQUEST_ID_PREFIX_BYTES 10
 
 /* The last value of something that seldom changes from request to request. */
 typedef struct nb_cached_text {
     char bytes[NB_CACHED_TEXT_BYTES];
-    size_t size;
-    VALUE first, second;
+    size_t size; /* 0: nothing is remembered */
 } nb_cached_text;
 
 typedef struct nb_env_builder {
@@ -27,9 +28,9 @@ typedef struct nb_env_builder {
     VALUE no_input;     /* rack.input of requests without a body */
     VALUE string_io, file_class;
     VALUE listeners;        /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
-    nb_cached_text host;    /* SERVER_NAME, SERVER_PORT */
-    nb_cached_text address; /* REMOTE_ADDR */
-    char request_id_prefix[17];
+    nb_cached_text host;    /* of the request before; its HTTP_HOST, SERVER_NAME and SERVER_PORT stand in the template */
+    nb_cached_text address; /* likewise, REMOTE_ADDR */
+    char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
     uint64_t request_id_count;
 } nb_env_builder;
 

@@ -52,6 +52,7 @@ static void executor_mark(void *pointer) {
 
 static void executor_free(void *pointer) {
     nb_executor *executor = pointer;
+    nb_free(executor->scratch);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_free(executor->tasks[i]);
     }
@@ -84,7 +85,6 @@ static VALUE executor_allocate(VALUE class) {
     executor->self = self;
     executor->engine = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
     executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
-    executor->env.host = executor->env.address = (nb_cached_text){.first = Qnil, .second = Qnil};
     return self;
 }
 
@@ -159,6 +159,7 @@ static VALUE run_application(VALUE argument) {
     nb_executor *executor = task->executor;
     const nb_request_message *request = task->request;
     task->head_request = request->method == NB_METHOD_HEAD;
+    task->spooled = request->body_fd >= 0;
     task->env = nb_env_build(&executor->env, request);
     task->request = NULL;
     VALUE response = rb_funcallv(executor->app, id_call, 1, &task->env);
@@ -166,11 +167,14 @@ static VALUE run_application(VALUE argument) {
     return Qnil;
 }
 
+/* A plain array, the usual body, has nothing to close. */
+static bool has_close(VALUE body) { return !NIL_P(body) && rb_obj_class(body) != rb_cArray; }
+
 static VALUE close_body(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     VALUE body = task->body;
     task->body = Qnil;
-    if (rb_obj_class(body) != rb_cArray && rb_respond_to(body, id_close)) rb_funcallv(body, id_close, 0, NULL);
+    if (rb_respond_to(body, id_close)) rb_funcallv(body, id_close, 0, NULL);
     return Qnil;
 }
 
@@ -246,9 +250,9 @@ static int serve(nb_task *task) {
         rb_protect(fail_step, (VALUE)task, &tag);
         if (!ending) ending = tag && !take_error(task, tag) ? tag : 0;
     }
-    if (!NIL_P(task->body) && (tag = protect_step(task, close_body)) && !ending) ending = tag;
+    if (has_close(task->body) && (tag = protect_step(task, close_body)) && !ending) ending = tag;
     if ((tag = run_finished(task)) && !ending) ending = tag;
-    if (!NIL_P(task->env)) {
+    if (task->spooled && !NIL_P(task->env)) {
         rb_protect(close_input, task->env, &tag);
         if (tag) rb_set_errinfo(Qnil);
     }

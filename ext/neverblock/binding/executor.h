@@ -31,6 +31,7 @@ struct nb_task {
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     bool busy;
     bool head_request;
+    bool spooled;      /* its body is a file that must be closed */
     bool gone;         /* the client is, or the response was cut: nothing more needs to be sent */
     bool head_sent;
     bool ended;        /* the last part was sent */
@@ -54,6 +55,8 @@ struct nb_executor {
     nb_task *idle;
     nb_task **by_exchange; /* by the low half of the exchange id */
     uint32_t by_exchange_count;
+    char *scratch; /* where a response's head is gathered; NULL while a task has it */
+    size_t scratch_bytes;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
     uint64_t received;     /* requests, since the start */
     uint32_t credit;       /* requests asked for ahead */

@@ -18,6 +18,9 @@
 /* Bytes of all field lines of one response. A ring record must hold them; nothing real comes near. */
 #define FIELDS_BYTES_MAX (NB_RING_BYTES / 4)
 
+/* A head buffer larger than this is not kept. */
+#define SCRATCH_BYTES_MAX 65536
+
 static ID id_each, id_call, id_to_path, id_to_ary;
 
 /* A response head being gathered. */
@@ -31,7 +34,21 @@ typedef struct head {
     VALUE name; /* of the field being added */
 } head;
 
-static void head_free(head *gathered) { nb_free(gathered->bytes); }
+/* The executor keeps one buffer for the next head: a task that parks takes it along, and another makes its own. */
+static void head_take(nb_executor *executor, head *gathered) {
+    gathered->bytes = executor->scratch;
+    gathered->capacity = executor->scratch ? executor->scratch_bytes : 0;
+    executor->scratch = NULL;
+}
+
+static void head_give_back(nb_executor *executor, head *gathered) {
+    if (executor->scratch || gathered->capacity > SCRATCH_BYTES_MAX) {
+        nb_free(gathered->bytes);
+        return;
+    }
+    executor->scratch = gathered->bytes;
+    executor->scratch_bytes = gathered->capacity;
+}
 
 static void add(head *gathered, const char *bytes, size_t size) {
     if (gathered->size + size > FIELDS_BYTES_MAX) {
@@ -400,7 +417,8 @@ static VALUE send_response(VALUE argument) {
 }
 
 static VALUE free_head(VALUE argument) {
-    head_free(&((send_call *)argument)->gathered);
+    send_call *call = (send_call *)argument;
+    head_give_back(call->task->executor, &call->gathered);
     return Qnil;
 }
 
@@ -414,6 +432,7 @@ void nb_response_send(nb_task *task, VALUE response) {
     task->body = rb_ary_entry(array, 2);
     send_call call = {.task = task, .response = array};
     call.gathered.content_length = NB_CONTENT_LENGTH_UNKNOWN;
+    head_take(task->executor, &call.gathered);
     call.gathered.rack2 = task->executor->rack2;
     rb_ensure(send_response, (VALUE)&call, free_head, (VALUE)&call);
     RB_GC_GUARD(array);
