@@ -98,7 +98,7 @@ module Wire
       true
     end
 
-    # Sends all bytes, taking in what the server sends meanwhile (a server that answers early must not be able to block us).
+    # Sends all bytes. While the server takes none, what it sends is taken in: a server that answers early must not be able to block us.
     # @return [Boolean] false when the server has ended the connection
     def write(bytes)
       limit = now + @deadline_s
@@ -109,7 +109,6 @@ module Wire
         else
           bytes = bytes.byteslice(written..)
         end
-        take_in if @socket.wait_readable(0)
       end
       true
     rescue Errno::EPIPE, Errno::ECONNRESET
