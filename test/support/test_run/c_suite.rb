@@ -6,6 +6,9 @@ class TestRun
     SANITIZERS = %w[asan tsan].freeze
     MARK = /\A\[\s*(RUN|OK|FAILED|SKIPPED|ERROR|PASSED|=+)\s*\]\s?(.*)/
 
+    # A progress line for each object; cmocka's second count.
+    NOISE = /\A(CC |\s*$|\s*\d+ (SKIPPED|FAILED) TEST\(S\))/
+
     attr_reader :files
 
     def initialize(root, filters, options, sanitizer:)
@@ -56,16 +59,26 @@ class TestRun
         @skips = []
         @summary = false
         @before = nil
+        @running = false # between "[ RUN" and the result of a test
+        @held = []
         @named_in_binary = 0 # failures cmocka has named since the last binary ended
       end
 
+      # What a test prints is kept back until it is known whether somebody needs to read it.
       def line(line)
         mark = MARK.match(line)
+        held = @running
         mark ? marked(mark[1], mark[2].strip) : plain(line)
-        @out.print(line) if @verbose || !mark || %w[FAILED ERROR SKIPPED].include?(mark[1])
+        return @out.print(line) if @verbose
+        return @held << line if held && @running
+        return if NOISE.match?(line)
+
+        release(show: mark.nil? || mark[1] != "OK")
+        @out.print(line) if !mark || (%w[FAILED SKIPPED].include?(mark[1]) && !@summary)
       end
 
       def tally(outcome)
+        release(show: true)
         tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips, failures: @failures)
         return tally if outcome == :ok || (outcome == :failed && tally.failed.positive?)
 
@@ -77,12 +90,27 @@ class TestRun
       # "[=====] N test(s) run." begins a summary that names failed and skipped tests a second time.
       def marked(kind, text)
         case kind
-        when "RUN" then @before = nil
-        when "OK" then @passed += 1
+        when "RUN" then begin_test
+        when "OK" then passed
         when "FAILED" then failed(text)
         when "SKIPPED" then skipped(text)
         when /=/ then summary(text)
         end
+      end
+
+      def release(show:)
+        @out.print(*@held) if show
+        @held.clear
+      end
+
+      def begin_test
+        @before = nil
+        @running = true
+      end
+
+      def passed
+        @passed += 1
+        @running = false
       end
 
       def summary(text)
@@ -90,6 +118,7 @@ class TestRun
       end
 
       def failed(text)
+        @running = false
         return if @summary
 
         @named_in_binary += 1
@@ -97,12 +126,14 @@ class TestRun
       end
 
       def skipped(text)
+        @running = false
         @skips << ["#{@suite} #{text}", @before || "no reason given"] unless @summary
       end
 
       # A binary that died names no test; the Makefile's own line then counts.
       def plain(line)
         if line =~ /\AFAIL (\S+) \((exit \d+)\)/
+          @running = false
           @failures << "#{@suite} #{Regexp.last_match(1)} (#{Regexp.last_match(2)})" if @named_in_binary.zero?
           @named_in_binary = 0
         elsif line =~ /\Aok\s/

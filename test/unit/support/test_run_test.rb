@@ -59,6 +59,14 @@ class TestRunTest < Minitest::Test
     assert_equal [["c (asan) needs_kqueue", "no kqueue on this system"]], tally.skips
   end
 
+  def test_what_a_passing_test_prints_is_left_out_and_what_a_failing_or_dying_one_prints_is_shown
+    out = StringIO.new
+    output = TestRun::CSuite::Output.new("c (asan)", out: out)
+    CMOCKA.sub("[       OK ] adds", "chatter\n[       OK ] adds").each_line { |line| output.line(line) }
+    refute_match(/chatter/, out.string)
+    ["no kqueue on this system", "--- 1 != 2", "Segmentation fault", "FAIL base/test_b"].each { |text| assert_includes out.string, text }
+  end
+
   def test_a_core_that_does_not_compile_is_a_failure
     assert_equal "0 passed, 1 failed, 0 skipped", c_tally("error: expected ';'\n", :failed).to_s
   end
