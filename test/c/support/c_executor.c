@@ -1,0 +1,573 @@
+/*
+ * c_executor.c - see c_executor.h. Tasks are small state machines in a list; a turn takes what came, steps every task that can move, asks
+ * for more, and sleeps by the doorbell protocol, in the shape of binding/executor.c.
+ */
+#include "support/c_executor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "http1/head_parser.h"
+#include "http1/head_writer.h"
+#include "os/file.h"
+#include "os/poll.h"
+
+typedef enum task_kind { SEND, HOLD, NEVER, LATE, ABORT } task_kind;
+
+typedef struct task {
+    struct task *next;
+    nb_exchange_id exchange;
+    uint64_t number; /* of the request */
+    task_kind kind;
+    uint16_t status, flags;
+    uint64_t announced, total, done; /* body bytes */
+    uint64_t abort_at;               /* gives up there; UINT64_MAX: never */
+    uint64_t unacknowledged;
+    char *memory; /* the body to send; NULL: the pattern, or the file */
+    int body_fd;  /* a spooled body to send; -1: none */
+    int file_fd;  /* sent as a file range; -1: none */
+    uint64_t file_bytes;
+    size_t field_bytes;
+    bool parks, waits_drained, gone, head_sent;
+} task;
+
+struct nb_test_executor {
+    nb_server *server;
+    nb_channel *channel;
+    nb_test_executor_options options;
+    pthread_t thread;
+    nb_ring_consumer requests;
+    nb_ring_producer responses;
+    nb_poll *poll;
+    nb_wake control;
+    task *tasks;
+    uint64_t received, last_answered;
+    bool guest, stop_received, published, room;
+    _Atomic bool stalled, killed;
+    _Atomic unsigned releases, faults;
+    unsigned released;
+    nb_test_gate events[NB_TEST_EVENTS];
+    nb_test_gate go;
+    unsigned blocks; /* /block requests so far */
+};
+
+static void count(nb_test_executor *self, nb_test_event event) { nb_test_gate_open(&self->events[event]); }
+
+/* --- parts out --- */
+
+static void *reserve(nb_test_executor *self, size_t bytes) {
+    void *place = nb_ring_reserve(&self->responses, bytes);
+    if (place) return place;
+    atomic_store_explicit(&self->channel->memory->executor_blocked, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    place = nb_ring_reserve(&self->responses, bytes);
+    if (place) return place;
+    self->room = true;
+    count(self, NB_TEST_FULL);
+    return NULL;
+}
+
+static void send_part(nb_test_executor *self, size_t bytes) {
+    nb_ring_commit(&self->responses, bytes);
+    nb_ring_publish(&self->responses);
+    self->published = true;
+}
+
+static void fill(const task *t, char *out, size_t bytes) {
+    if (t->memory) {
+        memcpy(out, t->memory + t->done, bytes);
+    } else if (t->body_fd >= 0) {
+        ssize_t got = pread(t->body_fd, out, bytes, (off_t)t->done);
+        if (got != (ssize_t)bytes) abort();
+    } else {
+        for (size_t i = 0; i < bytes; i++)
+            out[i] = nb_test_pattern(t->done + i);
+    }
+}
+
+/* Bytes of the next part, and the flags that go with it. */
+static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
+    uint64_t end = t->abort_at < t->total ? t->abort_at : t->total;
+    uint64_t left = t->file_fd >= 0 ? 0 : end - t->done;
+    size_t slice = left < NB_RESPONSE_SLICE_BYTES ? (size_t)left : NB_RESPONSE_SLICE_BYTES;
+    *flags = 0;
+    if (t->file_fd >= 0) return 0;
+    if (t->done + slice == end) {
+        *flags = (uint16_t)(NB_PART_LAST | (t->abort_at <= t->total ? NB_PART_ABORTED : 0));
+    } else if (t->parks && t->unacknowledged + slice >= self->options.backlog_high) {
+        *flags = NB_PART_TELL_DRAINED;
+    }
+    return slice;
+}
+
+static void sent(nb_test_executor *self, task *t, size_t slice, uint16_t flags) {
+    t->done += slice;
+    t->unacknowledged += slice;
+    if (!(flags & NB_PART_TELL_DRAINED)) return;
+    t->waits_drained = true;
+    count(self, NB_TEST_PARKED);
+}
+
+static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
+    char fields[64] = "X-Executor: c\r\n";
+    size_t field_bytes = strlen(fields) + (t->field_bytes ? t->field_bytes + strlen("X-Long: \r\n") : 0);
+    size_t slice = next_slice(self, t, flags);
+    size_t bytes = sizeof(nb_response_message) + field_bytes + slice;
+    nb_response_message *part = reserve(self, bytes);
+    if (!part) return false;
+    *part = (nb_response_message){.message = {.type = NB_MESSAGE_RESPONSE,
+                                              .flags = (uint16_t)(*flags | t->flags),
+                                              .bytes = (uint32_t)bytes,
+                                              .exchange = t->exchange},
+                                  .content_length = t->announced,
+                                  .status = t->status,
+                                  .fields_bytes = (uint32_t)field_bytes};
+    char *out = (char *)(part + 1);
+    memcpy(out, fields, strlen(fields));
+    out += strlen(fields);
+    if (t->field_bytes) {
+        memcpy(out, "X-Long: ", 8);
+        memset(out + 8, 'x', t->field_bytes);
+        memcpy(out + 8 + t->field_bytes, "\r\n", 2);
+        out += t->field_bytes + 10;
+    }
+    fill(t, out, slice);
+    send_part(self, bytes);
+    t->head_sent = true;
+    sent(self, t, slice, *flags);
+    return true;
+}
+
+static bool send_file(nb_test_executor *self, task *t, uint16_t *flags) {
+    nb_file_message *part = reserve(self, sizeof(*part));
+    if (!part) return false;
+    bool last = t->total == 0;
+    *flags = last ? NB_PART_LAST : 0;
+    *part = (nb_file_message){.message = {.type = NB_MESSAGE_FILE, .flags = *flags, .bytes = sizeof(*part), .exchange = t->exchange},
+                              .fd = t->file_fd,
+                              .offset = 0,
+                              .bytes = t->file_bytes};
+    t->file_fd = -1;
+    send_part(self, sizeof(*part));
+    return true;
+}
+
+static bool send_body(nb_test_executor *self, task *t, uint16_t *flags) {
+    if (t->file_fd >= 0) return send_file(self, t, flags);
+    size_t slice = next_slice(self, t, flags);
+    nb_message *part = reserve(self, sizeof(*part) + slice);
+    if (!part) return false;
+    *part = (nb_message){
+        .type = NB_MESSAGE_BODY, .flags = *flags, .bytes = (uint32_t)(sizeof(*part) + slice), .exchange = t->exchange};
+    fill(t, (char *)(part + 1), slice);
+    send_part(self, sizeof(*part) + slice);
+    sent(self, t, slice, *flags);
+    return true;
+}
+
+static bool give_up(nb_test_executor *self, const task *t) {
+    nb_message *part = reserve(self, sizeof(*part));
+    if (!part) return false;
+    *part = (nb_message){
+        .type = NB_MESSAGE_BODY, .flags = NB_PART_LAST | NB_PART_ABORTED, .bytes = sizeof(*part), .exchange = t->exchange};
+    send_part(self, sizeof(*part));
+    return true;
+}
+
+/* --- tasks --- */
+
+static bool waits(nb_test_executor *self, const task *t) {
+    if (t->gone) return false;
+    if (t->waits_drained || t->kind == NEVER || t->kind == HOLD) return true;
+    return t->kind == LATE && self->last_answered <= t->number;
+}
+
+/* Moves one task as far as it goes. True: its last part is sent. */
+static bool step(nb_test_executor *self, task *t) {
+    while (!waits(self, t)) {
+        uint16_t flags = 0;
+        if (t->gone || t->kind == ABORT) return give_up(self, t);
+        bool moved = t->head_sent ? send_body(self, t, &flags) : send_head(self, t, &flags);
+        if (!moved) return false;
+        if (flags & NB_PART_LAST) return true;
+    }
+    return false;
+}
+
+static void task_free(task *t) {
+    if (t->body_fd >= 0) close(t->body_fd);
+    if (t->file_fd >= 0) close(t->file_fd);
+    free(t->memory);
+    free(t);
+}
+
+static bool run_tasks(nb_test_executor *self) {
+    bool moved = false;
+    self->room = false;
+    for (task **link = &self->tasks; *link;) {
+        task *t = *link;
+        if (!step(self, t)) {
+            link = &t->next;
+            continue;
+        }
+        moved = true;
+        if (t->number > self->last_answered) self->last_answered = t->number;
+        *link = t->next;
+        task_free(t);
+        count(self, NB_TEST_ANSWERED);
+    }
+    return moved;
+}
+
+/* --- requests in --- */
+
+static int pattern_file(uint64_t bytes) {
+    int fd;
+    char block[4096];
+    if (nb_file_temporary("/tmp", &fd) != NB_OK) abort();
+    for (uint64_t at = 0; at < bytes;) {
+        size_t size = bytes - at < sizeof block ? (size_t)(bytes - at) : sizeof block;
+        for (size_t i = 0; i < size; i++)
+            block[i] = nb_test_pattern(at + i);
+        if (nb_file_write_all(fd, block, size) != NB_OK) abort();
+        at += size;
+    }
+    return fd;
+}
+
+static bool number_behind(const char *path, const char *prefix, uint64_t *number) {
+    if (strncmp(path, prefix, strlen(prefix)) != 0) return false;
+    *number = strtoull(path + strlen(prefix), NULL, 10);
+    return true;
+}
+
+static void keep_text(task *t, const char *text) {
+    t->memory = strdup(text);
+    t->announced = t->total = strlen(text);
+}
+
+static bool plan_file(task *t, const char *path) {
+    uint64_t number, bytes;
+    bool chunked = false, then = false, is_short = false;
+    if (number_behind(path, "/filechunked/", &number)) {
+        chunked = true;
+    } else if (number_behind(path, "/filethen/", &number)) {
+        then = true;
+    } else if (number_behind(path, "/fileshort/", &number)) {
+        is_short = true;
+    } else if (!number_behind(path, "/file/", &number)) {
+        return false;
+    }
+    bytes = number - (is_short ? 1 : 0);
+    t->file_fd = pattern_file(bytes);
+    t->file_bytes = number;
+    if (then) keep_text(t, "hello");
+    t->announced = chunked ? NB_CONTENT_LENGTH_UNKNOWN : number + t->total;
+    return true;
+}
+
+static bool plan_stream(task *t, const char *path) {
+    uint64_t number;
+    if (number_behind(path, "/chunked/", &number)) {
+        t->announced = NB_CONTENT_LENGTH_UNKNOWN;
+    } else if (number_behind(path, "/lump/", &number)) {
+        t->parks = false;
+        t->announced = number;
+    } else if (number_behind(path, "/big/", &number)) {
+        t->announced = number;
+    } else {
+        return false;
+    }
+    t->total = number;
+    return true;
+}
+
+static bool plan_abort(task *t, const char *path) {
+    if (strcmp(path, "/aborthead") == 0) {
+        t->kind = ABORT;
+        return true;
+    }
+    if (strncmp(path, "/abort", 6) != 0) return false;
+    t->total = 100;
+    t->announced = strcmp(path, "/abortchunked") == 0 ? NB_CONTENT_LENGTH_UNKNOWN : 100;
+    t->abort_at = 10;
+    return true;
+}
+
+static bool plan_text(task *t, const char *path) {
+    uint64_t number;
+    if (strcmp(path, "/hello") == 0) {
+        keep_text(t, "hello");
+    } else if (strcmp(path, "/hold") == 0) {
+        keep_text(t, "held");
+        t->kind = HOLD;
+    } else if (strcmp(path, "/late") == 0) {
+        keep_text(t, "late");
+        t->kind = LATE;
+    } else if (strcmp(path, "/never") == 0) {
+        t->kind = NEVER;
+    } else if (strcmp(path, "/block") == 0) {
+        keep_text(t, "blocked");
+    } else if (strcmp(path, "/close") == 0) {
+        keep_text(t, "hello");
+        t->flags |= NB_RESPONSE_CLOSE;
+    } else if (strcmp(path, "/short") == 0) {
+        keep_text(t, "12345");
+        t->announced = 10;
+    } else if (strcmp(path, "/long") == 0) {
+        keep_text(t, "1234567890");
+        t->announced = 5;
+    } else if (number_behind(path, "/status/", &number)) {
+        t->status = (uint16_t)number;
+        t->announced = 0;
+    } else if (number_behind(path, "/fields/", &number)) {
+        keep_text(t, "hello");
+        t->field_bytes = (size_t)number;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void plan_echo(task *t, const nb_request_message *request) {
+    t->announced = t->total = request->body_bytes;
+    t->body_fd = (int)request->body_fd;
+    if (t->body_fd >= 0 || request->body_bytes == 0) return;
+    t->memory = malloc(request->body_bytes);
+    memcpy(t->memory, (const char *)request + request->body.offset, request->body_bytes);
+}
+
+static void plan(task *t, const nb_request_message *request) {
+    char path[256];
+    snprintf(path, sizeof path, "%.*s", (int)request->path.size, (const char *)request + request->path.offset);
+    t->flags = NB_RESPONSE_HAS_LENGTH;
+    bool known = plan_text(t, path) || plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path);
+    if (!known) {
+        plan_echo(t, request);
+    } else if (request->body_fd >= 0) {
+        close((int)request->body_fd);
+    }
+    if (t->announced == NB_CONTENT_LENGTH_UNKNOWN) t->flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
+}
+
+static void receive_request(nb_test_executor *self, const nb_request_message *request) {
+    task *t = calloc(1, sizeof *t);
+    t->exchange = request->message.exchange;
+    t->number = ++self->received;
+    t->status = 200;
+    t->abort_at = UINT64_MAX;
+    t->body_fd = t->file_fd = -1;
+    t->parks = true;
+    plan(t, request);
+    task **link = &self->tasks;
+    while (*link)
+        link = &(*link)->next;
+    *link = t;
+    count(self, NB_TEST_RECEIVED);
+    if (request->path.size != 6 || memcmp((const char *)request + request->path.offset, "/block", 6) != 0) return;
+    count(self, NB_TEST_BLOCKED);
+    nb_test_gate_wait(&self->go, ++self->blocks);
+}
+
+static task *find(nb_test_executor *self, nb_exchange_id exchange) {
+    for (task *t = self->tasks; t; t = t->next) {
+        if (t->exchange == exchange) return t;
+    }
+    return NULL;
+}
+
+static void receive(nb_test_executor *self, const nb_message *message) {
+    task *t = find(self, message->exchange);
+    switch (message->type) {
+    case NB_MESSAGE_REQUEST:
+        if (t) atomic_fetch_add(&self->faults, 1);
+        receive_request(self, (const nb_request_message *)(const void *)message);
+        break;
+    case NB_MESSAGE_DRAINED:
+        if (t && !t->waits_drained) atomic_fetch_add(&self->faults, 1);
+        if (t) {
+            t->waits_drained = false;
+            t->unacknowledged = 0;
+        }
+        count(self, NB_TEST_DRAINED);
+        break;
+    case NB_MESSAGE_GONE:
+        if (t && t->gone) atomic_fetch_add(&self->faults, 1);
+        if (t) t->gone = true;
+        count(self, NB_TEST_GONE);
+        break;
+    case NB_MESSAGE_STOP:
+        self->stop_received = true;
+        count(self, NB_TEST_STOPPED);
+        break;
+    default:
+        atomic_fetch_add(&self->faults, 1);
+    }
+}
+
+static bool take_messages(nb_test_executor *self) {
+    const nb_message *message;
+    size_t bytes;
+    bool taken = false;
+    while ((message = nb_ring_peek(&self->requests, &bytes))) {
+        receive(self, message);
+        nb_ring_advance(&self->requests);
+        nb_ring_release(&self->requests);
+        taken = true;
+    }
+    return taken;
+}
+
+static void take_releases(nb_test_executor *self) {
+    unsigned releases = atomic_load(&self->releases);
+    if (releases == self->released) return;
+    self->released = releases;
+    for (task *t = self->tasks; t; t = t->next) {
+        if (t->kind == HOLD) t->kind = SEND;
+    }
+}
+
+/* --- the turn --- */
+
+static void ask_for_more(nb_test_executor *self) {
+    nb_channel_memory *memory = self->channel->memory;
+    uint64_t wanted = self->received + self->options.credit;
+    if (wanted > atomic_load_explicit(&memory->wanted, memory_order_relaxed)) {
+        atomic_store_explicit(&memory->wanted, wanted, memory_order_release);
+    }
+}
+
+static void ring_if_starved(nb_test_executor *self) {
+    if (atomic_load_explicit(&self->channel->memory->loop_starved, memory_order_relaxed)) nb_channel_ring_loop(self->channel);
+}
+
+static void ring_if_published(nb_test_executor *self) {
+    if (self->published) nb_channel_ring_loop(self->channel);
+    self->published = false;
+}
+
+static void wait_in_poller(nb_test_executor *self, int64_t timeout_ns) {
+    nb_poll_event events[4];
+    size_t found = 0;
+    (void)nb_poll_wait(self->poll, events, 4, timeout_ns, &found);
+    for (size_t i = 0; i < found; i++)
+        nb_wake_clear(events[i].cookie ? &self->control : &self->channel->executor_wake);
+}
+
+/* Nothing is taken, asked for or announced meanwhile. */
+static void sit_out(nb_test_executor *self) {
+    count(self, NB_TEST_BLOCKED);
+    while (atomic_load(&self->stalled) && !atomic_load(&self->killed))
+        nb_wake_wait(&self->control, -1);
+}
+
+static void sleep_until_something(nb_test_executor *self) {
+    nb_doorbell *bell = &self->channel->memory->executor_bell;
+    int64_t timeout_ns = -1;
+    nb_doorbell_announce(bell);
+    ring_if_starved(self);
+    bool blocked = atomic_load_explicit(&self->channel->memory->executor_blocked, memory_order_acquire) != 0;
+    if (nb_ring_readable(&self->requests) || (self->room && !blocked)) {
+        nb_doorbell_cancel(bell);
+        return;
+    }
+    nb_guest_outcome outcome = self->guest ? nb_server_guest_wait(self->server, &self->requests, -1) : NB_GUEST_REFUSED;
+    if (self->guest) count(self, outcome == NB_GUEST_REFUSED ? NB_TEST_REFUSED : NB_TEST_GUEST);
+    if (outcome == NB_GUEST_CALLED) timeout_ns = 0;
+    if (outcome == NB_GUEST_REFUSED) ring_if_published(self);
+    if (outcome != NB_GUEST_REFUSED) self->published = false;
+    if (outcome != NB_GUEST_SERVED) wait_in_poller(self, timeout_ns);
+    nb_doorbell_cancel(bell);
+}
+
+static void *run(void *argument) {
+    nb_test_executor *self = argument;
+    nb_channel_memory *memory = self->channel->memory;
+    ask_for_more(self);
+    nb_channel_ring_loop(self->channel);
+    while (!atomic_load(&self->killed)) {
+        if (atomic_load(&self->stalled)) {
+            sit_out(self);
+            continue;
+        }
+        bool moved = take_messages(self);
+        take_releases(self);
+        if (run_tasks(self)) moved = true;
+        ask_for_more(self);
+        if (!self->guest) ring_if_published(self);
+        ring_if_starved(self);
+        if (self->stop_received && !self->tasks) break;
+        if (!moved) sleep_until_something(self);
+    }
+    atomic_store_explicit(&memory->executor_gone, 1, memory_order_release);
+    if (self->guest) nb_server_guest_end(self->server);
+    nb_channel_ring_loop(self->channel);
+    return NULL;
+}
+
+/* --- for the test --- */
+
+nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel, const nb_test_executor_options *options) {
+    static const nb_test_gate gate = NB_TEST_GATE;
+    nb_test_executor *self = calloc(1, sizeof *self);
+    self->server = server;
+    self->channel = channel;
+    if (options) self->options = *options;
+    if (self->options.credit == 0) self->options.credit = nb_server_credit(server);
+    if (self->options.backlog_high == 0) self->options.backlog_high = nb_server_backlog_high(server);
+    for (int i = 0; i < NB_TEST_EVENTS; i++)
+        self->events[i] = gate;
+    self->go = gate;
+    nb_ring_consumer_attach(&self->requests, nb_channel_requests(channel));
+    nb_ring_producer_attach(&self->responses, nb_channel_responses(channel));
+    if (nb_wake_init(&self->control) != NB_OK || nb_poll_create(NULL, &self->poll) != NB_OK) abort();
+    if (nb_poll_add(self->poll, channel->executor_wake.read_fd, NB_POLL_READ, 0) != NB_OK) abort();
+    if (nb_poll_add(self->poll, self->control.read_fd, NB_POLL_READ, 1) != NB_OK) abort();
+    self->guest = self->options.guest && nb_server_guest_begin(server, nb_poll_descriptor(self->poll));
+    self->thread = nb_test_thread(run, self);
+    return self;
+}
+
+void nb_test_executor_stall(nb_test_executor *self, bool stalled) {
+    unsigned before = nb_test_gate_count(&self->events[NB_TEST_BLOCKED]);
+    atomic_store(&self->stalled, stalled);
+    nb_wake_signal(&self->control);
+    if (stalled) nb_test_gate_wait(&self->events[NB_TEST_BLOCKED], before + 1);
+}
+
+void nb_test_executor_release(nb_test_executor *self) {
+    atomic_fetch_add(&self->releases, 1);
+    nb_wake_signal(&self->control);
+}
+
+void nb_test_executor_unblock(nb_test_executor *self) { nb_test_gate_open(&self->go); }
+
+void nb_test_executor_kill(nb_test_executor *self) {
+    atomic_store(&self->killed, true);
+    nb_wake_signal(&self->control);
+}
+
+void nb_test_executor_join(nb_test_executor *self) {
+    nb_test_join(self->thread);
+    while (self->tasks) {
+        task *t = self->tasks;
+        self->tasks = t->next;
+        task_free(t);
+    }
+    nb_poll_destroy(self->poll);
+    nb_wake_deinit(&self->control);
+    free(self);
+}
+
+unsigned nb_test_executor_count(nb_test_executor *self, nb_test_event event) { return nb_test_gate_count(&self->events[event]); }
+
+void nb_test_executor_await(nb_test_executor *self, nb_test_event event, unsigned wanted) {
+    nb_test_gate_wait(&self->events[event], wanted);
+}
+
+unsigned nb_test_executor_faults(nb_test_executor *self) { return atomic_load(&self->faults); }

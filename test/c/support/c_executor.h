@@ -1,0 +1,73 @@
+/*
+ * c_executor.h - an executor in C: a thread at the other end of a channel that answers requests by their path, as the Ruby executor does by
+ * calling an application. So a whole server runs in one C program, under any sanitizer.
+ *
+ *   /hello          200 "hello"
+ *   /big/N          N bytes of nb_test_pattern with Content-Length, in parts, parking at the backlog's high mark
+ *   /chunked/N      the same, its length unknown to the server
+ *   /lump/N         the same, without ever parking: only a full ring stops it
+ *   /file/N         N bytes of the pattern as a file range; /filechunked/N without a length; /fileshort/N: the file is a byte too short
+ *   /filethen/N     a file part, then five bytes more, in one length
+ *   /hold           answered "held" after nb_test_executor_release, or GONE
+ *   /never          ends with GONE alone
+ *   /late           answered "late" once a request that came after it was answered
+ *   /block          keeps the executor's thread itself until nb_test_executor_unblock
+ *   /abort          announces 100 bytes, sends 10, gives up; /abortchunked, /aborthead (before any byte)
+ *   /close          as /hello, asking for Connection: close
+ *   /short, /long   announce 10 bytes and send 5; announce 5 and send 10
+ *   /status/N       that status, no body
+ *   /fields/N       as /hello with a field of N bytes
+ *   anything else   200 with the request's body
+ */
+#ifndef NB_TEST_C_EXECUTOR_H
+#define NB_TEST_C_EXECUTOR_H
+
+#include "server/server.h"
+#include "support/test.h"
+
+typedef struct nb_test_executor nb_test_executor;
+
+typedef struct nb_test_executor_options {
+    bool guest;            /* runs the I/O loop's turns while it waits, where the server allows it (server/lease.h) */
+    uint32_t credit;       /* 0: what the server says */
+    uint64_t backlog_high; /* 0: what the server says */
+} nb_test_executor_options;
+
+/* What has happened so far; each is a gate a test can wait at. */
+typedef enum nb_test_event {
+    NB_TEST_RECEIVED, /* requests */
+    NB_TEST_ANSWERED, /* last parts sent */
+    NB_TEST_GONE,
+    NB_TEST_DRAINED,
+    NB_TEST_PARKED,    /* writers that wait for DRAINED */
+    NB_TEST_FULL,      /* times the response ring was found full */
+    NB_TEST_BLOCKED,   /* /block requests that hold the thread, and stalls begun */
+    NB_TEST_GUEST,     /* times a turn was run as guest */
+    NB_TEST_REFUSED,   /* times that was refused */
+    NB_TEST_STOPPED,   /* STOP received */
+    NB_TEST_EVENTS
+} nb_test_event;
+
+/* After nb_server_start. channel: one that nb_server_channel_add gave. */
+nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel, const nb_test_executor_options *options);
+/* Takes no more from its ring and asks for nothing until it is told to go on: an executor whose thread is busy. */
+void nb_test_executor_stall(nb_test_executor *executor, bool stalled);
+/* Lets the /hold requests go that are there. */
+void nb_test_executor_release(nb_test_executor *executor);
+/* Lets one /block go, be it there or still to come. */
+void nb_test_executor_unblock(nb_test_executor *executor);
+/* Ends the thread as soon as it looks, whatever it still has to do, as a killed Ruby thread does. */
+void nb_test_executor_kill(nb_test_executor *executor);
+/* The thread has ended (after STOP, or killed), bounded by the test's alarm; frees it. */
+void nb_test_executor_join(nb_test_executor *executor);
+
+unsigned nb_test_executor_count(nb_test_executor *executor, nb_test_event event);
+/* Waits until that many have happened. */
+void nb_test_executor_await(nb_test_executor *executor, nb_test_event event, unsigned count);
+/* A message that breaks the contract was seen: a second DRAINED without a request for one, a GONE or DRAINED for an exchange it has not. */
+unsigned nb_test_executor_faults(nb_test_executor *executor);
+
+/* Byte `index` of the bodies it makes. */
+static inline char nb_test_pattern(uint64_t index) { return (char)('a' + (index * 7 + index / 251) % 26); }
+
+#endif

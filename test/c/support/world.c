@@ -1,0 +1,107 @@
+/*
+ * world.c - see world.h.
+ */
+#include "support/world.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+unsigned nb_test_descriptors(void) {
+    unsigned count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    assert_non_null(directory);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+void nb_test_world_init(nb_test_world *world) {
+    memset(world, 0, sizeof *world);
+    nb_server_config_default(&world->config);
+    world->config.spool_directory = "/tmp";
+    world->live_before = nb_alloc_live();
+    world->descriptors_before = nb_test_descriptors();
+}
+
+void nb_test_world_open(nb_test_world *world, unsigned executors) {
+    nb_test_alarm(120);
+    assert_status(NB_OK, nb_server_create(&world->config, &world->server));
+    assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
+    for (unsigned i = 0; i < executors; i++)
+        assert_status(NB_OK, nb_server_channel_add(world->server, &world->channels[i]));
+    assert_status(NB_OK, nb_server_start(world->server));
+    for (unsigned i = 0; i < executors; i++)
+        world->executors[i] = nb_test_executor_start(world->server, world->channels[i], &world->options);
+    world->executor_count = executors;
+}
+
+nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client) {
+    assert_true(client.fd >= 0);
+    assert_true(world->client_count < NB_TEST_CLIENTS_MAX);
+    nb_test_client *kept = &world->clients[world->client_count++];
+    *kept = client;
+    return kept;
+}
+
+nb_test_client *nb_test_world_client(nb_test_world *world) { return nb_test_world_adopt(world, nb_test_connect(world->port)); }
+
+nb_server_stats nb_test_world_stats(nb_test_world *world) {
+    nb_server_stats stats;
+    nb_server_stats_read(world->server, &stats);
+    return stats;
+}
+
+void nb_test_world_settle(nb_test_world *world) {
+    nb_test_response response = {0};
+    nb_test_client client = nb_test_connect(world->port);
+    assert_true(client.fd >= 0);
+    for (int i = 0; i < 2; i++) { /* the second turn has seen what the first one's end brought */
+        assert_true(nb_test_send_text(&client, "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n"));
+        assert_true(nb_test_read(&client, "OPTIONS", &response));
+    }
+    free(response.body);
+    nb_test_client_close(&client);
+}
+
+void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body) {
+    nb_test_response *response = &world->response;
+    if (!nb_test_read(client, "GET", response)) {
+        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->cut ? "cut" : "none", response->head);
+    }
+    if (response->status != status) fail_msg("expected %d, got %d: %s", status, response->status, response->body ? response->body : "");
+    if (body && !nb_test_body_is(response, body)) fail_msg("expected \"%s\", got \"%.100s\"", body, response->body);
+}
+
+static void close_clients(nb_test_world *world) {
+    for (unsigned i = 0; i < world->client_count; i++)
+        nb_test_client_close(&world->clients[i]);
+    free(world->response.body);
+}
+
+void nb_test_world_close(nb_test_world *world) {
+    close_clients(world);
+    if (!world->ended) nb_server_drain(world->server);
+    for (unsigned i = 0; i < world->executor_count; i++) {
+        nb_test_executor *executor = world->executors[i];
+        unsigned faults = nb_test_executor_faults(executor);
+        nb_test_executor_join(executor);
+        assert_int_equal(0, faults);
+    }
+    nb_server_join(world->server);
+    assert_false(nb_server_running(world->server));
+    if (!world->ended) {
+        nb_server_stats stats = nb_test_world_stats(world);
+        assert_int_equal(0, stats.connections);
+        assert_int_equal(0, stats.queue);
+        assert_int_equal(0, stats.spool_bytes);
+    }
+    nb_server_destroy(world->server);
+    assert_int_equal(world->live_before, nb_alloc_live());
+    assert_int_equal(world->descriptors_before, nb_test_descriptors());
+    nb_test_alarm(0);
+}

@@ -1,0 +1,49 @@
+/*
+ * world.h - a server, its executors and its clients as one fixture of a test. Closing it drains, joins and checks that nothing is left:
+ * descriptors, memory, counters. A test that stops the server its own way calls nb_test_world_ended first.
+ */
+#ifndef NB_TEST_WORLD_H
+#define NB_TEST_WORLD_H
+
+#include "server/server.h"
+#include "support/c_executor.h"
+#include "support/client.h"
+#include "support/test.h"
+
+#define NB_TEST_EXECUTORS_MAX 4
+#define NB_TEST_CLIENTS_MAX 64
+
+typedef struct nb_test_world {
+    nb_server_config config; /* the default; change it before nb_test_world_open */
+    nb_test_executor_options options;
+    nb_server *server;
+    uint16_t port;
+    nb_channel *channels[NB_TEST_EXECUTORS_MAX];
+    nb_test_executor *executors[NB_TEST_EXECUTORS_MAX];
+    unsigned executor_count;
+    nb_test_client clients[NB_TEST_CLIENTS_MAX];
+    unsigned client_count;
+    nb_test_response response;
+    long live_before;
+    unsigned descriptors_before;
+    bool ended;
+} nb_test_world;
+
+/* Default settings, short timeouts where they only bound a failing test. */
+void nb_test_world_init(nb_test_world *world);
+/* Starts the server on a loopback port with so many executors. */
+void nb_test_world_open(nb_test_world *world, unsigned executors);
+/* Drains unless it has ended, joins, destroys, checks. */
+void nb_test_world_close(nb_test_world *world);
+/* Opens a client that is closed with the world. */
+nb_test_client *nb_test_world_client(nb_test_world *world);
+nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client);
+
+nb_server_stats nb_test_world_stats(nb_test_world *world);
+/* Waits until the loop has run on, by asking it something it answers itself: what was sent before is then dealt with. */
+void nb_test_world_settle(nb_test_world *world);
+/* Reads the next response into world->response and checks its status. */
+void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body);
+unsigned nb_test_descriptors(void);
+
+#endif
