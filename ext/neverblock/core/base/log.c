@@ -149,7 +149,7 @@ static void ensure_thread(nb_log *self) {
 }
 
 void nb_log_write(nb_log *log, const char *bytes, size_t size) {
-    if (size == 0) return;
+    if (!log || size == 0) return;
     pthread_mutex_lock(&log->lock);
     if (report_drops(log, size) && size <= NB_LOG_BUFFER_BYTES - log->used) {
         append(log, bytes, size);

@@ -18,9 +18,9 @@ typedef struct nb_log nb_log;
 
 /* fd is borrowed. The thread starts with the first line. */
 nb_status nb_log_create(int fd, nb_log **log);
-/* One or more whole lines; written together or dropped together. */
+/* One or more whole lines; written together or dropped together. NULL is fine: nobody reads. */
 void nb_log_write(nb_log *log, const char *bytes, size_t size);
-/* printf for the core's own lines, "neverblock: " before and a newline after; 500 bytes at most. */
+/* printf for the core's own lines, "neverblock: " before and a newline after; 500 bytes at most. NULL is fine. */
 void nb_log_line(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t nb_log_dropped(const nb_log *log);
 /* Waits until all is written, timeout_ms at most. */
