@@ -43,6 +43,12 @@ module LintRequests
     assert_lint_is_content ask("/status/304"), 304
   end
 
+  def test_several_values_of_one_field
+    response = ask("/cookies")
+    assert_lint_is_content response
+    assert_equal %w[a=1 b=2], response.all("set-cookie")
+  end
+
   def test_http_1_0
     response = connect do |client|
       client.write("GET /array HTTP/1.0\r\n\r\n")
@@ -84,6 +90,7 @@ class RackLintTest < ServerProcessCase
       case env["PATH_INFO"]
       when "/array" then [200, headers, ["one", "two"]]
       when "/each" then [200, headers, each_body.new(["one", "two"])]
+      when "/cookies" then [200, headers.merge(Rack.release >= "3" ? { "set-cookie" => %w[a=1 b=2] } : { "Set-Cookie" => "a=1\nb=2" }), ["body"]]
       when "/nothing" then [200, headers, []]
       when "/echo" then env["rack.input"].read.then { |body| [200, headers, [body]] }
       when "/size" then [200, headers, [env["rack.input"].read.bytesize.to_s]]

@@ -11,7 +11,6 @@ require_relative "app_events"
 require_relative "app_bodies"
 
 class RackApp
-  HELD = Mutex.new
   HELD_SHORTLY = Mutex.new
 
   def initialize
@@ -246,10 +245,10 @@ class RackApp
 
     def on_isolation(_env, _tag)
       storage = Fiber.respond_to?(:[])
-      found = { local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message, owned: HELD.owned? }
+      found = { local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message, variable: Fiber.current.instance_variable_get(:@left) }
       Thread.current[:left] = "left"
       Fiber[:left] = "left" if storage
-      HELD.lock unless HELD.locked?
+      Fiber.current.instance_variable_set(:@left, "left")
       json(found)
     end
 
