@@ -27,6 +27,7 @@ end
 
 require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/compat/fork"
+require "neverblock/compat/fiber_raise"
 require "neverblock/compat/io_close"
 require "neverblock/compat/io_select" if RUBY_VERSION < "3.2"
 require "neverblock/compat/require" if RUBY_VERSION < "3.2"

@@ -70,7 +70,11 @@ module NeverBlock
 
     # @!method fiber_interrupt(fiber, exception)
     #   Raises the exception in the wait the fiber is in. A fiber that has been woken, and has not run since, is not in one any more.
-    #   @return [Boolean] whether there was such a wait
+    #   @return [Boolean, nil] true: it will be raised there; false: the fiber was woken before; nil: it does not wait here
+
+    # @!method raise_in(fiber, *arguments)
+    #   #fiber_interrupt with the arguments of Kernel#raise.
+    #   @return [Boolean, nil]
 
     # Hook of IO.select (Ruby 3.2 and later; before, compat/io_select.rb calls it).
     # @param timeout [Numeric, nil] seconds

@@ -251,9 +251,21 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
     return Qnil;
 }
 
-static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception) {
+static VALUE interrupt(VALUE self, VALUE fiber, VALUE exception) {
     nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
-    return wait && nb_wait_raise(wait, exception) ? Qtrue : Qfalse;
+    if (wait == NULL || wait->state == NB_RESUMED) return Qnil;
+    return nb_wait_raise(wait, exception) ? Qtrue : Qfalse;
+}
+
+static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception) {
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eException))) rb_raise(rb_eTypeError, "an exception is needed");
+    return interrupt(self, fiber, exception);
+}
+
+/* raise_in(fiber, *arguments of raise): the exception is made in the fiber. */
+static VALUE scheduler_raise_in(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 1, 4);
+    return interrupt(self, argv[0], rb_ary_new_from_values(argc - 1, argv + 1));
 }
 
 static VALUE scheduler_run(VALUE self) {
@@ -293,6 +305,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "block", scheduler_block, -1);
     rb_define_method(nb_scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(nb_scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
+    rb_define_method(nb_scheduler_class, "raise_in", scheduler_raise_in, -1);
     rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);

@@ -137,9 +137,12 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
     return nb_timers_arm(&scheduler->timers, &wait->alarm.timer, deadline_ns) == NB_OK;
 }
 
+/* rb_make_exception makes nothing of no arguments; `raise` makes this. */
 static _Noreturn void raise_into(VALUE exception) {
-    if (RB_TYPE_P(exception, T_ARRAY))
+    if (RB_TYPE_P(exception, T_ARRAY)) {
         exception = rb_make_exception((int)RARRAY_LEN(exception), RARRAY_CONST_PTR(exception));
+        if (NIL_P(exception)) rb_raise(rb_eRuntimeError, "unhandled exception");
+    }
     rb_exc_raise(exception);
 }
 

@@ -66,6 +66,39 @@ class CompatTest < Minitest::Test
     end
   end
 
+  def test_fiber_raise_at_a_fiber_that_waits_comes_back_to_who_raised
+    order = []
+    in_scheduler do
+      waits = [-> { sleep }, -> { Queue.new.pop }, -> { IO.pipe.then { |r, _w| r.read } }]
+      fibers = waits.map do |wait|
+        fiber { order << assert_raises(IndexError) { wait.call }.message }
+      end
+      fiber { fibers.each { |f| f.raise(IndexError, "told") } and order << :raised }
+    end
+    assert_equal [:raised, "told", "told", "told"], order
+  end
+
+  def test_fiber_raise_at_a_fiber_that_was_woken_waits_until_it_has_had_what_it_was_woken_for
+    queue = Queue.new
+    order = []
+    in_scheduler do
+      popper = fiber { order << queue.pop and assert_raises(RuntimeError) { sleep } and order << :raised }
+      fiber { queue << :popped and popper.raise }
+    end
+    assert_equal %i[popped raised], order
+  end
+
+  def test_fiber_raise_elsewhere_is_as_ever
+    in_scheduler do
+      fiber do
+        own = Fiber.new { assert_raises(IndexError) { Fiber.yield } and :done }
+        own.resume
+        assert_equal :done, own.raise(IndexError)
+        assert_raises(FiberError) { own.raise(IndexError) }
+      end
+    end
+  end
+
   def test_select_stays_private_and_method_missing_reachable
     object = Class.new { def method_missing(name, *) = name }.new # rubocop:disable Style/MissingRespondToMissing
     assert_equal :select, object.select
