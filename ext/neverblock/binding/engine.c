@@ -51,7 +51,8 @@ void nb_raise_status(nb_status status, const char *what) {
 nb_server *nb_engine_server(VALUE self) {
     nb_engine *engine = get(self);
     if (!engine->server) rb_raise(nb_error_class, "this engine is closed");
-    if (engine->pid != getpid()) rb_raise(nb_error_class, "this engine belongs to process %d, not to its fork", (int)engine->pid);
+    if (engine->pid != getpid())
+        rb_raise(nb_error_class, "this engine belongs to process %d, not to its fork", (int)engine->pid);
     return engine->server;
 }
 
@@ -69,10 +70,10 @@ static char *optional_path(VALUE value) { return NIL_P(value) ? NULL : StringVal
 
 /* Takes one keyword into the configuration; false when there is no such setting. */
 static bool set(nb_server_config *config, const char *name, VALUE *value) {
-#define NB_SET(type, field, standard)                                                                                 \
-    if (strcmp(name, #field) == 0) {                                                                                  \
-        config->field = (type)NUM2ULL(*value);                                                                        \
-        return true;                                                                                                  \
+#define NB_SET(type, field, standard)          \
+    if (strcmp(name, #field) == 0) {           \
+        config->field = (type)NUM2ULL(*value); \
+        return true;                           \
     }
     NB_SERVER_SETTINGS(NB_SET)
 #undef NB_SET
@@ -97,8 +98,9 @@ static int set_keyword(VALUE key, VALUE value, VALUE config) {
 }
 
 /*
- * Engine.new(**settings): settings of Engine::DEFAULTS (units in their names), and log_fd (-1: no log), spool_directory (TMPDIR or /tmp),
- * poller ("epoll", "poll"). Raises ArgumentError for an unknown setting, NeverBlock::Error or SystemCallError when the system refuses.
+ * Engine.new(**settings): settings of Engine::DEFAULTS (units in their names), and log_fd (-1: no log), spool_directory
+ * (TMPDIR or /tmp), poller ("epoll", "poll"). Raises ArgumentError for an unknown setting, NeverBlock::Error or
+ * SystemCallError when the system refuses.
  */
 static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE keywords;
@@ -116,17 +118,20 @@ static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     return self;
 }
 
-/* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE, EACCES, EADDRNOTAVAIL). */
+/* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE,
+ * EACCES, EADDRNOTAVAIL). */
 static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
     uint16_t bound = 0;
-    nb_status status = nb_server_listen_tcp(nb_engine_server(self), StringValueCStr(address), (uint16_t)NUM2UINT(port), NUM2INT(backlog), &bound);
+    nb_status status = nb_server_listen_tcp(nb_engine_server(self), StringValueCStr(address), (uint16_t)NUM2UINT(port),
+                                            NUM2INT(backlog), &bound);
     if (status != NB_OK) nb_raise_status(status, StringValueCStr(address));
     return UINT2NUM(bound);
 }
 
 /* listen_unix(path, mode, backlog) -> path. mode: permission bits, 0 for the umask's. Raises SystemCallError. */
 static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlog) {
-    nb_status status = nb_server_listen_unix(nb_engine_server(self), StringValueCStr(path), NUM2UINT(mode), NUM2INT(backlog));
+    nb_status status = nb_server_listen_unix(nb_engine_server(self), StringValueCStr(path), NUM2UINT(mode),
+                                             NUM2INT(backlog));
     if (status == NB_TOO_LARGE) rb_syserr_fail(ENAMETOOLONG, StringValueCStr(path));
     if (status != NB_OK) nb_raise_status(status, StringValueCStr(path));
     return path;
@@ -154,7 +159,8 @@ static VALUE engine_running(VALUE self) {
     return (nb_engine_alive(self) && nb_server_running(get(self)->server)) ? Qtrue : Qfalse;
 }
 
-/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The fiber or thread waits. */
+/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The fiber or thread waits.
+ */
 static VALUE engine_join(int argc, VALUE *argv, VALUE self) {
     VALUE timeout;
     rb_scan_args(argc, argv, "01", &timeout);
@@ -183,7 +189,8 @@ static void *destroy(void *server) {
     return NULL;
 }
 
-/* Ends everything at once and frees it. A closed engine answers every call but close, drain, stop_now, running? and join with NeverBlock::Error. */
+/* Ends everything at once and frees it. A closed engine answers every call but close, drain, stop_now, running? and
+ * join with NeverBlock::Error. */
 static VALUE engine_close(VALUE self) {
     nb_engine *engine = get(self);
     nb_server *server = engine->server;
@@ -204,7 +211,8 @@ static VALUE defaults(void) {
     VALUE hash = rb_hash_new();
     nb_server_config config;
     nb_server_config_default(&config);
-#define NB_DEFAULT(type, name, value) rb_hash_aset(hash, ID2SYM(rb_intern(#name)), ULL2NUM((unsigned long long)config.name));
+#define NB_DEFAULT(type, name, value) \
+    rb_hash_aset(hash, ID2SYM(rb_intern(#name)), ULL2NUM((unsigned long long)config.name));
     NB_SERVER_SETTINGS(NB_DEFAULT)
 #undef NB_DEFAULT
     return rb_obj_freeze(hash);

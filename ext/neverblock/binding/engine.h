@@ -15,7 +15,8 @@ nb_server *nb_engine_server(VALUE engine);
 /* True while the server's memory exists: an executor that outlives its engine must not touch its channel. */
 bool nb_engine_alive(VALUE engine);
 
-/* Raises what a status means: SystemCallError with errno for NB_SYSTEM, NoMemoryError, else NeverBlock::Error. The one place where statuses become exceptions. */
+/* Raises what a status means: SystemCallError with errno for NB_SYSTEM, NoMemoryError, else NeverBlock::Error. The one
+ * place where statuses become exceptions. */
 _Noreturn void nb_raise_status(nb_status status, const char *what);
 
 #endif

@@ -20,23 +20,23 @@
 
 _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
 
-#define NB_KEYS(X)                                                                                                    \
-    X(request_method, "REQUEST_METHOD")                                                                               \
-    X(script_name, "SCRIPT_NAME")                                                                                     \
-    X(path_info, "PATH_INFO")                                                                                         \
-    X(query_string, "QUERY_STRING")                                                                                   \
-    X(request_uri, "REQUEST_URI")                                                                                     \
-    X(server_name, "SERVER_NAME")                                                                                     \
-    X(server_port, "SERVER_PORT")                                                                                     \
-    X(server_protocol, "SERVER_PROTOCOL")                                                                             \
-    X(server_software, "SERVER_SOFTWARE")                                                                             \
-    X(remote_addr, "REMOTE_ADDR")                                                                                     \
-    X(http_host, "HTTP_HOST")                                                                                         \
-    X(content_length, "CONTENT_LENGTH")                                                                               \
-    X(rack_url_scheme, "rack.url_scheme")                                                                             \
-    X(rack_input, "rack.input")                                                                                       \
-    X(rack_errors, "rack.errors")                                                                                     \
-    X(rack_response_finished, "rack.response_finished")                                                               \
+#define NB_KEYS(X)                                      \
+    X(request_method, "REQUEST_METHOD")                 \
+    X(script_name, "SCRIPT_NAME")                       \
+    X(path_info, "PATH_INFO")                           \
+    X(query_string, "QUERY_STRING")                     \
+    X(request_uri, "REQUEST_URI")                       \
+    X(server_name, "SERVER_NAME")                       \
+    X(server_port, "SERVER_PORT")                       \
+    X(server_protocol, "SERVER_PROTOCOL")               \
+    X(server_software, "SERVER_SOFTWARE")               \
+    X(remote_addr, "REMOTE_ADDR")                       \
+    X(http_host, "HTTP_HOST")                           \
+    X(content_length, "CONTENT_LENGTH")                 \
+    X(rack_url_scheme, "rack.url_scheme")               \
+    X(rack_input, "rack.input")                         \
+    X(rack_errors, "rack.errors")                       \
+    X(rack_response_finished, "rack.response_finished") \
     X(request_id, "neverblock.request_id")
 
 static struct {
@@ -113,10 +113,11 @@ static void make_prefix(char *out) {
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2) {
     init_constants();
     VALUE template = rb_hash_new();
-    VALUE ordered[] = {keys.request_method, keys.script_name,     keys.path_info,    keys.query_string,
-                       keys.request_uri,    keys.server_name,     keys.server_port,  keys.server_protocol,
-                       keys.remote_addr,    keys.server_software, keys.rack_errors,  keys.rack_url_scheme,
-                       keys.rack_input,     keys.request_id,      keys.rack_response_finished};
+    VALUE ordered[] = {keys.request_method,  keys.script_name,     keys.path_info,
+                       keys.query_string,    keys.request_uri,     keys.server_name,
+                       keys.server_port,     keys.server_protocol, keys.remote_addr,
+                       keys.server_software, keys.rack_errors,     keys.rack_url_scheme,
+                       keys.rack_input,      keys.request_id,      keys.rack_response_finished};
     for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
         rb_hash_aset(template, ordered[i], empty);
     }

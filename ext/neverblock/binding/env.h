@@ -1,8 +1,9 @@
 /*
  * env.h - a request message as a Rack environment (Rack SPEC 3.1 and 2.2).
  *
- * A template with every constant key is copied and the request's own are set. Names and common values are interned once. Header fields whose name has an
- * underscore are dropped: X_Forwarded_For would otherwise stand in for X-Forwarded-For. Fields that come several times are joined (", ", cookies "; ").
+ * A template with every constant key is copied and the request's own are set. Names and common values are interned
+ * once. Header fields whose name has an underscore are dropped: X_Forwarded_For would otherwise stand in for
+ * X-Forwarded-For. Fields that come several times are joined (", ", cookies "; ").
  */
 #ifndef NB_BINDING_ENV_H
 #define NB_BINDING_ENV_H
@@ -25,10 +26,10 @@ typedef struct nb_cached_text {
 
 typedef struct nb_env_builder {
     VALUE template;
-    VALUE no_input;     /* rack.input of requests without a body */
+    VALUE no_input; /* rack.input of requests without a body */
     VALUE string_io, file_class;
-    VALUE listeners;        /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
-    nb_cached_text host;    /* of the request before; its HTTP_HOST, SERVER_NAME and SERVER_PORT stand in the template */
+    VALUE listeners;     /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
+    nb_cached_text host; /* of the request before; its HTTP_HOST, SERVER_NAME and SERVER_PORT stand in the template */
     nb_cached_text address; /* likewise, REMOTE_ADDR */
     char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
     uint64_t request_id_count;
@@ -39,7 +40,8 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
 /* Tells it the next listener's address ("": a UNIX socket) and port. */
 void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
 void nb_env_builder_mark(const nb_env_builder *builder);
-/* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new raises. */
+/* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new
+ * raises. */
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
 
 VALUE nb_env_key_response_finished(void);

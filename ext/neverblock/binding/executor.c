@@ -20,14 +20,14 @@
 /* How long a published part may stay unannounced while more are made: one wake then serves several. */
 #define UNRUNG_MAX_NS 50000
 
-
 /* How often the fibers that the last such time did not need are let go. */
 #define TRIM_EVERY_NS (10 * INT64_C(1000000000))
 
 /* How long responses may wait for the loop's turn while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
 
-static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable, id_instance_variables;
+static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
+    id_instance_variables;
 
 /* --- memory --- */
 
@@ -113,7 +113,8 @@ static void wait_for_room(nb_task *task) {
     nb_scheduler_park(executor->scheduler);
 }
 
-/* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot miss it. */
+/* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot
+ * miss it. */
 static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
     void *place = nb_ring_reserve(&executor->responses, bytes);
     if (place) return place;
@@ -189,7 +190,8 @@ static VALUE call_finished(VALUE argument) {
     return rb_funcallv(arguments[0], id_call, 4, arguments + 1);
 }
 
-/* Takes the exception of a failed rb_protect into task->error. False: it is no exception but the end of the thread, which must go on. */
+/* Takes the exception of a failed rb_protect into task->error. False: it is no exception but the end of the thread,
+ * which must go on. */
 static bool take_error(nb_task *task, int tag) {
     VALUE error = rb_errinfo();
     if (tag == 0) return true;
@@ -243,7 +245,8 @@ static VALUE fail_step(VALUE argument) {
     return Qnil;
 }
 
-/* The whole request. Returns the tag of a thread's end that must go on, else 0. Every step is taken, whatever the ones before it raised. */
+/* The whole request. Returns the tag of a thread's end that must go on, else 0. Every step is taken, whatever the ones
+ * before it raised. */
 static int serve(nb_task *task) {
     int ending = protect_step(task, run_application), tag = 0;
     if (!task->ended) {
@@ -270,8 +273,9 @@ static VALUE clear_instance_variables(VALUE fiber) {
     return Qnil;
 }
 
-/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), instance variables (Rails' execution state
-   lies there). False: it has storage (Ruby 3.2 and later), which cannot be taken away, and must not be used again. */
+/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), instance variables
+   (Rails' execution state lies there). False: it has storage (Ruby 3.2 and later), which cannot be taken away, and must
+   not be used again. */
 static bool scrub(nb_task *task) {
     VALUE thread = rb_thread_current();
     VALUE names = rb_funcallv(thread, id_keys, 0, NULL);
@@ -295,7 +299,8 @@ static void push_idle(nb_task *task) {
 static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
     uint32_t index = (uint32_t)task->exchange;
-    if (index < executor->by_exchange_count && executor->by_exchange[index] == task) executor->by_exchange[index] = NULL;
+    if (index < executor->by_exchange_count && executor->by_exchange[index] == task)
+        executor->by_exchange[index] = NULL;
     task->env = task->body = task->status = task->headers = task->error = Qnil;
     task->request = NULL;
     task->unacknowledged = 0;
@@ -446,7 +451,8 @@ static bool blocked(const nb_executor *executor) {
 
 /* --- the scheduler's source --- */
 
-/* Ends the fibers of idle tasks, the `kept` used last excepted. A task that is taken out here comes back without a fiber when that has ended. */
+/* Ends the fibers of idle tasks, the `kept` used last excepted. A task that is taken out here comes back without a
+ * fiber when that has ended. */
 static void retire_idle(nb_executor *executor, uint32_t kept) {
     nb_task **link = &executor->idle;
     while (*link) {
@@ -503,7 +509,8 @@ static void ring_if_starved(nb_executor *executor) {
     nb_channel_ring_loop(executor->channel);
 }
 
-/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same. */
+/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same.
+ */
 static void serve_sockets(nb_executor *executor) {
     int64_t now = now_ns(executor);
     if (now - executor->unrung_since_ns < ATTEND_AFTER_NS) return;
@@ -526,7 +533,8 @@ static void source_turn_end(void *owner) {
     ring_if_starved(executor);
 }
 
-/* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread (server/lease.h). */
+/* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread
+ * (server/lease.h). */
 static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
     nb_executor *executor = owner;
     if (!executor->guest) return NB_SOURCE_CANNOT;
@@ -573,8 +581,8 @@ static bool rack_is_2(void) {
 }
 
 /*
- * Executor.new(engine, app, fibers: 1024, log: nil): before engine.start. fibers: most requests running at once. log: a NeverBlock::Log.
- * Raises NeverBlock::Error when the engine has started or is closed.
+ * Executor.new(engine, app, fibers: 1024, log: nil): before engine.start. fibers: most requests running at once. log: a
+ * NeverBlock::Log. Raises NeverBlock::Error when the engine has started or is closed.
  */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE engine, app, keywords;
@@ -619,7 +627,8 @@ static VALUE run_end(VALUE self) {
     return Qnil;
 }
 
-/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler. Raises what Thread#raise brings. */
+/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
+ * Raises what Thread#raise brings. */
 static VALUE executor_run(VALUE self) {
     nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");

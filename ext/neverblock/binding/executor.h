@@ -1,9 +1,10 @@
 /*
- * executor.h - NeverBlock::Executor: takes requests from its channel and runs each in a pooled fiber: application call, body, clean-up.
+ * executor.h - NeverBlock::Executor: takes requests from its channel and runs each in a pooled fiber: application call,
+ * body, clean-up.
  *
- * An executor is a source of its scheduler (scheduler.h). Each turn it takes what its ring holds and switches to a task's fiber for each
- * request; response parts go straight into the response ring. It asks for more requests (`wanted`) each time its turn has ended. All of it
- * runs on one Ruby thread, with the GVL.
+ * An executor is a source of its scheduler (scheduler.h). Each turn it takes what its ring holds and switches to a
+ * task's fiber for each request; response parts go straight into the response ring. It asks for more requests
+ * (`wanted`) each time its turn has ended. All of it runs on one Ruby thread, with the GVL.
  */
 #ifndef NB_BINDING_EXECUTOR_H
 #define NB_BINDING_EXECUTOR_H
@@ -21,27 +22,27 @@ typedef struct nb_task nb_task;
 /* A pooled fiber and the request it serves. */
 struct nb_task {
     nb_executor *executor;
-    nb_task *next;  /* free, or waiting for room in the response ring */
+    nb_task *next; /* free, or waiting for room in the response ring */
     VALUE fiber;
     VALUE env;
-    VALUE body;     /* to be closed; Qnil when there is none or it was */
-    VALUE status, headers, error; /* for rack.response_finished */
+    VALUE body;                        /* to be closed; Qnil when there is none or it was */
+    VALUE status, headers, error;      /* for rack.response_finished */
     const nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     bool busy;
     bool head_request;
-    bool spooled;      /* its body is a file that must be closed */
-    bool gone;         /* the client is, or the response was cut: nothing more needs to be sent */
+    bool spooled; /* its body is a file that must be closed */
+    bool gone;    /* the client is, or the response was cut: nothing more needs to be sent */
     bool head_sent;
-    bool ended;        /* the last part was sent */
+    bool ended;         /* the last part was sent */
     bool waits_drained; /* parked until the backlog is low */
     bool retired;       /* its fiber is to end */
 };
 
 struct nb_executor {
     VALUE self, engine, app, log, scheduler;
-    VALUE thread; /* that runs it */
+    VALUE thread;      /* that runs it */
     nb_server *server; /* while it runs */
     bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
     nb_channel *channel;
@@ -50,7 +51,7 @@ struct nb_executor {
     nb_env_builder env;
     nb_task **tasks; /* all */
     uint32_t task_count, fibers_max, running;
-    uint32_t running_peak;  /* most at once since the pool was last trimmed */
+    uint32_t running_peak; /* most at once since the pool was last trimmed */
     int64_t trimmed_ns;
     nb_task *idle;
     nb_task **by_exchange; /* by the low half of the exchange id */
@@ -58,10 +59,10 @@ struct nb_executor {
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
-    uint64_t received;     /* requests, since the start */
-    uint32_t credit;       /* requests asked for ahead */
-    uint64_t backlog_high; /* unacknowledged bytes at which a writer parks */
-    int64_t unrung_since_ns; /* when the first part was published for which the loop was not rung; 0: none */
+    uint64_t received;               /* requests, since the start */
+    uint32_t credit;                 /* requests asked for ahead */
+    uint64_t backlog_high;           /* unacknowledged bytes at which a writer parks */
+    int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
     bool stop_received, ran, rack2;
 };
 

@@ -75,7 +75,9 @@ static uint64_t parse_content_length(nb_slice value) {
         valid = value.data[i] >= '0' && value.data[i] <= '9';
         number = number * 10 + (uint64_t)(value.data[i] - '0');
     }
-    if (!valid) rb_raise(nb_error_class, "Content-Length must be a decimal number, the application gave %+" PRIsVALUE, rb_str_new(value.data, (long)value.size));
+    if (!valid)
+        rb_raise(nb_error_class, "Content-Length must be a decimal number, the application gave %+" PRIsVALUE,
+                 rb_str_new(value.data, (long)value.size));
     return number;
 }
 
@@ -114,7 +116,8 @@ static bool take_own(head *gathered, nb_slice name, nb_slice value) {
 static void add_line(head *gathered, nb_slice value) {
     nb_slice name = {RSTRING_PTR(gathered->name), (size_t)RSTRING_LEN(gathered->name)};
     if (!nb_is_field_value(value)) {
-        rb_raise(nb_error_class, "the value of the response's header field %+" PRIsVALUE " has control characters: %+" PRIsVALUE,
+        rb_raise(nb_error_class,
+                 "the value of the response's header field %+" PRIsVALUE " has control characters: %+" PRIsVALUE,
                  gathered->name, rb_str_new(value.data, (long)value.size));
     }
     if (take_own(gathered, name, value)) return;
@@ -155,7 +158,8 @@ static int add_field(VALUE name, VALUE value, VALUE argument) {
     name = rb_obj_as_string(name);
     nb_slice bytes = {RSTRING_PTR(name), (size_t)RSTRING_LEN(name)};
     if (bytes.size > 5 && memcmp(bytes.data, "rack.", 5) == 0) {
-        rb_raise(nb_error_class, "the response header %" PRIsVALUE " asks for something this version does not do yet", name);
+        rb_raise(nb_error_class, "the response header %" PRIsVALUE " asks for something this version does not do yet",
+                 name);
     }
     if (!nb_is_token(bytes)) rb_raise(nb_error_class, "%+" PRIsVALUE " is not a header field's name", name);
     gathered->name = name;
@@ -230,14 +234,16 @@ static void send_part(nb_task *task, nb_slice body, uint16_t flags) {
     nb_executor_send(task, bytes);
 }
 
-/* Any number of body bytes, in slices, the writer parked while the client is behind. The last slice carries `flags`. `owner` keeps the bytes. */
+/* Any number of body bytes, in slices, the writer parked while the client is behind. The last slice carries `flags`.
+ * `owner` keeps the bytes. */
 static void send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags) {
     while (body.size > 0 || (flags & NB_PART_LAST)) {
         if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
         size_t step = body.size < NB_RESPONSE_SLICE_BYTES ? body.size : NB_RESPONSE_SLICE_BYTES;
         bool last = step == body.size;
         bool full = task->unacknowledged + step >= task->executor->backlog_high && !(last && (flags & NB_PART_LAST));
-        send_part(task, (nb_slice){body.data, step}, (uint16_t)((last ? flags : 0) | (full ? NB_PART_TELL_DRAINED : 0)));
+        send_part(task, (nb_slice){body.data, step},
+                  (uint16_t)((last ? flags : 0) | (full ? NB_PART_TELL_DRAINED : 0)));
         if (full) nb_executor_wait_drained(task);
         body.data += step;
         body.size -= step;
@@ -258,7 +264,8 @@ static uint64_t array_bytes(VALUE body) {
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE chunk = rb_ary_entry(body, i);
         if (!RB_TYPE_P(chunk, T_STRING)) {
-            rb_raise(nb_error_class, "a response body yields strings, the application's array holds %+" PRIsVALUE, rb_obj_class(chunk));
+            rb_raise(nb_error_class, "a response body yields strings, the application's array holds %+" PRIsVALUE,
+                     rb_obj_class(chunk));
         }
         bytes += (uint64_t)RSTRING_LEN(chunk);
     }
@@ -402,9 +409,11 @@ static void send_any(nb_task *task, head *gathered, VALUE body) {
     } else if (rb_respond_to(body, id_each)) {
         send_each(task, gathered, body);
     } else if (rb_respond_to(body, id_call)) {
-        rb_raise(nb_error_class, "bodies that respond to call (streaming bodies) do not work in this version yet; use each");
+        rb_raise(nb_error_class,
+                 "bodies that respond to call (streaming bodies) do not work in this version yet; use each");
     } else {
-        rb_raise(nb_error_class, "a response body responds to each, the application gave %+" PRIsVALUE, rb_obj_class(body));
+        rb_raise(nb_error_class, "a response body responds to each, the application gave %+" PRIsVALUE,
+                 rb_obj_class(body));
     }
 }
 
@@ -425,7 +434,8 @@ static VALUE free_head(VALUE argument) {
 void nb_response_send(nb_task *task, VALUE response) {
     VALUE array = rb_check_array_type(response);
     if (NIL_P(array) || RARRAY_LEN(array) != 3) {
-        rb_raise(nb_error_class, "an application returns [status, headers, body], this one returned %+" PRIsVALUE, rb_obj_class(response));
+        rb_raise(nb_error_class, "an application returns [status, headers, body], this one returned %+" PRIsVALUE,
+                 rb_obj_class(response));
     }
     task->status = rb_ary_entry(array, 0);
     task->headers = rb_ary_entry(array, 1);

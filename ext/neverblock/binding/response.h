@@ -1,18 +1,21 @@
 /*
- * response.h - what an application returned, as parts in the response ring: [status, headers, body] of Rack 3.1 and 2.2.
+ * response.h - what an application returned, as parts in the response ring: [status, headers, body] of Rack 3.1
+ * and 2.2.
  *
- * Field names and values are checked here, so that no application can put a line of its own into a response (header injection): a response that
- * does not pass is refused by an exception before a byte of it was sent. Functions run in the task's fiber, may park it, and raise what the
- * application's body raises.
+ * Field names and values are checked here, so that no application can put a line of its own into a response (header
+ * injection): a response that does not pass is refused by an exception before a byte of it was sent. Functions run in
+ * the task's fiber, may park it, and raise what the application's body raises.
  */
 #ifndef NB_BINDING_RESPONSE_H
 #define NB_BINDING_RESPONSE_H
 
 #include "executor.h"
 
-/* Sends head and body. Raises NeverBlock::Error for a response that breaks the rules, what the body raised, or NeverBlock::ClientGone. */
+/* Sends head and body. Raises NeverBlock::Error for a response that breaks the rules, what the body raised, or
+ * NeverBlock::ClientGone. */
 void nb_response_send(nb_task *task, VALUE response);
-/* For a task whose response failed: a 500 when nothing was sent yet, else the mark that the body is cut. Never raises. */
+/* For a task whose response failed: a 500 when nothing was sent yet, else the mark that the body is cut. Never raises.
+ */
 void nb_response_fail(nb_task *task);
 
 void nb_response_define(void);

@@ -44,7 +44,8 @@ static VALUE log_allocate(VALUE class) {
     return TypedData_Make_Struct(class, nb_ruby_log, &log_type, log);
 }
 
-/* The writer thread does not live in a fork's child: there a new log takes over, the old one's memory is left behind. */
+/* The writer thread does not live in a fork's child: there a new log takes over, the old one's memory is left behind.
+ */
 static nb_log *writer(VALUE self) {
     nb_ruby_log *log = get(self);
     if (log->log && log->pid == getpid()) return log->log;

@@ -7,9 +7,9 @@
 
 _Noreturn void nb_assert_failed(const char *expression, const char *file, int line);
 
-#define NB_ASSERT(expression)                                                                                         \
-    do {                                                                                                              \
-        if (__builtin_expect(!(expression), 0)) nb_assert_failed(#expression, __FILE__, __LINE__);                    \
+#define NB_ASSERT(expression)                                                                      \
+    do {                                                                                           \
+        if (__builtin_expect(!(expression), 0)) nb_assert_failed(#expression, __FILE__, __LINE__); \
     } while (0)
 
 #endif

@@ -8,13 +8,14 @@
  *               nb_doorbell_ring_needed(bell)    a full fence, then: sleeping was 1 and this call set it to 0
  *               if true: nb_wake_signal(fd)      one write to the eventfd
  *
- * Why no wake is lost: the sleeper stores `sleeping` before it looks at the rings, the waker stores the record before it looks at
- * `sleeping`, and a full fence lies between the two on either side; in whatever order the four happen, at least one side
- * sees the other's store (Dekker). Why no wake is doubled: the exchange hands the 1 to one waker only.
+ * Why no wake is lost: the sleeper stores `sleeping` before it looks at the rings, the waker stores the record before
+ * it looks at `sleeping`, and a full fence lies between the two on either side; in whatever order the four happen, at
+ * least one side sees the other's store (Dekker). Why no wake is doubled: the exchange hands the 1 to one waker only.
  * test/c/base/test_doorbell_model.c walks every interleaving. The struct may lie in shared memory.
  *
  * ThreadSanitizer does not follow fences, so under it the two fences are read-modify-writes of `sleeping` itself, in
- * sequentially consistent order: they order what the fences order on the processors it runs on, and it understands them.
+ * sequentially consistent order: they order what the fences order on the processors it runs on, and it understands
+ * them.
  */
 #ifndef NB_BASE_DOORBELL_H
 #define NB_BASE_DOORBELL_H

@@ -1,8 +1,8 @@
 /*
  * log.c - a bounded circle of bytes under a mutex, emptied by one thread that alone ever calls write(2).
  *
- * While the thread writes, the bytes it writes stay in the circle, so nobody overwrites them and it needs no lock. A thread
- * that is stuck in write(2) when the log is destroyed inherits the memory and frees it when it comes back.
+ * While the thread writes, the bytes it writes stay in the circle, so nobody overwrites them and it needs no lock. A
+ * thread that is stuck in write(2) when the log is destroyed inherits the memory and frees it when it comes back.
  */
 #include "base/log.h"
 
@@ -80,7 +80,8 @@ static void drop(nb_log *self, const char *bytes, size_t size) {
     atomic_fetch_add_explicit(&self->dropped, lines, memory_order_relaxed);
 }
 
-/* The report takes the place of the lines it counts, so it goes in before anything newer: false when it or that does not fit. */
+/* The report takes the place of the lines it counts, so it goes in before anything newer: false when it or that does
+ * not fit. */
 static bool report_drops(nb_log *self, size_t room_after) {
     char report[128];
     if (self->unreported == 0) return true;

@@ -1,8 +1,10 @@
 /*
  * log.h - lines to a descriptor without ever blocking the writer: a bounded buffer and one native thread that writes.
  *
- * A descriptor whose reader has stopped (a full pipe) costs lines, never time: what does not fit is dropped and counted, and the count is written
- * ("neverblock: 17 log lines dropped: the reader of this log is too slow") as soon as there is room. Any thread, with or without Ruby's lock.
+ * A descriptor whose reader has stopped (a full pipe) costs lines, never time: what does not fit is dropped and
+ * counted, and the count is written
+ * ("neverblock: 17 log lines dropped: the reader of this log is too slow") as soon as there is room. Any thread, with
+ * or without Ruby's lock.
  */
 #ifndef NB_BASE_LOG_H
 #define NB_BASE_LOG_H

@@ -1,6 +1,7 @@
 /*
- * pool.h - the loop's I/O buffers: blocks of NB_READ_BUFFER_BYTES kept on a free list, so that an idle connection holds none and a busy
- * one takes a warm one. Not thread-safe. At most NB_POOL_KEPT_MAX free blocks are kept (4 MB); more are given back to the heap.
+ * pool.h - the loop's I/O buffers: blocks of NB_READ_BUFFER_BYTES kept on a free list, so that an idle connection holds
+ * none and a busy one takes a warm one. Not thread-safe. At most NB_POOL_KEPT_MAX free blocks are kept (4 MB); more are
+ * given back to the heap.
  */
 #ifndef NB_BASE_POOL_H
 #define NB_BASE_POOL_H

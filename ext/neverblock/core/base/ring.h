@@ -7,8 +7,8 @@
  *
  * Records are contiguous and 8-byte aligned. A record may be up to capacity / 2 bytes, so a record always fits into an
  * empty ring, wherever its end lies. The producer reserves, fills, commits (local only) and publishes (visible, release
- * order); several commits may share one publish. The consumer peeks, uses, advances (local only) and releases (gives the
- * space back); several advances may share one release. Bytes seen by peek stay valid until release.
+ * order); several commits may share one publish. The consumer peeks, uses, advances (local only) and releases (gives
+ * the space back); several advances may share one release. Bytes seen by peek stay valid until release.
  *
  * Neither side ever blocks here; doorbell.h is how a side sleeps. A ring trusts its two sides: both are ours.
  */

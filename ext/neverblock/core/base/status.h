@@ -9,20 +9,20 @@
 #define NB_BASE_STATUS_H
 
 /*        name                 text for people */
-#define NB_STATUS_LIST(X)                                                                                             \
-    X(NB_OK, "done")                                                                                                  \
-    X(NB_AGAIN, "would block: wait for readiness and call again")                                                     \
-    X(NB_INCOMPLETE, "more input bytes are needed")                                                                   \
-    X(NB_EOF, "the peer ended the stream")                                                                            \
-    X(NB_NO_MEMORY, "out of memory")                                                                                  \
-    X(NB_FULL, "a bounded queue or buffer is full")                                                                   \
-    X(NB_TOO_LARGE, "an element is larger than its limit")                                                            \
-    X(NB_INVALID, "malformed input")                                                                                  \
-    X(NB_SYSTEM, "a system call failed, see errno")                                                                   \
-    X(NB_CLOSED, "already closed")                                                                                    \
-    X(NB_TIMEOUT, "the deadline passed")                                                                              \
-    X(NB_NOT_FOUND, "no such thing")                                                                                  \
-    X(NB_EXISTS, "already there")                                                                                     \
+#define NB_STATUS_LIST(X)                                         \
+    X(NB_OK, "done")                                              \
+    X(NB_AGAIN, "would block: wait for readiness and call again") \
+    X(NB_INCOMPLETE, "more input bytes are needed")               \
+    X(NB_EOF, "the peer ended the stream")                        \
+    X(NB_NO_MEMORY, "out of memory")                              \
+    X(NB_FULL, "a bounded queue or buffer is full")               \
+    X(NB_TOO_LARGE, "an element is larger than its limit")        \
+    X(NB_INVALID, "malformed input")                              \
+    X(NB_SYSTEM, "a system call failed, see errno")               \
+    X(NB_CLOSED, "already closed")                                \
+    X(NB_TIMEOUT, "the deadline passed")                          \
+    X(NB_NOT_FOUND, "no such thing")                              \
+    X(NB_EXISTS, "already there")                                 \
     X(NB_UNSUPPORTED, "not supported on this system")
 
 typedef enum nb_status {

@@ -1,7 +1,7 @@
 /*
- * byte_class.h - which bytes may stand where in a message (RFC 9110 section 5.6, RFC 9112 section 3, RFC 3986 section 3.2.2): one table, and scans
- * that find the first byte outside a class. The scans look at 16 bytes at a time where SSE2 is (every x86-64), and never outside
- * [base, end). Private to http1.
+ * byte_class.h - which bytes may stand where in a message (RFC 9110 section 5.6, RFC 9112 section 3, RFC 3986
+ * section 3.2.2): one table, and scans that find the first byte outside a class. The scans look at 16 bytes at a time
+ * where SSE2 is (every x86-64), and never outside [base, end). Private to http1.
  */
 #ifndef NB_HTTP1_BYTE_CLASS_H
 #define NB_HTTP1_BYTE_CLASS_H

@@ -1,10 +1,11 @@
 /*
- * framing.h - the one place that decides, from a parsed request head, where the message ends, whether the connection goes on, and
- * whether the request is refused (RFC 9112 sections 3.2, 6, 9; RFC 9110 sections 7.2, 10.1.1).
+ * framing.h - the one place that decides, from a parsed request head, where the message ends, whether the connection
+ * goes on, and whether the request is refused (RFC 9112 sections 3.2, 6, 9; RFC 9110 sections 7.2, 10.1.1).
  *
- * Strict: Content-Length with Transfer-Encoding, several Content-Lengths, anything but 1*DIGIT, a Transfer-Encoding that is not exactly
- * one "chunked" (any case), Transfer-Encoding in HTTP/1.0, no Host or two in HTTP/1.1, a Host that is no uri-host[:port]: refused with 400
- * (an unknown coding alone or before chunked: 501). Nothing refused is ever shown to the application.
+ * Strict: Content-Length with Transfer-Encoding, several Content-Lengths, anything but 1*DIGIT, a Transfer-Encoding
+ * that is not exactly one "chunked" (any case), Transfer-Encoding in HTTP/1.0, no Host or two in HTTP/1.1, a Host that
+ * is no uri-host[:port]: refused with 400 (an unknown coding alone or before chunked: 501). Nothing refused is ever
+ * shown to the application.
  */
 #ifndef NB_HTTP1_FRAMING_H
 #define NB_HTTP1_FRAMING_H
@@ -26,10 +27,10 @@ typedef struct nb_framing {
 } nb_framing;
 
 /*
- * NB_OK: *framing. NB_INVALID or NB_TOO_LARGE: *refusal, answer and close. body_bytes_max: the limit a Content-Length is held against (413,
- * before a byte of the body is read); UINT64_MAX for none.
- * Answered here too: CONNECT (405), "*" with another method than OPTIONS (400), an Expect that is not 100-continue (417), a Host that differs from
- * the authority of an absolute target (400).
+ * NB_OK: *framing. NB_INVALID or NB_TOO_LARGE: *refusal, answer and close. body_bytes_max: the limit a Content-Length
+ * is held against (413, before a byte of the body is read); UINT64_MAX for none. Answered here too: CONNECT (405), "*"
+ * with another method than OPTIONS (400), an Expect that is not 100-continue (417), a Host that differs from the
+ * authority of an absolute target (400).
  */
 nb_status nb_framing_decide(const nb_head *head, uint64_t body_bytes_max, nb_framing *framing, nb_refusal *refusal);
 

@@ -1,5 +1,6 @@
 /*
- * head_writer.h - decides a response's framing and writes its head (RFC 9112 sections 4, 6.1-6.3, 9.3; RFC 9110 sections 6.6.1, 8.6, 15).
+ * head_writer.h - decides a response's framing and writes its head (RFC 9112 sections 4, 6.1-6.3, 9.3; RFC 9110
+ * sections 6.6.1, 8.6, 15).
  */
 #ifndef NB_HTTP1_HEAD_WRITER_H
 #define NB_HTTP1_HEAD_WRITER_H
@@ -31,11 +32,11 @@ typedef enum nb_response_body {
 
 typedef struct nb_response_plan {
     nb_response_body body;
-    bool keep_alive; /* after this response */
-    bool
-        send_content_length; /* never with 204 or 1xx; with 205 always, and it is 0; with HEAD and 304 only when announced */
-    bool
-        send_connection; /* "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request was 1.0 */
+    bool keep_alive;          /* after this response */
+    bool send_content_length; /* never with 204 or 1xx; with 205 always, and it is 0; with HEAD and 304 only when
+                                 announced */
+    bool send_connection; /* "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request
+                             was 1.0 */
 } nb_response_plan;
 
 nb_response_plan nb_response_plan_decide(const nb_response_facts *facts);
@@ -48,18 +49,21 @@ nb_response_plan nb_response_plan_decide(const nb_response_facts *facts);
 void nb_date_line_write(char *out, int64_t wall_s);
 
 /*
- * Writes the complete head: status line, date_line (empty slice: none, the application gave its own), field_lines (complete "Name: value\r\n" lines, already
- * checked, without Date when date_line is given, and without Content-Length, Transfer-Encoding, Connection, Keep-Alive), the framing fields, the empty line.
- * out must hold date_line.size + field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES. Returns the bytes written.
+ * Writes the complete head: status line, date_line (empty slice: none, the application gave its own), field_lines
+ * (complete "Name: value\r\n" lines, already checked, without Date when date_line is given, and without Content-Length,
+ * Transfer-Encoding, Connection, Keep-Alive), the framing fields, the empty line. out must hold date_line.size +
+ * field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES. Returns the bytes written.
  */
 size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
                               nb_slice date_line, nb_slice field_lines);
 
-/* "200 OK", "404 Not Found"; for a code without a registered phrase the phrase is empty ("299 "). Returns the phrase. */
+/* "200 OK", "404 Not Found"; for a code without a registered phrase the phrase is empty ("299 "). Returns the phrase.
+ */
 nb_slice nb_status_phrase(uint16_t status);
 
 #define NB_CHUNK_HEAD_BYTES_MAX 18u /* 16 digits and CRLF */
-/* Writes the chunk-size line of a chunk of `bytes` (> 0). Returns the bytes written. After the data comes "\r\n"; the last chunk is "0\r\n\r\n". */
+/* Writes the chunk-size line of a chunk of `bytes` (> 0). Returns the bytes written. After the data comes "\r\n"; the
+ * last chunk is "0\r\n\r\n". */
 size_t nb_chunk_head_write(char *out, uint64_t bytes);
 
 #endif

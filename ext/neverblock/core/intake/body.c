@@ -29,7 +29,8 @@ static void write_done(nb_job *job) {
     body->spool->written(body);
 }
 
-nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_message *message, void *owner, nb_body **result) {
+nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_message *message, void *owner,
+                         nb_body **result) {
     nb_body *body = nb_alloc_zero(1, sizeof(*body));
     if (!body) return NB_NO_MEMORY;
     body->spool = spool;
@@ -47,7 +48,8 @@ nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_
 /* Makes memory for at least one more byte, growing as bytes really come: an announced length costs nothing. */
 static nb_status grow(nb_body *body, size_t wanted) {
     size_t capacity = body->capacity ? body->capacity : FIRST_BLOCK_BYTES;
-    while (capacity < body->held + wanted && capacity < NB_BODY_MEMORY_BYTES) capacity *= 2;
+    while (capacity < body->held + wanted && capacity < NB_BODY_MEMORY_BYTES)
+        capacity *= 2;
     if (capacity == body->capacity) return NB_OK;
     char *memory = nb_realloc(body->memory, capacity);
     if (!memory) return NB_NO_MEMORY;
@@ -91,7 +93,8 @@ static nb_status feed_length(nb_body *body, const char *bytes, size_t size, size
 static nb_status feed_chunked(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
     size_t room = NB_BODY_MEMORY_BYTES - body->held;
     size_t consumed = 0, decoded = 0;
-    nb_status status = nb_chunked_decode(&body->chunked, bytes, size < room ? size : room, &consumed, &decoded, refusal);
+    nb_status status = nb_chunked_decode(&body->chunked, bytes, size < room ? size : room, &consumed, &decoded,
+                                         refusal);
     if (status != NB_OK && status != NB_INCOMPLETE) return status;
     nb_status kept = keep(body, bytes, decoded);
     if (kept != NB_OK) return kept;

@@ -1,9 +1,11 @@
 /*
- * channel.h - what lies between one I/O loop and one executor: two rings, their doorbells, and the counter by which the executor pulls.
+ * channel.h - what lies between one I/O loop and one executor: two rings, their doorbells, and the counter by which the
+ * executor pulls.
  *
- * The shared part (nb_channel_memory) holds no pointer and may lie in memory shared by two processes. An executor pulls: each time it
- * has room and is about to wait it raises `wanted`, the number of requests it has asked for since the start; the I/O loop sends a request
- * only while its own count of sent ones is below. So an executor that is busy or stalled gets nothing more.
+ * The shared part (nb_channel_memory) holds no pointer and may lie in memory shared by two processes. An executor
+ * pulls: each time it has room and is about to wait it raises `wanted`, the number of requests it has asked for since
+ * the start; the I/O loop sends a request only while its own count of sent ones is below. So an executor that is busy
+ * or stalled gets nothing more.
  *
  * `pulse` tells any thread what the executor is doing without asking it: see the fields.
  */
@@ -20,18 +22,20 @@
 #include "os/wake.h"
 
 typedef struct nb_pulse {
-    _Alignas(64) _Atomic int64_t switched_ns;   /* when the executor last switched fibers (monotonic); 0: it waits */
-    _Atomic uint64_t running;                   /* exchange that runs, 0: none */
-    _Atomic uint64_t turns;                     /* scheduler turns done: the heartbeat */
+    _Alignas(64) _Atomic int64_t switched_ns; /* when the executor last switched fibers (monotonic); 0: it waits */
+    _Atomic uint64_t running;                 /* exchange that runs, 0: none */
+    _Atomic uint64_t turns;                   /* scheduler turns done: the heartbeat */
 } nb_pulse;
 
 typedef struct nb_channel_memory {
     nb_doorbell executor_bell; /* the executor sleeps */
     nb_doorbell loop_bell;     /* the I/O loop sleeps (each channel has its own flag of it) */
     _Alignas(64) _Atomic uint64_t wanted;
-    _Alignas(64) _Atomic uint32_t loop_starved;     /* the I/O loop has requests and no credit or room: ring it when there is some */
-    _Alignas(64) _Atomic uint32_t executor_blocked; /* the executor found the response ring full: ring it when there is room */
-    _Atomic uint32_t executor_gone;                 /* the executor has ended; nothing will come */
+    _Alignas(64) _Atomic uint32_t
+        loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some */
+    _Alignas(64) _Atomic uint32_t
+        executor_blocked;           /* the executor found the response ring full: ring it when there is room */
+    _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
     nb_pulse pulse;
     _Alignas(64) char rings[]; /* requests, then responses */
 } nb_channel_memory;
@@ -39,8 +43,8 @@ typedef struct nb_channel_memory {
 typedef struct nb_channel {
     nb_channel_memory *memory;
     size_t ring_bytes;
-    nb_wake executor_wake;      /* polled by the executor */
-    const nb_wake *loop_wake;   /* polled by the I/O loop; borrowed from it */
+    nb_wake executor_wake;    /* polled by the executor */
+    const nb_wake *loop_wake; /* polled by the I/O loop; borrowed from it */
 } nb_channel;
 
 /* loop_wake must outlive the channel. */

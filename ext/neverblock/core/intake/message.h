@@ -1,9 +1,11 @@
 /*
- * message.h - the flat messages that cross a channel (channel.h): requests and news to an executor, response parts back.
+ * message.h - the flat messages that cross a channel (channel.h): requests and news to an executor, response parts
+ * back.
  *
- * No pointer crosses: a message is one ring record, a header struct followed by bytes it names by offsets from its own start. Both sides are
- * built from this file, so integers are in native order. An exchange id names a request and its response: the I/O loop's
- * slot (low 32 bits) and that slot's generation (high 32 bits); a part for a generation that is gone is dropped.
+ * No pointer crosses: a message is one ring record, a header struct followed by bytes it names by offsets from its own
+ * start. Both sides are built from this file, so integers are in native order. An exchange id names a request and its
+ * response: the I/O loop's slot (low 32 bits) and that slot's generation (high 32 bits); a part for a generation that
+ * is gone is dropped.
  */
 #ifndef NB_INTAKE_MESSAGE_H
 #define NB_INTAKE_MESSAGE_H
@@ -27,19 +29,25 @@ typedef enum nb_message_type {
     /* I/O loop to executor */
     NB_MESSAGE_REQUEST = 1, /* nb_request_message; uses one credit */
     NB_MESSAGE_DRAINED = 2, /* nb_message: the response's backlog fell to the low mark; a parked writer may go on */
-    NB_MESSAGE_GONE = 3,    /* nb_message: the client is gone, or the response was cut; further parts are dropped, the exchange ends when
-                               the executor has sent its last part */
-    NB_MESSAGE_STOP = 4,    /* nb_message, exchange 0: no request will come any more; the executor ends when it has none left */
+    /* nb_message: the client is gone, or the response was cut. Further parts are dropped; the exchange ends when the executor
+       has sent its last part. */
+    NB_MESSAGE_GONE = 3,
+    /* nb_message, exchange 0: no request will come any more; the executor ends when it has none left. */
+    NB_MESSAGE_STOP = 4,
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
     NB_MESSAGE_FILE = 19,     /* nb_file_message: a file range; the descriptor now belongs to the I/O loop */
 } nb_message_type;
 
-enum { /* flags of a response part */
-    NB_PART_LAST = 1,       /* the response ends with this part; the exchange is over for the executor */
-    NB_PART_ABORTED = 2,    /* with LAST: the body could not be finished; the connection must be cut, never ended cleanly */
-    NB_PART_TELL_DRAINED = 4, /* the writer will park: answer NB_MESSAGE_DRAINED when the backlog has fallen to the low mark */
+/* Flags of a response part. */
+enum {
+    /* The response ends with this part; the exchange is over for the executor. */
+    NB_PART_LAST = 1,
+    /* With LAST: the body could not be finished; the connection must be cut, never ended cleanly. */
+    NB_PART_ABORTED = 2,
+    /* The writer will park: answer NB_MESSAGE_DRAINED when the backlog has fallen to the low mark. */
+    NB_PART_TELL_DRAINED = 4,
 };
 
 typedef struct nb_request_header {
@@ -51,13 +59,13 @@ typedef struct nb_request_header {
 typedef struct nb_request_message {
     nb_message message;
     int64_t arrived_ns;  /* CLOCK_MONOTONIC, when the head was complete */
-    int64_t body_fd;     /* an unlinked file with the body, position 0; -1: the body stands in `body`. Owned by the receiver. */
+    int64_t body_fd;     /* an unlinked file with the body, the receiver's; -1: the body stands in `body` */
     uint64_t body_bytes; /* of the whole body, decoded */
     uint16_t method;     /* nb_method */
     uint8_t minor_version;
-    uint8_t has_body;    /* the request was framed with a body, be it empty */
+    uint8_t has_body; /* the request was framed with a body, be it empty */
     uint16_t peer_port;
-    uint16_t listener;   /* number of the listener it came by */
+    uint16_t listener; /* number of the listener it came by */
     uint32_t header_count;
     nb_span method_text, target, path, query;
     nb_span host; /* authority that counts (an absolute target's or Host) */
@@ -66,9 +74,10 @@ typedef struct nb_request_message {
     nb_request_header headers[];
 } nb_request_message;
 
-enum { /* flags of nb_response_message.message.flags, beside the NB_PART_ ones */
-    NB_RESPONSE_CLOSE = 256,      /* the application asked for Connection: close */
-    NB_RESPONSE_HAS_DATE = 512,   /* its field lines have a Date */
+/* Flags of nb_response_message.message.flags, beside the NB_PART_ ones. */
+enum {
+    NB_RESPONSE_CLOSE = 256,       /* the application asked for Connection: close */
+    NB_RESPONSE_HAS_DATE = 512,    /* its field lines have a Date */
     NB_RESPONSE_HAS_LENGTH = 1024, /* it announced content_length itself */
 };
 

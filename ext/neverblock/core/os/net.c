@@ -193,7 +193,8 @@ static void describe(const struct sockaddr_storage *address, nb_peer *peer) {
     if (address->ss_family == AF_INET6) describe_ipv6((const struct sockaddr_in6 *)address, peer);
 }
 
-/* accept(2), "Error handling": errors of the connection that died in the queue come from accept; they are not the listener's. */
+/* accept(2), "Error handling": errors of the connection that died in the queue come from accept; they are not the
+ * listener's. */
 static bool concerns_one_connection(int error) {
     switch (error) {
     case EINTR:
@@ -254,8 +255,10 @@ nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *mo
     message.msg_iovlen = (size_t)(count < IOV_MAX ? count : IOV_MAX);
     ssize_t sent;
     do {
-        /* send(2) spares the kernel the copying in of two structs: measurable on the smallest responses, which are one part. */
-        sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL) : sendmsg(fd, &message, MSG_NOSIGNAL);
+        /* send(2) spares the kernel the copying in of two structs: measurable on the smallest responses, which are one
+         * part. */
+        sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
+                          : sendmsg(fd, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) return status_of_errno();
     *moved = (size_t)sent;

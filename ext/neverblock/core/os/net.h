@@ -21,10 +21,11 @@ typedef struct nb_peer {
     uint16_t port;
 } nb_peer;
 
-/* Listens; the real port (port 0 asks the kernel for one) comes back in *bound_port. SO_REUSEADDR; IPV6_V6ONLY for "::". */
+/* Listens; the real port (port 0 asks the kernel for one) comes back in *bound_port. SO_REUSEADDR; IPV6_V6ONLY for
+ * "::". */
 nb_status nb_net_listen_tcp(const char *address, uint16_t port, int backlog, int *fd, uint16_t *bound_port);
-/* mode: permission bits of the socket file, 0 to leave the umask's. A path that exists: a socket nobody listens on is replaced,
-   a live one gives NB_EXISTS, anything else NB_SYSTEM with EEXIST. Too long for sockaddr_un: NB_TOO_LARGE. */
+/* mode: permission bits of the socket file, 0 to leave the umask's. A path that exists: a socket nobody listens on is
+   replaced, a live one gives NB_EXISTS, anything else NB_SYSTEM with EEXIST. Too long for sockaddr_un: NB_TOO_LARGE. */
 nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *fd);
 
 /* NB_AGAIN: nobody waits. NB_SYSTEM: errno, EMFILE and ENFILE among them; ECONNABORTED and the like are skipped inside.
@@ -36,7 +37,8 @@ nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer);
 nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved);
 nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved);
 
-/* Bytes written and not yet taken by the peer (acknowledged, or read from a UNIX socket); 0 where the system does not tell. */
+/* Bytes written and not yet taken by the peer (acknowledged, or read from a UNIX socket); 0 where the system does not
+ * tell. */
 size_t nb_net_unacknowledged(int fd);
 /* Says that we have finished sending. */
 void nb_net_finish(int fd);

@@ -1,11 +1,13 @@
 /*
- * poll.h - readiness of many descriptors: epoll (Linux), kqueue (macOS, BSD, libkqueue), poll (everywhere), one contract.
+ * poll.h - readiness of many descriptors: epoll (Linux), kqueue (macOS, BSD, libkqueue), poll (everywhere), one
+ * contract.
  *
- * A poller belongs to one thread. Each descriptor is in it at most once, with an interest (NB_POLL_READ | NB_POLL_WRITE, both,
- * or 0 to keep it without any) and a cookie of the caller's. Level-triggered: an event comes again until its cause is gone,
- * unless NB_POLL_ONESHOT was given: then after one event the interest is 0 until nb_poll_change.
- * NB_POLL_EDGE: only news is told (epoll, kqueue; the poll backend treats it as level-triggered).
- * NB_POLL_HANGUP and NB_POLL_ERROR are told whatever the interest, except after a oneshot event and, with kqueue, an interest of 0.
+ * A poller belongs to one thread. Each descriptor is in it at most once, with an interest (NB_POLL_READ |
+ * NB_POLL_WRITE, both, or 0 to keep it without any) and a cookie of the caller's. Level-triggered: an event comes again
+ * until its cause is gone, unless NB_POLL_ONESHOT was given: then after one event the interest is 0 until
+ * nb_poll_change. NB_POLL_EDGE: only news is told (epoll, kqueue; the poll backend treats it as level-triggered).
+ * NB_POLL_HANGUP and NB_POLL_ERROR are told whatever the interest, except after a oneshot event and, with kqueue, an
+ * interest of 0.
  *
  * A descriptor must be removed before it is closed. (epoll and kqueue forgive that; poll must not be asked to.)
  */
@@ -37,16 +39,19 @@ typedef struct nb_poll nb_poll;
 nb_status nb_poll_create(const char *backend, nb_poll **poll);
 void nb_poll_destroy(nb_poll *poll); /* NULL is fine; descriptors are not closed */
 const char *nb_poll_backend(const nb_poll *poll);
-/* A descriptor that is readable while an event waits, so that one poller can watch another; -1 where the backend has none (poll). */
+/* A descriptor that is readable while an event waits, so that one poller can watch another; -1 where the backend has
+ * none (poll). */
 int nb_poll_descriptor(const nb_poll *poll);
 
-/* NB_EXISTS: fd is in already. NB_NOT_FOUND (change, remove): it is not in. NB_SYSTEM: errno (EBADF, EPERM, ENOMEM...). */
+/* NB_EXISTS: fd is in already. NB_NOT_FOUND (change, remove): it is not in. NB_SYSTEM: errno (EBADF, EPERM, ENOMEM...).
+ */
 nb_status nb_poll_add(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie);
 nb_status nb_poll_change(nb_poll *poll, int fd, uint32_t interest, uint64_t cookie);
 nb_status nb_poll_remove(nb_poll *poll, int fd);
 
-/* Up to `max` events into `events`, their number into *count; waits at most timeout_ns (0: not at all, negative: for ever).
-   NB_OK with *count 0: the time is over, or a signal came. Sub-millisecond timeouts hold where epoll_pwait2 exists. */
+/* Up to `max` events into `events`, their number into *count; waits at most timeout_ns (0: not at all, negative: for
+   ever). NB_OK with *count 0: the time is over, or a signal came. Sub-millisecond timeouts hold where epoll_pwait2
+   exists. */
 nb_status nb_poll_wait(nb_poll *poll, nb_poll_event *events, size_t max, int64_t timeout_ns, size_t *count);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * resolver.c - one entry a name: its last answer, and while a lookup runs the list of those who wait for it.
  *
- * Everything is under one lock except lookups and `done` calls. Answers are copied to the waiters under the lock, which then
- * belong to nobody's list, so that a withdrawal either finds its query in an entry or comes too late. Lock order: ours, then
- * the pool's.
+ * Everything is under one lock except lookups and `done` calls. Answers are copied to the waiters under the lock, which
+ * then belong to nobody's list, so that a withdrawal either finds its query in an entry or comes too late. Lock order:
+ * ours, then the pool's.
  */
 #include "os/resolver.h"
 

@@ -1,11 +1,12 @@
 /*
- * resolver.h - host names to addresses without blocking the asker: getaddrinfo(3) on bounded workers, answers cached and
- * questions merged (one lookup for however many ask the same name at once).
+ * resolver.h - host names to addresses without blocking the asker: getaddrinfo(3) on bounded workers, answers cached
+ * and questions merged (one lookup for however many ask the same name at once).
  *
- * getaddrinfo and not a DNS client of our own, so that /etc/hosts, nsswitch, search domains and mDNS answer as they do for
- * every other program of the machine. It tells no TTL: an answer is kept 30 s, a definite "no such host" 5 s; where a lookup fails
- * for the moment (EAI_AGAIN, EAI_SYSTEM...) an older answer, up to 10 minutes old, is given again. A dead name server holds only the workers that
- * ask it: a name holds one worker, and `threads` bounds them all; a question that finds the queue full fails with EAI_AGAIN.
+ * getaddrinfo and not a DNS client of our own, so that /etc/hosts, nsswitch, search domains and mDNS answer as they do
+ * for every other program of the machine. It tells no TTL: an answer is kept 30 s, a definite "no such host" 5 s; where
+ * a lookup fails for the moment (EAI_AGAIN, EAI_SYSTEM...) an older answer, up to 10 minutes old, is given again. A
+ * dead name server holds only the workers that ask it: a name holds one worker, and `threads` bounds them all; a
+ * question that finds the queue full fails with EAI_AGAIN.
  *
  * The cache and the merging are under a lock; any thread may ask. `done` is called on a worker thread, or inside
  * nb_resolver_ask when the cache knows. It must be short and only hand the answer over.
@@ -38,11 +39,14 @@ struct nb_resolver_query {
 
 typedef struct nb_resolver nb_resolver;
 
-/* lookup: NULL for getaddrinfo; tests give their own. now_ns is passed in by tests only through `clock`: NULL for the real one. */
+/* lookup: NULL for getaddrinfo; tests give their own. now_ns is passed in by tests only through `clock`: NULL for the
+ * real one. */
 typedef void (*nb_resolver_lookup)(const char *name, nb_resolver_answer *answer);
 typedef int64_t (*nb_resolver_clock)(void);
-nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_resolver_clock clock, nb_resolver **resolver);
-/* NB_OK: done was or will be called exactly once. NB_TOO_LARGE: the name is too long. NB_NO_MEMORY. (done is not called then.) */
+nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_resolver_clock clock,
+                             nb_resolver **resolver);
+/* NB_OK: done was or will be called exactly once. NB_TOO_LARGE: the name is too long. NB_NO_MEMORY. (done is not called
+ * then.) */
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query);
 /* Withdraws a question: true when done will not be called any more; false when it has been or is being called. */
 int nb_resolver_withdraw(nb_resolver *resolver, nb_resolver_query *query);

@@ -1,11 +1,14 @@
 /*
- * sendfile.h - bytes of a file to a socket, one file a platform (sendfile_linux.c, sendfile_darwin.c, sendfile_freebsd.c, sendfile_portable.c), one signature.
+ * sendfile.h - bytes of a file to a socket, one file a platform (sendfile_linux.c, sendfile_darwin.c,
+ * sendfile_freebsd.c, sendfile_portable.c), one signature.
  *
- * Sends at most `bytes` (> 0) from `offset` of file_fd. NB_OK: *moved > 0 bytes went. NB_AGAIN: the socket is full. NB_EOF: the file ends at
- * or before offset (it shrank). NB_SYSTEM: errno. A page that is not in memory blocks the calling thread for the disk.
- * sendfile(2) has no MSG_NOSIGNAL: the calling thread blocks SIGPIPE (nb_thread_start does) or the process handles it.
+ * Sends at most `bytes` (> 0) from `offset` of file_fd. NB_OK: *moved > 0 bytes went. NB_AGAIN: the socket is full.
+ * NB_EOF: the file ends at or before offset (it shrank). NB_SYSTEM: errno. A page that is not in memory blocks the
+ * calling thread for the disk. sendfile(2) has no MSG_NOSIGNAL: the calling thread blocks SIGPIPE (nb_thread_start
+ * does) or the process handles it.
  *
- * nb_os_sendfile_copy does the same with a buffer: for systems without sendfile(2) and for file systems that cannot do it.
+ * nb_os_sendfile_copy does the same with a buffer: for systems without sendfile(2) and for file systems that cannot do
+ * it.
  */
 #ifndef NB_OS_SENDFILE_H
 #define NB_OS_SENDFILE_H

@@ -47,7 +47,8 @@ void nb_wake_deinit(nb_wake *wake) {
     *wake = (nb_wake){.read_fd = -1, .write_fd = -1};
 }
 
-/* Eight bytes are what an eventfd takes; a pipe takes them too. errno is kept for the code a signal handler interrupted. */
+/* Eight bytes are what an eventfd takes; a pipe takes them too. errno is kept for the code a signal handler
+ * interrupted. */
 void nb_wake_signal(const nb_wake *wake) {
     const uint64_t one = 1;
     int error = errno;

@@ -1,8 +1,8 @@
 /*
  * wake.h - the descriptor a sleeping thread polls: eventfd on Linux, a pipe elsewhere. CLOEXEC, non-blocking.
  *
- * nb_wake_signal may be called from any thread and from a signal handler; it never blocks (a full counter or pipe already
- * means awake). The sleeper registers nb_wake_fd for reading and calls nb_wake_clear when it fired.
+ * nb_wake_signal may be called from any thread and from a signal handler; it never blocks (a full counter or pipe
+ * already means awake). The sleeper registers nb_wake_fd for reading and calls nb_wake_clear when it fired.
  */
 #ifndef NB_OS_WAKE_H
 #define NB_OS_WAKE_H
@@ -19,7 +19,8 @@ nb_status nb_wake_init(nb_wake *wake);
 void nb_wake_deinit(nb_wake *wake);
 void nb_wake_signal(const nb_wake *wake);
 void nb_wake_clear(const nb_wake *wake);
-/* Waits for a signal, at most timeout_ns (negative: for ever), and clears it. For a thread that has nothing else to poll. */
+/* Waits for a signal, at most timeout_ns (negative: for ever), and clears it. For a thread that has nothing else to
+ * poll. */
 void nb_wake_wait(const nb_wake *wake, int64_t timeout_ns);
 
 #endif

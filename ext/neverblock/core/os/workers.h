@@ -1,10 +1,10 @@
 /*
- * workers.h - a bounded pool of native threads for calls that block (file writes, getaddrinfo). They take no Ruby lock, block
- * all signals, and start lazily, one when a job finds none idle, up to `threads`.
+ * workers.h - a bounded pool of native threads for calls that block (file writes, getaddrinfo). They take no Ruby lock,
+ * block all signals, and start lazily, one when a job finds none idle, up to `threads`.
  *
- * A job is a struct the caller embeds and keeps alive until `done` was called. `run` is called on a worker; `done` is called on the
- * same worker right after, and is where the caller hands the job back to its own thread (a list under a lock and nb_wake_signal).
- * Queue bound: `queue_max` jobs; more: NB_FULL.
+ * A job is a struct the caller embeds and keeps alive until `done` was called. `run` is called on a worker; `done` is
+ * called on the same worker right after, and is where the caller hands the job back to its own thread (a list under a
+ * lock and nb_wake_signal). Queue bound: `queue_max` jobs; more: NB_FULL.
  */
 #ifndef NB_OS_WORKERS_H
 #define NB_OS_WORKERS_H
@@ -24,7 +24,8 @@ typedef struct nb_workers nb_workers;
 
 /* name: of the threads, 15 bytes at most. */
 nb_status nb_workers_create(const char *name, unsigned threads, size_t queue_max, nb_workers **workers);
-/* Any thread. NB_FULL: the queue is. NB_SYSTEM: no thread at all could be started. In both cases neither run nor done is called. */
+/* Any thread. NB_FULL: the queue is. NB_SYSTEM: no thread at all could be started. In both cases neither run nor done
+ * is called. */
 nb_status nb_workers_submit(nb_workers *workers, nb_job *job);
 /* Waits for the jobs that run, drops those that wait (their `done` is called, `run` is not). */
 void nb_workers_destroy(nb_workers *workers);

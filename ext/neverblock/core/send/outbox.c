@@ -1,5 +1,6 @@
 /*
- * outbox.c - see outbox.h. The sender is the simple one: memory by writev, files by sendfile(2) from the caller's thread.
+ * outbox.c - see outbox.h. The sender is the simple one: memory by writev, files by sendfile(2) from the caller's
+ * thread.
  */
 #include "send/outbox.h"
 

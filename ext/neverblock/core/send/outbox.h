@@ -1,5 +1,6 @@
 /*
- * outbox.h - bytes on their way to one client, in order: memory chunks and file ranges. Owned by one connection or exchange.
+ * outbox.h - bytes on their way to one client, in order: memory chunks and file ranges. Owned by one connection or
+ * exchange.
  *
  * Small appends share a pool block; outboxes can be joined without copying. File descriptors belong to the outbox from
  * nb_outbox_add_file on, and are closed when their range was sent or the outbox is cleared.
@@ -28,7 +29,8 @@ void nb_outbox_init(nb_outbox *outbox);
 void nb_outbox_clear(nb_outbox *outbox, nb_pool *pool);
 static inline bool nb_outbox_empty(const nb_outbox *outbox) { return outbox->first == NULL; }
 
-/* Room for `bytes` (at most NB_OUTBOX_RESERVE_MAX) contiguous bytes at the end, to be filled and ended by nb_outbox_commit. NULL: no memory. */
+/* Room for `bytes` (at most NB_OUTBOX_RESERVE_MAX) contiguous bytes at the end, to be filled and ended by
+ * nb_outbox_commit. NULL: no memory. */
 #define NB_OUTBOX_RESERVE_MAX 4096u
 char *nb_outbox_reserve(nb_outbox *outbox, nb_pool *pool, size_t bytes);
 void nb_outbox_commit(nb_outbox *outbox, size_t bytes);
@@ -40,8 +42,9 @@ nb_status nb_outbox_add_file(nb_outbox *outbox, int fd, uint64_t offset, uint64_
 void nb_outbox_join(nb_outbox *to, nb_outbox *from);
 
 /*
- * Sends until the outbox is empty (NB_OK), the socket is full (NB_AGAIN), or `budget` bytes went (NB_INCOMPLETE: call again in a later turn, so that one big download does not
- * hold up the others). *sent: bytes that went, in every case. NB_EOF: a file became shorter than its range; cut the connection, never pad. NB_SYSTEM: errno.
+ * Sends until the outbox is empty (NB_OK), the socket is full (NB_AGAIN), or `budget` bytes went (NB_INCOMPLETE: call
+ * again in a later turn, so that one big download does not hold up the others). *sent: bytes that went, in every case.
+ * NB_EOF: a file became shorter than its range; cut the connection, never pad. NB_SYSTEM: errno.
  */
 nb_status nb_outbox_send(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t budget, uint64_t *sent);
 

@@ -1,6 +1,6 @@
 /*
- * connection.c - see connection.h. Reading moves the state forward (advance), responses settle what is owed in order (settle), and after each the
- * poller's interest and the timeout follow from the state (watch, retime).
+ * connection.c - see connection.h. Reading moves the state forward (advance), responses settle what is owed in order
+ * (settle), and after each the poller's interest and the timeout follow from the state (watch, retime).
  */
 #include "server/connection.h"
 
@@ -56,7 +56,8 @@ static void set_interest(nb_loop *loop, nb_connection *connection, uint8_t inter
     connection->interest = interest;
 }
 
-/* Reading is switched off only when an event came that nobody wanted (ready does it): mostly none does before it is wanted again. */
+/* Reading is switched off only when an event came that nobody wanted (ready does it): mostly none does before it is
+ * wanted again. */
 static void watch(nb_loop *loop, nb_connection *connection) {
     uint8_t interest = connection->interest & NB_POLL_READ;
     if (wants_read(connection)) interest |= NB_POLL_READ;
@@ -176,7 +177,8 @@ void nb_connection_free(nb_loop *loop, nb_connection *connection) {
     nb_free(connection);
 }
 
-/* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from it (RFC 9112 section 9.6). */
+/* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from
+ * it (RFC 9112 section 9.6). */
 static void part_politely(nb_loop *loop, nb_connection *connection, bool refused) {
     if (connection->reset || connection->read_ended) {
         nb_connection_end(loop, connection, connection->reset);
@@ -213,7 +215,8 @@ static nb_exchange *add_exchange(nb_loop *loop, nb_connection *connection) {
 }
 
 /* Answers in place of the application. `exchange` NULL: a new one. close: nothing more is read of this client. */
-static void answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal, const char *extra, bool close) {
+static void answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal,
+                   const char *extra, bool close) {
     if (!exchange) exchange = add_exchange(loop, connection);
     if (close) connection->state = NB_CONNECTION_LAST;
     if (exchange && close) exchange->facts.keep_alive = false;
@@ -237,13 +240,15 @@ static bool begins_with_head(const nb_connection *connection) {
     return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
 }
 
-/* A request that cannot be understood or is too large: answered and the connection given up, since where the next one begins is not certain. */
+/* A request that cannot be understood or is too large: answered and the connection given up, since where the next one
+ * begins is not certain. */
 static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
     NB_COUNT(loop, refused, 1);
     nb_body_destroy(connection->body);
     connection->body = NULL;
     connection->refused = true;
-    if (!exchange && (exchange = add_exchange(loop, connection))) exchange->facts.head_request = begins_with_head(connection);
+    if (!exchange && (exchange = add_exchange(loop, connection)))
+        exchange->facts.head_request = begins_with_head(connection);
     answer(loop, connection, exchange, refusal, refusal.http_status == 405 ? allow_line : "", true);
     if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
 }
@@ -259,7 +264,8 @@ static void shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange
 }
 
 static bool method_is_safe(nb_method method) {
-    return method == NB_METHOD_GET || method == NB_METHOD_HEAD || method == NB_METHOD_OPTIONS || method == NB_METHOD_TRACE;
+    return method == NB_METHOD_GET || method == NB_METHOD_HEAD || method == NB_METHOD_OPTIONS ||
+           method == NB_METHOD_TRACE;
 }
 
 /* The state after a complete request: another may follow, unless this was the last. */
@@ -340,8 +346,9 @@ static bool step_head(nb_loop *loop, nb_connection *connection) {
     }
     size_t head_bytes = 0;
     nb_refusal refusal = {0, ""};
-    nb_status status = nb_head_parse(&connection->parser, nb_buffer_bytes(&connection->input), nb_buffer_size(&connection->input),
-                                     &loop->head_limits, &loop->head, &head_bytes, &refusal);
+    nb_status status = nb_head_parse(&connection->parser, nb_buffer_bytes(&connection->input),
+                                     nb_buffer_size(&connection->input), &loop->head_limits, &loop->head, &head_bytes,
+                                     &refusal);
     if (status == NB_INCOMPLETE) return false;
     nb_head_parser_init(&connection->parser);
     nb_framing framing;
@@ -394,7 +401,8 @@ static void body_failed(nb_loop *loop, nb_connection *connection, nb_status stat
 static bool step_body(nb_loop *loop, nb_connection *connection) {
     size_t size = nb_buffer_size(&connection->input), used = 0;
     nb_refusal refusal = {0, ""};
-    nb_status status = nb_body_feed(connection->body, size ? nb_buffer_bytes(&connection->input) : NULL, size, &used, &refusal);
+    nb_status status = nb_body_feed(connection->body, size ? nb_buffer_bytes(&connection->input) : NULL, size, &used,
+                                    &refusal);
     if (used) nb_buffer_consume(&connection->input, &loop->pool, used);
     if (status == NB_OK) {
         body_complete(loop, connection);
@@ -436,8 +444,11 @@ static void advance(nb_loop *loop, nb_connection *connection) {
 static void input_ended(nb_loop *loop, nb_connection *connection) {
     connection->read_ended = true;
     if (connection->state == NB_CONNECTION_BODY) {
-        refuse(loop, connection, connection->receiving, (nb_refusal){400, "the body ended before its announced length"});
-    } else if (connection->state == NB_CONNECTION_LINGER || (connection->state == NB_CONNECTION_HEAD && !connection->first && nb_outbox_empty(&connection->outbox))) {
+        refuse(loop, connection, connection->receiving,
+               (nb_refusal){400, "the body ended before its announced length"});
+    } else if (connection->state == NB_CONNECTION_LINGER ||
+               (connection->state == NB_CONNECTION_HEAD && !connection->first &&
+                nb_outbox_empty(&connection->outbox))) {
         nb_connection_end(loop, connection, false);
     } else if (connection->state == NB_CONNECTION_HEAD) {
         connection->state = NB_CONNECTION_LAST;
@@ -453,7 +464,8 @@ static void read_some(nb_loop *loop, nb_connection *connection) {
             nb_connection_end(loop, connection, true);
             return;
         }
-        status = connection->transport.kind->read(&connection->transport, connection->input.data + connection->input.end, room, &moved);
+        status = connection->transport.kind->read(&connection->transport,
+                                                  connection->input.data + connection->input.end, room, &moved);
         if (status == NB_OK) {
             connection->input.end += (uint32_t)moved;
             connection->window_bytes += moved;
@@ -558,7 +570,8 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
 
 static void tell_drained(nb_loop *loop, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
-    if (!exchange || !exchange->tell_drained || connection->outbox.bytes > loop->config.response_backlog_bytes / 4) return;
+    if (!exchange || !exchange->tell_drained || connection->outbox.bytes > loop->config.response_backlog_bytes / 4)
+        return;
     exchange->tell_drained = false;
     nb_dispatch_tell_drained(&loop->dispatch, exchange);
 }
@@ -567,7 +580,8 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     connection->dirty = false;
     if (connection->state == NB_CONNECTION_ENDED) return;
     uint64_t sent = 0;
-    nb_status status = nb_outbox_send(&connection->outbox, &loop->pool, &connection->transport, SEND_BUDGET_BYTES, &sent);
+    nb_status status = nb_outbox_send(&connection->outbox, &loop->pool, &connection->transport, SEND_BUDGET_BYTES,
+                                      &sent);
     connection->window_bytes += sent;
     if (status == NB_EOF || status == NB_SYSTEM) {
         nb_connection_end(loop, connection, true);
@@ -586,8 +600,9 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
 
 /* --- time and drain --- */
 
-/* Too little moved in the window. What counts as sent is what the client took: a socket buffer of megabytes takes nothing for long stretches while a slow
-   reader empties it. A client that reads or sends nothing, or a drop now and then, must not hold memory for ever. */
+/* Too little moved in the window. What counts as sent is what the client took: a socket buffer of megabytes takes
+   nothing for long stretches while a slow reader empties it. A client that reads or sends nothing, or a drop now and
+   then, must not hold memory for ever. */
 static bool transfer_is_too_slow(const nb_loop *loop, const nb_connection *connection) {
     uint64_t least = (uint64_t)loop->config.rate_min * loop->config.body_timeout_ms / 1000;
     uint64_t moved = connection->window_bytes + connection->window_queued;

@@ -1,12 +1,14 @@
 /*
- * connection.h - one client: what it sent and is owed. The state machine of the server; connection.c holds the only switch on its state.
+ * connection.h - one client: what it sent and is owed. The state machine of the server; connection.c holds the only
+ * switch on its state.
  *
  *   HEAD    a head is awaited or being received         -> BODY, HEAD (request given on), HOLD, LAST
  *   BODY    a body is being received                    -> HEAD, LAST, WRITING
  *   WRITING a file worker writes a part of the body     -> BODY, HEAD
  *   HOLD    a request waits for the ones before it (only safe ones overlap)  -> HEAD
  *   LAST    nothing more is read; what is owed is sent  -> LINGER or the end
- *   LINGER  all is sent and our side finished; the client's bytes are read and dropped, so that our answer is not lost to a reset -> the end
+ *   LINGER  all is sent and our side finished; the client's bytes are read and dropped, so that our answer is not lost
+ * to a reset -> the end
  *
  * Owned by the loop's thread. Freed at the end of the turn in which it ends.
  */
@@ -44,15 +46,15 @@ struct nb_connection {
     nb_connection *dirty_next;      /* in the loop's list of those to flush, or in the graveyard */
     nb_buffer input;
     nb_head_parser parser;
-    nb_body *body;                  /* while one is received */
-    nb_exchange *first, *last;      /* requests in order */
-    nb_exchange *receiving;         /* the one whose body is received: `last` */
+    nb_body *body;             /* while one is received */
+    nb_exchange *first, *last; /* requests in order */
+    nb_exchange *receiving;    /* the one whose body is received: `last` */
     nb_outbox outbox;
-    uint64_t window_bytes;          /* moved since the transfer window began */
-    size_t window_queued;           /* bytes the client had not taken then */
+    uint64_t window_bytes; /* moved since the transfer window began */
+    size_t window_queued;  /* bytes the client had not taken then */
     nb_connection_state state;
     uint16_t in_flight, listener;
-    uint8_t interest;               /* what the poller watches for */
+    uint8_t interest; /* what the poller watches for */
     bool dirty, read_ended, keep_alive_request, blocked, served, refused, reset;
     nb_peer peer;
 };

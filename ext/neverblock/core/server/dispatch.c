@@ -237,7 +237,8 @@ bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
         atomic_store_explicit(&memory->loop_starved, waits, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (nb_ring_readable(&channel->responses)) something = true;
-        if (starved && credit_left(channel) > 0 && nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes)) {
+        if (starved && credit_left(channel) > 0 &&
+            nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes)) {
             something = true;
         }
     }
@@ -263,7 +264,8 @@ bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
 
 bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        if (!atomic_load_explicit(&dispatch->channels[i].channel->memory->executor_gone, memory_order_acquire)) return false;
+        if (!atomic_load_explicit(&dispatch->channels[i].channel->memory->executor_gone, memory_order_acquire))
+            return false;
     }
     return true;
 }

@@ -1,9 +1,10 @@
 /*
  * dispatch.h - from complete requests to executors: the bounded intake queue and the channels that pull from it.
  *
- * A request goes straight into a channel's ring while nothing waits before it and an executor has asked for more; else it waits in the queue,
- * and past the queue's bound it is refused (the caller answers 503). Sleeping executors are served first, then the one that has the most credit left: so
- * a request never queues behind a busy executor while another is free. Owned by the loop's thread.
+ * A request goes straight into a channel's ring while nothing waits before it and an executor has asked for more; else
+ * it waits in the queue, and past the queue's bound it is refused (the caller answers 503). Sleeping executors are
+ * served first, then the one that has the most credit left: so a request never queues behind a busy executor while
+ * another is free. Owned by the loop's thread.
  */
 #ifndef NB_SERVER_DISPATCH_H
 #define NB_SERVER_DISPATCH_H
@@ -22,9 +23,9 @@ typedef struct nb_dispatch_channel {
     nb_channel *channel;
     nb_ring_producer requests;
     nb_ring_consumer responses;
-    uint64_t sent;      /* requests given to it */
-    nb_exchange *news;  /* exchanges with DRAINED or GONE to tell, when the ring was full */
-    bool dirty;         /* something is committed and not published */
+    uint64_t sent;     /* requests given to it */
+    nb_exchange *news; /* exchanges with DRAINED or GONE to tell, when the ring was full */
+    bool dirty;        /* something is committed and not published */
     bool stop_due, stopped;
 } nb_dispatch_channel;
 

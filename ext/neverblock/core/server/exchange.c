@@ -43,8 +43,7 @@ nb_exchange *nb_exchange_create(nb_exchanges *exchanges) {
         exchange = new_slot(exchanges);
         if (!exchange) return NULL;
     }
-    *exchange = (nb_exchange){
-        .index = exchange->index, .generation = exchange->generation, .channel = NB_CHANNEL_NONE};
+    *exchange = (nb_exchange){.index = exchange->index, .generation = exchange->generation, .channel = NB_CHANNEL_NONE};
     exchanges->live++;
     return exchange;
 }

@@ -1,9 +1,11 @@
 /*
- * exchange.h - a request and its response, from the moment its head is accepted until both the client's connection and the executor are done
- * with it. Exchanges live in a table, so that an id that comes back from an executor finds its exchange, or finds it gone.
+ * exchange.h - a request and its response, from the moment its head is accepted until both the client's connection and
+ * the executor are done with it. Exchanges live in a table, so that an id that comes back from an executor finds its
+ * exchange, or finds it gone.
  *
- * A connection keeps its exchanges in the order of the requests; only the first one's bytes go to the socket, the others' wait in their own outbox. An exchange
- * whose connection has ended (connection NULL) stays until the executor has sent its last part. Owned by the loop's thread.
+ * A connection keeps its exchanges in the order of the requests; only the first one's bytes go to the socket, the
+ * others' wait in their own outbox. An exchange whose connection has ended (connection NULL) stays until the executor
+ * has sent its last part. Owned by the loop's thread.
  */
 #ifndef NB_SERVER_EXCHANGE_H
 #define NB_SERVER_EXCHANGE_H
@@ -29,14 +31,14 @@ struct nb_exchange {
     nb_outbox outbox;       /* what waits for the exchanges before this one */
     nb_response_facts facts;
     nb_response_plan plan;
-    uint64_t body_left;     /* with NB_RESPONSE_BODY_LENGTH */
-    uint64_t spooled;       /* bytes of the spool's budget its body's file holds */
-    uint16_t channel;       /* NB_CHANNEL_NONE until it was given to an executor */
-    bool safe;              /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool head_sent;         /* the response has begun */
-    bool ended;             /* the last part came */
-    bool cut;               /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained;      /* the writer waits for DRAINED */
+    uint64_t body_left; /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;   /* bytes of the spool's budget its body's file holds */
+    uint16_t channel;   /* NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;          /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool head_sent;     /* the response has begun */
+    bool ended;         /* the last part came */
+    bool cut;           /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained;  /* the writer waits for DRAINED */
     bool drained_due, gone_due, in_news;
 };
 

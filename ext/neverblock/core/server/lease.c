@@ -26,7 +26,8 @@ void nb_lease_deinit(nb_lease *lease) { nb_wake_deinit(&lease->standby_wake); }
 
 static bool take(nb_lease *lease, nb_lease_holder holder) {
     uint32_t expected = NB_LEASE_FREE;
-    return atomic_compare_exchange_strong_explicit(&lease->holder, &expected, holder, memory_order_acquire, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&lease->holder, &expected, holder, memory_order_acquire,
+                                                   memory_order_relaxed);
 }
 
 bool nb_lease_take_as_guest(nb_lease *lease) {

@@ -1,11 +1,13 @@
 /*
- * lease.h - which thread runs the loop's turns: the server's own thread (the host), or the only executor's while it has nothing else to do (the
- * guest), so that a request needs no hand-off between threads: read, run and answered by one. docs/decisions/0001 has the figures.
+ * lease.h - which thread runs the loop's turns: the server's own thread (the host), or the only executor's while it has
+ * nothing else to do (the guest), so that a request needs no hand-off between threads: read, run and answered by one.
+ * docs/decisions/0001 has the figures.
  *
- * The guest takes the lease when it would sleep, waits in the loop's poller in place of its own, and gives it back before it runs a fiber. While nobody
- * holds it, sockets wait; the host looks every millisecond and takes over when the lease has been free for one, that is, when the guest is busy: from
- * then on the loop runs beside it as if there were no guest, until the executor is seen waiting again. A host that finds the guest asleep in the poller for ten
- * looks in a row stops looking; the guest wakes it (standby, by the protocol of doorbell.h) when it gives the lease back.
+ * The guest takes the lease when it would sleep, waits in the loop's poller in place of its own, and gives it back
+ * before it runs a fiber. While nobody holds it, sockets wait; the host looks every millisecond and takes over when the
+ * lease has been free for one, that is, when the guest is busy: from then on the loop runs beside it as if there were
+ * no guest, until the executor is seen waiting again. A host that finds the guest asleep in the poller for ten looks in
+ * a row stops looking; the guest wakes it (standby, by the protocol of doorbell.h) when it gives the lease back.
  *
  * Everything the loop owns is handed over with the lease: taking it acquires, giving it back releases.
  */

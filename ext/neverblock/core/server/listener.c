@@ -19,8 +19,9 @@
 #define RETRY_NS (100 * INT64_C(1000000))
 #define SHED_AFTER_NS (1000 * INT64_C(1000000))
 
-static const char overload_answer[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n"
-                                      "Connection: close\r\nContent-Length: 25\r\n\r\n503 too many connections\n";
+static const char overload_answer[] =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n"
+    "Connection: close\r\nContent-Length: 25\r\n\r\n503 too many connections\n";
 
 static void open_spare(nb_loop *loop) {
     if (loop->spare_fd < 0) loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -56,7 +57,8 @@ static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     if (make_room(loop)) return;
     if (loop->starved_since_ns == 0) {
         loop->starved_since_ns = loop->now_ns;
-        nb_log_line(loop->log, "no descriptor left for another connection (%s); raise `ulimit -n` or lower `limits connections`",
+        nb_log_line(loop->log,
+                    "no descriptor left for another connection (%s); raise `ulimit -n` or lower `limits connections`",
                     strerror(errno));
     }
     if (loop->now_ns - loop->starved_since_ns >= SHED_AFTER_NS) shed_one(loop, listener);
@@ -124,7 +126,8 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
 static void remove_path(nb_listener *listener) {
     struct stat found;
     if (!listener->path) return;
-    if (stat(listener->path, &found) == 0 && found.st_dev == listener->path_device && found.st_ino == listener->path_inode) {
+    if (stat(listener->path, &found) == 0 && found.st_dev == listener->path_device &&
+        found.st_ino == listener->path_inode) {
         unlink(listener->path);
     }
     nb_free(listener->path);

@@ -1,9 +1,11 @@
 /*
- * listener.h - listening sockets: accepting in bounded batches, and what to do when the limit of connections or of descriptors is reached.
+ * listener.h - listening sockets: accepting in bounded batches, and what to do when the limit of connections or of
+ * descriptors is reached.
  *
- * At the limit of connections, or without a free descriptor (EMFILE, ENFILE), the connection that has been idle longest makes room; when
- * none is idle, accepting pauses and clients wait in the kernel's backlog. Without descriptors it is tried again every 100 ms, and after a second
- * of that the spare descriptor is used to tell waiting clients 503 instead of nothing. Owned by the loop's thread.
+ * At the limit of connections, or without a free descriptor (EMFILE, ENFILE), the connection that has been idle longest
+ * makes room; when none is idle, accepting pauses and clients wait in the kernel's backlog. Without descriptors it is
+ * tried again every 100 ms, and after a second of that the spare descriptor is used to tell waiting clients 503 instead
+ * of nothing. Owned by the loop's thread.
  */
 #ifndef NB_SERVER_LISTENER_H
 #define NB_SERVER_LISTENER_H
@@ -16,11 +18,11 @@
 struct nb_loop;
 
 typedef struct nb_listener {
-    int fd;        /* -1: closed */
+    int fd; /* -1: closed */
     bool polled;
     char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
     uint16_t port;
-    char *path;    /* of a UNIX socket, to be removed; NULL for TCP */
+    char *path; /* of a UNIX socket, to be removed; NULL for TCP */
     uint64_t path_device, path_inode;
 } nb_listener;
 

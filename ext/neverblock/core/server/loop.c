@@ -17,12 +17,13 @@
 #define EVENTS_IN_A_TURN 256
 #define PARTS_IN_A_TURN 512
 
-/* The poller's cookies: small numbers are listeners, this is the wake descriptor, all else are connections' addresses. */
+/* The poller's cookies: small numbers are listeners, this is the wake descriptor, all else are connections' addresses.
+ */
 #define WAKE_COOKIE 1000u
 #define GUEST_COOKIE 1001u
 
-/* While an executor runs it may publish without ringing (it rings at the end of its turn, or 50 us after the first part);
-   this bounds what a part may wait if the executor then runs one long request. */
+/* While an executor runs it may publish without ringing (it rings at the end of its turn, or 50 us after the first
+   part); this bounds what a part may wait if the executor then runs one long request. */
 #define RUNNING_EXECUTOR_POLL_NS (1 * NB_NS_PER_MS)
 
 #define LINGER_NS (5 * NB_NS_PER_S)
@@ -247,12 +248,14 @@ static void wind_down(nb_loop *loop) {
 
 static int64_t sleep_ns(nb_loop *loop) {
     int64_t until_ns = nb_timeouts_next_ns(&loop->timeouts);
-    if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns) until_ns = loop->listen_again_ns;
+    if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
+        until_ns = loop->listen_again_ns;
     if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
     if (loop->guest) {
         if (loop->guest_until_ns < until_ns) until_ns = loop->guest_until_ns;
-    } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch)) longest_ns = RUNNING_EXECUTOR_POLL_NS;
+    } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch))
+        longest_ns = RUNNING_EXECUTOR_POLL_NS;
     if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
     int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->now_ns;
     if (wait_ns > longest_ns) wait_ns = longest_ns;

@@ -1,8 +1,9 @@
 /*
  * loop.h - what the files of server/ share: the state of one I/O loop, and the turn that moves it.
  *
- * One thread runs nb_loop_turn again and again and owns everything here, but for `drain`, `stop`, the list of written bodies and the statistics.
- * Nothing that others may still hold in this turn is freed before its end: closed connections go to `graveyard`.
+ * One thread runs nb_loop_turn again and again and owns everything here, but for `drain`, `stop`, the list of written
+ * bodies and the statistics. Nothing that others may still hold in this turn is freed before its end: closed
+ * connections go to `graveyard`.
  */
 #ifndef NB_SERVER_LOOP_H
 #define NB_SERVER_LOOP_H
@@ -35,9 +36,9 @@ typedef struct nb_counters {
 } nb_counters;
 
 /* Only the loop's thread writes a counter, so a plain read-add-write is enough; readers see whole values. */
-#define NB_COUNT(loop, name, by)                                                                                      \
-    atomic_store_explicit(&(loop)->counters.name,                                                                     \
-                          atomic_load_explicit(&(loop)->counters.name, memory_order_relaxed) + (uint64_t)(by),        \
+#define NB_COUNT(loop, name, by)                                                                               \
+    atomic_store_explicit(&(loop)->counters.name,                                                              \
+                          atomic_load_explicit(&(loop)->counters.name, memory_order_relaxed) + (uint64_t)(by), \
                           memory_order_relaxed)
 
 typedef struct nb_loop {
@@ -53,10 +54,10 @@ typedef struct nb_loop {
     nb_spool spool;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
-    bool listening_paused;     /* by the limit of connections, or for want of descriptors */
-    int64_t listen_again_ns;   /* when to try again after want of descriptors; 0: when a connection ends */
-    int64_t starved_since_ns;  /* since when there has been no descriptor to accept with; 0: there is */
-    int spare_fd;              /* given up for a moment to refuse a client when there is no other descriptor */
+    bool listening_paused;      /* by the limit of connections, or for want of descriptors */
+    int64_t listen_again_ns;    /* when to try again after want of descriptors; 0: when a connection ends */
+    int64_t starved_since_ns;   /* since when there has been no descriptor to accept with; 0: there is */
+    int spare_fd;               /* given up for a moment to refuse a client when there is no other descriptor */
     nb_connection *connections; /* all open ones */
     nb_connection *dirty;       /* those with something to flush at the turn's end */
     nb_connection *graveyard;
@@ -69,12 +70,13 @@ typedef struct nb_loop {
     nb_peer no_peer;
     bool draining, stopping, finished;
     int64_t drain_deadline_ns;
-    nb_ring_consumer *guest;       /* the only executor's own thread runs this turn: the requests it waits for; NULL: the server's thread does */
-    bool guest_called;             /* the guest's descriptor has something for it */
-    int64_t guest_until_ns;        /* when it must be back */
-    _Atomic bool drain, stop;      /* asked for */
+    nb_ring_consumer *guest;  /* the only executor's own thread runs this turn: the requests it waits for; NULL: the
+                                 server's thread does */
+    bool guest_called;        /* the guest's descriptor has something for it */
+    int64_t guest_until_ns;   /* when it must be back */
+    _Atomic bool drain, stop; /* asked for */
     pthread_mutex_t written_lock;
-    nb_body *written;              /* bodies whose write ended, for the loop to go on with */
+    nb_body *written; /* bodies whose write ended, for the loop to go on with */
     nb_counters counters;
 } nb_loop;
 

@@ -108,8 +108,8 @@ static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_m
     exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;
     exchange->facts.length_announced = (response->message.flags & NB_RESPONSE_HAS_LENGTH) != 0;
     plan(loop, exchange);
-    nb_status status =
-        write_head(loop, exchange, date_line(loop, &response->message), (nb_slice){fields, response->fields_bytes});
+    nb_status status = write_head(loop, exchange, date_line(loop, &response->message),
+                                  (nb_slice){fields, response->fields_bytes});
     if (status != NB_OK) return status;
     return add_body(loop, exchange, (nb_slice){fields + response->fields_bytes, body_bytes});
 }
@@ -143,7 +143,8 @@ nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_messa
     return part->flags & NB_PART_LAST ? finish(loop, exchange, (part->flags & NB_PART_ABORTED) != 0) : NB_OK;
 }
 
-nb_status nb_reply_own(nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason, const char *extra) {
+nb_status nb_reply_own(nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason,
+                       const char *extra) {
     char body[OWN_BODY_BYTES_MAX], fields[OWN_BODY_BYTES_MAX];
     nb_slice phrase = nb_status_phrase(http_status);
     int body_bytes = snprintf(body, sizeof(body), "%u %.*s%s%s\n", http_status, (int)phrase.size, phrase.data,

@@ -1,5 +1,6 @@
 /*
- * reply.h - what goes back: an exchange's response head and body as bytes of its connection, and the server's own short answers.
+ * reply.h - what goes back: an exchange's response head and body as bytes of its connection, and the server's own short
+ * answers.
  */
 #ifndef NB_SERVER_REPLY_H
 #define NB_SERVER_REPLY_H
@@ -14,11 +15,13 @@ struct nb_loop;
 /* Where the exchange's bytes go now: the connection's outbox when it is the first, else its own. */
 nb_outbox *nb_reply_outbox(nb_exchange *exchange);
 
-/* Adds one part of a response (head, body bytes or file range) and notes its end. Takes a file part's descriptor. The exchange must have a connection.
-   NB_NO_MEMORY: the connection must be ended. */
+/* Adds one part of a response (head, body bytes or file range) and notes its end. Takes a file part's descriptor. The
+   exchange must have a connection. NB_NO_MEMORY: the connection must be ended. */
 nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
 
-/* A whole answer of the server's own, text/plain "400 Bad Request: reason". extra: complete field lines, or "". The exchange is then ended. */
-nb_status nb_reply_own(struct nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason, const char *extra);
+/* A whole answer of the server's own, text/plain "400 Bad Request: reason". extra: complete field lines, or "". The
+ * exchange is then ended. */
+nb_status nb_reply_own(struct nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason,
+                       const char *extra);
 
 #endif

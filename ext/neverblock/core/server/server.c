@@ -67,7 +67,8 @@ static nb_status add_listener(nb_server *server, int fd, const char *address, ui
     return NB_OK;
 }
 
-nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, uint16_t *bound_port) {
+nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
+                               uint16_t *bound_port) {
     if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
     int fd;
     nb_status status = nb_net_listen_tcp(address, port, backlog, &fd, bound_port);
@@ -129,7 +130,9 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
     bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
     loop->guest = requests;
     loop->guest_called = host_ran;
-    loop->guest_until_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns == 0 || host_ran ? 0 : nb_clock_monotonic_ns() + timeout_ns;
+    loop->guest_until_ns = timeout_ns < 0                ? INT64_MAX
+                           : timeout_ns == 0 || host_ran ? 0
+                                                         : nb_clock_monotonic_ns() + timeout_ns;
     bool more = true;
     do {
         more = nb_loop_turn(loop);

@@ -1,9 +1,11 @@
 /*
- * server.h - the native half of a NeverBlock process: listeners, connections and one I/O loop on a thread of its own, which exchanges
- * flat messages with executors over channels. Knows nothing of Ruby; a C program may be the executor (test/c/support/).
+ * server.h - the native half of a NeverBlock process: listeners, connections and one I/O loop on a thread of its own,
+ * which exchanges flat messages with executors over channels. Knows nothing of Ruby; a C program may be the executor
+ * (test/c/support/).
  *
- * Life: create, listen (any number), channel_add (one for each executor), start, ... drain, join, destroy. All calls but drain and
- * stats come from the thread that owns the server; nb_server_drain and nb_server_stop_now may be called from any thread and from a signal handler.
+ * Life: create, listen (any number), channel_add (one for each executor), start, ... drain, join, destroy. All calls
+ * but drain and stats come from the thread that owns the server; nb_server_drain and nb_server_stop_now may be called
+ * from any thread and from a signal handler.
  */
 #ifndef NB_SERVER_SERVER_H
 #define NB_SERVER_SERVER_H
@@ -15,22 +17,22 @@
 #include "intake/channel.h"
 
 /* Every setting with its unit and default: field, default. X(type, name, default) */
-#define NB_SERVER_SETTINGS(X)                                                                                         \
-    X(uint32_t, header_timeout_ms, 10000)    /* for a whole head, from its first byte (or from accept) */             \
-    X(uint32_t, body_timeout_ms, 30000)      /* window in which a body, or a response being sent, must move rate_min */ \
-    X(uint32_t, idle_timeout_ms, 65000)      /* between requests of a connection */                                   \
-    X(uint32_t, shutdown_timeout_ms, 30000)  /* after drain: what is not done by then is cut */                       \
-    X(uint32_t, rate_min, 500)               /* bytes a second a transfer must make within a window */                \
-    X(uint32_t, header_bytes_max, 65536)                                                                              \
-    X(uint32_t, headers_max, 100)                                                                                     \
-    X(uint64_t, body_bytes_max, 104857600)                                                                            \
-    X(uint64_t, spool_bytes_max, 1073741824) /* all bodies in temporary files together */                             \
-    X(uint32_t, connections_max, 10000)                                                                               \
-    X(uint32_t, queue_max, 1000)             /* requests that wait for an executor; more: 503 */                      \
-    X(uint32_t, credit, 256)                 /* requests given to one executor ahead of its running them */           \
-    X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                       \
-    X(uint32_t, file_workers, 2)             /* threads that write request bodies to files */                         \
-    X(uint32_t, guest_turns, 1)              /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */
+#define NB_SERVER_SETTINGS(X)                                                                                          \
+    X(uint32_t, header_timeout_ms, 10000)   /* for a whole head, from its first byte (or from accept) */               \
+    X(uint32_t, body_timeout_ms, 30000)     /* window in which a body, or a response being sent, must move rate_min */ \
+    X(uint32_t, idle_timeout_ms, 65000)     /* between requests of a connection */                                     \
+    X(uint32_t, shutdown_timeout_ms, 30000) /* after drain: what is not done by then is cut */                         \
+    X(uint32_t, rate_min, 500)              /* bytes a second a transfer must make within a window */                  \
+    X(uint32_t, header_bytes_max, 65536)                                                                               \
+    X(uint32_t, headers_max, 100)                                                                                      \
+    X(uint64_t, body_bytes_max, 104857600)                                                                             \
+    X(uint64_t, spool_bytes_max, 1073741824) /* all bodies in temporary files together */                              \
+    X(uint32_t, connections_max, 10000)                                                                                \
+    X(uint32_t, queue_max, 1000)                 /* requests that wait for an executor; more: 503 */                   \
+    X(uint32_t, credit, 256)                     /* requests given to one executor ahead of its running them */        \
+    X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                        \
+    X(uint32_t, file_workers, 2)                 /* threads that write request bodies to files */                      \
+    X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */
 
 typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;
@@ -43,8 +45,10 @@ typedef struct nb_server_config {
 
 void nb_server_config_default(nb_server_config *config);
 
-#define NB_SERVER_STATS(X)                                                                                            \
-    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes)
+#define NB_SERVER_STATS(X) \
+    X(accepted)            \
+    X(connections)         \
+    X(requests) X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes)
 
 typedef struct nb_server_stats {
 #define NB_SERVER_STAT(name) uint64_t name;
@@ -56,23 +60,26 @@ typedef struct nb_server nb_server;
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 /* See os/net.h for the statuses. The listener's number is the order of the calls, from 0. */
-nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, uint16_t *bound_port);
+nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
+                               uint16_t *bound_port);
 nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog);
 /* How many there are; the numeric address ("" for a UNIX socket) and port of one. */
 uint16_t nb_server_listeners(const nb_server *server);
 const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port);
 /* Before start. The channel belongs to the server and lives until destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
-/* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free sooner. */
+/* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free
+ * sooner. */
 uint32_t nb_server_credit(const nb_server *server);
 /* Bytes of one response that a writer may have sent since the backlog was last known to be low; then it parks. */
 uint64_t nb_server_backlog_high(const nb_server *server);
 nb_status nb_server_start(nb_server *server);
 
 /*
- * A single executor may run the loop's turns itself while it has nothing else to do (lease.h). guest_begin: on its thread, after start; fd: its
- * own poller's descriptor, watched beside the sockets. False: not possible here (several executors, or a poller that cannot be watched).
- * guest_wait: in place of sleeping: runs turns until requests can be read, fd has something, or timeout_ns (negative: none; 0: one turn that does not wait).
+ * A single executor may run the loop's turns itself while it has nothing else to do (lease.h). guest_begin: on its
+ * thread, after start; fd: its own poller's descriptor, watched beside the sockets. False: not possible here (several
+ * executors, or a poller that cannot be watched). guest_wait: in place of sleeping: runs turns until requests can be
+ * read, fd has something, or timeout_ns (negative: none; 0: one turn that does not wait).
  */
 typedef enum nb_guest_outcome {
     NB_GUEST_REFUSED, /* the server's own thread runs the loop: sleep in your own poller; a request rings */
