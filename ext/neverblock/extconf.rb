@@ -10,14 +10,20 @@ require "mkmf"
 
 SOURCES = {
   "core/base" => %w[alloc assert buffer log pool ring status timer],
-  "core/os" => %w[clock file net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable thread wake workers],
+  "core/os" => %w[
+    clock file net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
+    sendfile_portable thread wake workers
+  ],
   "core/transport" => %w[tcp],
   "core/http1" => %w[byte_class chunked field_name framing head_parser head_writer host],
   "core/intake" => %w[body channel request],
   "core/files" => %w[],
   "core/send" => %w[outbox],
   "core/server" => %w[connection dispatch exchange listener loop reply server lease timeouts],
-  "binding" => %w[engine env executor neverblock response ruby_log scheduler scheduler_inbox scheduler_io scheduler_loop scheduler_process scheduler_resolve scheduler_timeout scheduler_wait]
+  "binding" => %w[
+    engine env executor neverblock response ruby_log scheduler scheduler_inbox scheduler_io scheduler_loop
+    scheduler_process scheduler_resolve scheduler_timeout scheduler_wait
+  ]
 }.freeze
 
 # Ruby's own headers are not clean under the core's stricter set, which bin/check applies without them.
