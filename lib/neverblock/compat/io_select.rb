@@ -16,6 +16,7 @@ module NeverBlock
     # Kernel#select, which is private: a public one would hide method_missing from every object.
     module KernelSelect
       include IOSelect
+
       private :select
     end
 

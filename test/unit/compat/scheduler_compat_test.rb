@@ -43,7 +43,7 @@ class CompatTest < Minitest::Test
       loaded = []
       in_scheduler { 5.times { fiber { loaded << require(path) } } }
       assert_equal [true, false, false, false, false], loaded
-      assert_equal [1], $nb_loads # rubocop:disable Style/GlobalVars
+      assert_equal [1], $nb_loads
     end
   end
 
@@ -100,7 +100,7 @@ class CompatTest < Minitest::Test
   end
 
   def test_select_stays_private_and_method_missing_reachable
-    object = Class.new { def method_missing(name, *) = name }.new # rubocop:disable Style/MissingRespondToMissing
+    object = Class.new { def method_missing(name, *) = name }.new
     assert_equal :select, object.select
   end
 

@@ -188,7 +188,7 @@ class SchedulerFibersTest < Minitest::Test
       Thread.current.report_on_exception = false
       scheduler = NeverBlock::Scheduler.new
       Fiber.set_scheduler(scheduler)
-      Fiber.schedule { sleep(0.001) and raise SystemExit.new(4) } # rubocop:disable Style/RaiseArgs
+      Fiber.schedule { sleep(0.001) and raise SystemExit.new(4) }
       begin
         scheduler.run
       rescue SystemExit => e

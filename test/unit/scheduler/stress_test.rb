@@ -12,6 +12,7 @@ class SchedulerStressTest < Minitest::Test
   ROUNDS = 40
   FIBERS = 60
   STEPS = 25
+  STEP_NAMES = %i[nap give_way pop push lock pipe half_closed timed_out cancel_another nested spawn_one thread].freeze
 
   class Cancelled < StandardError; end
 
@@ -47,8 +48,6 @@ class SchedulerStressTest < Minitest::Test
     end
     @ended += 1
   end
-
-  STEP_NAMES = %i[nap give_way pop push lock pipe half_closed timed_out cancel_another nested spawn_one thread].freeze
 
   def step(_index)
     send(STEP_NAMES[@random.rand(STEP_NAMES.size)])

@@ -97,7 +97,12 @@ class SchedulerThreadsTest < Minitest::Test
     thread = Thread.new do
       Thread.current.report_on_exception = false
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
-      Fiber.schedule { loop { started << true if started.empty? and sleep(0) } }
+      Fiber.schedule do
+        loop do
+          started << true if started.empty?
+          sleep(0)
+        end
+      end
     end
     started.pop
     thread.kill

@@ -163,7 +163,10 @@ class SchedulerWaitsTest < Minitest::Test
     in_scheduler do
       fiber { mutex.synchronize { condition.wait(mutex, 0.01) } and ended << :timeout }
       fiber { mutex.synchronize { condition.wait(mutex, 60) } and ended << :signal }
-      fiber { sleep(0) until ended == [:timeout] and mutex.synchronize { condition.broadcast } }
+      fiber do
+        sleep(0) until ended == [:timeout]
+        mutex.synchronize { condition.broadcast }
+      end
     end
     assert_equal %i[timeout signal], ended
   end
