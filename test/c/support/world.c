@@ -29,7 +29,7 @@ void nb_test_world_init(nb_test_world *world) {
 }
 
 void nb_test_world_open(nb_test_world *world, unsigned executors) {
-    nb_test_alarm(120);
+    nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
     for (unsigned i = 0; i < executors; i++)
