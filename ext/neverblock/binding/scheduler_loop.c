@@ -215,7 +215,7 @@ static void busy_poll(nb_scheduler *scheduler) {
 
 static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
-    if (with_source) scheduler->source.drain(scheduler->source.owner);
+    bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
     with_source = with_source && scheduler->attached;
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
@@ -226,7 +226,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     rb_thread_check_ints();
 
     if (until && until->state != NB_WAITING) return;
-    if (!nb_list_empty(&scheduler->ready)) {
+    if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watching > 0)) {
         busy_poll(scheduler);
     } else if (until || !nothing_left(scheduler)) {
         loop_sleep(scheduler, with_source);
