@@ -75,7 +75,9 @@ class WireTest < Minitest::Test
   end
 
   def test_good_responses_are_read
-    answered_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\na: c\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nHTTP/1.1 299 \r\n\r\nxyz") do |client, request|
+    interim = "HTTP/1.1 100 Continue\r\n\r\n"
+    chunked = "HTTP/1.1 200 OK\r\nA: b\r\na: c\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    answered_with("#{interim}#{chunked}HTTP/1.1 299 \r\n\r\nxyz") do |client, request|
       first = client.response(**request)
       assert_equal [200, "abc", :chunked, "b, c", [100]], [first.status, first.body, first.framing, first["A"], first.interim.map(&:status)]
       second = client.response(**request)
