@@ -258,10 +258,30 @@ static void test_another_expect_is_417_in_http_11_and_ignored_in_10(void **state
     }
 }
 
+static void test_the_host_of_an_absolute_target_is_compared_whole_and_in_any_case(void **state) {
+    (void)state;
+    static const struct {
+        const char *host;
+        bool same;
+    } cases[] = {{"azAZ.09-_~:80", true}, {"AZaz.09-_~:80", true},  {"azAZ.09-_~:81", false},
+                 {"azAZ.09-_~", false},   {"azAY.09-_~:80", false}, {"bzAZ.09-_~:80", false},
+                 {"azAZ.09-_~:8", false}, {"azAZ.09-_~:080", false}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        nb_framing framing;
+        nb_refusal refusal;
+        begin(NB_METHOD_GET, NB_TARGET_ABSOLUTE, 1);
+        head.authority = NB_SLICE("azAZ.09-_~:80");
+        add(NB_FIELD_HOST, cases[i].host);
+        const nb_status status = nb_framing_decide(&head, 100, &framing, &refusal);
+        if ((status == NB_OK) != cases[i].same) fail_msg("%s: %s", cases[i].host, nb_status_name(status));
+    }
+}
+
 int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_combination_is_decided_by_the_policy),
+        cmocka_unit_test(test_the_host_of_an_absolute_target_is_compared_whole_and_in_any_case),
         cmocka_unit_test(test_connection_decides_whether_another_request_may_come),
         cmocka_unit_test(test_upgrade_is_told_when_connection_names_it_in_http_11),
         cmocka_unit_test(test_expect_waits_for_100_only_in_http_11_and_only_with_a_body),

@@ -125,6 +125,58 @@ static void test_the_parser_of_a_waiting_connection_is_small(void **state) {
     assert_true(sizeof(nb_head_parser) < 64);
 }
 
+static void test_what_is_wrong_is_told_at_its_byte(void **state) {
+    (void)state;
+    /* the text up to and with the first wrong byte; what follows would not change it */
+    static const char *const begins[] = {
+        "\n",
+        "\r\r",
+        "\r\n\r\n\r",
+        " ",
+        "G\"",
+        "GET\t",
+        "GET\r",
+        "GET  ",
+        "GET a",
+        "GET hp",
+        "GET httpx",
+        "GET http:a",
+        "GET http:/a",
+        "GET httpsx",
+        "GET *a",
+        "GET /\r",
+        "GET /#",
+        "GET /\\",
+        "CONNECT /",
+        "CONNECT *",
+        "GET / \r",
+        "GET / h",
+        "GET / HTTP/x",
+        "GET / HTTP/11",
+        "GET / HTTP/2.",
+        "GET / HTTP/1.\r",
+        "GET / HTTP/1.10",
+        "GET / HTTP/1.1\n",
+        "GET / HTTP/1.1\rH",
+        "GET / HTTP/1.1\r\n ",
+        "GET / HTTP/1.1\r\n:",
+        "GET / HTTP/1.1\r\n\n",
+        "GET / HTTP/1.1\r\nHost\r",
+        "GET / HTTP/1.1\r\nHost ",
+        "GET / HTTP/1.1\r\nHost: a\n",
+        "GET / HTTP/1.1\r\nHost: a\rb",
+        "GET / HTTP/1.1\r\nHost: a\x01",
+        "GET / HTTP/1.1\r\nHost: a\r\n ",
+        "GET / HTTP/1.1\r\nHost: a\r\n\rX",
+    };
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        const size_t size = strlen(begins[i]);
+        const outcome o = message_read_bytewise(memory, &message_limits_usual, begins[i], size);
+        if (o.status != NB_INVALID || o.refused_at != size)
+            fail_msg("%s: %s at %zu", begins[i], nb_status_name(o.status), o.refused_at);
+    }
+}
+
 static void test_limits_are_told_as_soon_as_they_are_passed(void **state) {
     (void)state;
     static const char bytes[] = "POST /abcdef HTTP/1.1\r\nA: b\r\nC: d\r\n\r\n";
@@ -279,6 +331,7 @@ int main(void) {
         cmocka_unit_test(test_known_methods_have_numbers_and_case_counts),
         cmocka_unit_test(test_the_parser_is_ready_for_the_next_head_after_one),
         cmocka_unit_test(test_the_parser_of_a_waiting_connection_is_small),
+        cmocka_unit_test(test_what_is_wrong_is_told_at_its_byte),
         cmocka_unit_test(test_limits_are_told_as_soon_as_they_are_passed),
         cmocka_unit_test(test_more_headers_than_there_is_room_for_are_refused_whatever_the_limit_says),
         cmocka_unit_test(test_every_short_text_of_fields_is_read_as_the_grammar_says),
