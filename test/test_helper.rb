@@ -7,6 +7,7 @@
 root = File.expand_path("..", __dir__)
 ENV["BUNDLE_GEMFILE"] ||= File.join(root, "Gemfile")
 require "bundler/setup"
+ENV.delete("BUNDLER_SETUP") # newer RubyGems would set this bundle up even in children that are given another; RUBYOPT says it too
 
 $LOAD_PATH.unshift(File.join(root, "lib")) unless $LOAD_PATH.include?(File.join(root, "lib"))
 $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
