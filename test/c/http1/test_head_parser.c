@@ -148,7 +148,6 @@ static void test_what_is_wrong_is_told_at_its_byte(void **state) {
         "GET /#",
         "GET /\\",
         "CONNECT /",
-        "CONNECT *",
         "GET / \r",
         "GET / h",
         "GET / HTTP/x",
