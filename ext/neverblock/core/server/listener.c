@@ -68,7 +68,8 @@ static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
 
 /* True when another one may be tried. */
 static bool accept_one(nb_loop *loop, nb_listener *listener) {
-    if (loop->connection_count >= loop->config.connections_max && !make_room(loop)) {
+    bool full = loop->connection_count >= loop->config.connections_max;
+    if (full && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) {
         loop->listen_again_ns = 0;
         nb_listeners_pause(loop, true);
         return false;
@@ -77,6 +78,7 @@ static bool accept_one(nb_loop *loop, nb_listener *listener) {
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_OK) {
+        if (full) make_room(loop);
         loop->starved_since_ns = 0;
         NB_COUNT(loop, accepted, 1);
         nb_connection_open(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
