@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+# The gem holds what building and running it needs, and nothing of the development tree.
+
+require "test_helper"
+
+class GemspecTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+  SPEC = Gem::Specification.load(File.join(ROOT, "neverblock.gemspec"))
+
+  def test_every_source_and_header_is_in_the_gem
+    sources = Dir.glob("ext/**/*.{c,h}", base: ROOT)
+    refute_empty sources
+    assert_empty sources - SPEC.files
+    assert_includes SPEC.files, "ext/neverblock/depend"
+    assert_equal ["ext/neverblock/extconf.rb"], SPEC.extensions
+  end
+
+  def test_every_ruby_file_of_lib_is_in_the_gem
+    assert_empty Dir.glob("lib/**/*.rb", base: ROOT) - SPEC.files
+    assert_includes SPEC.files, "exe/neverblock"
+  end
+
+  def test_no_product_and_no_test_is_in_the_gem
+    assert_empty SPEC.files.grep(%r{\A(test|build|tmp|vendor|bin|benchmark|examples)/|\.(o|so|bundle)\z})
+  end
+
+  def test_what_it_asks_for
+    assert_equal "2.0.0.pre", SPEC.version.to_s
+    assert SPEC.required_ruby_version.satisfied_by?(Gem::Version.new("3.1.0"))
+    refute SPEC.required_ruby_version.satisfied_by?(Gem::Version.new("3.0.9"))
+    rack = SPEC.runtime_dependencies.find { |dependency| dependency.name == "rack" }
+    assert_equal [true, true, true, false, false], %w[2.2.4 3.1.0 3.2.8 4.0 2.2.3].map { |version| rack.requirement.satisfied_by?(Gem::Version.new(version)) }
+  end
+end
