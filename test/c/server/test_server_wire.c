@@ -160,7 +160,7 @@ static void no_more_than_the_pipelines_depth_is_with_executors(void **state) {
 
 /* The stack of the loop's thread is 8 MB, under ASan frames are large: recursion for each request would end it. */
 static void thousands_of_requests_the_server_answers_itself_cost_no_stack(void **state) {
-    enum { REQUESTS = 40000 };
+    enum { REQUESTS = 12000 };
     static const char one[] = REQUEST("OPTIONS *", "");
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);

@@ -182,7 +182,10 @@ static bool read_head(nb_test_client *client, nb_test_response *response) {
 }
 
 static void keep_body(nb_test_client *client, nb_test_response *response, size_t bytes) {
-    response->body = realloc(response->body, response->body_bytes + bytes + 1);
+    if (response->body_bytes + bytes + 1 > response->body_capacity) {
+        response->body_capacity = (response->body_bytes + bytes) * 2 + 64;
+        response->body = realloc(response->body, response->body_capacity);
+    }
     memcpy(response->body + response->body_bytes, client->bytes, bytes);
     response->body_bytes += bytes;
     response->body[response->body_bytes] = '\0';

@@ -34,6 +34,16 @@ static nb_waiting *unqueue(nb_dispatch *dispatch) {
     return waiting;
 }
 
+/* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.) */
+static void close_files(nb_dispatch_channel *channel) {
+    const nb_message *part;
+    size_t bytes;
+    while ((part = nb_ring_peek(&channel->responses, &bytes))) {
+        if (part->type == NB_MESSAGE_FILE) close((int)((const nb_file_message *)(const void *)part)->fd);
+        nb_ring_advance(&channel->responses);
+    }
+}
+
 void nb_dispatch_deinit(nb_dispatch *dispatch) {
     while (dispatch->first) {
         nb_waiting *waiting = unqueue(dispatch);
@@ -41,6 +51,7 @@ void nb_dispatch_deinit(nb_dispatch *dispatch) {
         nb_free(waiting);
     }
     for (uint16_t i = 0; i < dispatch->count; i++) {
+        close_files(&dispatch->channels[i]);
         nb_channel_destroy(dispatch->channels[i].channel);
     }
     dispatch->count = 0;
@@ -67,8 +78,8 @@ static uint64_t credit_left(const nb_dispatch_channel *channel) {
     return wanted > channel->sent ? wanted - channel->sent : 0;
 }
 
-/* The channel the next request should go to, or NULL when no executor asks for one. */
-static nb_dispatch_channel *choose(nb_dispatch *dispatch) {
+/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one and has the room. */
+static nb_dispatch_channel *choose(nb_dispatch *dispatch, size_t bytes) {
     nb_dispatch_channel *best = NULL;
     uint64_t best_credit = 0;
     bool best_sleeps = false;
@@ -78,6 +89,7 @@ static nb_dispatch_channel *choose(nb_dispatch *dispatch) {
         if (credit == 0) continue;
         bool sleeps = nb_doorbell_sleeping(&channel->channel->memory->executor_bell) && !channel->dirty;
         if (best && (best_sleeps > sleeps || (best_sleeps == sleeps && best_credit >= credit))) continue;
+        if (!nb_ring_reserve(&channel->requests, bytes)) continue;
         best = channel;
         best_credit = credit;
         best_sleeps = sleeps;
@@ -86,7 +98,7 @@ static nb_dispatch_channel *choose(nb_dispatch *dispatch) {
 }
 
 static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **chosen) {
-    nb_dispatch_channel *channel = choose(dispatch);
+    nb_dispatch_channel *channel = choose(dispatch, bytes);
     if (!channel) return NULL;
     *chosen = channel;
     return nb_ring_reserve(&channel->requests, bytes);
@@ -233,14 +245,15 @@ bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         nb_channel_memory *memory = channel->channel->memory;
-        bool waits = starved || channel->news || (channel->stop_due && !channel->stopped);
-        atomic_store_explicit(&memory->loop_starved, waits, memory_order_relaxed);
+        bool news = channel->news || (channel->stop_due && !channel->stopped && !starved);
+        atomic_store_explicit(&memory->loop_starved, starved || news, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (nb_ring_readable(&channel->responses)) something = true;
         if (starved && credit_left(channel) > 0 &&
             nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes)) {
             something = true;
         }
+        if (news && nb_ring_reserve(&channel->requests, sizeof(nb_message))) something = true;
     }
     return something;
 }

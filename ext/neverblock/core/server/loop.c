@@ -200,6 +200,7 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
         if (atomic_load_explicit(blocked, memory_order_relaxed)) {
             atomic_store_explicit(blocked, 0, memory_order_relaxed);
             nb_channel_ring_executor(channel->channel);
+            if (loop->guest) loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
         }
     }
     return part != NULL;
@@ -223,6 +224,7 @@ static void expire(nb_loop *loop) {
 
 static void start_drain(nb_loop *loop) {
     loop->draining = true;
+    loop->listen_again_ns = 0;
     loop->drain_deadline_ns = loop->now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener_accept(loop, &loop->listeners[i]);
@@ -302,8 +304,11 @@ bool nb_loop_turn(nb_loop *loop) {
     nb_listeners_resume_if_possible(loop);
     nb_dispatch_pump(&loop->dispatch);
     bury(loop);
-    if (loop->finished) return false;
-    bool guest_served = loop->guest && nb_ring_readable(loop->guest);
+    if (loop->finished) {
+        publish_gauges(loop);
+        return false;
+    }
+    bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
     poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     nb_dispatch_pump(&loop->dispatch);

@@ -81,7 +81,9 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
     nb_status status = nb_net_listen_unix(path, mode, backlog, &fd);
     if (status != NB_OK) return status;
     status = add_listener(server, fd, "", 0, path);
-    if (status != NB_OK) nb_net_close(fd, false);
+    if (status == NB_OK) return NB_OK;
+    unlink(path);
+    nb_net_close(fd, false);
     return status;
 }
 
@@ -116,6 +118,7 @@ static bool executor_waits(nb_server *server) {
 
 bool nb_server_guest_begin(nb_server *server, int fd) {
     if (!server->loop.config.guest_turns || server->loop.dispatch.count != 1 || fd < 0) return false;
+    if (nb_poll_descriptor(server->loop.poll) < 0) return false; /* one that a second thread may not touch */
     if (nb_loop_watch_guest(&server->loop, fd) != NB_OK) return false;
     atomic_store_explicit(&server->lease.guest_allowed, true, memory_order_release);
     return true;
