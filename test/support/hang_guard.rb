@@ -28,48 +28,43 @@ module HangGuard
     end
 
     def begin(test)
-      thread.push([test, clock + @seconds])
+      note { @running[test] = clock + @seconds }
     end
 
     def end(test)
-      thread.push([test, nil])
+      note { @running.delete(test) }
     end
 
     private
 
-    # The queue is the clock: popping waits until the deadline of the test that began last.
-    def thread
-      return @queue if @queue && @pid == Process.pid
-
-      @pid = Process.pid
-      @queue = Thread::Queue.new
-      Thread.new(@queue) { |queue| watch(queue) }.name = "hang guard"
-      @queue
-    end
-
-    def watch(queue)
-      running = {}
-      loop do
-        soonest = running.values.min
-        test, deadline = pop(queue, soonest && (soonest - clock))
-        next hang(running) unless test
-
-        deadline ? running[test] = deadline : running.delete(test)
+    # One thread for the whole run, so that tests may count threads; a forked child starts its own when it runs tests.
+    def note
+      start unless @pid == Process.pid
+      @lock.synchronize do
+        yield
+        @changed.signal
       end
     end
 
-    # Queue#pop(timeout:) is Ruby 3.2's; ConditionVariable#wait would need the pusher's help.
-    def pop(queue, seconds)
-      return queue.pop unless seconds
-
-      Timeout.timeout([seconds, 0.001].max) { queue.pop }
-    rescue Timeout::Error
-      nil
+    def start
+      @pid = Process.pid
+      @lock = Thread::Mutex.new
+      @changed = Thread::ConditionVariable.new
+      @running = {}
+      Thread.new { @lock.synchronize { loop { watch } } }.name = "hang guard"
     end
 
-    def hang(running)
-      test = running.min_by(&:last).first
-      running.delete(test)
+    # Waits for the first deadline or for a test to begin or end.
+    def watch
+      test, deadline = @running.min_by(&:last)
+      return @changed.wait(@lock) unless test
+      return @changed.wait(@lock, deadline - clock) if deadline > clock
+
+      @running.delete(test)
+      hang(test)
+    end
+
+    def hang(test)
       warn "HANG: #{test.class}##{test.name} took over #{@seconds} s; the stacks of all threads:"
       Thread.list.each { |thread| warn(thread.inspect, *thread.backtrace&.map { |line| "    #{line}" }) }
       @on_hang.call
@@ -82,4 +77,3 @@ module HangGuard
 end
 
 require "minitest"
-require "timeout"
