@@ -167,7 +167,7 @@ static void many_lumps(nb_test_world *w, bool guest) {
             assert_true(nb_test_is_pattern(&w->response, 400000));
         }
     }
-    assert_true(counted(w, 0, NB_TEST_FULL) > 0);
+    assert_true(!guest || counted(w, 0, NB_TEST_FULL) > 0); /* a loop on its own thread may be quick enough */
     nb_test_world_close(w);
 }
 

@@ -64,7 +64,7 @@ static void *reserve(nb_test_executor *self, size_t bytes) {
     void *place = nb_ring_reserve(&self->responses, bytes);
     if (place) return place;
     atomic_store_explicit(&self->channel->memory->executor_blocked, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    nb_doorbell_fence(&self->channel->memory->loop_bell);
     place = nb_ring_reserve(&self->responses, bytes);
     if (place) return place;
     self->room = true;

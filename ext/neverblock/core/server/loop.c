@@ -195,7 +195,7 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
         taken++;
     }
     if (taken && nb_ring_release(&channel->responses)) {
-        atomic_thread_fence(memory_order_seq_cst);
+        nb_doorbell_fence(&channel->channel->memory->executor_bell);
         _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
         if (atomic_load_explicit(blocked, memory_order_relaxed)) {
             atomic_store_explicit(blocked, 0, memory_order_relaxed);

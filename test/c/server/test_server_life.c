@@ -1,0 +1,551 @@
+/*
+ * test_server_life.c - a server in C over time: timeouts, slow peers, limits of connections and descriptors, drain and stop. Time is the subject
+ * here: the settings are tens of milliseconds, and what must not happen yet is asked of the server, not waited for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "support/world.h"
+
+static int setup(void **state) {
+    static nb_test_world world;
+    nb_test_world_init(&world);
+    *state = &world;
+    return 0;
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, setup)
+
+static int64_t since_ms(int64_t start_ns) { return (nb_clock_monotonic_ns() - start_ns) / NB_NS_PER_MS; }
+
+/* --- timeouts --- */
+
+static void a_head_that_does_not_arrive_in_time_is_408(void **state) {
+    nb_test_world *w = *state;
+    w->config.header_timeout_ms = 60;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    int64_t start = nb_clock_monotonic_ns();
+    assert_true(nb_test_send_text(c, "GET / HTTP/1.1\r\nHost"));
+    nb_test_world_expect(w, c, 408, NULL);
+    assert_true(since_ms(start) >= 59);
+    assert_false(w->response.keep_alive);
+    assert_int_equal(1, nb_test_world_stats(w).timed_out);
+    nb_test_world_close(w);
+}
+
+/* The time is for the whole head: a byte now and then buys none. */
+static void bytes_that_trickle_do_not_extend_the_time_of_a_head(void **state) {
+    nb_test_world *w = *state;
+    w->config.header_timeout_ms = 80;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    unsigned sent = 0;
+    assert_true(nb_test_send_text(c, "GET / HTTP/1.1\r\nX: "));
+    while (!nb_test_readable(c, 5) && sent < 2000) {
+        assert_true(nb_test_send_text(c, "x"));
+        sent++;
+    }
+    assert_true(sent < 2000);
+    nb_test_world_expect(w, c, 408, NULL);
+    nb_test_world_close(w);
+}
+
+static void a_client_that_never_says_anything_is_closed_without_a_word(void **state) {
+    nb_test_world *w = *state;
+    w->config.header_timeout_ms = 40;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    size_t dropped;
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, &dropped));
+    assert_int_equal(0, dropped);
+    nb_test_world_close(w);
+}
+
+static void an_idle_connection_ends_after_its_time_and_no_sooner(void **state) {
+    nb_test_world *w = *state;
+    w->config.idle_timeout_ms = 100;
+    w->config.header_timeout_ms = 10;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    for (int i = 0; i < 3; i++) {
+        assert_true(nb_test_get(c, "/hello"));
+        nb_test_world_expect(w, c, 200, "hello");
+    }
+    int64_t start = nb_clock_monotonic_ns();
+    size_t dropped;
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, &dropped));
+    assert_int_equal(0, dropped);
+    assert_true(since_ms(start) >= 80);
+    assert_int_equal(0, nb_test_world_stats(w).timed_out);
+    nb_test_world_close(w);
+}
+
+static void no_timeout_runs_while_the_application_works(void **state) {
+    nb_test_world *w = *state;
+    w->config.header_timeout_ms = w->config.body_timeout_ms = w->config.idle_timeout_ms = 30;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_get(c, "/hold"));
+    assert_false(nb_test_readable(c, 120));
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, c, 200, "held");
+    nb_test_world_close(w);
+}
+
+static void a_body_that_stands_still_is_408(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 60;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc"));
+    nb_test_world_expect(w, c, 408, NULL);
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_RECEIVED));
+    nb_test_world_close(w);
+}
+
+static void a_body_that_moves_too_slowly_is_408_and_one_at_the_rate_is_not(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 100;
+    w->config.rate_min = 1000; /* 100 bytes a window */
+    nb_test_world_open(w, 1);
+    for (int slow = 0; slow < 2; slow++) {
+        nb_test_client *c = nb_test_world_client(w);
+        char part[60] = {0};
+        assert_true(nb_test_send_text(c, "POST /hello HTTP/1.1\r\nHost: test\r\nContent-Length: 1200\r\n\r\n"));
+        for (unsigned i = 0; i < 20 && !nb_test_readable(c, 12); i++)
+            assert_true(nb_test_send(c, part, slow ? 3 : 60));
+        nb_test_world_expect(w, c, slow ? 408 : 200, NULL);
+    }
+    nb_test_world_close(w);
+}
+
+static void a_reader_that_takes_nothing_is_cut_off(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 80;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
+    assert_true(nb_test_get(c, "/big/50000000"));
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
+    assert_int_equal(1, nb_test_world_stats(w).timed_out);
+    assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(c, NULL));
+    nb_test_world_close(w);
+}
+
+/* A socket buffer of megabytes takes nothing for many windows while a steady reader empties it: what it took counts. */
+static void a_slow_reader_that_reads_on_is_not_cut_off(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 50;
+    w->config.rate_min = 10000; /* 500 bytes a window */
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 65536));
+    char block[32768];
+    assert_true(nb_test_get(c, "/big/12000000"));
+    int64_t start = nb_clock_monotonic_ns();
+    while (since_ms(start) < 500) { /* ten windows */
+        ssize_t got = recv(c->fd, block, sizeof block, 0);
+        if (got <= 0) fail_msg("cut off after %d ms", (int)since_ms(start));
+        const struct timespec pause = {0, 5000000};
+        nanosleep(&pause, NULL); /* the reader is slow: that is the subject */
+    }
+    assert_int_equal(0, nb_test_world_stats(w).timed_out);
+    nb_test_client_reset(c);
+    nb_test_world_close(w);
+}
+
+/* --- connections --- */
+
+static void at_the_limit_the_connection_idle_longest_makes_room(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *clients[4];
+    w->config.connections_max = 3;
+    nb_test_world_open(w, 1);
+    for (int i = 0; i < 3; i++) {
+        clients[i] = nb_test_world_client(w);
+        assert_true(nb_test_get(clients[i], "/hello"));
+        nb_test_world_expect(w, clients[i], 200, "hello");
+    }
+    clients[3] = nb_test_world_client(w);
+    assert_true(nb_test_get(clients[3], "/hello"));
+    nb_test_world_expect(w, clients[3], 200, "hello");
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(clients[0], NULL));
+    for (int i = 1; i < 4; i++) {
+        assert_true(nb_test_get(clients[i], "/hello"));
+        nb_test_world_expect(w, clients[i], 200, "hello");
+    }
+    nb_test_world_close(w);
+}
+
+static void at_the_limit_with_all_busy_newcomers_wait_for_one_to_end(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *clients[4];
+    w->config.connections_max = 3;
+    nb_test_world_open(w, 1);
+    for (int i = 0; i < 4; i++)
+        clients[i] = nb_test_world_client(w);
+    for (int i = 0; i < 4; i++)
+        assert_true(nb_test_get(clients[i], "/hold"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 3);
+    while (nb_test_world_stats(w).connections < 3) {
+    }
+    assert_int_equal(3, nb_test_world_stats(w).accepted);
+    nb_test_client_reset(clients[1]);
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 4);
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, clients[0], 200, "held");
+    nb_test_world_expect(w, clients[2], 200, "held");
+    nb_test_world_expect(w, clients[3], 200, "held");
+    nb_test_world_close(w);
+}
+
+/* --- descriptors: the server in a child process of few, the clients here --- */
+
+typedef struct starved {
+    pid_t pid;
+    int commands, answers;
+    uint16_t port;
+} starved;
+
+typedef struct report {
+    uint64_t cpu_us, accept_errors, shed, connections;
+} report;
+
+static void answer_report(nb_test_world *w, int fd) {
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    nb_server_stats stats = nb_test_world_stats(w);
+    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.shed, stats.connections};
+    if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
+}
+
+static void serve_starved(unsigned spare, int commands, int answers) {
+    static nb_test_world w;
+    char command;
+    nb_test_world_init(&w);
+    w.config.shutdown_timeout_ms = 20000;
+    nb_test_world_open(&w, 1);
+    const struct rlimit few = {nb_test_descriptors() - 3 + spare, nb_test_descriptors() - 3 + spare}; /* ".", ".." and the directory itself */
+    if (setrlimit(RLIMIT_NOFILE, &few) < 0 || write(answers, &w.port, sizeof w.port) != sizeof w.port) _exit(3);
+    while (read(commands, &command, 1) == 1) {
+        if (command == 'r') answer_report(&w, answers);
+        if (command == 'g') nb_test_executor_release(w.executors[0]);
+        if (command == 'd') nb_server_drain(w.server);
+    }
+    w.ended = true;
+    nb_server_drain(w.server);
+    nb_test_executor_join(w.executors[0]);
+    nb_server_join(w.server);
+    nb_server_destroy(w.server);
+    _exit(0);
+}
+
+static starved start_starved(unsigned spare) {
+    int commands[2], answers[2];
+    starved s = {0};
+    assert_int_equal(0, pipe(commands));
+    assert_int_equal(0, pipe(answers));
+    s.pid = fork();
+    assert_true(s.pid >= 0);
+    if (s.pid == 0) {
+        close(commands[1]);
+        close(answers[0]);
+        serve_starved(spare, commands[0], answers[1]);
+    }
+    close(commands[0]);
+    close(answers[1]);
+    s.commands = commands[1];
+    s.answers = answers[0];
+    assert_int_equal(sizeof s.port, read(s.answers, &s.port, sizeof s.port));
+    return s;
+}
+
+static report ask_report(const starved *s) {
+    report r;
+    assert_int_equal(1, write(s->commands, "r", 1));
+    assert_int_equal(sizeof r, read(s->answers, &r, sizeof r));
+    return r;
+}
+
+static void end_starved(const starved *s) {
+    int status;
+    close(s->commands);
+    assert_int_equal(s->pid, waitpid(s->pid, &status, 0));
+    close(s->answers);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(0, WEXITSTATUS(status));
+}
+
+static void without_a_descriptor_idle_connections_make_room(void **state) {
+    nb_test_world *w = *state;
+    nb_test_alarm(40);
+    starved s = start_starved(5);
+    nb_test_client clients[20];
+    for (int i = 0; i < 20; i++) {
+        clients[i] = nb_test_connect(s.port);
+        assert_true(nb_test_get(&clients[i], "/hello"));
+        nb_test_world_expect(w, &clients[i], 200, "hello");
+    }
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(&clients[0], NULL));
+    assert_true(ask_report(&s).accept_errors > 0);
+    for (int i = 0; i < 20; i++)
+        nb_test_client_close(&clients[i]);
+    end_starved(&s);
+    free(w->response.body);
+}
+
+static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_on(void **state) {
+    nb_test_world *w = *state;
+    nb_test_alarm(40);
+    starved s = start_starved(5);
+    nb_test_client clients[8];
+    for (int i = 0; i < 8; i++) {
+        clients[i] = nb_test_connect(s.port);
+        assert_true(nb_test_get(&clients[i], "/hold"));
+    }
+    int64_t start = nb_clock_monotonic_ns();
+    report before = ask_report(&s);
+    nb_test_world_expect(w, &clients[7], 503, NULL); /* after a second without a descriptor */
+    report after = ask_report(&s);
+    assert_true(since_ms(start) < 10000);
+    assert_true(after.shed >= 1);
+    if (after.cpu_us - before.cpu_us > 400000) fail_msg("it spun: %u us", (unsigned)(after.cpu_us - before.cpu_us));
+    assert_int_equal(1, write(s.commands, "g", 1));
+    nb_test_world_expect(w, &clients[0], 200, "held");
+    for (int i = 0; i < 8; i++)
+        nb_test_client_close(&clients[i]);
+    nb_test_client later = nb_test_connect(s.port);
+    assert_true(nb_test_get(&later, "/hello"));
+    nb_test_world_expect(w, &later, 200, "hello");
+    nb_test_client_close(&later);
+    end_starved(&s);
+    free(w->response.body);
+}
+
+static void draining_while_there_is_no_descriptor_does_not_spin(void **state) {
+    nb_test_world *w = *state;
+    nb_test_alarm(40);
+    starved s = start_starved(3);
+    nb_test_client clients[6];
+    for (int i = 0; i < 6; i++) {
+        clients[i] = nb_test_connect(s.port);
+        assert_true(nb_test_get(&clients[i], "/hold"));
+    }
+    while (ask_report(&s).accept_errors == 0) {
+    }
+    assert_int_equal(1, write(s.commands, "d", 1));
+    assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(&clients[5], NULL)); /* never accepted: the listener's end */
+    report before = ask_report(&s);
+    assert_false(nb_test_readable(&clients[0], 400));
+    report after = ask_report(&s);
+    if (after.cpu_us - before.cpu_us > 150000) fail_msg("it spun: %u us of 400000", (unsigned)(after.cpu_us - before.cpu_us));
+    assert_int_equal(1, write(s.commands, "g", 1));
+    nb_test_world_expect(w, &clients[0], 200, "held");
+    for (int i = 0; i < 6; i++)
+        nb_test_client_close(&clients[i]);
+    end_starved(&s);
+    free(w->response.body);
+}
+
+/* --- drain and stop --- */
+
+static void draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *idle = nb_test_world_client(w), *fresh = nb_test_world_client(w), *busy = nb_test_world_client(w);
+    assert_true(nb_test_get(idle, "/hello"));
+    nb_test_world_expect(w, idle, 200, "hello");
+    assert_true(nb_test_get(busy, "/hold"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_test_world_settle(w);
+    nb_server_drain(w->server);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(idle, NULL));
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(fresh, NULL));
+    nb_test_client late = nb_test_connect(w->port);
+    assert_int_equal(-1, late.fd);
+    assert_int_equal(ECONNREFUSED, errno);
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_STOPPED));
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, busy, 200, "held");
+    assert_false(w->response.keep_alive);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(busy, NULL));
+    nb_test_world_close(w);
+}
+
+static void a_body_under_way_is_taken_whole_while_draining(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w), *idle = nb_test_world_client(w);
+    char half[50000];
+    for (size_t i = 0; i < sizeof half; i++)
+        half[i] = nb_test_pattern(i);
+    assert_true(nb_test_send_text(c, "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n"));
+    assert_true(nb_test_send(c, half, sizeof half));
+    nb_test_world_settle(w);
+    nb_server_drain(w->server);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(idle, NULL));
+    for (size_t i = 0; i < sizeof half; i++)
+        half[i] = nb_test_pattern(i + sizeof half);
+    assert_true(nb_test_send(c, half, sizeof half));
+    nb_test_world_expect(w, c, 200, NULL);
+    assert_true(nb_test_is_pattern(&w->response, 100000));
+    assert_false(w->response.keep_alive);
+    nb_test_world_close(w);
+}
+
+static void what_is_not_done_by_the_shutdown_timeout_is_cut(void **state) {
+    nb_test_world *w = *state;
+    w->config.shutdown_timeout_ms = 50;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_get(c, "/never"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 1);
+    int64_t start = nb_clock_monotonic_ns();
+    nb_server_drain(w->server);
+    assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(c, NULL));
+    assert_true(since_ms(start) >= 49);
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
+    nb_test_executor_await(w->executors[0], NB_TEST_STOPPED, 1);
+    nb_test_world_close(w);
+}
+
+static void stopping_now_cuts_everything_at_once(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 2);
+    nb_test_client *clients[10];
+    static const char *const paths[] = {"/never", "/hold", "/big/90000000", "/late", "/chunked/90000000"};
+    for (int i = 0; i < 10; i++) {
+        clients[i] = nb_test_world_client(w);
+        assert_true(nb_test_get(clients[i], paths[i % 5]));
+    }
+    while (nb_test_world_stats(w).requests < 10)
+        nb_test_world_settle(w);
+    nb_server_stop_now(w->server);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(clients[i], NULL));
+    w->ended = true;
+    nb_test_world_close(w);
+}
+
+/* Files and bodies that lie in rings when all is cut must not be lost: the world counts descriptors. */
+static void stopping_now_with_files_on_their_way_loses_none(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    for (int i = 0; i < 20; i++)
+        assert_true(nb_test_get(nb_test_world_client(w), "/file/2000000"));
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 5);
+    nb_server_stop_now(w->server);
+    w->ended = true;
+    nb_test_world_close(w);
+}
+
+static void a_server_that_never_started_is_destroyed(void **state) {
+    (void)state;
+    unsigned descriptors = nb_test_descriptors();
+    nb_server_config config;
+    nb_server *server;
+    nb_channel *channel;
+    uint16_t port;
+    nb_server_config_default(&config);
+    assert_status(NB_OK, nb_server_create(&config, &server));
+    assert_status(NB_OK, nb_server_listen_tcp(server, "127.0.0.1", 0, 1, &port));
+    assert_status(NB_SYSTEM, nb_server_listen_unix(server, "/dev/null", 0, 1));
+    assert_status(NB_OK, nb_server_channel_add(server, &channel));
+    nb_server_join(server);
+    nb_server_destroy(server);
+    nb_server_destroy(NULL);
+    assert_int_equal(descriptors, nb_test_descriptors());
+}
+
+/* --- UNIX sockets --- */
+
+static nb_server *listen_at(const char *path) {
+    nb_server_config config;
+    nb_server *server;
+    nb_server_config_default(&config);
+    assert_status(NB_OK, nb_server_create(&config, &server));
+    assert_status(NB_OK, nb_server_listen_unix(server, path, 0600, 16));
+    return server;
+}
+
+static void a_socket_file_is_removed_only_while_it_is_still_ours(void **state) {
+    (void)state;
+    char directory[] = "/tmp/neverblock-test-XXXXXX", path[64], other[64];
+    struct stat found;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/socket", directory);
+    snprintf(other, sizeof other, "%s/other", directory);
+    nb_server *first = listen_at(path);
+    assert_int_equal(0, stat(path, &found));
+    assert_int_equal(0600, found.st_mode & 0777);
+    nb_server_destroy(first);
+    assert_int_equal(-1, stat(path, &found));
+    first = listen_at(path);
+    assert_int_equal(0, rename(path, other));
+    nb_server *second = listen_at(path);
+    nb_server_destroy(first);
+    assert_int_equal(0, stat(path, &found));
+    nb_server_destroy(second);
+    assert_int_equal(-1, stat(path, &found));
+    unlink(other);
+    rmdir(directory);
+}
+
+static void requests_come_by_unix_sockets_too(void **state) {
+    nb_test_world *w = *state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/neverblock-test-%d", (int)getpid());
+    nb_test_alarm(40);
+    assert_status(NB_OK, nb_server_create(&w->config, &w->server));
+    assert_status(NB_OK, nb_server_listen_unix(w->server, path, 0, 16));
+    assert_status(NB_OK, nb_server_channel_add(w->server, &w->channels[0]));
+    assert_status(NB_OK, nb_server_start(w->server));
+    w->executors[0] = nb_test_executor_start(w->server, w->channels[0], NULL);
+    w->executor_count = 1;
+    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_unix(path)), *goes = nb_test_world_adopt(w, nb_test_connect_unix(path));
+    assert_true(nb_test_get(c, "/file/3000000"));
+    nb_test_world_expect(w, c, 200, NULL);
+    assert_true(nb_test_is_pattern(&w->response, 3000000));
+    assert_true(nb_test_get(goes, "/never"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_test_client_close(goes); /* a UNIX socket tells a close from a half-close */
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
+    nb_test_world_close(w);
+    assert_int_equal(-1, access(path, F_OK));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(a_head_that_does_not_arrive_in_time_is_408),
+        CASE(bytes_that_trickle_do_not_extend_the_time_of_a_head),
+        CASE(a_client_that_never_says_anything_is_closed_without_a_word),
+        CASE(an_idle_connection_ends_after_its_time_and_no_sooner),
+        CASE(no_timeout_runs_while_the_application_works),
+        CASE(a_body_that_stands_still_is_408),
+        CASE(a_body_that_moves_too_slowly_is_408_and_one_at_the_rate_is_not),
+        CASE(a_reader_that_takes_nothing_is_cut_off),
+        CASE(a_slow_reader_that_reads_on_is_not_cut_off),
+        CASE(at_the_limit_the_connection_idle_longest_makes_room),
+        CASE(at_the_limit_with_all_busy_newcomers_wait_for_one_to_end),
+        CASE(without_a_descriptor_idle_connections_make_room),
+        CASE(without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_on),
+        CASE(draining_while_there_is_no_descriptor_does_not_spin),
+        CASE(draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones),
+        CASE(a_body_under_way_is_taken_whole_while_draining),
+        CASE(what_is_not_done_by_the_shutdown_timeout_is_cut),
+        CASE(stopping_now_cuts_everything_at_once),
+        CASE(stopping_now_with_files_on_their_way_loses_none),
+        CASE(a_server_that_never_started_is_destroyed),
+        CASE(a_socket_file_is_removed_only_while_it_is_still_ours),
+        CASE(requests_come_by_unix_sockets_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
