@@ -157,6 +157,26 @@ class LimitsFibersTest < ServerProcessCase
     clients&.each(&:close)
   end
 
+  def test_a_client_that_only_sends_is_not_read_for_ever # what it is owed would have to be kept
+    before = server.resident_bytes
+    connect(receive_buffer_bytes: 4096) do |client|
+      refute sends_without_end?(client.socket, request("/bytes?count=1000") * 1000), "the server reads on though nobody takes its answers"
+      assert_operator server.resident_peak_bytes - before, :<, 32 << 20
+      assert_equal "hello", ask("/").body
+    end
+  end
+
+  def sends_without_end?(socket, bytes)
+    sent = 0
+    while sent < 64 << 20
+      written = socket.write_nonblock(bytes, exception: false)
+      return false if written == :wait_writable && !socket.wait_writable(0.5)
+
+      sent += written if written.is_a?(Integer)
+    end
+    true
+  end
+
   def test_one_connection_full_of_requests_does_not_starve_another # CVE-2019-16770, CVE-2021-29509
     many = 3000
     tag = new_tag
@@ -210,6 +230,7 @@ class LimitsConnectionsTest < ServerProcessCase
     clients.pop.abort
     clients.each { assert_equal "hello", answer_when_let_in("/open?gate=#{gate}").body }
     clients.each_with_index { |client, index| assert_equal "waited #{gate}-#{index}", client.response.body }
+    answer_when_let_in("/open?gate=#{gate}") # for the one that left, should it wait still
   ensure
     [*clients, *late].each(&:close)
   end

@@ -88,3 +88,50 @@ class RackErrorsTest < ServerProcessCase
     assert_includes [[200, "1"], [500, nil]], [response.status, response["x-seen"]]
   end
 end
+
+# A log nobody reads costs lines, never time.
+class RackErrorsLogTest < Minitest::Test
+  # Each request writes ten kilobytes: four megabytes in all, where the pipe holds 64 KB and the log's buffer one megabyte.
+  REQUESTS = 400
+  APP = <<~'RACKUP'
+    run(lambda do |env|
+      env["rack.errors"].puts("line #{"x" * 10_000}")
+      [200, { "content-type" => "text/plain" }, ["hello"]]
+    end)
+  RACKUP
+
+  def setup
+    skip "Puma writes its log itself" unless ServerProcess.server_name == "neverblock"
+    @directory = Dir.mktmpdir("neverblock-log")
+    @fifo = File.join(@directory, "log")
+    File.mkfifo(@fifo)
+    @reader = File.open(@fifo, File::RDWR | File::NONBLOCK)
+  end
+
+  def teardown
+    @reader&.close
+    FileUtils.rm_rf(@directory) if @directory
+  end
+
+  def test_a_log_whose_reader_has_stopped_makes_no_request_wait
+    wrap = ["sh", "-c", "exec \"$@\" 2>#{@fifo}", "sh"]
+    ServerProcess.run(APP, wrap: wrap) do |server|
+      Wire::Client.open(server.url) { |client| REQUESTS.times { client.get("/") && assert_equal(200, client.response.status) } }
+      text = drain_log { |so_far| so_far.include?("log lines dropped") }
+      assert_match(/\d+ log lines dropped/, text)
+      assert_operator text.scan(/^line x{10000}$/).size, :<, REQUESTS
+      refute_match(/^line x{1,9999}$/, text, "half a line was written")
+    end
+  end
+
+  # Reads until the block is content; five seconds at most.
+  def drain_log
+    text = +""
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
+    until yield(text) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      part = @reader.wait_readable(0.1) && @reader.read_nonblock(65_536, exception: false)
+      text << part if part.is_a?(String)
+    end
+    text
+  end
+end
