@@ -59,6 +59,8 @@ module Conformance
     end
 
     def expect(name, stages, answers:, fate:, seen: [])
+      raise ArgumentError, "row #{@row.number} has two inputs named #{name}" if @row.inputs.any? { |input| input.name == name }
+
       @row.inputs << Input.new(row: @row, name: name, stages: stages.map { |stage| stage.is_a?(String) ? stage.b : stage },
                                answers: answers, fate: fate, seen: seen)
     end

@@ -33,10 +33,11 @@ row 5, "Content-Length that is not 1*DIGIT", "RFC 9110 8.6" do
 end
 
 row 6, "Content-Length past every integer", "RFC 9112 6.3" do
-  refuse "2^63", post("Content-Length: 9223372036854775808"), 400, 413
-  refuse "2^64", post("Content-Length: 18446744073709551616"), 400, 413
-  refuse "2^64 + 5", post("Content-Length: 18446744073709551621", body: "abcde"), 400, 413
-  refuse "30 digits", post("Content-Length: #{"9" * 30}"), 400, 413
+  refuse "2^63", post("Content-Length: 9223372036854775808"), 413
+  refuse "2^64", post("Content-Length: 18446744073709551616"), 413
+  refuse "2^64 + 5", post("Content-Length: 18446744073709551621", body: "abcde"), 413
+  refuse "30 digits", post("Content-Length: #{"9" * 30}"), 413
+  refuse "30 digits and one that is none", post("Content-Length: #{"9" * 30}x")
 end
 
 row 7, "Content-Length with leading zeros is decimal", "RFC 9110 8.6" do
@@ -45,10 +46,10 @@ row 7, "Content-Length with leading zeros is decimal", "RFC 9110 8.6" do
 end
 
 row 8, "Transfer-Encoding whose last coding is not chunked", "RFC 9112 6.1, 6.3" do
-  refuse "xchunked", post("Transfer-Encoding: xchunked", body: "0\r\n\r\n"), 400, 501
-  refuse "gzip", post("Transfer-Encoding: gzip", body: "0\r\n\r\n"), 400, 501
-  refuse "gzip, chunked", post("Transfer-Encoding: gzip, chunked", body: "0\r\n\r\n"), 400, 501
-  refuse "chunkedx", post("Transfer-Encoding: chunkedx", body: "0\r\n\r\n"), 400, 501
+  refuse "xchunked", post("Transfer-Encoding: xchunked", body: "0\r\n\r\n"), 501
+  refuse "gzip", post("Transfer-Encoding: gzip", body: "0\r\n\r\n"), 501
+  refuse "gzip, chunked", post("Transfer-Encoding: gzip, chunked", body: "0\r\n\r\n"), 501
+  refuse "chunkedx", post("Transfer-Encoding: chunkedx", body: "0\r\n\r\n"), 501
 end
 
 row 9, "chunked is not the last coding", "RFC 9112 6.3" do
@@ -59,6 +60,7 @@ end
 row 10, "chunked applied twice", "RFC 9112 6.1, 7" do
   refuse "one line", post("Transfer-Encoding: chunked, chunked", body: "0\r\n\r\n")
   refuse "two lines", post("Transfer-Encoding: chunked", "Transfer-Encoding: chunked", body: "0\r\n\r\n")
+  refuse "two lines, one of them empty", post("Transfer-Encoding:", "Transfer-Encoding: chunked", body: "0\r\n\r\n")
 end
 
 row 11, "empty elements in Transfer-Encoding", "RFC 9110 5.6.1; docs/decisions/0002" do
@@ -68,14 +70,14 @@ row 11, "empty elements in Transfer-Encoding", "RFC 9110 5.6.1; docs/decisions/0
 end
 
 row 12, "Transfer-Encoding: identity", "RFC 9112 7 (the coding was removed)" do
-  refuse "with a length", post("Transfer-Encoding: identity", "Content-Length: 5", body: "abcde"), 400, 501
-  refuse "alone", post("Transfer-Encoding: identity"), 400, 501
+  refuse "with a length", post("Transfer-Encoding: identity", "Content-Length: 5", body: "abcde")
+  refuse "alone", post("Transfer-Encoding: identity"), 501
 end
 
 row 13, "Transfer-Encoding with bytes no token has", "RFC 9110 5.6.2" do
   { "VT before" => "\vchunked", "FF after" => "chunked\f", "NUL after" => "chunked\0", "NBSP before" => "\xa0chunked", "NEL after" => "chunked\x85",
     "quotes" => "\"chunked\"", "apostrophes" => "'chunked'", "parameter" => "chunked;a=b" }.each do |name, value|
-    refuse name, post("Transfer-Encoding: ".b + value.b, body: "0\r\n\r\n"), 400, *(501 if name == "apostrophes")
+    refuse name, post("Transfer-Encoding: ".b + value.b, body: "0\r\n\r\n"), name == "apostrophes" ? 501 : 400 # an apostrophe is a token's
   end
   accept "any case is chunked", post("Transfer-Encoding: cHuNkEd", body: "3\r\nabc\r\n0\r\n\r\n"), method: "POST", body: "abc"
   accept "white space around is cut", post("Transfer-Encoding: \t chunked \t", body: "3\r\nabc\r\n0\r\n\r\n"), method: "POST", body: "abc"

@@ -12,8 +12,8 @@ row 17, "chunk-size that is not 1*HEXDIG", "RFC 9112 7.1" do
 end
 
 row 18, "chunk-size that overflows", "RFC 9112 7.1" do
-  refuse "17 digits", chunked("10000000000000005\r\nabcde\r\n0\r\n\r\n"), 400, 413
-  refuse "16 digits", chunked("ffffffffffffffff\r\nabcde\r\n0\r\n\r\n"), 400, 413
+  refuse "17 digits", chunked("10000000000000005\r\nabcde\r\n0\r\n\r\n")
+  refuse "16 digits", chunked("ffffffffffffffff\r\nabcde\r\n0\r\n\r\n"), 413
   refuse "17 digits, zeros first", chunked("00000000000000005\r\nabcde\r\n0\r\n\r\n")
 end
 
@@ -38,8 +38,8 @@ row 21, "chunk extensions outside the grammar", "RFC 9112 7.1.1" do
 end
 
 row 22, "chunk extensions without end", "RFC 9112 7.1.1" do
-  refuse "64 KB in one", chunked("5;#{"a" * 65_536}\r\nabcde\r\n0\r\n\r\n"), 400, 413
-  refuse "64 KB in many", chunked("#{"5;#{"a" * 100}\r\nabcde\r\n" * 650}0\r\n\r\n"), 400, 413
+  refuse "64 KB in one", chunked("5;#{"a" * 65_536}\r\nabcde\r\n0\r\n\r\n")
+  refuse "64 KB in many", chunked("#{"5;#{"a" * 100}\r\nabcde\r\n" * 650}0\r\n\r\n")
 end
 
 row 23, "LF where CRLF is due", "RFC 9112 7.1" do
@@ -60,6 +60,7 @@ row 24, "trailers are checked and dropped", "RFC 9110 6.5.1; RFC 9112 7.1.2" do
 end
 
 row 25, "framing without end", "RFC 9112 7.1" do
-  refuse "64 KB of trailers", chunked("5\r\nabcde\r\n0\r\n#{"X-Trailer: #{"a" * 100}\r\n" * 600}\r\n"), 400, 413, 431
-  refuse "10,000 chunks that are mostly framing", chunked("#{"0000000000000001\r\nx\r\n" * 10_000}0\r\n\r\n"), 400, 413
+  refuse "64 KB of trailers", chunked("5\r\nabcde\r\n0\r\n#{"X-Trailer: #{"a" * 100}\r\n" * 600}\r\n")
+  refuse "10,000 chunks that are mostly framing", chunked("#{"0000000000000001\r\nx\r\n" * 10_000}0\r\n\r\n")
+  accept "one-byte chunks are not", chunked("#{"1\r\nx\r\n" * 5000}0\r\n\r\n"), method: "POST", body: "x" * 5000
 end

@@ -65,6 +65,7 @@ row 48, "one request after another on one connection", "RFC 9112 9.3.2, 9.6" do
   expect "HTTP/1.0 keep-alive goes on", [request("GET /a HTTP/1.0", "Connection: keep-alive") + get(path: "/b")], fate: :open,
     answers: [answer(200, version: "1.0") { |response| "no Connection: keep-alive" unless response["connection"]&.downcase == "keep-alive" }, answer(200)],
     seen: [seen(path: "/a"), seen(path: "/b")]
+  refuse_after "three empty lines between them", get(path: "/a"), "\r\n\r\n\r\n#{get}", seen: seen(path: "/a")
   expect "one empty line between them is skipped", ["#{post("Content-Length: 5", body: "abcde")}\r\n#{get(path: "/b")}"], fate: :open,
     answers: [answer(200, method: "POST"), answer(200)], seen: [seen(method: "POST", body: "abcde"), seen(path: "/b")]
 end
