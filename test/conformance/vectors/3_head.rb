@@ -50,7 +50,8 @@ row 32, "Host", "RFC 9112 3.2; RFC 9110 7.2" do
   refuse "two", get("Host: test")
   refuse "two, different", get("Host: other")
   { "userinfo" => "a@test", "slash" => "test/a", "comma" => "test,other", "space" => "te st", "port not a number" => "test:8x", "port too large" => "test:65536",
-    "port of six digits" => "test:000080", "empty port" => "test:", "port alone" => ":80", "IPv6 zone" => "[fe80::1%25eth0]", "open bracket" => "[::1", "query" => "test?", "hash" => "test#", "backslash" => "test\\a", "two ports" => "test:80:80" }.each do |name, host|
+    "port of six digits" => "test:000080", "empty port" => "test:", "port alone" => ":80", "IPv6 zone" => "[fe80::1%25eth0]",
+    "open bracket" => "[::1", "query" => "test?", "hash" => "test#", "backslash" => "test\\a", "two ports" => "test:80:80" }.each do |name, host|
     refuse name, get(host: host)
   end
   refuse "empty", get(host: "")
