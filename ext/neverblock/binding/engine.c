@@ -4,6 +4,8 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <ruby/thread.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,11 +18,13 @@
 typedef struct nb_engine {
     nb_server *server; /* NULL: closed */
     pid_t pid;         /* the process it belongs to */
+    bool started;
+    unsigned executors; /* inside run: they use the server's memory without asking */
 } nb_engine;
 
 static void engine_free(void *pointer) {
     nb_engine *engine = pointer;
-    if (engine->server && engine->pid == getpid()) nb_server_destroy(engine->server);
+    if (engine->server && engine->pid == getpid() && engine->executors == 0) nb_server_destroy(engine->server);
     xfree(engine);
 }
 
@@ -42,7 +46,7 @@ static nb_engine *get(VALUE self) {
 }
 
 void nb_raise_status(nb_status status, const char *what) {
-    if (status == NB_SYSTEM) rb_sys_fail(what);
+    if (status == NB_SYSTEM && errno) rb_sys_fail(what);
     if (status == NB_NO_MEMORY) rb_memerror();
     if (status == NB_EXISTS) rb_syserr_fail(EADDRINUSE, what);
     rb_raise(nb_error_class, "%s: %s", what, nb_status_text(status));
@@ -61,37 +65,70 @@ bool nb_engine_alive(VALUE self) {
     return engine->server && engine->pid == getpid();
 }
 
+nb_server *nb_engine_enter(VALUE self) {
+    nb_server *server = nb_engine_server(self);
+    if (!get(self)->started) rb_raise(nb_error_class, "this engine has not started");
+    get(self)->executors++;
+    return server;
+}
+
+void nb_engine_leave(VALUE self) { get(self)->executors--; }
+
 static VALUE engine_allocate(VALUE class) {
     nb_engine *engine;
     return TypedData_Make_Struct(class, nb_engine, &engine_type, engine);
 }
 
-static char *optional_path(VALUE value) { return NIL_P(value) ? NULL : StringValueCStr(value); }
+/* An integer of 0 to `max`. */
+static uint64_t number(VALUE value, uint64_t max, const char *name) {
+    VALUE integer = rb_to_int(value);
+    bool negative = FIXNUM_P(integer) ? FIX2LONG(integer) < 0 : RBIGNUM_NEGATIVE_P(integer);
+    bool huge = !FIXNUM_P(integer) && !negative && rb_absint_size(integer, NULL) > sizeof(uint64_t);
+    uint64_t result = negative || huge ? 0 : (uint64_t)NUM2ULL(integer);
+    if (negative || huge || result > max) {
+        rb_raise(rb_eArgError, "%s must be 0 to %" PRIu64 ", not %+" PRIsVALUE, name, max, integer);
+    }
+    return result;
+}
+
+typedef struct settings {
+    nb_server_config config;
+    VALUE texts; /* the strings its pointers point into */
+} settings;
+
+static char *optional_text(settings *given, VALUE value) {
+    if (NIL_P(value)) return NULL;
+    StringValueCStr(value);
+    value = rb_str_new_frozen(value);
+    rb_ary_push(given->texts, value);
+    return RSTRING_PTR(value);
+}
 
 /* Takes one keyword into the configuration; false when there is no such setting. */
-static bool set(nb_server_config *config, const char *name, VALUE *value) {
-#define NB_SET(type, field, standard)          \
-    if (strcmp(name, #field) == 0) {           \
-        config->field = (type)NUM2ULL(*value); \
-        return true;                           \
+static bool set(settings *given, const char *name, VALUE value) {
+    nb_server_config *config = &given->config;
+#define NB_SET(type, field, standard)                          \
+    if (strcmp(name, #field) == 0) {                           \
+        config->field = (type)number(value, (type)-1, #field); \
+        return true;                                           \
     }
     NB_SERVER_SETTINGS(NB_SET)
 #undef NB_SET
     if (strcmp(name, "log_fd") == 0) {
-        config->log_fd = NUM2INT(*value);
+        config->log_fd = NUM2INT(value);
     } else if (strcmp(name, "spool_directory") == 0) {
-        config->spool_directory = optional_path(*value);
+        config->spool_directory = optional_text(given, value);
     } else if (strcmp(name, "poller") == 0) {
-        config->poller = optional_path(*value);
+        config->poller = optional_text(given, value);
     } else {
         return false;
     }
     return true;
 }
 
-static int set_keyword(VALUE key, VALUE value, VALUE config) {
+static int set_keyword(VALUE key, VALUE value, VALUE argument) {
     const char *name = rb_id2name(rb_to_id(key));
-    if (!set((nb_server_config *)config, name, &value)) {
+    if (!set((settings *)argument, name, value)) {
         rb_raise(rb_eArgError, "unknown setting %s; see NeverBlock::Engine::DEFAULTS for the known ones", name);
     }
     return ST_CONTINUE;
@@ -105,41 +142,54 @@ static int set_keyword(VALUE key, VALUE value, VALUE config) {
 static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE keywords;
     nb_engine *engine = get(self);
-    nb_server_config config;
+    settings given = {.texts = rb_ary_new()};
     rb_scan_args(argc, argv, ":", &keywords);
-    nb_server_config_default(&config);
-    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&config);
+    nb_server_config_default(&given.config);
+    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&given);
+    if (engine->pid) rb_raise(nb_error_class, "an engine is initialized once");
     nb_server *server;
-    nb_status status = nb_server_create(&config, &server);
+    nb_status status = nb_server_create(&given.config, &server);
     if (status != NB_OK) nb_raise_status(status, "the server could not be made");
     engine->server = server;
     engine->pid = getpid();
-    RB_GC_GUARD(keywords);
+    RB_GC_GUARD(given.texts);
     return self;
+}
+
+/* Raises what a listen that failed means. */
+static _Noreturn void raise_listen(nb_status status, VALUE where) {
+    if (status == NB_TOO_LARGE) rb_syserr_fail(ENAMETOOLONG, RSTRING_PTR(where));
+    if (status == NB_FULL)
+        rb_raise(nb_error_class, "%" PRIsVALUE ": an engine listens before it starts, at few places", where);
+    nb_raise_status(status, RSTRING_PTR(where));
 }
 
 /* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE,
  * EACCES, EADDRNOTAVAIL). */
 static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
-    uint16_t bound = 0;
-    nb_status status = nb_server_listen_tcp(nb_engine_server(self), StringValueCStr(address), (uint16_t)NUM2UINT(port),
-                                            NUM2INT(backlog), &bound);
-    if (status != NB_OK) nb_raise_status(status, StringValueCStr(address));
+    uint16_t wanted = (uint16_t)number(port, UINT16_MAX, "port"), bound = 0;
+    int waiting = (int)number(backlog, INT_MAX, "backlog");
+    const char *text = StringValueCStr(address);
+    nb_status status = nb_server_listen_tcp(nb_engine_server(self), text, wanted, waiting, &bound);
+    if (status != NB_OK) raise_listen(status, address);
     return UINT2NUM(bound);
 }
 
 /* listen_unix(path, mode, backlog) -> path. mode: permission bits, 0 for the umask's. Raises SystemCallError. */
 static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlog) {
-    nb_status status = nb_server_listen_unix(nb_engine_server(self), StringValueCStr(path), NUM2UINT(mode),
-                                             NUM2INT(backlog));
-    if (status == NB_TOO_LARGE) rb_syserr_fail(ENAMETOOLONG, StringValueCStr(path));
-    if (status != NB_OK) nb_raise_status(status, StringValueCStr(path));
+    unsigned bits = (unsigned)number(mode, 07777, "mode");
+    int waiting = (int)number(backlog, INT_MAX, "backlog");
+    const char *text = StringValueCStr(path);
+    nb_status status = nb_server_listen_unix(nb_engine_server(self), text, bits, waiting);
+    if (status != NB_OK) raise_listen(status, path);
     return path;
 }
 
 static VALUE engine_start(VALUE self) {
     nb_status status = nb_server_start(nb_engine_server(self));
+    if (status == NB_EXISTS) rb_raise(nb_error_class, "an engine starts once");
     if (status != NB_OK) nb_raise_status(status, "the I/O loop could not be started");
+    get(self)->started = true;
     return self;
 }
 
@@ -159,14 +209,14 @@ static VALUE engine_running(VALUE self) {
     return (nb_engine_alive(self) && nb_server_running(get(self)->server)) ? Qtrue : Qfalse;
 }
 
-/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The fiber or thread waits.
+/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The thread waits.
  */
 static VALUE engine_join(int argc, VALUE *argv, VALUE self) {
     VALUE timeout;
     rb_scan_args(argc, argv, "01", &timeout);
     double left_s = NIL_P(timeout) ? -1 : NUM2DBL(timeout);
     while (nb_engine_alive(self) && nb_server_running(get(self)->server)) {
-        if (!NIL_P(timeout) && left_s <= 0) return Qfalse;
+        if (!NIL_P(timeout) && !(left_s > 0)) return Qfalse;
         rb_thread_wait_for((struct timeval){0, JOIN_STEP_US});
         left_s -= JOIN_STEP_US / 1e6;
     }
@@ -189,20 +239,24 @@ static void *destroy(void *server) {
     return NULL;
 }
 
-/* Ends everything at once and frees it. A closed engine answers every call but close, drain, stop_now, running? and
- * join with NeverBlock::Error. */
+/* Ends everything at once and frees it. A closed engine answers every call but close, drain, stop_now, running? and join
+ * with NeverBlock::Error. Raises it itself while an executor runs: that one ends first (stop_now). */
 static VALUE engine_close(VALUE self) {
     nb_engine *engine = get(self);
     nb_server *server = engine->server;
+    bool own = engine->pid == getpid();
+    if (own && engine->executors)
+        rb_raise(nb_error_class, "an executor of this engine still runs: stop_now, and close when it has ended");
     engine->server = NULL;
-    if (server && engine->pid == getpid()) rb_thread_call_without_gvl(destroy, server, NULL, NULL);
+    if (server && own) rb_thread_call_without_gvl(destroy, server, NULL, NULL);
     return Qnil;
 }
 
 /* For the child of a fork: closes the descriptors of the parent's server, without a word to its clients. */
 static VALUE engine_abandon(VALUE self) {
     nb_engine *engine = get(self);
-    if (engine->server && engine->pid != getpid()) nb_server_abandon(engine->server);
+    if (engine->pid == getpid()) return Qnil;
+    if (engine->server) nb_server_abandon(engine->server);
     engine->server = NULL;
     return Qnil;
 }

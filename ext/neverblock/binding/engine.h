@@ -12,6 +12,9 @@ void nb_engine_define(VALUE module);
 
 /* The server behind `engine`; raises NeverBlock::Error when it is closed or was inherited by a fork. */
 nb_server *nb_engine_server(VALUE engine);
+/* For an executor about to run: as nb_engine_server, raises also before start. The engine is not closed until nb_engine_leave. */
+nb_server *nb_engine_enter(VALUE engine);
+void nb_engine_leave(VALUE engine);
 /* True while the server's memory exists: an executor that outlives its engine must not touch its channel. */
 bool nb_engine_alive(VALUE engine);
 
