@@ -5,6 +5,7 @@
 
 #include <ruby/fiber/scheduler.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -27,7 +28,7 @@
 #define ATTEND_AFTER_NS 200000
 
 static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
-    id_instance_variables;
+    id_instance_variables, id_warn;
 
 /* --- memory --- */
 
@@ -47,6 +48,8 @@ static void executor_mark(void *pointer) {
         rb_gc_mark(task->status);
         rb_gc_mark(task->headers);
         rb_gc_mark(task->error);
+        rb_gc_mark(task->input);
+        rb_gc_mark(task->writer);
     }
 }
 
@@ -58,6 +61,7 @@ static void executor_free(void *pointer) {
     }
     nb_free(executor->tasks);
     nb_free(executor->by_exchange);
+    nb_free(executor->refused);
     xfree(executor);
 }
 
@@ -100,6 +104,33 @@ static void ring_loop(nb_executor *executor) {
     nb_channel_ring_loop(executor->channel);
 }
 
+static VALUE park(VALUE scheduler) {
+    nb_scheduler_park(scheduler);
+    return Qnil;
+}
+
+/* However the wait ended: what comes later must not wake the fiber from another. */
+static VALUE end_wait(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    nb_executor *executor = task->executor;
+    nb_task *before = NULL;
+    for (nb_task *at = executor->room_first; task->waits_room && at; before = at, at = at->next) {
+        if (at != task) continue;
+        *(before ? &before->next : &executor->room_first) = task->next;
+        if (executor->room_last == task) executor->room_last = before;
+        break;
+    }
+    task->waits_room = task->waits_drained = false;
+    return Qnil;
+}
+
+/* The body may be written by a fiber that the task's has resumed: that one waits. */
+static void wait_in(nb_task *task) {
+    task->writer = rb_fiber_current();
+    ring_loop(task->executor);
+    rb_ensure(park, task->executor->scheduler, end_wait, (VALUE)task);
+}
+
 static void wait_for_room(nb_task *task) {
     nb_executor *executor = task->executor;
     task->next = NULL;
@@ -109,8 +140,8 @@ static void wait_for_room(nb_task *task) {
         executor->room_first = task;
     }
     executor->room_last = task;
-    ring_loop(executor);
-    nb_scheduler_park(executor->scheduler);
+    task->waits_room = true;
+    wait_in(task);
 }
 
 /* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot
@@ -124,15 +155,17 @@ static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
 }
 
 void *nb_executor_reserve(nb_task *task, size_t bytes) {
+    nb_executor *executor = task->executor;
     void *place;
-    while (!(place = reserve_or_announce(task->executor, bytes))) {
+    if (executor->over) rb_raise(nb_client_gone_class, "the executor of this request has ended");
+    while (!(place = reserve_or_announce(executor, bytes))) {
+        if (executor->stop_received) rb_raise(nb_client_gone_class, "the server has ended");
         wait_for_room(task);
     }
     return place;
 }
 
-void nb_executor_send(nb_task *task, size_t bytes) {
-    nb_executor *executor = task->executor;
+static void publish(nb_executor *executor, size_t bytes) {
     nb_ring_commit(&executor->responses, bytes);
     nb_ring_publish(&executor->responses);
     int64_t now = now_ns(executor);
@@ -143,13 +176,11 @@ void nb_executor_send(nb_task *task, size_t bytes) {
     }
 }
 
+void nb_executor_send(nb_task *task, size_t bytes) { publish(task->executor, bytes); }
+
 void nb_executor_wait_drained(nb_task *task) {
-    task->waits_drained = true;
-    ring_loop(task->executor);
-    while (task->waits_drained && !task->gone) {
-        nb_scheduler_park(task->executor->scheduler);
-    }
-    task->waits_drained = false;
+    task->waits_drained = !task->gone;
+    if (task->waits_drained) wait_in(task);
     task->unacknowledged = 0;
 }
 
@@ -163,13 +194,14 @@ static VALUE run_application(VALUE argument) {
     task->spooled = request->body_fd >= 0;
     task->env = nb_env_build(&executor->env, request);
     task->request = NULL;
+    if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_key_input());
     VALUE response = rb_funcallv(executor->app, id_call, 1, &task->env);
     nb_response_send(task, response);
     return Qnil;
 }
 
 /* A plain array, the usual body, has nothing to close. */
-static bool has_close(VALUE body) { return !NIL_P(body) && rb_obj_class(body) != rb_cArray; }
+static bool has_close(VALUE body) { return !NIL_P(body) && rb_class_of(body) != rb_cArray; }
 
 static VALUE close_body(VALUE argument) {
     nb_task *task = (nb_task *)argument;
@@ -227,12 +259,6 @@ static int run_finished(nb_task *task) {
     return 0;
 }
 
-static VALUE close_input(VALUE argument) {
-    VALUE input = rb_hash_lookup((VALUE)argument, nb_env_key_input());
-    if (RB_TYPE_P(input, T_FILE)) rb_io_close(input);
-    return Qnil;
-}
-
 static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
     int tag = 0;
     rb_protect(step, (VALUE)task, &tag);
@@ -240,26 +266,40 @@ static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
     return tag ? log_error(task) : 0;
 }
 
+static int answer(nb_task *task) { return protect_step(task, run_application); }
+
 static VALUE fail_step(VALUE argument) {
     nb_response_fail((nb_task *)argument);
     return Qnil;
 }
 
-/* The whole request. Returns the tag of a thread's end that must go on, else 0. Every step is taken, whatever the ones
- * before it raised. */
-static int serve(nb_task *task) {
-    int ending = protect_step(task, run_application), tag = 0;
-    if (!task->ended) {
-        rb_protect(fail_step, (VALUE)task, &tag);
-        if (!ending) ending = tag && !take_error(task, tag) ? tag : 0;
+static int fail(nb_task *task) {
+    int tag = 0;
+    if (!task->ended) rb_protect(fail_step, (VALUE)task, &tag);
+    return take_error(task, tag) ? 0 : tag;
+}
+
+static int close_returned(nb_task *task) { return has_close(task->body) ? protect_step(task, close_body) : 0; }
+
+/* A spooled body's file is ours, whatever the application has put in its place. */
+static VALUE close_input(VALUE argument) { return rb_io_close(((nb_task *)argument)->input); }
+
+static int close_spooled(nb_task *task) { return RB_TYPE_P(task->input, T_FILE) ? protect_step(task, close_input) : 0; }
+
+/* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must go on, else 0. */
+static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, close_spooled};
+#define STEPS (sizeof(steps) / sizeof(*steps))
+
+static VALUE go_on(VALUE tag) { rb_jump_tag((int)tag); }
+
+static VALUE serve_rest(VALUE task);
+
+/* The whole request. An end that must go on leaves by a jump when the steps after it are done; rb_ensure keeps what it carries. */
+static void serve(nb_task *task) {
+    while (task->step < STEPS) {
+        int tag = steps[task->step++](task);
+        if (tag) rb_ensure(go_on, tag, serve_rest, (VALUE)task);
     }
-    if (has_close(task->body) && (tag = protect_step(task, close_body)) && !ending) ending = tag;
-    if ((tag = run_finished(task)) && !ending) ending = tag;
-    if (task->spooled && !NIL_P(task->env)) {
-        rb_protect(close_input, task->env, &tag);
-        if (tag) rb_set_errinfo(Qnil);
-    }
-    return ending;
 }
 
 /* --- the pool --- */
@@ -301,12 +341,25 @@ static void forget(nb_task *task) {
     uint32_t index = (uint32_t)task->exchange;
     if (index < executor->by_exchange_count && executor->by_exchange[index] == task)
         executor->by_exchange[index] = NULL;
-    task->env = task->body = task->status = task->headers = task->error = Qnil;
+    task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = Qnil;
     task->request = NULL;
     task->unacknowledged = 0;
-    task->busy = task->gone = task->head_sent = task->ended = task->waits_drained = false;
+    task->step = 0;
+    task->busy = task->gone = task->head_sent = task->ended = false;
     push_idle(task);
     executor->running--;
+}
+
+static void forget_with_fiber(nb_task *task) {
+    task->fiber = Qnil;
+    forget(task);
+}
+
+static VALUE serve_rest(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    serve(task);
+    forget_with_fiber(task);
+    return Qnil;
 }
 
 static VALUE scrub_step(VALUE task) { return scrub((nb_task *)task) ? Qtrue : Qfalse; }
@@ -314,26 +367,52 @@ static VALUE scrub_step(VALUE task) { return scrub((nb_task *)task) ? Qtrue : Qf
 static bool scrubbed(nb_task *task) {
     int tag = 0;
     VALUE clean = rb_protect(scrub_step, (VALUE)task, &tag);
+    if (tag && !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
+        forget_with_fiber(task);
+        rb_jump_tag(tag);
+    }
     if (tag) rb_set_errinfo(Qnil);
     return tag == 0 && clean == Qtrue;
 }
 
+/* False: the fiber is to end. What is raised into a fiber between two requests came too late for the one it was meant
+ * for. */
+static bool next_request(nb_task *task) {
+    bool ends = false;
+    int tag = 0;
+    while (!task->busy && !task->retired && !ends) {
+        rb_protect(park, task->executor->scheduler, &tag);
+        if (tag == 0) continue;
+        ends = !rb_obj_is_kind_of(rb_errinfo(), rb_eException);
+        if (ends) break;
+        ends = rb_obj_is_kind_of(rb_errinfo(), rb_eNoMemError);
+        rb_set_errinfo(Qnil);
+        tag = 0;
+    }
+    if (task->busy) {
+        if (tag) rb_ensure(go_on, tag, serve_rest, (VALUE)task);
+        return true;
+    }
+    task->fiber = Qnil;
+    if (task->retired) push_idle(task);
+    task->retired = false;
+    if (tag) rb_jump_tag(tag);
+    return false;
+}
+
 static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     nb_task *task = (nb_task *)argument;
-    for (;;) {
-        int ending = serve(task);
-        bool reusable = scrubbed(task) && !ending;
-        if (!reusable) task->fiber = Qnil;
+    VALUE executor = task->executor->self; /* seen on this stack, it keeps the task */
+    do {
+        serve(task);
+        if (!scrubbed(task)) {
+            forget_with_fiber(task);
+            break;
+        }
         forget(task);
-        if (ending) rb_jump_tag(ending);
-        if (!reusable) return Qnil;
-        nb_scheduler_park(task->executor->scheduler);
-        if (!task->retired) continue;
-        task->retired = false;
-        task->fiber = Qnil;
-        push_idle(task);
-        return Qnil;
-    }
+    } while (next_request(task));
+    RB_GC_GUARD(executor);
+    return Qnil;
 }
 
 static VALUE new_fiber(nb_task *task) {
@@ -356,18 +435,26 @@ static nb_task *new_task(nb_executor *executor) {
     }
     task->executor = executor;
     task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
+    task->input = task->writer = Qnil;
     tasks[executor->task_count++] = task;
     return task;
 }
 
+static VALUE make_fiber(VALUE argument) {
+    nb_executor *executor = (nb_executor *)argument;
+    if (!executor->idle) push_idle(new_task(executor));
+    executor->idle->fiber = new_fiber(executor->idle);
+    return Qnil;
+}
+
+/* NULL: no fiber can be made (memory, vm.max_map_count), and $! says why. */
 static nb_task *take_task(nb_executor *executor) {
+    int tag = 0;
+    if (!executor->idle || NIL_P(executor->idle->fiber)) rb_protect(make_fiber, (VALUE)executor, &tag);
+    if (tag && !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) rb_jump_tag(tag);
+    if (tag) return NULL;
     nb_task *task = executor->idle;
-    if (task) {
-        executor->idle = task->next;
-    } else {
-        task = new_task(executor);
-    }
-    if (NIL_P(task->fiber)) task->fiber = new_fiber(task);
+    executor->idle = task->next;
     return task;
 }
 
@@ -395,9 +482,46 @@ static nb_task *find_task(nb_executor *executor, nb_exchange_id exchange) {
     return task && task->exchange == exchange ? task : NULL;
 }
 
+static VALUE warn(VALUE argument) {
+    VALUE *arguments = (VALUE *)argument;
+    return rb_funcallv(arguments[0], id_warn, 1, arguments + 1);
+}
+
+/* There is no fiber for a request: it is answered 503, and no more are asked for than can run. */
+static void refuse(nb_executor *executor, const nb_request_message *request) {
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    if (request->body_fd >= 0) close((int)request->body_fd);
+    nb_exchange_id *larger = nb_realloc(executor->refused, (executor->refused_count + 1) * sizeof(*larger));
+    if (!larger) rb_memerror();
+    executor->refused = larger;
+    larger[executor->refused_count++] = request->message.exchange;
+    uint32_t possible = executor->running ? executor->running : 1;
+    if (possible >= executor->fibers_max) return;
+    executor->fibers_max = possible;
+    VALUE arguments[] = {executor->log, rb_sprintf("no more than %u requests run at once from here on: %" PRIsVALUE
+                                                   "; raise vm.max_map_count, or ask for fewer fibers",
+                                                   possible, error)};
+    int tag = 0;
+    if (!NIL_P(executor->log)) rb_protect(warn, (VALUE)arguments, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+}
+
+static void answer_refused(nb_executor *executor) {
+    while (executor->refused_count > 0) {
+        void *place = reserve_or_announce(executor, NB_RESPONSE_REFUSAL_BYTES_MAX);
+        if (!place) return;
+        publish(executor, nb_response_write_refusal(place, executor->refused[--executor->refused_count]));
+    }
+}
+
 static void start(nb_executor *executor, const nb_request_message *request) {
     executor->received++;
     nb_task *task = take_task(executor);
+    if (!task) {
+        refuse(executor, request);
+        return;
+    }
     task->exchange = request->message.exchange;
     task->request = request;
     task->busy = true;
@@ -409,8 +533,29 @@ static void start(nb_executor *executor, const nb_request_message *request) {
 }
 
 static void wake_task(nb_executor *executor, nb_task *task) {
-    if (task->waits_drained) nb_scheduler_ready(executor->scheduler, task->fiber);
+    if (task->waits_drained) nb_scheduler_ready(executor->scheduler, task->writer);
     task->waits_drained = false;
+}
+
+static void wake_for_room(nb_executor *executor) {
+    nb_task *task = executor->room_first;
+    executor->room_first = executor->room_last = NULL;
+    while (task) {
+        nb_task *next = task->next;
+        task->waits_room = false;
+        nb_scheduler_ready(executor->scheduler, task->writer);
+        task = next;
+    }
+}
+
+/* The loop has no connection left, or has ended: nobody reads what is still written. */
+static void stop(nb_executor *executor) {
+    executor->stop_received = true;
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        executor->tasks[i]->gone = executor->tasks[i]->busy;
+        wake_task(executor, executor->tasks[i]);
+    }
+    wake_for_room(executor);
 }
 
 static void receive(nb_executor *executor, const nb_message *message) {
@@ -428,20 +573,10 @@ static void receive(nb_executor *executor, const nb_message *message) {
         wake_task(executor, task);
         break;
     case NB_MESSAGE_STOP:
-        executor->stop_received = true;
+        stop(executor);
         break;
     default:
         NB_ASSERT(!"a message the executor does not know");
-    }
-}
-
-static void wake_for_room(nb_executor *executor) {
-    nb_task *task = executor->room_first;
-    executor->room_first = executor->room_last = NULL;
-    while (task) {
-        nb_task *next = task->next;
-        nb_scheduler_ready(executor->scheduler, task->fiber);
-        task = next;
     }
 }
 
@@ -473,13 +608,16 @@ static bool source_drain(void *owner) {
     const nb_message *message;
     size_t bytes;
     unsigned taken = 0;
+    unsigned forks = nb_fork_generation;
     if (executor->room_first && !blocked(executor)) wake_for_room(executor);
     while ((message = nb_ring_peek(&executor->requests, &bytes))) {
         receive(executor, message);
+        if (forks != nb_fork_generation) return false; /* a child came out of a fiber: the rest is its parent's */
         nb_ring_advance(&executor->requests);
         if (++taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
     }
     if (taken) nb_ring_release(&executor->requests);
+    answer_refused(executor);
     /* At the end all go, so that none is left parked. */
     if (executor->stop_received && executor->running == 0) retire_idle(executor, 0);
     return taken > 0;
@@ -559,7 +697,8 @@ static bool source_prepare_sleep(void *owner) {
     trim_pool(executor);
     nb_doorbell_announce(&executor->channel->memory->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
-    if (!nb_ring_readable(&executor->requests) && !(executor->room_first && !blocked(executor))) return true;
+    bool waits_for_room = executor->room_first || executor->refused_count;
+    if (!nb_ring_readable(&executor->requests) && !(waits_for_room && !blocked(executor))) return true;
     source_awake(executor);
     return false;
 }
@@ -588,7 +727,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE engine, app, keywords;
     nb_executor *executor = get(self);
     rb_scan_args(argc, argv, "2:", &engine, &app, &keywords);
-    nb_server *server = nb_engine_server(engine);
+    nb_engine_server(engine);
+    if (executor->channel) rb_raise(nb_error_class, "an executor is initialized once");
     long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
@@ -596,7 +736,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
     nb_env_builder_init(&executor->env, errors, executor->rack2);
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
-    nb_status status = nb_server_channel_add(server, &executor->channel);
+    nb_status status = nb_server_channel_add(nb_engine_server(engine), &executor->channel);
     if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
     if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
     executor->engine = engine;
@@ -608,40 +748,15 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     return self;
 }
 
-static VALUE run_body(VALUE self) {
-    nb_executor *executor = get(self);
-    rb_fiber_scheduler_set(executor->scheduler);
-    ask_for_more(executor);
-    nb_channel_ring_loop(executor->channel);
-    nb_scheduler_run(executor->scheduler);
-    rb_fiber_scheduler_set(Qnil);
-    return Qnil;
-}
-
-static VALUE run_end(VALUE self) {
-    nb_executor *executor = get(self);
-    if (!nb_engine_alive(executor->engine)) return Qnil;
-    atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
-    if (executor->guest) nb_server_guest_end(executor->server);
-    nb_channel_ring_loop(executor->channel);
-    return Qnil;
-}
-
-/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
- * Raises what Thread#raise brings. */
-static VALUE executor_run(VALUE self) {
-    nb_executor *executor = get(self);
-    if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
-    nb_server *server = nb_engine_server(executor->engine);
-    executor->ran = true;
-    executor->thread = rb_thread_current();
-    executor->credit = nb_server_credit(server);
-    executor->backlog_high = nb_server_backlog_high(server);
-    for (uint16_t i = 0; i < nb_server_listeners(server); i++) {
+static void add_listeners(nb_executor *executor) {
+    for (uint16_t i = 0; i < nb_server_listeners(executor->server); i++) {
         uint16_t port;
-        const char *address = nb_server_listener_address(server, i, &port);
+        const char *address = nb_server_listener_address(executor->server, i, &port);
         nb_env_builder_add_listener(&executor->env, address, port);
     }
+}
+
+static void attach(nb_executor *executor) {
     nb_scheduler_source source = {
         .wake_fd = executor->channel->executor_wake.read_fd,
         .drain = source_drain,
@@ -654,8 +769,46 @@ static VALUE executor_run(VALUE self) {
         .switched_ns = &executor->channel->memory->pulse.switched_ns,
     };
     nb_scheduler_attach(executor->scheduler, &source);
-    executor->server = server;
-    executor->guest = nb_server_guest_begin(server, nb_scheduler_poll_descriptor(executor->scheduler));
+    executor->guest = nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
+}
+
+static VALUE run_body(VALUE self) {
+    nb_executor *executor = get(self);
+    executor->thread = rb_thread_current();
+    executor->credit = nb_server_credit(executor->server);
+    executor->backlog_high = nb_server_backlog_high(executor->server);
+    add_listeners(executor);
+    attach(executor);
+    rb_fiber_scheduler_set(executor->scheduler);
+    ask_for_more(executor);
+    nb_channel_ring_loop(executor->channel);
+    nb_scheduler_run(executor->scheduler);
+    return Qnil;
+}
+
+/* With an exception on its way, unsetting the scheduler drops the fibers that are left (Scheduler#scheduler_close); from here on none of
+   them may touch the channel, and the engine may be closed. */
+static VALUE run_end(VALUE self) {
+    nb_executor *executor = get(self);
+    executor->over = true;
+    if (nb_engine_alive(executor->engine)) {
+        atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
+        if (executor->guest) nb_server_guest_end(executor->server);
+        nb_channel_ring_loop(executor->channel);
+    }
+    nb_scheduler_detach(executor->scheduler);
+    nb_engine_leave(executor->engine);
+    if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
+    return Qnil;
+}
+
+/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
+   Raises what Thread#raise brings, and NeverBlock::Error when it ran before or the engine has not started. */
+static VALUE executor_run(VALUE self) {
+    nb_executor *executor = get(self);
+    if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
+    executor->server = nb_engine_enter(executor->engine);
+    executor->ran = true;
     return rb_ensure(run_body, self, run_end, self);
 }
 
@@ -672,6 +825,7 @@ static void define_ids(void) {
     id_aset = rb_intern("[]=");
     id_storage = rb_intern("storage");
     id_instance_variables = rb_intern("instance_variables");
+    id_warn = rb_intern("warn");
     id_remove_instance_variable = rb_intern("remove_instance_variable");
 }
 

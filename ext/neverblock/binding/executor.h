@@ -27,16 +27,20 @@ struct nb_task {
     VALUE env;
     VALUE body;                        /* to be closed; Qnil when there is none or it was */
     VALUE status, headers, error;      /* for rack.response_finished */
+    VALUE input;                       /* a spooled body's file, to be closed; Qnil when there is none */
+    VALUE writer;                      /* the fiber that waits for room or for the client */
     const nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
+    unsigned step;           /* of the request's: the next one */
     bool busy;
     bool head_request;
-    bool spooled; /* its body is a file that must be closed */
+    bool spooled; /* its body is a file */
     bool gone;    /* the client is, or the response was cut: nothing more needs to be sent */
     bool head_sent;
     bool ended;         /* the last part was sent */
     bool waits_drained; /* parked until the backlog is low */
+    bool waits_room;    /* parked until the response ring has room */
     bool retired;       /* its fiber is to end */
 };
 
@@ -63,16 +67,20 @@ struct nb_executor {
     uint32_t credit;                 /* requests asked for ahead */
     uint64_t backlog_high;           /* unacknowledged bytes at which a writer parks */
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
+    nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
+    uint32_t refused_count;
     bool stop_received, ran, rack2;
+    bool over; /* run has ended: the channel may be gone */
 };
 
 void nb_executor_define(VALUE module);
 
-/* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. */
+/* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises NeverBlock::ClientGone
+   when nobody is left to read it, and what is raised into the fiber meanwhile. */
 void *nb_executor_reserve(nb_task *task, size_t bytes);
 /* Ends the part and makes it visible; rings the loop when it has waited long. */
 void nb_executor_send(nb_task *task, size_t bytes);
-/* Parks until the response's backlog is low or the client is gone. */
+/* Parks until the response's backlog is low or the client is gone. Raises what is raised into the fiber meanwhile. */
 void nb_executor_wait_drained(nb_task *task);
 
 #endif

@@ -31,7 +31,9 @@ typedef struct head {
     int status;
     uint16_t flags;
     bool rack2;
-    VALUE name; /* of the field being added */
+    VALUE name;  /* of the field being added */
+    VALUE block; /* what the application's each yields to (writer), or Qfalse */
+    int fd;      /* of a body's file that was not handed over yet; -1: none */
 } head;
 
 /* The executor keeps one buffer for the next head: a task that parks takes it along, and another makes its own. */
@@ -51,6 +53,7 @@ static void head_give_back(nb_executor *executor, head *gathered) {
 }
 
 static void add(head *gathered, const char *bytes, size_t size) {
+    if (size == 0) return;
     if (gathered->size + size > FIELDS_BYTES_MAX) {
         rb_raise(nb_error_class, "the response's header fields have more than %u bytes", FIELDS_BYTES_MAX);
     }
@@ -141,21 +144,30 @@ static void add_text(head *gathered, VALUE value) {
 }
 
 static void add_value(head *gathered, VALUE value) {
-    if (RB_TYPE_P(value, T_ARRAY)) {
-        for (long i = 0; i < RARRAY_LEN(value); i++) {
-            add_value(gathered, rb_ary_entry(value, i));
-        }
-        return;
-    }
     if (NIL_P(value)) return;
     VALUE string = rb_obj_as_string(value);
     add_text(gathered, string);
     RB_GC_GUARD(string);
 }
 
+static void add_values(head *gathered, VALUE value) {
+    if (!RB_TYPE_P(value, T_ARRAY)) {
+        add_value(gathered, value);
+        return;
+    }
+    for (long i = 0; i < RARRAY_LEN(value); i++) {
+        VALUE element = rb_ary_entry(value, i);
+        if (RB_TYPE_P(element, T_ARRAY)) {
+            rb_raise(nb_error_class, "the value of the response's header field %+" PRIsVALUE " is an array in an array",
+                     gathered->name);
+        }
+        add_value(gathered, element);
+    }
+}
+
 static int add_field(VALUE name, VALUE value, VALUE argument) {
     head *gathered = (head *)argument;
-    name = rb_obj_as_string(name);
+    name = rb_str_new_frozen(rb_obj_as_string(name)); /* a value's to_s may change it */
     nb_slice bytes = {RSTRING_PTR(name), (size_t)RSTRING_LEN(name)};
     if (bytes.size > 5 && memcmp(bytes.data, "rack.", 5) == 0) {
         rb_raise(nb_error_class, "the response header %" PRIsVALUE " asks for something this version does not do yet",
@@ -163,19 +175,65 @@ static int add_field(VALUE name, VALUE value, VALUE argument) {
     }
     if (!nb_is_token(bytes)) rb_raise(nb_error_class, "%+" PRIsVALUE " is not a header field's name", name);
     gathered->name = name;
-    add_value(gathered, value);
+    add_values(gathered, value);
     RB_GC_GUARD(name);
     return ST_CONTINUE;
 }
 
-static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(pair, argument)) {
-    VALUE name = argc > 1 ? argv[0] : rb_ary_entry(pair, 0);
-    VALUE value = argc > 1 ? argv[1] : rb_ary_entry(pair, 1);
-    add_field(name, value, argument);
+/*
+ * The blocks that an application's `each` is given. It may keep one and call it when the response is over, from another fiber or thread: so
+ * what a block needs lies in an object of its own, and says when it counts no more.
+ */
+typedef struct writer {
+    nb_task *task; /* NULL: over */
+    head *gathered;
+    uint64_t sent;
+    bool busy; /* inside the block */
+} writer;
+
+static const rb_data_type_t writer_type = {
+    .wrap_struct_name = "NeverBlock response block",
+    .function = {.dfree = RUBY_TYPED_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static writer *writer_open(nb_task *task, head *gathered) {
+    writer *opened;
+    gathered->block = TypedData_Make_Struct(rb_cObject, writer, &writer_type, opened);
+    opened->task = task;
+    opened->gathered = gathered;
+    return opened;
+}
+
+static void writer_close(head *gathered) {
+    if (gathered->block) ((writer *)RTYPEDDATA_DATA(gathered->block))->task = NULL;
+    gathered->block = Qfalse;
+}
+
+/* The writer of a block that was called. */
+static writer *writer_enter(VALUE block) {
+    writer *entered = RTYPEDDATA_DATA(block);
+    if (!entered->task) rb_raise(nb_error_class, "the response this block belongs to is over");
+    if (rb_thread_current() != entered->task->executor->thread) {
+        rb_raise(nb_error_class, "a response is written on the thread its request runs on");
+    }
+    if (entered->task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
+    if (entered->busy) rb_raise(nb_error_class, "a response is written by one fiber, which nothing interrupts");
+    entered->busy = true;
+    return entered;
+}
+
+static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
+    VALUE pair = argc == 1 ? rb_check_array_type(argv[0]) : rb_ary_new_from_values(argc, argv);
+    if (NIL_P(pair) || RARRAY_LEN(pair) < 2) rb_raise(nb_error_class, "response headers yield names and values");
+    writer *entered = writer_enter(argument);
+    add_field(rb_ary_entry(pair, 0), rb_ary_entry(pair, 1), (VALUE)entered->gathered);
+    entered->busy = false;
     return Qnil;
 }
 
 typedef struct gather_call {
+    nb_task *task;
     head *gathered;
     VALUE response;
 } gather_call;
@@ -191,7 +249,9 @@ static VALUE gather(VALUE argument) {
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, add_field, (VALUE)call->gathered);
     } else {
-        rb_block_call(headers, id_each, 0, NULL, add_pair, (VALUE)call->gathered);
+        writer_open(call->task, call->gathered);
+        rb_block_call(headers, id_each, 0, NULL, add_pair, call->gathered->block);
+        writer_close(call->gathered);
     }
     return Qnil;
 }
@@ -310,41 +370,54 @@ static void send_array(nb_task *task, head *gathered, VALUE body) {
 
 /* --- each --- */
 
-typedef struct each_call {
-    nb_task *task;
-    head *gathered;
-    uint64_t sent;
-} each_call;
-
-static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
-    each_call *call = (each_call *)argument;
-    nb_task *task = call->task;
-    chunk = frozen_chunk(chunk);
+static void send_chunk(writer *writing, VALUE chunk) {
+    nb_task *task = writing->task;
     nb_slice bytes = slice_of(chunk);
-    if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
-    if (bytes.size == 0) return Qnil;
-    call->sent += bytes.size;
+    if (bytes.size == 0) return;
+    writing->sent += bytes.size;
     if (!task->head_sent) {
         size_t first = bytes.size < NB_RESPONSE_SLICE_BYTES ? bytes.size : NB_RESPONSE_SLICE_BYTES;
-        send_head(task, call->gathered, (nb_slice){bytes.data, first}, 0);
+        send_head(task, writing->gathered, (nb_slice){bytes.data, first}, 0);
         bytes = (nb_slice){bytes.data + first, bytes.size - first};
     }
     send_body(task, chunk, bytes, 0);
+}
+
+static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
+    chunk = frozen_chunk(chunk);
+    writer *entered = writer_enter(argument);
+    send_chunk(entered, chunk);
+    entered->busy = false;
+    RB_GC_GUARD(argument);
     return Qnil;
 }
 
+/* All that `each` yields; returns its bytes. A block that did not come to its end has left a hole, even if the application has taken no
+   notice. */
+static uint64_t send_yielded(nb_task *task, head *gathered, VALUE body) {
+    writer *opened = writer_open(task, gathered);
+    VALUE block = gathered->block;
+    rb_block_call(body, id_each, 0, NULL, each_chunk, block);
+    if (opened->busy) {
+        rb_raise(task->gone ? nb_client_gone_class : nb_error_class, "the body's each was interrupted while it wrote");
+    }
+    uint64_t sent = opened->sent;
+    writer_close(gathered);
+    RB_GC_GUARD(block);
+    return sent;
+}
+
 static void send_each(nb_task *task, head *gathered, VALUE body) {
-    each_call call = {task, gathered, 0};
-    rb_block_call(body, id_each, 0, NULL, each_chunk, (VALUE)&call);
+    uint64_t sent = send_yielded(task, gathered, body);
     if (!task->head_sent) {
         if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = 0;
         check_length(task, gathered->content_length, 0);
         send_head(task, gathered, (nb_slice){NULL, 0}, NB_PART_LAST);
         return;
     }
-    if (call.sent < gathered->content_length) check_length(task, gathered->content_length, call.sent);
+    if (sent < gathered->content_length) check_length(task, gathered->content_length, sent);
     send_body(task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
-    if (task->ended) check_length(task, gathered->content_length, call.sent);
+    if (task->ended) check_length(task, gathered->content_length, sent);
 }
 
 /* --- to_path --- */
@@ -366,21 +439,19 @@ static bool send_file(nb_task *task, head *gathered, VALUE body) {
     VALUE path = rb_funcall(body, id_to_path, 0);
     uint64_t bytes = 0;
     if (NIL_P(path)) return false;
-    int fd = open_regular(StringValueCStr(path), &bytes);
-    if (fd < 0) return false;
+    gathered->fd = open_regular(StringValueCStr(path), &bytes);
+    if (gathered->fd < 0) return false;
     if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = bytes;
-    if (bytes < gathered->content_length) {
-        close(fd);
-        check_length(task, gathered->content_length, bytes);
-    }
+    if (bytes < gathered->content_length) check_length(task, gathered->content_length, bytes);
     send_head(task, gathered, (nb_slice){NULL, 0}, 0);
     nb_file_message *part = nb_executor_reserve(task, sizeof(*part));
     *part = (nb_file_message){
         .message = {.type = NB_MESSAGE_FILE, .flags = NB_PART_LAST, .bytes = sizeof(*part), .exchange = task->exchange},
-        .fd = fd,
+        .fd = gathered->fd,
         .offset = 0,
         .bytes = gathered->content_length,
     };
+    gathered->fd = -1;
     task->ended = true;
     nb_executor_send(task, sizeof(*part));
     return true;
@@ -394,6 +465,17 @@ typedef struct send_call {
     head gathered;
 } send_call;
 
+/* The body's to_ary closes it (Rack SPEC 3.1, "The Body"). False: it has none, or nothing came of it. */
+static bool send_as_array(nb_task *task, head *gathered, VALUE body) {
+    if (gathered->rack2 || !rb_respond_to(body, id_to_ary)) return false;
+    VALUE array = rb_check_array_type(body);
+    if (NIL_P(array)) return false;
+    task->body = Qnil;
+    send_array(task, gathered, array);
+    RB_GC_GUARD(array);
+    return true;
+}
+
 static void send_any(nb_task *task, head *gathered, VALUE body) {
     if (!body_allowed(task, gathered->status)) {
         send_head(task, gathered, (nb_slice){NULL, 0}, NB_PART_LAST);
@@ -401,11 +483,8 @@ static void send_any(nb_task *task, head *gathered, VALUE body) {
         send_array(task, gathered, body);
     } else if (rb_respond_to(body, id_to_path) && send_file(task, gathered, body)) {
         return;
-    } else if (!gathered->rack2 && rb_respond_to(body, id_to_ary)) {
-        VALUE array = rb_check_array_type(body); /* which closes the body (Rack SPEC 3.1, "The Body") */
-        task->body = Qnil;
-        send_array(task, gathered, array);
-        RB_GC_GUARD(array);
+    } else if (send_as_array(task, gathered, body)) {
+        return;
     } else if (rb_respond_to(body, id_each)) {
         send_each(task, gathered, body);
     } else if (rb_respond_to(body, id_call)) {
@@ -419,7 +498,7 @@ static void send_any(nb_task *task, head *gathered, VALUE body) {
 
 static VALUE send_response(VALUE argument) {
     send_call *call = (send_call *)argument;
-    gather_call gathering = {&call->gathered, call->response};
+    gather_call gathering = {call->task, &call->gathered, call->response};
     gather((VALUE)&gathering);
     send_any(call->task, &call->gathered, call->task->body);
     return Qnil;
@@ -427,6 +506,8 @@ static VALUE send_response(VALUE argument) {
 
 static VALUE free_head(VALUE argument) {
     send_call *call = (send_call *)argument;
+    writer_close(&call->gathered);
+    if (call->gathered.fd >= 0) close(call->gathered.fd);
     head_give_back(call->task->executor, &call->gathered);
     return Qnil;
 }
@@ -443,6 +524,7 @@ void nb_response_send(nb_task *task, VALUE response) {
     send_call call = {.task = task, .response = array};
     call.gathered.content_length = NB_CONTENT_LENGTH_UNKNOWN;
     head_take(task->executor, &call.gathered);
+    call.gathered.fd = -1;
     call.gathered.rack2 = task->executor->rack2;
     rb_ensure(send_response, (VALUE)&call, free_head, (VALUE)&call);
     RB_GC_GUARD(array);
@@ -463,6 +545,26 @@ void nb_response_fail(nb_task *task) {
                      .flags = NB_RESPONSE_HAS_LENGTH,
                      .status = 500};
     send_head(task, &gathered, (nb_slice){failure_body, sizeof(failure_body) - 1}, NB_PART_LAST);
+}
+
+size_t nb_response_write_refusal(void *place, nb_exchange_id exchange) {
+    static const char fields[] = "content-type: text/plain; charset=utf-8\r\nretry-after: 1\r\n";
+    static const char body[] = "503 Service Unavailable\n";
+    const size_t fields_bytes = sizeof(fields) - 1, body_bytes = sizeof(body) - 1;
+    nb_response_message *part = place;
+    size_t bytes = sizeof(*part) + fields_bytes + body_bytes;
+    *part = (nb_response_message){
+        .message = {.type = NB_MESSAGE_RESPONSE,
+                    .flags = NB_RESPONSE_HAS_LENGTH | NB_PART_LAST,
+                    .bytes = (uint32_t)bytes,
+                    .exchange = exchange},
+        .content_length = body_bytes,
+        .status = 503,
+        .fields_bytes = (uint32_t)fields_bytes,
+    };
+    memcpy(part + 1, fields, fields_bytes);
+    memcpy((char *)(part + 1) + fields_bytes, body, body_bytes);
+    return bytes;
 }
 
 void nb_response_define(void) {

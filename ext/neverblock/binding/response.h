@@ -18,6 +18,10 @@ void nb_response_send(nb_task *task, VALUE response);
  */
 void nb_response_fail(nb_task *task);
 
+#define NB_RESPONSE_REFUSAL_BYTES_MAX 256
+/* A 503 for a request that no task runs; returns its bytes. */
+size_t nb_response_write_refusal(void *place, nb_exchange_id exchange);
+
 void nb_response_define(void);
 
 #endif

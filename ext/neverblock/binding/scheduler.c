@@ -161,6 +161,8 @@ void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
     scheduler->attached = true;
 }
 
+void nb_scheduler_detach(VALUE self) { nb_scheduler_get(self)->attached = false; }
+
 void nb_scheduler_ready(VALUE self, VALUE fiber) {
     nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
     if (wait && wait->kind == NB_WAIT_PARK) nb_wait_wake(wait, NB_WOKEN);

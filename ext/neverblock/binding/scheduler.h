@@ -49,6 +49,12 @@ void nb_scheduler_define(VALUE module);
 /* At most one; before run. The struct is copied. */
 void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
 
+/* The source is not called any more. */
+void nb_scheduler_detach(VALUE scheduler);
+
+/* Counts the forks this process descends from. */
+extern unsigned nb_fork_generation;
+
 /* The poller's descriptor, so that the source's wait can watch it; -1 when it has none. */
 int nb_scheduler_poll_descriptor(VALUE scheduler);
 

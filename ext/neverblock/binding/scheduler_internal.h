@@ -138,7 +138,6 @@ void nb_scheduler_open(nb_scheduler *scheduler);
 void nb_scheduler_release(nb_scheduler *scheduler);
 /* In a child process: forgets the parent's waits, source and descriptors. */
 void nb_scheduler_forget(nb_scheduler *scheduler);
-extern unsigned nb_fork_generation; /* counts the forks this process descends from */
 
 /* scheduler_wait.c */
 void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
