@@ -3,6 +3,7 @@
  */
 #include "ruby_log.h"
 
+#include <limits.h>
 #include <ruby/thread.h>
 #include <unistd.h>
 
@@ -41,7 +42,9 @@ static nb_ruby_log *get(VALUE self) {
 
 static VALUE log_allocate(VALUE class) {
     nb_ruby_log *log;
-    return TypedData_Make_Struct(class, nb_ruby_log, &log_type, log);
+    VALUE self = TypedData_Make_Struct(class, nb_ruby_log, &log_type, log);
+    log->fd = -1;
+    return self;
 }
 
 /* The writer thread does not live in a fork's child: there a new log takes over, the old one's memory is left behind.
@@ -89,7 +92,9 @@ static void *flush(void *pointer) {
 static VALUE log_flush(int argc, VALUE *argv, VALUE self) {
     VALUE timeout;
     rb_scan_args(argc, argv, "01", &timeout);
-    flush_call call = {writer(self), NIL_P(timeout) ? 1000 : NUM2UINT(timeout)};
+    long timeout_ms = NIL_P(timeout) ? 1000 : NUM2LONG(timeout);
+    if (timeout_ms < 0 || timeout_ms > INT_MAX) rb_raise(rb_eArgError, "%ld is no number of milliseconds", timeout_ms);
+    flush_call call = {writer(self), (unsigned)timeout_ms};
     rb_thread_call_without_gvl(flush, &call, NULL, NULL);
     return self;
 }
