@@ -1,0 +1,331 @@
+/*
+ * test_dispatch.c - who gets a request, what waits, and what wakes whom. Includes its .c for choose(); the executor's side is played by hand.
+ */
+#include "server/dispatch.c"
+
+#include <fcntl.h>
+
+#include "support/test.h"
+#include "support/world.h"
+
+typedef struct fixture {
+    nb_dispatch dispatch;
+    nb_exchanges exchanges;
+    nb_wake wake;
+    nb_ring_consumer requests[3];
+    nb_ring_producer responses[3];
+    long live;
+    unsigned descriptors;
+} fixture;
+
+static fixture f;
+
+static int setup(void **state) {
+    (void)state;
+    f.live = nb_alloc_live();
+    f.descriptors = nb_test_descriptors();
+    assert_status(NB_OK, nb_wake_init(&f.wake));
+    nb_exchanges_init(&f.exchanges);
+    nb_dispatch_init(&f.dispatch, &f.exchanges, 4);
+    for (int i = 0; i < 3; i++) {
+        nb_channel *channel;
+        assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, &f.wake, &channel));
+        nb_ring_consumer_attach(&f.requests[i], nb_channel_requests(channel));
+        nb_ring_producer_attach(&f.responses[i], nb_channel_responses(channel));
+    }
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    nb_dispatch_deinit(&f.dispatch);
+    nb_exchanges_deinit(&f.exchanges);
+    nb_wake_deinit(&f.wake);
+    if (f.live == nb_alloc_live() && f.descriptors == nb_test_descriptors()) return 0;
+    print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f.live, (int)(nb_test_descriptors() - f.descriptors));
+    return -1;
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static nb_channel_memory *memory_of(int i) { return f.dispatch.channels[i].channel->memory; }
+
+static void ask(int i, uint64_t wanted) { atomic_store(&memory_of(i)->wanted, f.dispatch.channels[i].sent + wanted); }
+
+static void sleeps(int i, bool asleep) { atomic_store(&memory_of(i)->executor_bell.sleeping, asleep); }
+
+static bool signalled(const nb_wake *wake) {
+    uint64_t value;
+    return read(wake->read_fd, &value, sizeof value) == (ssize_t)sizeof value;
+}
+
+static nb_exchange *exchange(void) {
+    nb_exchange *made = nb_exchange_create(&f.exchanges);
+    assert_non_null(made);
+    return made;
+}
+
+static nb_request_message *message(size_t bytes, int fd) {
+    nb_request_message *made = nb_alloc_zero(1, bytes);
+    made->message.type = NB_MESSAGE_REQUEST;
+    made->message.bytes = (uint32_t)bytes;
+    made->body_fd = fd;
+    return made;
+}
+
+static nb_status give(nb_exchange *e, size_t bytes) {
+    nb_request_message *made = message(bytes, -1);
+    nb_status status = nb_dispatch_message(&f.dispatch, e, made);
+    if (status != NB_OK) nb_free(made);
+    return status;
+}
+
+static const nb_message *next(int i) {
+    size_t bytes;
+    const nb_message *found = nb_ring_peek(&f.requests[i], &bytes);
+    if (found) nb_ring_advance(&f.requests[i]);
+    return found;
+}
+
+static int chosen(void) {
+    nb_dispatch_channel *channel = choose(&f.dispatch, 100);
+    return channel ? (int)(channel - f.dispatch.channels) : -1;
+}
+
+static void nobody_is_chosen_who_did_not_ask(void **state) {
+    (void)state;
+    assert_int_equal(-1, chosen());
+    ask(1, 1);
+    assert_int_equal(1, chosen());
+    atomic_store(&memory_of(1)->executor_gone, 1);
+    assert_int_equal(-1, chosen());
+}
+
+static void sleepers_come_first_then_the_most_credit_then_the_order(void **state) {
+    (void)state;
+    ask(0, 5);
+    ask(1, 9);
+    ask(2, 9);
+    assert_int_equal(1, chosen());
+    sleeps(0, true);
+    assert_int_equal(0, chosen());
+    sleeps(2, true);
+    assert_int_equal(2, chosen());
+    f.dispatch.channels[2].dirty = true; /* something is on its way to it already */
+    assert_int_equal(0, chosen());
+    f.dispatch.channels[2].dirty = false;
+}
+
+static void one_without_room_is_not_chosen_while_another_has_some(void **state) {
+    (void)state;
+    ask(0, 1000);
+    while (choose(&f.dispatch, 400000))
+        assert_status(NB_OK, give(exchange(), 400000));
+    ask(1, 1);
+    assert_status(NB_OK, give(exchange(), 400000));
+    assert_int_equal(1, f.dispatch.channels[1].sent);
+    assert_int_equal(0, f.dispatch.waiting);
+}
+
+static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **state) {
+    (void)state;
+    nb_exchange *made[4];
+    for (int i = 0; i < 4; i++)
+        assert_status(NB_OK, give(made[i] = exchange(), sizeof(nb_request_message)));
+    assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
+    assert_int_equal(4, f.dispatch.waiting);
+    ask(2, 2);
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(2, f.dispatch.waiting);
+    assert_true(next(2)->exchange == nb_exchange_id_of(made[0]));
+    assert_true(next(2)->exchange == nb_exchange_id_of(made[1]));
+    assert_null(next(2));
+    assert_int_equal(2, made[0]->channel);
+    assert_int_equal(NB_CHANNEL_NONE, made[2]->channel);
+    ask(0, 1);
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message))); /* behind those that wait */
+    nb_dispatch_pump(&f.dispatch);
+    assert_true(next(0)->exchange == nb_exchange_id_of(made[2]));
+    assert_null(next(0));
+}
+
+static void waiting_requests_of_ended_exchanges_are_dropped_their_files_closed(void **state) {
+    (void)state;
+    nb_exchange *first = exchange(), *second = exchange();
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, first, message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, second, message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
+    nb_exchange_destroy(&f.exchanges, first);
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(1, f.dispatch.waiting);
+}
+
+static void publishing_rings_an_executor_that_sleeps_and_no_other(void **state) {
+    (void)state;
+    ask(0, 1);
+    sleeps(0, true);
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+    assert_null(next(0));
+    nb_dispatch_pump(&f.dispatch);
+    assert_true(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    assert_non_null(next(0));
+    ask(0, 1);
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    assert_false(signalled(&f.dispatch.channels[1].channel->executor_wake));
+}
+
+static nb_exchange *given_to(int i) {
+    nb_exchange *made = exchange();
+    ask(i, 1);
+    assert_status(NB_OK, give(made, sizeof(nb_request_message)));
+    assert_int_equal(i, made->channel);
+    return made;
+}
+
+static void fill_ring(int i) {
+    ask(i, 1000);
+    while (choose(&f.dispatch, sizeof(nb_request_message)))
+        assert_status(NB_OK, give(exchange(), choose(&f.dispatch, 200000) ? 200000 : sizeof(nb_request_message)));
+    while (nb_ring_reserve(&f.dispatch.channels[i].requests, sizeof(nb_message)))
+        assert_true(tell(&f.dispatch.channels[i], NB_MESSAGE_DRAINED, 0));
+    ask(i, 0);
+    nb_dispatch_pump(&f.dispatch);
+}
+
+static unsigned empty_ring(int i, nb_exchange_id of, nb_message_type type) {
+    unsigned found = 0;
+    for (const nb_message *m; (m = next(i));)
+        found += m->type == type && m->exchange == of;
+    nb_ring_release(&f.requests[i]);
+    return found;
+}
+
+static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void **state) {
+    (void)state;
+    nb_exchange *writer = given_to(0), *goes = given_to(0);
+    fill_ring(0);
+    nb_dispatch_tell_drained(&f.dispatch, writer);
+    nb_dispatch_tell_gone(&f.dispatch, goes);
+    nb_dispatch_tell_gone(&f.dispatch, writer);
+    nb_dispatch_pump(&f.dispatch);
+    assert_true(writer->in_news && goes->in_news);
+    assert_int_equal(0, empty_ring(0, nb_exchange_id_of(goes), NB_MESSAGE_GONE));
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(writer->in_news || goes->in_news);
+    unsigned gone = 0, drained = 0;
+    for (const nb_message *m; (m = next(0));) {
+        gone += m->type == NB_MESSAGE_GONE;
+        drained += m->type == NB_MESSAGE_DRAINED && m->exchange == nb_exchange_id_of(writer);
+    }
+    assert_int_equal(2, gone);
+    assert_int_equal(1, drained);
+}
+
+/* The executor made room and looked at loop_starved before the loop set it: nobody will ring, so the loop must look itself. */
+static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
+    (void)state;
+    nb_exchange *goes = given_to(0);
+    fill_ring(0);
+    nb_dispatch_tell_gone(&f.dispatch, goes);
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    assert_int_equal(1, atomic_load(&memory_of(0)->loop_starved));
+    nb_dispatch_awake(&f.dispatch);
+    empty_ring(0, 0, NB_MESSAGE_GONE);
+    assert_true(nb_dispatch_announce_sleep(&f.dispatch));
+    nb_dispatch_awake(&f.dispatch);
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    assert_int_equal(0, atomic_load(&memory_of(0)->loop_starved));
+}
+
+static void the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits(void **state) {
+    (void)state;
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    assert_int_equal(1, atomic_load(&memory_of(1)->loop_starved));
+    ask(1, 1);
+    assert_true(nb_dispatch_announce_sleep(&f.dispatch));
+    nb_dispatch_awake(&f.dispatch);
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    *(nb_message *)nb_ring_reserve(&f.responses[2], sizeof(nb_message)) = (nb_message){.type = NB_MESSAGE_BODY, .bytes = sizeof(nb_message)};
+    nb_ring_commit(&f.responses[2], sizeof(nb_message));
+    nb_ring_publish(&f.responses[2]);
+    assert_true(nb_dispatch_announce_sleep(&f.dispatch));
+}
+
+static void a_listed_exchange_that_ends_is_freed_when_its_turn_comes(void **state) {
+    (void)state;
+    nb_exchange *goes = given_to(0);
+    fill_ring(0);
+    uint32_t live = f.exchanges.live;
+    nb_dispatch_tell_gone(&f.dispatch, goes);
+    goes->ended = true; /* its last part came meanwhile, and its connection is gone */
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(live - 1, f.exchanges.live);
+    assert_null(f.dispatch.channels[0].news);
+}
+
+static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **state) {
+    (void)state;
+    fill_ring(0);
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+    nb_dispatch_stop(&f.dispatch);
+    nb_dispatch_pump(&f.dispatch);
+    assert_null(next(1));
+    assert_int_equal(1, f.dispatch.waiting);
+    nb_exchange_destroy(&f.exchanges, nb_exchange_find(&f.exchanges, f.dispatch.first->exchange));
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(NB_MESSAGE_STOP, next(1)->type);
+    assert_int_equal(0, empty_ring(0, 0, NB_MESSAGE_STOP));
+    nb_dispatch_pump(&f.dispatch);
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(1, empty_ring(0, 0, NB_MESSAGE_STOP));
+    assert_null(next(1));
+}
+
+static void files_never_taken_are_closed_at_the_end(void **state) {
+    (void)state;
+    nb_file_message *part = nb_ring_reserve(&f.responses[0], sizeof *part);
+    *part = (nb_file_message){.message = {.type = NB_MESSAGE_FILE, .bytes = sizeof *part}, .fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    nb_ring_commit(&f.responses[0], sizeof *part);
+    nb_ring_publish(&f.responses[0]);
+}
+
+static void each_allocation_may_fail(void **state) {
+    (void)state;
+    for (unsigned long n = 1; n <= 2; n++) {
+        nb_channel *channel;
+        nb_alloc_fail_at(n);
+        assert_status(NB_NO_MEMORY, nb_dispatch_channel_add(&f.dispatch, &f.wake, &channel));
+    }
+    nb_request_message *made = message(sizeof *made, -1);
+    nb_exchange *waits = exchange();
+    nb_alloc_fail_at(1);
+    assert_status(NB_NO_MEMORY, nb_dispatch_message(&f.dispatch, waits, made));
+    nb_alloc_fail_at(0);
+    nb_free(made);
+    assert_int_equal(0, f.dispatch.waiting);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(nobody_is_chosen_who_did_not_ask),
+        CASE(sleepers_come_first_then_the_most_credit_then_the_order),
+        CASE(one_without_room_is_not_chosen_while_another_has_some),
+        CASE(the_queue_is_bounded_ordered_and_goes_to_whom_asks_first),
+        CASE(waiting_requests_of_ended_exchanges_are_dropped_their_files_closed),
+        CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
+        CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
+        CASE(the_loop_does_not_sleep_while_there_is_room_for_news),
+        CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
+        CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),
+        CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),
+        CASE(files_never_taken_are_closed_at_the_end),
+        CASE(each_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
