@@ -137,9 +137,12 @@ module NeverBlock
       thread = Thread.new do
         Thread.current.report_on_exception = false
         executor.run
+        finished = true
       rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, a server without its executor must end and say why
+        finished = true
         fail_with(e, number)
       ensure
+        fail_with(Error.new("its thread was ended (Thread.exit or Thread#kill) by a request or by something else"), number) unless finished
         on_end&.call if last_one?
       end
       thread.tap { thread.name = "nb-executor-#{number}" }

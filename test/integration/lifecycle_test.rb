@@ -26,6 +26,16 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  def test_a_handler_that_ends_its_thread_ends_the_process_with_1_and_a_line
+    app = "run ->(env) { env['PATH_INFO'] == '/end' ? Thread.exit : [200, {}, ['here']] }\n"
+    ServerProcess.run(app) do |server|
+      assert_equal "here", get(server.url, "/")
+      assert_equal "500", Net::HTTP.get_response(URI("#{server.url}/end")).code
+      assert_equal 1, server.wait(QUICK_S)&.exitstatus
+      server.await_stderr(/executor 0 has ended.*Thread\.exit/)
+    end
+  end
+
   def test_its_first_log_lines_say_what_runs
     ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7"]) do |server|
       server.await_stderr(/^neverblock: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)
