@@ -18,6 +18,12 @@ module NeverBlock
       log&.error("#{request} failed", error)
     end
 
+    # One entry for an error that was raised into the thread while it ran no request.
+    # @param error [Exception]
+    def report_stray(error)
+      log&.error("raised into the executor's thread from outside while it ran no request; requests go on", error)
+    end
+
     def error_stream(log)
       ErrorStream.new(log || $stderr)
     end

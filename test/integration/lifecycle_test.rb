@@ -36,6 +36,22 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  def test_an_error_raised_into_the_executors_thread_from_outside_costs_no_other_request
+    app = <<~RACKUP
+      run ->(env) do
+        executor = Thread.current
+        Thread.new { Thread.pass until executor.status == "sleep"; executor.raise("from outside") } if env['PATH_INFO'] == '/aim'
+        [200, {}, ['here']]
+      end
+    RACKUP
+    ServerProcess.run(app) do |server|
+      assert_equal "here", get(server.url, "/aim")
+      server.await_stderr(/raised into the executor's thread from outside.*from outside/)
+      assert_equal "here", get(server.url, "/")
+      assert_predicate server, :running?
+    end
+  end
+
   def test_its_first_log_lines_say_what_runs
     ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7"]) do |server|
       server.await_stderr(/^neverblock: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)

@@ -286,7 +286,8 @@ static VALUE close_input(VALUE argument) { return rb_io_close(((nb_task *)argume
 
 static int close_spooled(nb_task *task) { return RB_TYPE_P(task->input, T_FILE) ? protect_step(task, close_input) : 0; }
 
-/* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must go on, else 0. */
+/* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must
+ * go on, else 0. */
 static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, close_spooled};
 #define STEPS (sizeof(steps) / sizeof(*steps))
 
@@ -294,7 +295,8 @@ static VALUE go_on(VALUE tag) { rb_jump_tag((int)tag); }
 
 static VALUE serve_rest(VALUE task);
 
-/* The whole request. An end that must go on leaves by a jump when the steps after it are done; rb_ensure keeps what it carries. */
+/* The whole request. An end that must go on leaves by a jump when the steps after it are done; rb_ensure keeps what it
+ * carries. */
 static void serve(nb_task *task) {
     while (task->step < STEPS) {
         int tag = steps[task->step++](task);
@@ -772,6 +774,28 @@ static void attach(nb_executor *executor) {
     executor->guest = nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
 }
 
+static VALUE run_scheduler(VALUE scheduler) {
+    nb_scheduler_run(scheduler);
+    return Qnil;
+}
+
+static VALUE report_stray(VALUE self) { return rb_funcall(self, rb_intern("report_stray"), 1, rb_errinfo()); }
+
+/* An error raised into the thread from outside (Thread#raise, as rack-timeout does) while no request ran meets nobody:
+   it is logged, and the requests go on. What is more than a StandardError, and the thread's end, goes on to the caller.
+ */
+static void run_on(nb_executor *executor) {
+    for (;;) {
+        int tag = 0, report_tag = 0;
+        rb_protect(run_scheduler, executor->scheduler, &tag);
+        if (tag == 0) return;
+        if (!rb_obj_is_kind_of(rb_errinfo(), rb_eStandardError)) rb_jump_tag(tag);
+        rb_protect(report_stray, executor->self, &report_tag);
+        if (report_tag != 0) rb_jump_tag(report_tag);
+        rb_set_errinfo(Qnil);
+    }
+}
+
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     executor->thread = rb_thread_current();
@@ -782,12 +806,12 @@ static VALUE run_body(VALUE self) {
     rb_fiber_scheduler_set(executor->scheduler);
     ask_for_more(executor);
     nb_channel_ring_loop(executor->channel);
-    nb_scheduler_run(executor->scheduler);
+    run_on(executor);
     return Qnil;
 }
 
-/* With an exception on its way, unsetting the scheduler drops the fibers that are left (Scheduler#scheduler_close); from here on none of
-   them may touch the channel, and the engine may be closed. */
+/* With an exception on its way, unsetting the scheduler drops the fibers that are left (Scheduler#scheduler_close);
+   from here on none of them may touch the channel, and the engine may be closed. */
 static VALUE run_end(VALUE self) {
     nb_executor *executor = get(self);
     executor->over = true;
