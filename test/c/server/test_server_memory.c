@@ -1,0 +1,150 @@
+/*
+ * test_server_memory.c - the n-th allocation fails, for every n: nothing crashes, nothing leaks, and the server serves afterwards.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "support/world.h"
+
+static int setup(void **state) {
+    static nb_test_world world;
+    nb_test_world_init(&world);
+    *state = &world;
+    return 0;
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, setup)
+
+static char socket_path[64];
+
+static nb_status try_life(const nb_server_config *config, nb_server **server) {
+    uint16_t port;
+    nb_channel *channel;
+    nb_status status = nb_server_create(config, server);
+    if (status == NB_OK) status = nb_server_listen_tcp(*server, "127.0.0.1", 0, 5, &port);
+    if (status == NB_OK) status = nb_server_listen_unix(*server, socket_path, 0, 5);
+    if (status == NB_OK) status = nb_server_channel_add(*server, &channel);
+    if (status == NB_OK) status = nb_server_channel_add(*server, &channel);
+    if (status == NB_OK) status = nb_server_start(*server);
+    return status;
+}
+
+static void a_server_that_cannot_be_made_leaves_nothing(void **state) {
+    (void)state;
+    static const char *const pollers[] = {NULL, "poll"};
+    snprintf(socket_path, sizeof socket_path, "/tmp/neverblock-memory-%d", (int)getpid());
+    for (int i = 0; i < 2; i++) {
+        nb_server_config config;
+        nb_server_config_default(&config);
+        config.log_fd = STDERR_FILENO;
+        config.poller = pollers[i];
+        unsigned long n = 0;
+        nb_status status = NB_NO_MEMORY;
+        while (status == NB_NO_MEMORY) {
+            nb_server *server = NULL;
+            long live = nb_alloc_live();
+            unsigned descriptors = nb_test_descriptors();
+            nb_alloc_fail_at(++n);
+            status = try_life(&config, &server);
+            nb_alloc_fail_at(0);
+            nb_server_destroy(server);
+            if (live != nb_alloc_live()) fail_msg("allocation %lu: %ld blocks are left", n, nb_alloc_live() - live);
+            if (descriptors != nb_test_descriptors()) fail_msg("allocation %lu: descriptors are left", n);
+            if (access(socket_path, F_OK) == 0) fail_msg("allocation %lu: the socket file is left", n);
+        }
+        assert_true(n > 8);
+    }
+}
+
+static void unknown_pollers_and_addresses_leave_nothing(void **state) {
+    (void)state;
+    nb_server_config config;
+    nb_server *server = NULL;
+    uint16_t port;
+    long live = nb_alloc_live();
+    unsigned descriptors = nb_test_descriptors();
+    nb_server_config_default(&config);
+    config.poller = "none such";
+    assert_status(NB_UNSUPPORTED, nb_server_create(&config, &server));
+    config.poller = NULL;
+    assert_status(NB_OK, nb_server_create(&config, &server));
+    assert_status(NB_INVALID, nb_server_listen_tcp(server, "no address", 0, 5, &port));
+    assert_status(NB_SYSTEM, nb_server_listen_unix(server, "/nonexistent/socket", 0, 5));
+    nb_server_destroy(server);
+    assert_int_equal(live, nb_alloc_live());
+    assert_int_equal(descriptors, nb_test_descriptors());
+}
+
+/* One round of what a client does; whatever comes back, it must come to an end. */
+static bool use_once(nb_test_world *w, int kind) {
+    static const char *const paths[] = {"/hello", "/fields/9000", "/file/100000", "/chunked/100000"};
+    nb_test_response response = {0};
+    nb_test_client client = nb_test_connect(w->port);
+    bool good = false;
+    if (kind < 4) {
+        good = nb_test_get(&client, paths[kind]);
+    } else if (kind < 7) {
+        good = nb_test_post(&client, "/echo", kind == 4 ? 1000 : 150000, kind == 6);
+    } else {
+        good = nb_test_send_text(&client, "GET /big/30000 HTTP/1.1\r\nHost: test\r\n\r\nGET /hello HTTP/1.1\r\nHost: test\r\n\r\n"
+                                          "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nBAD\r\n\r\n");
+        for (int i = 0; i < 3; i++)
+            good = good && nb_test_read(&client, "GET", &response) && response.status == 200;
+        good = good && nb_test_read(&client, "GET", &response) && response.status == 400;
+        nb_test_client_close(&client);
+        free(response.body);
+        return good;
+    }
+    good = good && nb_test_read(&client, "GET", &response) && response.status == 200;
+    nb_test_client_close(&client);
+    free(response.body);
+    return good;
+}
+
+/* The failure may strike a connection, a response or a body of a cold server; what comes after it is served. */
+static bool fail_once(const nb_test_world *settings, int kind, unsigned long n) {
+    static nb_test_world w;
+    nb_test_world_init(&w);
+    w.options = settings->options;
+    nb_test_world_open(&w, 1);
+    nb_alloc_fail_at(n);
+    int64_t start_ns = nb_clock_monotonic_ns();
+    bool good = use_once(&w, kind);
+    nb_alloc_fail_at(0);
+    if (nb_clock_monotonic_ns() - start_ns > 10 * NB_NS_PER_S) fail_msg("kind %d: nothing at all came after allocation %lu failed", kind, n);
+    for (int after = 0; after < 8; after += 4) /* the same, and one of the other sort */
+        if (!use_once(&w, (kind + after) % 8)) fail_msg("kind %d: not served after allocation %lu failed", kind, n);
+    nb_test_world_close(&w);
+    return good;
+}
+
+static void serve_through_failures(const nb_test_world *settings) {
+    for (int kind = 0; kind < 8; kind++) {
+        unsigned failed = 0;
+        for (unsigned long n = 1; n <= 22; n++)
+            failed += !fail_once(settings, kind, n);
+        if (failed < 3) fail_msg("kind %d: only %u allocations failed anything", kind, failed);
+    }
+}
+
+static void the_server_serves_on_after_any_allocation_failed(void **state) { serve_through_failures(*state); }
+
+static void so_it_does_on_a_guests_thread(void **state) {
+    nb_test_world *w = *state;
+    w->options.guest = true;
+    serve_through_failures(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(a_server_that_cannot_be_made_leaves_nothing),
+        CASE(unknown_pollers_and_addresses_leave_nothing),
+        CASE(the_server_serves_on_after_any_allocation_failed),
+        CASE(so_it_does_on_a_guests_thread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
