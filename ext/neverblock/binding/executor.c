@@ -104,6 +104,9 @@ static void ring_loop(nb_executor *executor) {
     nb_channel_ring_loop(executor->channel);
 }
 
+/* A fork's child goes on with the fiber that forked; the channel is its parent's. */
+static bool in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
+
 static VALUE park(VALUE scheduler) {
     nb_scheduler_park(scheduler);
     return Qnil;
@@ -157,7 +160,7 @@ static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
 void *nb_executor_reserve(nb_task *task, size_t bytes) {
     nb_executor *executor = task->executor;
     void *place;
-    if (executor->over) rb_raise(nb_client_gone_class, "the executor of this request has ended");
+    if (executor->over || in_child(executor)) rb_raise(nb_client_gone_class, "the executor of this request has ended");
     while (!(place = reserve_or_announce(executor, bytes))) {
         if (executor->stop_received) rb_raise(nb_client_gone_class, "the server has ended");
         wait_for_room(task);
@@ -412,7 +415,7 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
             break;
         }
         forget(task);
-    } while (next_request(task));
+    } while (!in_child(task->executor) && next_request(task));
     RB_GC_GUARD(executor);
     return Qnil;
 }
@@ -610,18 +613,15 @@ static bool source_drain(void *owner) {
     const nb_message *message;
     size_t bytes;
     unsigned taken = 0;
-    unsigned forks = nb_fork_generation;
     if (executor->room_first && !blocked(executor)) wake_for_room(executor);
     while ((message = nb_ring_peek(&executor->requests, &bytes))) {
         receive(executor, message);
-        if (forks != nb_fork_generation) return false; /* a child came out of a fiber: the rest is its parent's */
+        if (in_child(executor)) return false; /* the other requests are run by the parent */
         nb_ring_advance(&executor->requests);
         if (++taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
     }
     if (taken) nb_ring_release(&executor->requests);
     answer_refused(executor);
-    /* At the end all go, so that none is left parked. */
-    if (executor->stop_received && executor->running == 0) retire_idle(executor, 0);
     return taken > 0;
 }
 
@@ -663,6 +663,8 @@ static void serve_sockets(nb_executor *executor) {
 
 static void source_turn_end(void *owner) {
     nb_executor *executor = owner;
+    /* At the end all go, so that none is left parked: here, where the last request may just have ended. */
+    if (executor->stop_received && executor->running == 0) retire_idle(executor, 0);
     ask_for_more(executor);
     if (executor->guest && executor->unrung_since_ns) {
         serve_sockets(executor);
@@ -799,6 +801,7 @@ static void run_on(nb_executor *executor) {
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     executor->thread = rb_thread_current();
+    executor->forks = nb_fork_generation;
     executor->credit = nb_server_credit(executor->server);
     executor->backlog_high = nb_server_backlog_high(executor->server);
     add_listeners(executor);

@@ -69,6 +69,7 @@ struct nb_executor {
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
     nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
     uint32_t refused_count;
+    unsigned forks; /* nb_fork_generation, when it began to run */
     bool stop_received, ran, rack2;
     bool over; /* run has ended: the channel may be gone */
 };
