@@ -49,8 +49,8 @@ struct nb_test_executor {
     uint64_t received, last_answered;
     bool guest, stop_received, published, room;
     _Atomic bool stalled, killed;
-    _Atomic unsigned releases, faults;
-    unsigned released;
+    _Atomic unsigned releases, faults, stalls;
+    unsigned released, stalls_seen;
     nb_test_gate events[NB_TEST_EVENTS];
     nb_test_gate go;
     unsigned blocks; /* /block requests so far */
@@ -461,9 +461,12 @@ static void wait_in_poller(nb_test_executor *self, int64_t timeout_ns) {
 
 /* Nothing is taken, asked for or announced meanwhile. */
 static void sit_out(nb_test_executor *self) {
-    count(self, NB_TEST_BLOCKED);
-    while (atomic_load(&self->stalled) && !atomic_load(&self->killed))
+    while (atomic_load(&self->stalled) && !atomic_load(&self->killed)) {
+        unsigned stalls = atomic_load(&self->stalls);
+        if (stalls != self->stalls_seen) count(self, NB_TEST_BLOCKED); /* a new one may begin before the end of the last was seen */
+        self->stalls_seen = stalls;
         nb_wake_wait(&self->control, -1);
+    }
 }
 
 static void sleep_until_something(nb_test_executor *self) {
@@ -535,6 +538,7 @@ nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
 
 void nb_test_executor_stall(nb_test_executor *self, bool stalled) {
     unsigned before = nb_test_gate_count(&self->events[NB_TEST_BLOCKED]);
+    if (stalled) atomic_fetch_add(&self->stalls, 1);
     atomic_store(&self->stalled, stalled);
     nb_wake_signal(&self->control);
     if (stalled) nb_test_gate_wait(&self->events[NB_TEST_BLOCKED], before + 1);

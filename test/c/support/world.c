@@ -100,6 +100,7 @@ void nb_test_world_close(nb_test_world *world) {
         assert_int_equal(0, stats.queue);
         assert_int_equal(0, stats.spool_bytes);
     }
+    if (world->inspect) world->inspect(world->server);
     nb_server_destroy(world->server);
     assert_int_equal(world->live_before, nb_alloc_live());
     assert_int_equal(world->descriptors_before, nb_test_descriptors());

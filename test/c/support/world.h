@@ -27,6 +27,7 @@ typedef struct nb_test_world {
     long live_before;
     unsigned descriptors_before;
     bool ended;
+    void (*inspect)(nb_server *server); /* when all has ended, before it is destroyed; NULL is fine */
 } nb_test_world;
 
 /* Default settings, short timeouts where they only bound a failing test. */
