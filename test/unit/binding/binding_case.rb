@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+# What the tests of the binding share: a server in this process, so that a test sees executors, fibers and engines from inside, and a wire client.
+
+require_relative "../../support/unit"
+require_relative "../../support/wire"
+require "tempfile"
+require "rack"
+require "neverblock"
+
+class BindingCase < Minitest::Test
+  SECONDS = 10
+  PLAIN = { "content-type" => "text/plain" }.freeze
+
+  def setup
+    @log_file = Tempfile.new("neverblock-log")
+    @log = NeverBlock::Log.new(@log_file.fileno)
+  end
+
+  def teardown
+    assert @server.stop_now(timeout: SECONDS), "the server did not end" if @server
+  ensure
+    @log_file.close!
+  end
+
+  private
+
+  # Starts a server of the test; it is stopped in teardown.
+  def serve(app = nil, **settings, &block)
+    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, **settings)
+    @server = NeverBlock::Server.new(config, app || block, log: @log).start
+  end
+
+  def client(**options, &block)
+    Wire::Client.open(@server.urls.first, deadline_s: SECONDS, **options, &block)
+  end
+
+  def ask(path = "/", *fields)
+    client { |wire| wire.get(path, *fields) && wire.response }
+  end
+
+  def logged
+    @log.flush(SECONDS * 1000)
+    File.read(@log_file.path)
+  end
+
+  # The server is as it was: a request is answered by the same application.
+  def assert_serves(path = "/fine")
+    response = ask(path)
+    assert_equal [200, "fine"], [response.status, response.body]
+  end
+
+  # An engine and its executor without a server around them.
+  def engine(**settings)
+    (@engines ||= []) << NeverBlock::Engine.new(**settings)
+    @engines.last
+  end
+
+  # Runs an executor on a thread; `ended` gives what run returned or raised.
+  def run_apart(executor)
+    Thread.new do
+      Thread.current.report_on_exception = false
+      executor.run
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is what the test looks at
+      e
+    end
+  end
+
+  def within(seconds = SECONDS, &block)
+    Timeout.timeout(seconds, &block)
+  end
+end

@@ -1,0 +1,278 @@
+# frozen_string_literal: true
+
+require_relative "binding_case"
+
+# NeverBlock::Executor: its life, and what applications, other threads and interrupts do to its fibers.
+class ExecutorTest < BindingCase
+  FINE = ->(_env) { [200, {}, ["fine"]] }
+
+  # --- its life ---
+
+  def test_it_is_made_for_an_open_engine_and_a_sensible_number_of_fibers
+    [nil, 3, "engine", Object.new, NeverBlock::Engine].each { |wrong| assert_raises(TypeError) { NeverBlock::Executor.new(wrong, FINE) } }
+    [0, -1, 1_000_001, 1 << 70, nil, "7", :x, [], Float::NAN].each do |wrong|
+      assert_raises(ArgumentError, TypeError, RangeError, FloatDomainError) { NeverBlock::Executor.new(NeverBlock::Engine.new, FINE, fibers: wrong) }
+    end
+    assert_raises(ArgumentError) { NeverBlock::Executor.new(NeverBlock::Engine.new) }
+  end
+
+  def test_it_is_initialized_and_run_once_and_not_before_its_engine_started
+    made = engine
+    executor = NeverBlock::Executor.new(made, FINE)
+    assert_raises(NeverBlock::Error) { executor.send(:initialize, made, FINE) }
+    assert_raises(NeverBlock::Error) { executor.run }
+    made.start
+    runs = run_apart(executor)
+    within { sleep(0.001) until made.stats.any? && runs.stop? }
+    assert_raises(NeverBlock::Error) { executor.run }
+    made.stop_now
+    assert_same executor, within { runs.value } || executor
+    assert_raises(NeverBlock::Error) { executor.run }
+    made.join(SECONDS)
+    made.close
+  end
+
+  def test_one_never_initialized_or_copied_runs_nothing
+    executor = NeverBlock::Executor.new(engine, FINE)
+    [NeverBlock::Executor.allocate, executor.dup].each do |empty|
+      assert_raises(TypeError, NeverBlock::Error) { empty.run }
+      assert_equal 0, empty.running
+    end
+  end
+
+  def test_run_after_the_engine_is_closed_or_has_ended
+    closed = engine
+    executor = NeverBlock::Executor.new(closed, FINE)
+    closed.close
+    assert_raises(NeverBlock::Error) { executor.run }
+    ended = engine
+    executor = NeverBlock::Executor.new(ended, FINE)
+    ended.start.stop_now
+    assert ended.join(SECONDS)
+    refute_kind_of Exception, within { run_apart(executor).value }
+  end
+
+  def test_its_scheduler_run_by_others_touches_no_engine_that_is_gone
+    made = engine
+    executor = NeverBlock::Executor.new(made, FINE)
+    made.start.stop_now
+    assert_nil within { run_apart(executor).value }
+    made.join(SECONDS)
+    made.close
+    GC.start
+    within { Thread.new { executor.scheduler.run }.join }
+    assert_equal 0, executor.running
+  end
+
+  # --- ended from outside ---
+
+  Ended = Class.new(Exception) # rubocop:disable Lint/InheritException -- a StandardError does not end it
+
+  def test_what_is_raised_into_its_thread_leaves_run_and_nothing_behind
+    [false, true].each do |with_request|
+      inside = Queue.new
+      serve { |_env| inside << sleep && FINE.call(nil) } if with_request
+      serve(FINE) unless with_request
+      thread = @server.instance_variable_get(:@threads).first
+      waiting = with_request && client.tap { |wire| wire.get("/") }
+      within { sleep(0.001) until @server.stats[:requests] == (with_request ? 1 : 0) && thread.stop? }
+      thread.raise(Ended, "for the test")
+      assert within { @server.wait(SECONDS) }, "its thread waits for a fiber that nobody will wake"
+      assert_kind_of Ended, @server.failure
+      assert_nil waiting.response_or_end if with_request
+    end
+  end
+
+  def test_a_thread_that_goes_on_after_run_has_no_scheduler_any_more
+    made = engine
+    made.listen_tcp("127.0.0.1", 0, 8)
+    executor = NeverBlock::Executor.new(made, FINE)
+    made.start
+    after = Queue.new
+    thread = Thread.new do
+      executor.run
+    rescue Ended
+      made.stop_now
+      made.join
+      made.close
+      GC.start
+      after << Fiber.scheduler
+    end
+    within { sleep(0.001) until thread.stop? }
+    thread.raise(Ended)
+    assert_nil within { after.pop }
+    assert within { thread.join }
+  end
+
+  def test_a_request_that_kills_its_thread_still_has_its_body_closed
+    [false, true].each do |close_fails|
+      closed = Queue.new
+      body = Object.new
+      body.define_singleton_method(:each) { |&block| block.call("begun") || Thread.current.kill }
+      body.define_singleton_method(:close) { (closed << :closed) && close_fails && raise("in close") }
+      serve { |_env| [200, {}, body] }
+      wire = client
+      wire.get("/")
+      assert_equal :closed, within { closed.pop }
+      assert_predicate wire.response_as_far_as_it_comes, :cut?
+      thread = @server.instance_variable_get(:@threads).first
+      assert within { thread.join }
+      assert_nil thread.value
+      assert @server.stop_now(timeout: SECONDS)
+    end
+  end
+
+  # --- fibers of the pool ---
+
+  def test_what_is_raised_into_a_fiber_between_two_requests_meets_no_other_request
+    fibers = []
+    serve do |env|
+      fibers << Fiber.current
+      env["PATH_INFO"] == "/late" && fibers[0...-1].uniq.each { |fiber| fiber.raise(Ended) unless fiber == Fiber.current }
+      sleep(0.01) if env["PATH_INFO"] == "/held"
+      FINE.call(env)
+    end
+    5.times do
+      Array.new(4) { client.tap { |wire| wire.get("/held") } }.each { |wire| assert_equal 200, wire.response.status }
+      ask("/late")
+      4.times { assert_serves }
+    end
+    refute_includes logged, "Ended"
+  end
+
+  def test_fibers_called_from_other_requests_or_threads
+    saved = Queue.new
+    serve do |env|
+      case env["PATH_INFO"]
+      when "/save" then saved << Fiber.current && sleep(0.05)
+      when "/yield" then Fiber.yield
+      when "/resume" then saved.pop.resume
+      when "/elsewhere" then Fiber.new { Fiber.new { sleep(0.001) }.resume && sleep(0.001) }.resume
+      end
+      FINE.call(env)
+    end
+    client.get("/save")
+    assert_equal 500, ask("/yield").status
+    assert_equal 500, ask("/resume").status
+    assert_equal 200, ask("/elsewhere").status
+    ask("/save")
+    error = assert_raises(FiberError) { saved.pop.resume }
+    assert_kind_of FiberError, error
+    assert_serves
+  end
+
+  def test_a_finished_fiber_is_not_used_again
+    serve { |env| env["PATH_INFO"] == "/kill" && Fiber.current.respond_to?(:kill) ? Fiber.current.kill : FINE.call(env) }
+    3.times { ask("/kill") && assert_serves }
+  end
+
+  def test_it_keeps_no_more_fibers_than_fit_the_system
+    skip "the mapping limit is not ours to lower" unless File.readable?("/proc/self/maps")
+    made = 0
+    fiber_new = Fiber.method(:new)
+    serve(fibers: 64) { |env| env["PATH_INFO"] == "/held" ? sleep(0.2) && FINE.call(env) : FINE.call(env) }
+    assert_serves
+    stub = ->(**options, &block) { (made += 1) > 3 ? raise(FiberError, "can't alloc machine stack to fiber") : fiber_new.call(**options, &block) }
+    Fiber.stub(:new, stub) do
+      wires = Array.new(10) { client.tap { |wire| wire.get("/held") } }
+      answers = wires.map { |wire| wire.response.status }.tally
+      assert_equal [200, 503], answers.keys.sort
+      assert_operator answers[200], :>=, 4
+      assert_serves
+    end
+    assert_match(/no more than \d requests run at once from here on: can't alloc/, logged)
+    assert_equal 1, logged.scan("from here on").size
+  end
+
+  # --- writers that are interrupted ---
+
+  CHUNK = ("x" * 65_536).freeze
+
+  # Many writers fill the response ring and every client's backlog; some are interrupted where they wait.
+  def test_writers_interrupted_while_they_wait_for_room_or_for_the_client
+    writing = []
+    serve(fibers: 100) do |env|
+      case env["PATH_INFO"]
+      when "/interrupt" then writing.each_slice(2) { |fiber, _| fiber.raise(Ended) } && FINE.call(env)
+      when "/large" then [200, {}, Enumerator.new { |out| (writing << Fiber.current) && 120.times { out << CHUNK } }]
+      else FINE.call(env)
+      end
+    end
+    8.times do
+      writing.clear
+      wires = Array.new(12) { client(receive_buffer_bytes: 4096).tap { |wire| wire.get("/large") } }
+      within { sleep(0.001) until writing.size == 12 }
+      ask("/interrupt")
+      answers = wires.map(&:response_as_far_as_it_comes)
+      answers.each { |answer| assert answer.cut? || answer.status == 500 || answer.body.bytesize == 120 * CHUNK.bytesize, answer.inspect }
+      assert_operator answers.count { |answer| answer.cut? || answer.status == 500 }, :>=, 1
+      assert_serves
+    end
+  end
+
+  def test_a_timeout_around_a_write
+    serve do |env|
+      next FINE.call(env) if env["PATH_INFO"] == "/fine"
+
+      [200, {}, Enumerator.new { |out| 100.times { Timeout.timeout(0.05) { out << CHUNK } } }]
+    end
+    wires = Array.new(6) { client(receive_buffer_bytes: 4096).tap { |wire| wire.get("/large") } }
+    within { sleep(0.005) until logged.scan("Timeout::Error").size >= 6 }
+    wires.each { |wire| assert_predicate wire.response_as_far_as_it_comes, :cut? }
+    assert_serves
+  end
+
+  def test_stop_ends_every_writer_that_waits
+    serve(fibers: 100) { |_env| [200, {}, Enumerator.new { |out| loop { out << CHUNK } }] }
+    wires = Array.new(30) { client(receive_buffer_bytes: 4096).tap { |wire| wire.get("/") } }
+    within { sleep(0.001) until @server.stats[:requests] == 30 }
+    assert within { @server.stop_now(timeout: SECONDS) }
+    wires.each(&:close)
+  end
+
+  # --- forks ---
+
+  def test_a_child_that_comes_out_of_a_request_runs_no_other_request
+    ran = Tempfile.new("ran")
+    serve do |env|
+      File.open(ran.path, "a") { |file| file.write("#{env["PATH_INFO"]}\n") }
+      next FINE.call(env) unless env["PATH_INFO"] == "/fork"
+
+      child = fork
+      child ? FINE.call(env).tap { Process.wait(child) } : FINE.call(env)
+    end
+    wire = client
+    wire.write((["GET /fork HTTP/1.1\r\nHost: test\r\n\r\n"] + Array.new(8) { |n| "GET /#{n} HTTP/1.1\r\nHost: test\r\n\r\n" }).join)
+    9.times { assert_equal "fine", within { wire.response.body } }
+    assert_serves
+    assert_equal (%w[/fork] + Array.new(8) { |n| "/#{n}" } + %w[/fine]).sort, File.readlines(ran.path, chomp: true).sort
+  ensure
+    ran&.close!
+  end
+
+  # --- two at once ---
+
+  def test_two_executors_under_load_give_each_client_its_own_answers
+    serve(executors: 2, fibers: 64) do |env|
+      number = env["QUERY_STRING"].to_i
+      sleep(0.0005 * (number % 3)) if number.odd?
+      body = "#{number}:#{env["rack.input"].read}"
+      number % 5 == 4 ? [200, {}, Enumerator.new { |out| body.each_char { |char| out << char } }] : [200, {}, [body]]
+    end
+    threads = Array.new(6) do |thread|
+      Thread.new do
+        client do |wire|
+          250.times do |n|
+            number = (thread * 1000) + n
+            text = "b#{number}" * (n % 40)
+            wire.write("POST /?#{number} HTTP/1.1\r\nHost: test\r\nContent-Length: #{text.bytesize}\r\n\r\n#{text}")
+            assert_equal "#{number}:#{text}", wire.response(method: "POST").body
+          end
+        end
+      end
+    end
+    within(60) { threads.each(&:value) }
+  end
+end
+
+require "minitest/mock"
