@@ -1,0 +1,227 @@
+# frozen_string_literal: true
+
+# One application that does a little of everything the binding does, and the exchanges that ask for it, each checked by the client. What the slow
+# tests run under GC.stress, under valgrind and for a minute on end.
+
+require "digest"
+require "tempfile"
+require_relative "../support/wire"
+
+module Workload
+  LARGE = ("0123456789abcdef" * 4096).freeze # 64 KB
+  FIELDS = { "content-type" => "text/plain", "x-parts" => "a, b" }.freeze
+
+  # The application.
+  class App
+    Failure = Class.new(StandardError)
+
+    # A body with everything: parts that park, and a close.
+    class Parts
+      def initialize(parts, failing: false)
+        @parts = parts
+        @failing = failing
+      end
+
+      def each
+        @parts.each_with_index do |part, number|
+          sleep(0) if number.even?
+          yield part
+          raise Failure, "in each" if @failing && number == 1
+        end
+      end
+
+      def close
+        @parts = nil
+      end
+    end
+
+    # A body with a file.
+    class Stored
+      def initialize(path) = @path = path
+      def to_path = @path
+      def each = yield(File.binread(@path))
+    end
+
+    # A body that is known whole.
+    class Whole
+      def initialize(parts) = @parts = parts
+      def to_ary = @parts
+      def each(&) = @parts.each(&)
+      def close; end
+    end
+
+    def initialize
+      @file = Tempfile.new("workload").tap { |file| file.write(LARGE * 3) && file.flush }
+      @finished = 0
+    end
+
+    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup].freeze
+
+    def call(env)
+      name = env["PATH_INFO"].delete_prefix("/")
+      ROUTES.include?(name) ? public_send(name, env) : [404, {}, ["nothing here"]]
+    end
+
+    def hello(_env) = [200, FIELDS, ["hello"]]
+
+    def echo(env)
+      input = env["rack.input"]
+      first = input.read(10).to_s
+      input.rewind
+      [200, { "x-first" => first.unpack1("H*") }, [Digest::MD5.hexdigest(input.read)]]
+    end
+
+    def parts(env) = [200, FIELDS, Parts.new(Array.new(env["QUERY_STRING"].to_i) { |n| "part #{n};" })]
+    def failing(_env) = raise(Failure, "in call")
+    def cut(_env) = [200, {}, Parts.new(%w[a b c], failing: true)]
+    def stored(_env) = [200, {}, Stored.new(@file.path)]
+    def large(_env) = [200, {}, Array.new(5) { LARGE }]
+    def whole(_env) = [200, {}, Whole.new(%w[a b c])]
+    def nested(_env) = [200, {}, Enumerator.new { |out| Fiber.new { (out << "in") && sleep(0.001) && (out << "side") }.resume || sleep(0.01) }]
+    def refused(_env) = [200, { "x-a" => "b\r\nc: d" }, []]
+    def headers(_env) = [200, Array.new(30) { |n| ["x-#{n}", ["v" * n, n.to_s]] }, ["fields"]]
+
+    def finished(env)
+      env["rack.response_finished"] << ->(*) { @finished += 1 } << ->(*) { raise Failure, "in finished" }
+      [200, {}, [@finished.to_s]]
+    end
+
+    def parked(_env)
+      Thread.current[:left] = sleep(0.001) && "left"
+      [200, {}, [Thread.new { sleep(0.001) && "parked" }.value]]
+    end
+
+    def env(env) = [200, {}, [env.keys.grep(/\AHTTP_X/).sort.map { |key| "#{key}=#{env[key]}" }.join("&")]]
+    def lookup(_env) = [200, {}, [Addrinfo.tcp("localhost", 80).ip_address]]
+  end
+
+  # The exchanges: each is given a new client and a random generator, and raises when what came back is not right.
+  module Exchanges
+    module_function
+
+    def expect(expected, seen)
+      raise "expected #{expected.inspect[0, 200]}, seen #{seen.inspect[0, 200]}" unless expected === seen # rubocop:disable Style/CaseEquality -- a pattern or a value
+    end
+
+    def get(wire, target, *fields, status: 200)
+      wire.get(target, *fields)
+      response = wire.response
+      expect(status, response.status)
+      response.body
+    end
+
+    def hello(wire, _rng) = expect("hello", get(wire, "/hello"))
+    def missing(wire, _rng) = expect("nothing here", get(wire, "/none", status: 404))
+    def parts(wire, _rng) = expect(Array.new(20) { |n| "part #{n};" }.join, get(wire, "/parts?20"))
+    def no_parts(wire, _rng) = expect("", get(wire, "/parts?0"))
+    def failing(wire, _rng) = get(wire, "/failing", status: 500)
+    def refused(wire, _rng) = get(wire, "/refused", status: 500)
+    def stored(wire, _rng) = expect(LARGE * 3, get(wire, "/stored"))
+    def large(wire, _rng) = expect(LARGE * 5, get(wire, "/large"))
+    def whole(wire, _rng) = expect("abc", get(wire, "/whole"))
+    def nested(wire, _rng) = expect("inside", get(wire, "/nested"))
+    def headers(wire, _rng) = expect("fields", get(wire, "/headers"))
+    def finished(wire, _rng) = expect(/\A\d+\z/, get(wire, "/finished"))
+    def parked(wire, _rng) = expect("parked", get(wire, "/parked"))
+    def lookup(wire, _rng) = expect(/127\.0\.0\.1|::1/, get(wire, "/lookup"))
+    def small(wire, rng) = post(wire, rng.bytes(rng.rand(1..2000)))
+    def spooled(wire, rng) = post(wire, rng.bytes(70_000 + rng.rand(30_000)))
+
+    def env(wire, rng)
+      number = rng.rand(1000).to_s
+      expect("HTTP_X_A=#{number}&HTTP_X_B=1, 2", get(wire, "/env", "X-A: #{number}", "X-B: 1", "x-b: 2"))
+    end
+
+    def cut(wire, _rng)
+      wire.get("/cut")
+      expect(true, wire.response_as_far_as_it_comes.cut?)
+    end
+
+    def head(wire, _rng)
+      %w[hello parts?3 stored large].each do |name|
+        wire.write("HEAD /#{name} HTTP/1.1\r\nHost: test\r\n\r\n")
+        expect(200, wire.response(method: "HEAD").status)
+      end
+    end
+
+    def pipelined(wire, _rng)
+      wire.write(%w[hello parts?2 whole none hello].map { |name| "GET /#{name} HTTP/1.1\r\nHost: test\r\n\r\n" }.join)
+      expect(["hello", "part 0;part 1;", "abc", "nothing here", "hello"], Array.new(5) { wire.response.body })
+    end
+
+    def chunked(wire, rng)
+      bytes = rng.bytes(3000)
+      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n#{bytes[0, 1000]}\r\n7d0\r\n#{bytes[1000..]}\r\n0\r\n\r\n")
+      expect(Digest::MD5.hexdigest(bytes), wire.response(method: "POST").body)
+    end
+
+    # Clients that leave: before the answer, in the middle of it, in the middle of a body.
+    def leaving(wire, rng)
+      rng.rand(2).zero? ? wire.get("/large") && wire.take(1000) : wire.get("/parked")
+      wire.abort
+    end
+
+    def half(wire, _rng)
+      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 90000\r\n\r\n#{"x" * 70_000}")
+      wire.close
+    end
+
+    def wrong(wire, _rng)
+      wire.write("GET /hello HTTP/1.1\r\nHost: test\r\nContent-Length: x\r\n\r\n")
+      expect(400, wire.response.status)
+    end
+
+    def post(wire, bytes)
+      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
+      response = wire.response(method: "POST")
+      expect([200, bytes[0, 10].unpack1("H*"), Digest::MD5.hexdigest(bytes)], [response.status, response["x-first"], response.body])
+    end
+  end
+
+  NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished parked lookup small spooled env cut head pipelined chunked leaving half
+             wrong].freeze
+
+  # Runs one exchange on a connection of its own.
+  # @raise [RuntimeError] naming the exchange and what was wrong
+  def self.exchange(url, name, rng, deadline_s: 30)
+    Wire::Client.open(url, deadline_s: deadline_s) { |wire| Exchanges.public_send(name, wire, rng) }
+  rescue StandardError => e
+    raise "#{name}: #{e.class}: #{e.message}"
+  end
+
+  # The workload's server as a process.
+  class Process
+    attr_reader :url, :pid, :out
+
+    # @param command [Array<String>] what runs Ruby, such as valgrind; empty: Ruby
+    # @param env [Hash] NB_WORKLOAD_*, see workload_server.rb
+    def initialize(command: [], env: {}, start_s: 30)
+      @log = Tempfile.new("workload-log")
+      @stdin, server_stdin = nil
+      reader, out = IO.pipe
+      server_stdin, @stdin = IO.pipe
+      @pid = ::Process.spawn(env, *command, RbConfig.ruby, "--disable-yjit", File.expand_path("workload_server.rb", __dir__),
+                             in: server_stdin, out: out, err: @log.path)
+      [server_stdin, out].each(&:close)
+      @reader = reader
+      @url = Timeout.timeout(start_s) { reader.gets&.chomp } or raise "the server did not start: #{log}"
+    end
+
+    def log = File.read(@log.path)
+    def rss_kb = File.read("/proc/#{pid}/status")[/VmRSS:\s*(\d+)/, 1].to_i
+    def descriptors = Dir.children("/proc/#{pid}/fd").size
+
+    # Asks it to drain and waits for its end.
+    # @return [Process::Status]
+    def stop(seconds: 60)
+      @stdin.close
+      Timeout.timeout(seconds) { ::Process.wait2(pid).last }
+    rescue Timeout::Error
+      ::Process.kill(:KILL, pid)
+      ::Process.wait2(pid).last
+    end
+  end
+end
+
+require "rbconfig"
+require "timeout"

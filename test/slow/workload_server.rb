@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# The workload's application in a server that ends when its standard input does. NB_WORKLOAD_GC: "stress" collects at every allocation, "compact" compacts
+# at every collection besides, "between" between requests. NB_WORKLOAD_EXECUTORS: default 1.
+
+ENV["BUNDLE_GEMFILE"] ||= File.expand_path("../../Gemfile", __dir__)
+require "bundler/setup" unless ENV["NB_WORKLOAD_BARE"]
+$LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
+require "neverblock"
+require "rack"
+require_relative "workload"
+
+app = Workload::App.new
+if ENV["NB_WORKLOAD_GC"] == "between"
+  inner = app
+  app = lambda do |env|
+    GC.respond_to?(:verify_compaction_references) && env["PATH_INFO"] == "/hello" ? GC.verify_compaction_references(toward: :empty) : GC.compact
+    inner.call(env)
+  end
+end
+config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, body_timeout_ms: 60_000)
+server = NeverBlock::Server.new(config, app).start
+$stdout.puts(server.urls.first)
+$stdout.flush
+GC.auto_compact = true if ENV["NB_WORKLOAD_GC"] == "compact"
+GC.stress = true if %w[stress compact].include?(ENV["NB_WORKLOAD_GC"])
+$stdin.read
+GC.stress = false
+exit(server.stop(timeout: 30))
