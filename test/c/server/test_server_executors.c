@@ -119,7 +119,7 @@ static void a_waiting_request_whose_client_went_is_never_given_to_an_executor(vo
 
 /* --- full rings --- */
 
-static void a_full_request_ring_keeps_requests_and_news_until_there_is_room(void **state) {
+static void a_full_request_ring_makes_requests_wait_and_loses_no_news(void **state) {
     nb_test_world *w = *state;
     nb_test_client *clients[30];
     w->options.credit = 64;
@@ -418,7 +418,7 @@ int main(void) {
         CASE(what_no_executor_asked_for_waits_and_goes_to_the_first_that_does),
         CASE(past_the_queues_bound_requests_are_refused_and_connections_go_on),
         CASE(a_waiting_request_whose_client_went_is_never_given_to_an_executor),
-        CASE(a_full_request_ring_keeps_requests_and_news_until_there_is_room),
+        CASE(a_full_request_ring_makes_requests_wait_and_loses_no_news),
         CASE(writers_that_found_the_response_ring_full_go_on_when_there_is_room),
         CASE(a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room),
         CASE(an_executor_alone_runs_the_turns_itself),

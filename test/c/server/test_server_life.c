@@ -401,6 +401,25 @@ static void a_body_under_way_is_taken_whole_while_draining(void **state) {
     nb_test_world_close(w);
 }
 
+static void pipelined_requests_under_way_are_all_answered_while_draining(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w), *idle = nb_test_world_client(w);
+    for (int i = 0; i < 3; i++)
+        assert_true(nb_test_get(c, "/hold"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 3);
+    nb_test_world_settle(w);
+    nb_server_drain(w->server);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(idle, NULL));
+    nb_test_executor_release(w->executors[0]);
+    for (int i = 0; i < 3; i++) {
+        nb_test_world_expect(w, c, 200, "held");
+        assert_int_equal(i < 2, w->response.keep_alive);
+    }
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, NULL));
+    nb_test_world_close(w);
+}
+
 static void what_is_not_done_by_the_shutdown_timeout_is_cut(void **state) {
     nb_test_world *w = *state;
     w->config.shutdown_timeout_ms = 50;
@@ -463,6 +482,44 @@ static void a_server_that_never_started_is_destroyed(void **state) {
     nb_server_destroy(server);
     nb_server_destroy(NULL);
     assert_int_equal(descriptors, nb_test_descriptors());
+}
+
+/* The child lives on with nothing of ours: only then does the parent's closing reach the clients. */
+static void a_forks_child_gives_up_what_it_inherited(void **state) {
+    nb_test_world *w = *state;
+    int gate[2], ready[2];
+    char byte;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_get(c, "/hello"));
+    nb_test_world_expect(w, c, 200, "hello");
+    assert_int_equal(0, pipe(gate));
+    assert_int_equal(0, pipe(ready));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(gate[1]);
+        close(c->fd);
+        nb_server_abandon(w->server);
+        nb_server_destroy(w->server);
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        _exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(gate[0]);
+    assert_int_equal(1, read(ready[0], &byte, 1));
+    assert_true(nb_test_get(c, "/hello"));
+    nb_test_world_expect(w, c, 200, "hello");
+    nb_server_drain(w->server);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, NULL));
+    nb_server_join(w->server);
+    assert_int_equal(-1, nb_test_connect(w->port).fd);
+    int status;
+    close(gate[1]);
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status);
+    close(ready[0]);
+    close(ready[1]);
+    nb_test_world_close(w);
 }
 
 /* --- UNIX sockets --- */
@@ -540,10 +597,12 @@ int main(void) {
         CASE(draining_while_there_is_no_descriptor_does_not_spin),
         CASE(draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones),
         CASE(a_body_under_way_is_taken_whole_while_draining),
+        CASE(pipelined_requests_under_way_are_all_answered_while_draining),
         CASE(what_is_not_done_by_the_shutdown_timeout_is_cut),
         CASE(stopping_now_cuts_everything_at_once),
         CASE(stopping_now_with_files_on_their_way_loses_none),
         CASE(a_server_that_never_started_is_destroyed),
+        CASE(a_forks_child_gives_up_what_it_inherited),
         CASE(a_socket_file_is_removed_only_while_it_is_still_ours),
         CASE(requests_come_by_unix_sockets_too),
     };

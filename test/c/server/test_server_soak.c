@@ -147,11 +147,11 @@ static void soak(unsigned executors, bool guest) {
     nb_test_world_init(&w);
     print_message("seed %llu\n", (unsigned long long)seed);
     w.config.queue_max = 20;
-    w.config.header_timeout_ms = 300;
-    w.config.idle_timeout_ms = 200;
+    w.config.header_timeout_ms = 3000;
+    w.config.idle_timeout_ms = 3000; /* long enough for no good client to meet them */
     w.config.spool_bytes_max = 2000000;
     w.config.response_backlog_bytes = 262144;
-    w.config.connections_max = 12;
+    w.config.connections_max = 400;
     w.options.guest = guest;
     w.inspect = everything_is_given_back;
     nb_test_world_open(&w, executors);

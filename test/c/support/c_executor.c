@@ -5,6 +5,7 @@
 #include "support/c_executor.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -500,6 +501,10 @@ static void sleep_until_something(nb_test_executor *self) {
 static void *run(void *argument) {
     nb_test_executor *self = argument;
     nb_channel_memory *memory = self->channel->memory;
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, NULL); /* as a guest it calls sendfile(2) */
     ask_for_more(self);
     nb_channel_ring_loop(self->channel);
     while (!atomic_load(&self->killed)) {

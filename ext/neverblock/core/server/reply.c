@@ -44,8 +44,9 @@ static nb_status write_head(nb_loop *loop, nb_exchange *exchange, nb_slice date,
     return NB_OK;
 }
 
+/* While draining, the last request under way says that the connection ends; those before it are answered as well. */
 static void plan(nb_loop *loop, nb_exchange *exchange) {
-    if (loop->draining) exchange->facts.keep_alive = false;
+    if (loop->draining && exchange == exchange->connection->last) exchange->facts.keep_alive = false;
     exchange->plan = nb_response_plan_decide(&exchange->facts);
     exchange->head_sent = true;
     exchange->body_left = exchange->plan.body == NB_RESPONSE_BODY_LENGTH ? exchange->facts.content_length : 0;
