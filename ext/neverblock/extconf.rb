@@ -67,7 +67,7 @@ if enable_config("debug", false)
   $defs << "-DNB_DEBUG"
 end
 
-if (sanitizer = enable_config("sanitize", false))
+if (sanitizer = arg_config("--enable-sanitize")) # enable_config knows yes and no only
   flag = { "address" => "address,undefined", "thread" => "thread" }.fetch(sanitizer) do
     abort "--enable-sanitize=#{sanitizer}: one of address, thread"
   end
