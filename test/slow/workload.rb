@@ -100,7 +100,7 @@ module Workload
     module_function
 
     def expect(expected, seen)
-      raise "expected #{expected.inspect[0, 200]}, seen #{seen.inspect[0, 200]}" unless expected === seen # rubocop:disable Style/CaseEquality -- a pattern or a value
+      raise "expected #{expected.inspect[0, 200]}, seen #{seen.inspect[0, 200]}" unless expected === seen
     end
 
     def get(wire, target, *fields, status: 200)
@@ -197,7 +197,7 @@ module Workload
     # @param env [Hash] NB_WORKLOAD_*, see workload_server.rb
     def initialize(command: [], env: {}, start_s: 30)
       @log = Tempfile.new("workload-log")
-      @stdin, server_stdin = nil
+      @stdin = nil
       reader, out = IO.pipe
       server_stdin, @stdin = IO.pipe
       @pid = ::Process.spawn(env, *command, RbConfig.ruby, "--disable-yjit", File.expand_path("workload_server.rb", __dir__),

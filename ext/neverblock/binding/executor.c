@@ -303,7 +303,7 @@ static VALUE serve_rest(VALUE task);
 static void serve(nb_task *task) {
     while (task->step < STEPS) {
         int tag = steps[task->step++](task);
-        if (tag) rb_ensure(go_on, tag, serve_rest, (VALUE)task);
+        if (tag) rb_ensure(go_on, (VALUE)tag, serve_rest, (VALUE)task);
     }
 }
 
@@ -395,7 +395,7 @@ static bool next_request(nb_task *task) {
         tag = 0;
     }
     if (task->busy) {
-        if (tag) rb_ensure(go_on, tag, serve_rest, (VALUE)task);
+        if (tag) rb_ensure(go_on, (VALUE)tag, serve_rest, (VALUE)task);
         return true;
     }
     task->fiber = Qnil;

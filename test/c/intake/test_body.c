@@ -31,7 +31,8 @@ static void body_written(nb_body *body) {
 static int setup(void **state) {
     (void)state;
     f = (fixture){.written = NB_TEST_GATE, .live = nb_alloc_live(), .descriptors = nb_test_descriptors()};
-    f.spool = (nb_spool){.directory = "/tmp", .bytes_max = 100000000, .body_bytes_max = 50000000, .written = body_written};
+    f.spool = (nb_spool){
+        .directory = "/tmp", .bytes_max = 100000000, .body_bytes_max = 50000000, .written = body_written};
     nb_test_alarm(60);
     return nb_workers_create("test", 1, 16, &f.spool.workers) == NB_OK ? 0 : -1;
 }
@@ -81,7 +82,8 @@ static void await_write(nb_body *body, unsigned *writes, nb_status expected) {
 }
 
 /* Feeds all of the wire, `cut` bytes at first and then `step` at a time, each from a copy of just that size. */
-static nb_status feed(nb_body *body, const char *wire, size_t size, size_t cut, size_t step, size_t *used_all, unsigned *writes) {
+static nb_status feed(nb_body *body, const char *wire, size_t size, size_t cut, size_t step, size_t *used_all,
+                      unsigned *writes) {
     nb_refusal refusal = {0};
     nb_status status = NB_INCOMPLETE;
     size_t at = 0, give = cut;

@@ -28,8 +28,9 @@ static void a_new_channel_is_empty_aligned_and_silent(void **state) {
     assert_int_equal(0, (uintptr_t)memory % 64);
     assert_int_equal(0, (uintptr_t)nb_channel_requests(channel) % 64);
     assert_int_equal(0, (uintptr_t)nb_channel_responses(channel) % 64);
-    assert_int_equal(0, atomic_load(&memory->wanted) + atomic_load(&memory->loop_starved) + atomic_load(&memory->executor_blocked) +
-                            atomic_load(&memory->executor_gone) + atomic_load(&memory->pulse.running) + atomic_load(&memory->pulse.turns));
+    assert_int_equal(0, atomic_load(&memory->wanted) + atomic_load(&memory->loop_starved) +
+                            atomic_load(&memory->executor_blocked) + atomic_load(&memory->executor_gone) +
+                            atomic_load(&memory->pulse.running) + atomic_load(&memory->pulse.turns));
     nb_channel_ring_executor(channel);
     nb_channel_ring_loop(channel);
     assert_false(signalled(&channel->executor_wake) || signalled(&loop_wake));

@@ -53,7 +53,8 @@ static void check_message(const nb_request_message *message, const nb_request_fa
     assert_span(message, message->target, head.target);
     assert_span(message, message->query, head.query);
     assert_span(message, message->host, facts->framing->host);
-    if (message->path.size || head.path.size != 1) assert_span(message, message->path, head.path); /* empty: "/" that was not sent */
+    if (message->path.size || head.path.size != 1)
+        assert_span(message, message->path, head.path); /* empty: "/" that was not sent */
     assert_int_equal(head.header_count, message->header_count);
     for (size_t i = 0; i < head.header_count; i++) {
         assert_span(message, message->headers[i].name, head.headers[i].name);

@@ -64,7 +64,12 @@ static nb_status sink_sendfile(nb_transport *transport, int fd, uint64_t offset,
 static const nb_transport_kind sink_kind = {.name = "sink", .writev = sink_writev, .sendfile = sink_sendfile};
 
 static sink new_sink(size_t step, unsigned calls, size_t capacity) {
-    return (sink){.transport = {&sink_kind, -1}, .step = step, .calls = calls, .calls_left = calls, .taken = malloc(capacity + 1), .capacity = capacity};
+    return (sink){.transport = {&sink_kind, -1},
+                  .step = step,
+                  .calls = calls,
+                  .calls_left = calls,
+                  .taken = malloc(capacity + 1),
+                  .capacity = capacity};
 }
 
 typedef struct fixture {
@@ -89,7 +94,8 @@ static int teardown(void **state) {
     nb_outbox_clear(&f->outbox, &f->pool);
     nb_pool_deinit(&f->pool);
     if (f->live != nb_alloc_live() || f->descriptors != nb_test_descriptors()) {
-        print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f->live, (int)(nb_test_descriptors() - f->descriptors));
+        print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f->live,
+                    (int)(nb_test_descriptors() - f->descriptors));
         return -1;
     }
     return 0;
@@ -232,7 +238,8 @@ static void joined_outboxes_are_one_in_order(void **state) {
         size_t first_bytes = kind & 1 ? 500 : 0, second_bytes = kind & 2 ? 700 : 0;
         if (first_bytes) add_pattern(f, &f->outbox, 0, first_bytes);
         if (second_bytes && !(kind & 4)) add_pattern(f, &second, first_bytes, second_bytes);
-        if (second_bytes && kind & 4) assert_status(NB_OK, nb_outbox_add_file(&second, pattern_file(1200), first_bytes, second_bytes));
+        if (second_bytes && kind & 4)
+            assert_status(NB_OK, nb_outbox_add_file(&second, pattern_file(1200), first_bytes, second_bytes));
         nb_outbox_join(&f->outbox, &second);
         assert_true(nb_outbox_empty(&second));
         assert_int_equal(0, second.bytes);

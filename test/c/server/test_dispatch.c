@@ -42,7 +42,8 @@ static int teardown(void **state) {
     nb_exchanges_deinit(&f.exchanges);
     nb_wake_deinit(&f.wake);
     if (f.live == nb_alloc_live() && f.descriptors == nb_test_descriptors()) return 0;
-    print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f.live, (int)(nb_test_descriptors() - f.descriptors));
+    print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f.live,
+                (int)(nb_test_descriptors() - f.descriptors));
     return -1;
 }
 
@@ -152,8 +153,12 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
 static void waiting_requests_of_ended_exchanges_are_dropped_their_files_closed(void **state) {
     (void)state;
     nb_exchange *first = exchange(), *second = exchange();
-    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, first, message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
-    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, second, message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
+    assert_status(NB_OK,
+                  nb_dispatch_message(&f.dispatch, first,
+                                      message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
+    assert_status(NB_OK,
+                  nb_dispatch_message(&f.dispatch, second,
+                                      message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
     nb_exchange_destroy(&f.exchanges, first);
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(1, f.dispatch.waiting);
@@ -251,7 +256,8 @@ static void the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits(voi
     nb_dispatch_awake(&f.dispatch);
     nb_dispatch_pump(&f.dispatch);
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
-    *(nb_message *)nb_ring_reserve(&f.responses[2], sizeof(nb_message)) = (nb_message){.type = NB_MESSAGE_BODY, .bytes = sizeof(nb_message)};
+    *(nb_message *)nb_ring_reserve(&f.responses[2], sizeof(nb_message)) = (nb_message){.type = NB_MESSAGE_BODY,
+                                                                                       .bytes = sizeof(nb_message)};
     nb_ring_commit(&f.responses[2], sizeof(nb_message));
     nb_ring_publish(&f.responses[2]);
     assert_true(nb_dispatch_announce_sleep(&f.dispatch));
@@ -290,7 +296,8 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
 static void files_never_taken_are_closed_at_the_end(void **state) {
     (void)state;
     nb_file_message *part = nb_ring_reserve(&f.responses[0], sizeof *part);
-    *part = (nb_file_message){.message = {.type = NB_MESSAGE_FILE, .bytes = sizeof *part}, .fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    *part = (nb_file_message){.message = {.type = NB_MESSAGE_FILE, .bytes = sizeof *part},
+                              .fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
     nb_ring_commit(&f.responses[0], sizeof *part);
     nb_ring_publish(&f.responses[0]);
 }

@@ -122,7 +122,8 @@ static void handing_over_orders_what_the_lease_guards(void **state) {
         if (nb_lease_take_as_guest(&lease)) {
             guarded++;
             taken++;
-            int64_t now = nb_clock_monotonic_ns(), until = now + (int64_t)nb_test_random_below(&random, 20) / 19 * 15 * NB_NS_PER_MS;
+            int64_t now = nb_clock_monotonic_ns(),
+                    until = now + (int64_t)nb_test_random_below(&random, 20) / 19 * 15 * NB_NS_PER_MS;
             while (nb_clock_monotonic_ns() < until) /* now and then it sits for long */
                 sched_yield();
             nb_lease_give_back(&lease, nb_clock_monotonic_ns());

@@ -78,8 +78,12 @@ static void past_the_queues_bound_requests_are_refused_and_connections_go_on(voi
         assert_true(sent);
         if (i >= 3) nb_test_world_expect(w, clients[i], 503, NULL);
         if (i >= 3) assert_true(w->response.keep_alive);
-        if (i < 3) while (nb_test_world_stats(w).requests < (uint64_t)i + 1) nb_test_world_settle(w);
-        if (i == 1) while (nb_test_world_stats(w).queue < 1) nb_test_world_settle(w);
+        if (i < 3)
+            while (nb_test_world_stats(w).requests < (uint64_t)i + 1)
+                nb_test_world_settle(w);
+        if (i == 1)
+            while (nb_test_world_stats(w).queue < 1)
+                nb_test_world_settle(w);
     }
     assert_int_equal(3, nb_test_world_stats(w).shed);
     nb_test_executor_stall(w->executors[0], false);
@@ -97,7 +101,8 @@ static void a_waiting_request_whose_client_went_is_never_given_to_an_executor(vo
     w->options.credit = 1;
     nb_test_world_open(w, 1);
     nb_test_executor_stall(w->executors[0], true);
-    nb_test_client *first = nb_test_world_client(w), *second = nb_test_world_client(w), *third = nb_test_world_client(w);
+    nb_test_client *first = nb_test_world_client(w), *second = nb_test_world_client(w),
+                   *third = nb_test_world_client(w);
     assert_true(nb_test_get(first, "/hello"));
     while (nb_test_world_stats(w).requests < 1)
         nb_test_world_settle(w);
@@ -171,10 +176,14 @@ static void many_lumps(nb_test_world *w, bool guest) {
     nb_test_world_close(w);
 }
 
-static void writers_that_found_the_response_ring_full_go_on_when_there_is_room(void **state) { many_lumps(*state, false); }
+static void writers_that_found_the_response_ring_full_go_on_when_there_is_room(void **state) {
+    many_lumps(*state, false);
+}
 
 /* The guest makes the room itself, so nobody else wakes it for that. */
-static void a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room(void **state) { many_lumps(*state, true); }
+static void a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room(void **state) {
+    many_lumps(*state, true);
+}
 
 /* --- the lease --- */
 
@@ -325,7 +334,8 @@ typedef struct load {
 } load;
 
 static void *run_load(void *argument) {
-    static const char *const paths[] = {"/hello", "/big/30000", "/chunked/90000", "/file/50000", "/echo", "/lump/300000", "/fields/500"};
+    static const char *const paths[] = {"/hello", "/big/30000",   "/chunked/90000", "/file/50000",
+                                        "/echo",  "/lump/300000", "/fields/500"};
     load *l = argument;
     nb_test_response response = {0};
     nb_test_client client = nb_test_connect(l->world->port);
@@ -335,7 +345,8 @@ static void *run_load(void *argument) {
         bool sent = true;
         for (unsigned i = 0; i < depth && sent; i++) {
             uint64_t kind = nb_test_random_below(&random, 10);
-            sent = kind < 7 ? nb_test_get(&client, paths[kind]) : nb_test_post(&client, "/echo", (size_t)nb_test_random_below(&random, 90000), kind == 8);
+            sent = kind < 7 ? nb_test_get(&client, paths[kind])
+                            : nb_test_post(&client, "/echo", (size_t)nb_test_random_below(&random, 90000), kind == 8);
         }
         for (unsigned i = 0; i < depth; i++) {
             bool read = sent && nb_test_read(&client, "GET", &response);

@@ -223,7 +223,8 @@ static void answer_report(nb_test_world *w, int fd) {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     nb_server_stats stats = nb_test_world_stats(w);
-    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.shed, stats.connections};
+    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.shed,
+                stats.connections};
     if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
 }
 
@@ -233,7 +234,8 @@ static void serve_starved(unsigned spare, int commands, int answers) {
     nb_test_world_init(&w);
     w.config.shutdown_timeout_ms = 20000;
     nb_test_world_open(&w, 1);
-    const struct rlimit few = {nb_test_descriptors() - 3 + spare, nb_test_descriptors() - 3 + spare}; /* ".", ".." and the directory itself */
+    const struct rlimit few = {nb_test_descriptors() - 3 + spare,
+                               nb_test_descriptors() - 3 + spare}; /* ".", ".." and the directory itself */
     if (setrlimit(RLIMIT_NOFILE, &few) < 0 || write(answers, &w.port, sizeof w.port) != sizeof w.port) _exit(3);
     while (read(commands, &command, 1) == 1) {
         if (command == 'r') answer_report(&w, answers);
@@ -346,7 +348,8 @@ static void draining_while_there_is_no_descriptor_does_not_spin(void **state) {
     report before = ask_report(&s);
     assert_false(nb_test_readable(&clients[0], 400));
     report after = ask_report(&s);
-    if (after.cpu_us - before.cpu_us > 150000) fail_msg("it spun: %u us of 400000", (unsigned)(after.cpu_us - before.cpu_us));
+    if (after.cpu_us - before.cpu_us > 150000)
+        fail_msg("it spun: %u us of 400000", (unsigned)(after.cpu_us - before.cpu_us));
     assert_int_equal(1, write(s.commands, "g", 1));
     nb_test_world_expect(w, &clients[0], 200, "held");
     for (int i = 0; i < 6; i++)
@@ -567,7 +570,8 @@ static void requests_come_by_unix_sockets_too(void **state) {
     assert_status(NB_OK, nb_server_start(w->server));
     w->executors[0] = nb_test_executor_start(w->server, w->channels[0], NULL);
     w->executor_count = 1;
-    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_unix(path)), *goes = nb_test_world_adopt(w, nb_test_connect_unix(path));
+    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_unix(path)),
+                   *goes = nb_test_world_adopt(w, nb_test_connect_unix(path));
     assert_true(nb_test_get(c, "/file/3000000"));
     nb_test_world_expect(w, c, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 3000000));

@@ -90,8 +90,9 @@ static bool use_once(nb_test_world *w, int kind) {
     } else if (kind < 7) {
         good = nb_test_post(&client, "/echo", kind == 4 ? 1000 : 150000, kind == 6);
     } else {
-        good = nb_test_send_text(&client, "GET /big/30000 HTTP/1.1\r\nHost: test\r\n\r\nGET /hello HTTP/1.1\r\nHost: test\r\n\r\n"
-                                          "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nBAD\r\n\r\n");
+        good = nb_test_send_text(
+            &client, "GET /big/30000 HTTP/1.1\r\nHost: test\r\n\r\nGET /hello HTTP/1.1\r\nHost: test\r\n\r\n"
+                     "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\nBAD\r\n\r\n");
         for (int i = 0; i < 3; i++)
             good = good && nb_test_read(&client, "GET", &response) && response.status == 200;
         good = good && nb_test_read(&client, "GET", &response) && response.status == 400;
@@ -115,7 +116,8 @@ static bool fail_once(const nb_test_world *settings, int kind, unsigned long n) 
     int64_t start_ns = nb_clock_monotonic_ns();
     bool good = use_once(&w, kind);
     nb_alloc_fail_at(0);
-    if (nb_clock_monotonic_ns() - start_ns > 10 * NB_NS_PER_S) fail_msg("kind %d: nothing at all came after allocation %lu failed", kind, n);
+    if (nb_clock_monotonic_ns() - start_ns > 10 * NB_NS_PER_S)
+        fail_msg("kind %d: nothing at all came after allocation %lu failed", kind, n);
     for (int after = 0; after < 8; after += 4) /* the same, and one of the other sort */
         if (!use_once(&w, (kind + after) % 8)) fail_msg("kind %d: not served after allocation %lu failed", kind, n);
     nb_test_world_close(&w);

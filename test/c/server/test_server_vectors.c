@@ -50,12 +50,16 @@ static void judge(nb_test_world *w, const vector *v, enum delivery how) {
     } else {
         int status = cut_short ? 400 : v->refused ? v->refused : 200;
         bool read = nb_test_read(&client, is_head(v) ? "HEAD" : "GET", response);
-        if (!read || response->status != status) fail_msg("%d, %s, delivery %d: %d", v->number, v->name, how, response->status);
-        if (status != 200 && response->keep_alive) fail_msg("%d, %s: refused without Connection: close", v->number, v->name);
+        if (!read || response->status != status)
+            fail_msg("%d, %s, delivery %d: %d", v->number, v->name, how, response->status);
+        if (status != 200 && response->keep_alive)
+            fail_msg("%d, %s: refused without Connection: close", v->number, v->name);
         bool own = strncmp(v->bytes, "OPTIONS *", 9) == 0;
-        if (status == 200 && !own && !is_head(v) && !nb_test_body_is(response, v->body)) fail_msg("%d, %s: another body", v->number, v->name);
+        if (status == 200 && !own && !is_head(v) && !nb_test_body_is(response, v->body))
+            fail_msg("%d, %s: another body", v->number, v->name);
     }
-    if (v->rest > 0 && v->refused == 0 && !nb_test_read(&client, "GET", response)) fail_msg("%d, %s: the next request", v->number, v->name);
+    if (v->rest > 0 && v->refused == 0 && !nb_test_read(&client, "GET", response))
+        fail_msg("%d, %s: the next request", v->number, v->name);
     size_t dropped = 1;
     (void)nb_test_read_end(&client, &dropped);
     if (dropped > 0) fail_msg("%d, %s, delivery %d: %zu bytes behind the answer", v->number, v->name, how, dropped);
@@ -64,7 +68,8 @@ static void judge(nb_test_world *w, const vector *v, enum delivery how) {
     if (v->refused == 0 && strncmp(v->bytes, "OPTIONS *", 9) != 0) expected++;
     if (v->refused == 0 && v->rest > 0) expected++;
     received = nb_test_executor_count(w->executors[0], NB_TEST_RECEIVED) - received;
-    if (received != expected) fail_msg("%d, %s, delivery %d: the executor saw %u requests", v->number, v->name, how, received);
+    if (received != expected)
+        fail_msg("%d, %s, delivery %d: the executor saw %u requests", v->number, v->name, how, received);
 }
 
 static void run_vectors(enum delivery how) {

@@ -77,7 +77,8 @@ static void http_1_0_ends_unless_it_asks_to_go_on(void **state) {
     nb_test_world_expect(w, c, 200, "hello");
     assert_non_null(strstr(w->response.head, "Connection: keep-alive"));
     assert_true(nb_test_send_text(c, "GET /chunked/1000 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
-    nb_test_world_expect(w, c, 200, NULL); /* a body of unknown length ends with the connection (RFC 9112 section 6.3) */
+    nb_test_world_expect(w, c, 200,
+                         NULL); /* a body of unknown length ends with the connection (RFC 9112 section 6.3) */
     assert_true(nb_test_is_pattern(&w->response, 1000));
     assert_false(w->response.chunked);
     nb_test_world_close(w);
@@ -90,8 +91,9 @@ static void answers_keep_the_order_of_requests_when_executors_do_not(void **stat
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
     for (int round = 0; round < 20; round++) {
-        assert_true(nb_test_send_text(c, REQUEST("GET /late", "") REQUEST("GET /late", "") REQUEST("GET /big/100000", "")
-                                             REQUEST("GET /chunked/70000", "") REQUEST("GET /hello", "")));
+        assert_true(nb_test_send_text(c,
+                                      REQUEST("GET /late", "") REQUEST("GET /late", "") REQUEST("GET /big/100000", "")
+                                          REQUEST("GET /chunked/70000", "") REQUEST("GET /hello", "")));
         nb_test_world_expect(w, c, 200, "late");
         nb_test_world_expect(w, c, 200, "late");
         nb_test_world_expect(w, c, 200, NULL);
@@ -107,7 +109,8 @@ static void the_servers_own_answers_keep_their_place(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_send_text(c, REQUEST("GET /hold", "") REQUEST("OPTIONS *", "") REQUEST("GET /hello", "") "BAD\r\n\r\n"));
+    assert_true(nb_test_send_text(c, REQUEST("GET /hold", "") REQUEST("OPTIONS *", "")
+                                         REQUEST("GET /hello", "") "BAD\r\n\r\n"));
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
     nb_test_world_settle(w);
     assert_false(nb_test_readable(c, 0));
@@ -244,7 +247,8 @@ static void the_executor_is_told_when_its_client_is_gone(void **state) {
 static void parts_for_a_client_that_is_gone_are_dropped_files_closed(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
-    static const char *const paths[] = {"/file/100000", "/big/200000", "/chunked/200000", "/filechunked/100000", "/hello", "/abort"};
+    static const char *const paths[] = {"/file/100000",        "/big/200000", "/chunked/200000",
+                                        "/filechunked/100000", "/hello",      "/abort"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         nb_test_client *c = nb_test_world_client(w);
         nb_test_executor_stall(w->executors[0], true);
@@ -277,7 +281,8 @@ static void a_file_sent_to_a_client_that_goes_meanwhile_is_closed(void **state) 
 /* --- bodies --- */
 
 static void bodies_of_every_size_come_back(void **state) {
-    static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 16384, 65535, 65536, 65537, 131071, 131072, 131073, 300000, 1500000};
+    static const size_t sizes[] = {0,     1,     4095,   4096,   4097,   16384,  65535,
+                                   65536, 65537, 131071, 131072, 131073, 300000, 1500000};
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
@@ -332,7 +337,8 @@ static void the_spools_budget_is_shared_and_given_back(void **state) {
     nb_test_world *w = *state;
     w->config.spool_bytes_max = 300000;
     nb_test_world_open(w, 1);
-    nb_test_client *first = nb_test_world_client(w), *second = nb_test_world_client(w), *third = nb_test_world_client(w);
+    nb_test_client *first = nb_test_world_client(w), *second = nb_test_world_client(w),
+                   *third = nb_test_world_client(w);
     nb_test_executor_stall(w->executors[0], true);
     assert_true(nb_test_post(first, "/echo", 200000, false));
     nb_test_world_settle(w);
@@ -446,7 +452,8 @@ static void responses_without_a_body_have_none(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    static const char *const paths[] = {"/hello", "/big/700000", "/chunked/200000", "/file/100000", "/filechunked/1000", "/fileshort/10", "/short"};
+    static const char *const paths[] = {
+        "/hello", "/big/700000", "/chunked/200000", "/file/100000", "/filechunked/1000", "/fileshort/10", "/short"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         char request[256];
         snprintf(request, sizeof request, REQUEST("HEAD %s", ""), paths[i]);
@@ -478,7 +485,8 @@ static void large_responses_come_whole_in_every_shape(void **state) {
             snprintf(path, sizeof path, shapes[s], sizes[i]); /* NOLINT: shapes are literals */
             assert_true(nb_test_get(c, path));
             nb_test_world_expect(w, c, 200, NULL);
-            if (!nb_test_is_pattern(&w->response, sizes[i])) fail_msg("%s: %zu bytes came", path, w->response.body_bytes);
+            if (!nb_test_is_pattern(&w->response, sizes[i]))
+                fail_msg("%s: %zu bytes came", path, w->response.body_bytes);
         }
     }
     assert_true(nb_test_get(c, "/filethen/70000"));
@@ -513,7 +521,8 @@ static void a_response_that_cannot_be_finished_is_cut_never_ended_cleanly(void *
         if (nb_test_read(c, "GET", &w->response)) fail_msg("%s ended cleanly", paths[i]);
         assert_true(w->response.cut || w->response.status == 0);
     }
-    nb_test_client *c = nb_test_world_client(w); /* HTTP/1.0: only a reset tells that a body of unknown length is not whole */
+    nb_test_client *c = nb_test_world_client(
+        w); /* HTTP/1.0: only a reset tells that a body of unknown length is not whole */
     assert_true(nb_test_send_text(c, "GET /abortchunked HTTP/1.0\r\n\r\n"));
     assert_false(nb_test_read(c, "GET", &w->response));
     assert_int_equal(NB_TEST_END_RESET, w->response.end);
@@ -554,7 +563,8 @@ static void a_parked_writer_behind_another_response_goes_on_in_its_turn(void **s
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_send_text(c, REQUEST("GET /hold", "") REQUEST("GET /big/3000000", "") REQUEST("GET /chunked/3000000", "")));
+    assert_true(nb_test_send_text(c, REQUEST("GET /hold", "") REQUEST("GET /big/3000000", "")
+                                         REQUEST("GET /chunked/3000000", "")));
     nb_test_executor_await(w->executors[0], NB_TEST_PARKED, 2);
     nb_test_world_settle(w);
     assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_DRAINED));

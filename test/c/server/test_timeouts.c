@@ -53,7 +53,8 @@ static void random_use_agrees_with_a_naive_reference(void **state) {
         assert_int_equal(earliest(expected), nb_timeouts_next_ns(&timeouts));
         nb_timeout *oldest = nb_timeouts_oldest(&timeouts, NB_TIMEOUT_IDLE);
         for (int other = 0; other < NODES; other++)
-            if (expected[other].queue == NB_TIMEOUT_IDLE) assert_true(expected[other].armed >= expected[oldest - nodes].armed);
+            if (expected[other].queue == NB_TIMEOUT_IDLE)
+                assert_true(expected[other].armed >= expected[oldest - nodes].armed);
         now += (int64_t)nb_test_random_below(&random, 9);
         if (step % 4 == 0) expire_all(&timeouts, nodes, expected, now);
     }

@@ -158,10 +158,11 @@ static bool send_file(nb_test_executor *self, task *t, uint16_t *flags) {
     if (!part) return false;
     bool last = t->total == 0;
     *flags = last ? NB_PART_LAST : 0;
-    *part = (nb_file_message){.message = {.type = NB_MESSAGE_FILE, .flags = *flags, .bytes = sizeof(*part), .exchange = t->exchange},
-                              .fd = t->file_fd,
-                              .offset = 0,
-                              .bytes = t->file_bytes};
+    *part = (nb_file_message){
+        .message = {.type = NB_MESSAGE_FILE, .flags = *flags, .bytes = sizeof(*part), .exchange = t->exchange},
+        .fd = t->file_fd,
+        .offset = 0,
+        .bytes = t->file_bytes};
     t->file_fd = -1;
     send_part(self, sizeof(*part));
     return true;
@@ -183,8 +184,10 @@ static bool send_body(nb_test_executor *self, task *t, uint16_t *flags) {
 static bool give_up(nb_test_executor *self, const task *t) {
     nb_message *part = reserve(self, sizeof(*part));
     if (!part) return false;
-    *part = (nb_message){
-        .type = NB_MESSAGE_BODY, .flags = NB_PART_LAST | NB_PART_ABORTED, .bytes = sizeof(*part), .exchange = t->exchange};
+    *part = (nb_message){.type = NB_MESSAGE_BODY,
+                         .flags = NB_PART_LAST | NB_PART_ABORTED,
+                         .bytes = sizeof(*part),
+                         .exchange = t->exchange};
     send_part(self, sizeof(*part));
     return true;
 }
@@ -453,7 +456,8 @@ static void ask_for_more(nb_test_executor *self) {
 }
 
 static void ring_if_starved(nb_test_executor *self) {
-    if (atomic_load_explicit(&self->channel->memory->loop_starved, memory_order_relaxed)) nb_channel_ring_loop(self->channel);
+    if (atomic_load_explicit(&self->channel->memory->loop_starved, memory_order_relaxed))
+        nb_channel_ring_loop(self->channel);
 }
 
 static void ring_if_published(nb_test_executor *self) {
@@ -473,7 +477,8 @@ static void wait_in_poller(nb_test_executor *self, int64_t timeout_ns) {
 static void sit_out(nb_test_executor *self) {
     while (atomic_load(&self->stalled) && !atomic_load(&self->killed)) {
         unsigned stalls = atomic_load(&self->stalls);
-        if (stalls != self->stalls_seen) count(self, NB_TEST_BLOCKED); /* a new one may begin before the end of the last was seen */
+        if (stalls != self->stalls_seen)
+            count(self, NB_TEST_BLOCKED); /* a new one may begin before the end of the last was seen */
         self->stalls_seen = stalls;
         nb_wake_wait(&self->control, -1);
     }
@@ -529,7 +534,8 @@ static void *run(void *argument) {
 
 /* --- for the test --- */
 
-nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel, const nb_test_executor_options *options) {
+nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
+                                         const nb_test_executor_options *options) {
     static const nb_test_gate gate = NB_TEST_GATE;
     nb_test_executor *self = calloc(1, sizeof *self);
     pthread_once(&pattern_made, make_pattern);
@@ -583,7 +589,9 @@ void nb_test_executor_join(nb_test_executor *self) {
     free(self);
 }
 
-unsigned nb_test_executor_count(nb_test_executor *self, nb_test_event event) { return nb_test_gate_count(&self->events[event]); }
+unsigned nb_test_executor_count(nb_test_executor *self, nb_test_event event) {
+    return nb_test_gate_count(&self->events[event]);
+}
 
 void nb_test_executor_await(nb_test_executor *self, nb_test_event event, unsigned wanted) {
     nb_test_gate_wait(&self->events[event], wanted);

@@ -39,17 +39,18 @@ typedef enum nb_test_event {
     NB_TEST_ANSWERED, /* last parts sent */
     NB_TEST_GONE,
     NB_TEST_DRAINED,
-    NB_TEST_PARKED,    /* writers that wait for DRAINED */
-    NB_TEST_FULL,      /* times the response ring was found full */
-    NB_TEST_BLOCKED,   /* /block requests that hold the thread, and stalls begun */
-    NB_TEST_GUEST,     /* times a turn was run as guest */
-    NB_TEST_REFUSED,   /* times that was refused */
-    NB_TEST_STOPPED,   /* STOP received */
+    NB_TEST_PARKED,  /* writers that wait for DRAINED */
+    NB_TEST_FULL,    /* times the response ring was found full */
+    NB_TEST_BLOCKED, /* /block requests that hold the thread, and stalls begun */
+    NB_TEST_GUEST,   /* times a turn was run as guest */
+    NB_TEST_REFUSED, /* times that was refused */
+    NB_TEST_STOPPED, /* STOP received */
     NB_TEST_EVENTS
 } nb_test_event;
 
 /* After nb_server_start. channel: one that nb_server_channel_add gave. */
-nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel, const nb_test_executor_options *options);
+nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
+                                         const nb_test_executor_options *options);
 /* Takes no more from its ring and asks for nothing until it is told to go on: an executor whose thread is busy. */
 void nb_test_executor_stall(nb_test_executor *executor, bool stalled);
 /* Lets the /hold requests go that are there. */

@@ -29,7 +29,8 @@ static nb_test_client connected(int fd, const struct sockaddr *address, socklen_
 }
 
 nb_test_client nb_test_connect_narrow(uint16_t port, int receive_bytes) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (receive_bytes) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
@@ -104,7 +105,8 @@ static size_t make_chunks(char *out, size_t body_bytes) {
 bool nb_test_post(nb_test_client *client, const char *path, size_t body_bytes, bool chunked) {
     char *request = malloc(512 + body_bytes * 2 + 64);
     int head = chunked ? sprintf(request, "POST %s HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n", path)
-                       : sprintf(request, "POST %s HTTP/1.1\r\nHost: test\r\nContent-Length: %zu\r\n\r\n", path, body_bytes);
+                       : sprintf(request, "POST %s HTTP/1.1\r\nHost: test\r\nContent-Length: %zu\r\n\r\n", path,
+                                 body_bytes);
     size_t size = (size_t)head;
     if (chunked) {
         size += make_chunks(request + size, body_bytes);
@@ -283,5 +285,6 @@ bool nb_test_is_pattern(const nb_test_response *response, uint64_t size) {
 }
 
 bool nb_test_body_is(const nb_test_response *response, const char *text) {
-    return response->body_bytes == strlen(text) && memcmp(response->body ? response->body : "", text, strlen(text)) == 0;
+    return response->body_bytes == strlen(text) &&
+           memcmp(response->body ? response->body : "", text, strlen(text)) == 0;
 }

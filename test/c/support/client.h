@@ -20,13 +20,13 @@ typedef struct nb_test_client {
 typedef enum nb_test_end { NB_TEST_END_NONE, NB_TEST_END_FIN, NB_TEST_END_RESET } nb_test_end;
 
 typedef struct nb_test_response {
-    int status;         /* 0: none came */
-    int interim;        /* 100 (Continue) before it */
-    char head[20480];   /* NUL-terminated, cut */
-    char *body;         /* of the client's making; freed by the next read or nb_test_client_close */
+    int status;       /* 0: none came */
+    int interim;      /* 100 (Continue) before it */
+    char head[20480]; /* NUL-terminated, cut */
+    char *body;       /* of the client's making; freed by the next read or nb_test_client_close */
     size_t body_bytes, body_capacity;
     bool keep_alive, chunked, cut; /* cut: the connection ended before the response did */
-    nb_test_end end;    /* when it was cut, or ran to the end of the connection */
+    nb_test_end end;               /* when it was cut, or ran to the end of the connection */
 } nb_test_response;
 
 /* fd -1: it failed, errno. */

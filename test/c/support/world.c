@@ -48,7 +48,9 @@ nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client)
     return kept;
 }
 
-nb_test_client *nb_test_world_client(nb_test_world *world) { return nb_test_world_adopt(world, nb_test_connect(world->port)); }
+nb_test_client *nb_test_world_client(nb_test_world *world) {
+    return nb_test_world_adopt(world, nb_test_connect(world->port));
+}
 
 nb_server_stats nb_test_world_stats(nb_test_world *world) {
     nb_server_stats stats;
@@ -71,9 +73,11 @@ void nb_test_world_settle(nb_test_world *world) {
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body) {
     nb_test_response *response = &world->response;
     if (!nb_test_read(client, "GET", response)) {
-        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->cut ? "cut" : "none", response->head);
+        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->cut ? "cut" : "none",
+                 response->head);
     }
-    if (response->status != status) fail_msg("expected %d, got %d: %s", status, response->status, response->body ? response->body : "");
+    if (response->status != status)
+        fail_msg("expected %d, got %d: %s", status, response->status, response->body ? response->body : "");
     if (body && !nb_test_body_is(response, body)) fail_msg("expected \"%s\", got \"%.100s\"", body, response->body);
 }
 

@@ -24,7 +24,8 @@ class EnvTest < BindingCase
         assert_equal host, env["HTTP_HOST"]
         assert_equal host[/\A(\[.*\]|[^:]*)/], env["SERVER_NAME"]
         assert_equal host[/:(\d+)\z/, 1] || "80", env["SERVER_PORT"]
-        others = %w[X-A Cookie Content-Type].to_h { |name| [name == "Content-Type" ? "CONTENT_TYPE" : "HTTP_#{name.upcase.tr("-", "_")}", fields.grep(/\A#{name}/).first&.[](/: (.*)/, 1)] }
+        others = { "HTTP_X_A" => "X-A", "HTTP_COOKIE" => "Cookie", "CONTENT_TYPE" => "Content-Type" }
+        others.transform_values! { |name| fields.grep(/\A#{name}/).first&.[](/: (.*)/, 1) }
         others.each { |key, value| value ? assert_equal(value, env[key]) : refute_includes(env.keys, key) }
       end
     end

@@ -95,7 +95,7 @@ class ResponseTest < BindingCase
     "a body that parks" => [-> { [200, {}, Iterating.new(->(&block) { block.call("o") || sleep(0.001) && block.call("k") })] }, "ok"],
     "a body that parks under the scratch of others" => [-> { [200, { "x-a" => "b" * 2000 }, Iterating.new(->(&block) { sleep(0.001) && block.call("ok") })] }, "ok"],
     "a to_ary that is nil" => [-> { [200, {}, Converting.new(nil)] }, "by each"],
-    "a to_path that is nil" => [-> { [200, {}, Converting.new(nil).tap { |body| body.define_singleton_method(:to_path) {} }] }, "by each"],
+    "a to_path that is nil" => [-> { [200, {}, Converting.new(nil).tap { |body| body.define_singleton_method(:to_path) { nil } }] }, "by each"],
     "a chunk that changes after it was given" => [lambda {
       [200, {}, Iterating.new(->(&block) { (chunk = +"ok") && block.call(chunk) || chunk.replace("xx" * 9) })]
     }, "ok"],

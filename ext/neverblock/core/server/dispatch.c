@@ -282,3 +282,12 @@ bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
     }
     return true;
 }
+
+bool nb_dispatch_executors_idle(const nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_channel_memory *memory = dispatch->channels[i].channel->memory;
+        bool gone = atomic_load_explicit(&memory->executor_gone, memory_order_acquire);
+        if (!gone && atomic_load_explicit(&memory->wanted, memory_order_acquire) > 0) return false;
+    }
+    return true;
+}

@@ -63,5 +63,7 @@ void nb_dispatch_awake(nb_dispatch *dispatch);
 /* Some executor that holds requests of ours is running now (and may publish without ringing for a short while). */
 bool nb_dispatch_executor_running(const nb_dispatch *dispatch);
 bool nb_dispatch_executors_gone(const nb_dispatch *dispatch);
+/* Each is gone or never asked for anything. */
+bool nb_dispatch_executors_idle(const nb_dispatch *dispatch);
 
 #endif

@@ -28,6 +28,9 @@
 
 #define LINGER_NS (5 * NB_NS_PER_S)
 
+/* How long, when all is cut, parts of responses are still taken (and dropped): a writer that found its ring full must come to its end. */
+#define STOP_PATIENCE_NS (5 * NB_NS_PER_S)
+
 static void body_written(nb_body *body) {
     nb_loop *loop = (nb_loop *)(void *)((char *)body->spool - offsetof(nb_loop, spool));
     pthread_mutex_lock(&loop->written_lock);
@@ -200,7 +203,8 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
         if (atomic_load_explicit(blocked, memory_order_relaxed)) {
             atomic_store_explicit(blocked, 0, memory_order_relaxed);
             nb_channel_ring_executor(channel->channel);
-            if (loop->guest) loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
+            if (loop->guest)
+                loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
         }
     }
     return part != NULL;
@@ -238,14 +242,19 @@ static void start_drain(nb_loop *loop) {
 
 /* Follows drain and stop to their end: first the connections, then the executors, then the loop. */
 static void wind_down(nb_loop *loop) {
-    if (atomic_load_explicit(&loop->stop, memory_order_acquire)) loop->stopping = true;
+    if (!loop->stopping && atomic_load_explicit(&loop->stop, memory_order_acquire)) {
+        loop->stopping = true;
+        loop->stop_deadline_ns = loop->now_ns + STOP_PATIENCE_NS;
+    }
     bool drain = loop->stopping || atomic_load_explicit(&loop->drain, memory_order_acquire);
     if (drain && !loop->draining) start_drain(loop);
     if (!loop->draining) return;
     if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(loop);
     if (loop->connections) return;
     nb_dispatch_stop(&loop->dispatch);
-    loop->finished = loop->stopping || nb_dispatch_executors_gone(&loop->dispatch);
+    loop->finished = loop->stopping
+                         ? nb_dispatch_executors_idle(&loop->dispatch) || loop->now_ns >= loop->stop_deadline_ns
+                         : nb_dispatch_executors_gone(&loop->dispatch);
 }
 
 static int64_t sleep_ns(nb_loop *loop) {

@@ -69,7 +69,7 @@ typedef struct nb_loop {
     nb_head_limits head_limits;
     nb_peer no_peer;
     bool draining, stopping, finished;
-    int64_t drain_deadline_ns;
+    int64_t drain_deadline_ns, stop_deadline_ns;
     nb_ring_consumer *guest;  /* the only executor's own thread runs this turn: the requests it waits for; NULL: the
                                  server's thread does */
     bool guest_called;        /* the guest's descriptor has something for it */

@@ -92,7 +92,7 @@ void nb_server_guest_end(nb_server *server);
 
 /* Stops listening, ends idle connections, lets requests end (shutdown_timeout_ms), then tells the executors to stop. */
 void nb_server_drain(nb_server *server);
-/* Cuts everything now. */
+/* Cuts every connection now; the loop ends when the executors have, or five seconds later. */
 void nb_server_stop_now(nb_server *server);
 /* Waits until the loop's thread has ended; at once when it never started. */
 void nb_server_join(nb_server *server);
