@@ -139,7 +139,7 @@ static uint64_t number_from(const char *name, uint64_t standard) {
     return text ? strtoull(text, NULL, 10) : standard;
 }
 
-static void soak(unsigned executors, bool guest) {
+static void soak(unsigned executors, bool guest, const char *poller) {
     static nb_test_world w;
     client_thread clients[THREADS];
     pthread_t threads[THREADS];
@@ -153,9 +153,10 @@ static void soak(unsigned executors, bool guest) {
     w.config.response_backlog_bytes = 262144;
     w.config.connections_max = 400;
     w.options.guest = guest;
+    w.config.poller = poller;
     w.inspect = everything_is_given_back;
     nb_test_world_open(&w, executors);
-    int64_t end_ns = nb_clock_monotonic_ns() + (int64_t)number_from("NB_TEST_SOAK_MS", 2000) * NB_NS_PER_MS;
+    int64_t end_ns = nb_clock_monotonic_ns() + (int64_t)number_from("NB_TEST_SOAK_MS", 1500) * NB_NS_PER_MS;
     for (unsigned i = 0; i < THREADS; i++) {
         clients[i] = (client_thread){.world = &w, .random = {seed + i}, .end_ns = end_ns};
         threads[i] = nb_test_thread(run_clients, &clients[i]);
@@ -178,18 +179,24 @@ static void soak(unsigned executors, bool guest) {
 
 static void random_clients_leave_nothing_behind(void **state) {
     (void)state;
-    soak(2, false);
+    soak(2, false, NULL);
 }
 
 static void random_clients_leave_nothing_behind_with_a_guest(void **state) {
     (void)state;
-    soak(1, true);
+    soak(1, true, NULL);
+}
+
+static void random_clients_leave_nothing_behind_with_the_plainest_poller(void **state) {
+    (void)state;
+    soak(2, false, "poll");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_clients_leave_nothing_behind),
         cmocka_unit_test(random_clients_leave_nothing_behind_with_a_guest),
+        cmocka_unit_test(random_clients_leave_nothing_behind_with_the_plainest_poller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
