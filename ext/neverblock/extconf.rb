@@ -22,7 +22,7 @@ SOURCES = {
   "core/server" => %w[connection dispatch exchange listener loop reply server lease timeouts],
   "binding" => %w[
     engine env executor neverblock response ruby_log scheduler scheduler_inbox scheduler_io scheduler_loop
-    scheduler_process scheduler_resolve scheduler_timeout scheduler_wait
+    scheduler_process scheduler_resolve scheduler_timeout scheduler_wait task
   ]
 }.freeze
 

@@ -76,8 +76,11 @@ struct nb_executor {
 
 void nb_executor_define(VALUE module);
 
-/* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises NeverBlock::ClientGone
-   when nobody is left to read it, and what is raised into the fiber meanwhile. */
+/* A fork's child goes on with the fiber that forked; the channel is its parent's. */
+bool nb_executor_in_child(const nb_executor *executor);
+
+/* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises
+   NeverBlock::ClientGone when nobody is left to read it, and what is raised into the fiber meanwhile. */
 void *nb_executor_reserve(nb_task *task, size_t bytes);
 /* Ends the part and makes it visible; rings the loop when it has waited long. */
 void nb_executor_send(nb_task *task, size_t bytes);

@@ -1,0 +1,332 @@
+/*
+ * task.c - see task.h.
+ */
+#include "task.h"
+
+#include "base/alloc.h"
+#include "http1/head_parser.h"
+#include "neverblock.h"
+#include "response.h"
+#include "scheduler.h"
+
+static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
+    id_instance_variables;
+
+void nb_task_mark(const nb_task *task) {
+    rb_gc_mark(task->fiber);
+    rb_gc_mark(task->env);
+    rb_gc_mark(task->body);
+    rb_gc_mark(task->status);
+    rb_gc_mark(task->headers);
+    rb_gc_mark(task->error);
+    rb_gc_mark(task->input);
+    rb_gc_mark(task->writer);
+}
+
+static VALUE park(VALUE scheduler) {
+    nb_scheduler_park(scheduler);
+    return Qnil;
+}
+
+/* --- one request, in its fiber --- */
+
+static VALUE run_application(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    nb_executor *executor = task->executor;
+    const nb_request_message *request = task->request;
+    task->head_request = request->method == NB_METHOD_HEAD;
+    task->spooled = request->body_fd >= 0;
+    task->env = nb_env_build(&executor->env, request);
+    task->request = NULL;
+    if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_key_input());
+    VALUE response = rb_funcallv(executor->app, id_call, 1, &task->env);
+    nb_response_send(task, response);
+    return Qnil;
+}
+
+/* A plain array, the usual body, has nothing to close. */
+static bool has_close(VALUE body) { return !NIL_P(body) && rb_class_of(body) != rb_cArray; }
+
+static VALUE close_body(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    VALUE body = task->body;
+    task->body = Qnil;
+    if (rb_respond_to(body, id_close)) rb_funcallv(body, id_close, 0, NULL);
+    return Qnil;
+}
+
+static VALUE report(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    VALUE arguments[] = {task->error, task->env};
+    return rb_funcallv(task->executor->self, id_report, 2, arguments);
+}
+
+static VALUE call_finished(VALUE argument) {
+    VALUE *arguments = (VALUE *)argument;
+    return rb_funcallv(arguments[0], id_call, 4, arguments + 1);
+}
+
+/* Takes the exception of a failed rb_protect into task->error. False: it is no exception but the end of the thread,
+ * which must go on. */
+static bool take_error(nb_task *task, int tag) {
+    VALUE error = rb_errinfo();
+    if (tag == 0) return true;
+    if (!rb_obj_is_kind_of(error, rb_eException)) return false;
+    rb_set_errinfo(Qnil);
+    task->error = error;
+    return true;
+}
+
+static int log_error(nb_task *task) {
+    int tag = 0;
+    if (rb_obj_is_kind_of(task->error, nb_client_gone_class)) return 0;
+    rb_protect(report, (VALUE)task, &tag);
+    if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
+        rb_set_errinfo(Qnil);
+        return 0;
+    }
+    return tag;
+}
+
+/* Each in the reverse order of registration, whatever the others did (Rack SPEC 3.1, rack.response_finished). */
+static int run_finished(nb_task *task) {
+    VALUE callbacks = NIL_P(task->env) ? Qnil : rb_hash_lookup(task->env, nb_env_key_response_finished());
+    if (!RB_TYPE_P(callbacks, T_ARRAY) || RARRAY_LEN(callbacks) == 0) return 0;
+    VALUE error = task->error;
+    for (long i = RARRAY_LEN(callbacks) - 1; i >= 0; i--) {
+        VALUE arguments[] = {rb_ary_entry(callbacks, i), task->env, task->status, task->headers, error};
+        int tag = 0;
+        rb_protect(call_finished, (VALUE)arguments, &tag);
+        if (!take_error(task, tag)) return tag;
+        if (tag && (tag = log_error(task))) return tag;
+    }
+    return 0;
+}
+
+static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
+    int tag = 0;
+    rb_protect(step, (VALUE)task, &tag);
+    if (!take_error(task, tag)) return tag;
+    return tag ? log_error(task) : 0;
+}
+
+static int answer(nb_task *task) { return protect_step(task, run_application); }
+
+static VALUE fail_step(VALUE argument) {
+    nb_response_fail((nb_task *)argument);
+    return Qnil;
+}
+
+static int fail(nb_task *task) {
+    int tag = 0;
+    if (!task->ended) rb_protect(fail_step, (VALUE)task, &tag);
+    return take_error(task, tag) ? 0 : tag;
+}
+
+static int close_returned(nb_task *task) { return has_close(task->body) ? protect_step(task, close_body) : 0; }
+
+/* A spooled body's file is ours, whatever the application has put in its place. */
+static VALUE close_input(VALUE argument) { return rb_io_close(((nb_task *)argument)->input); }
+
+static int close_spooled(nb_task *task) { return RB_TYPE_P(task->input, T_FILE) ? protect_step(task, close_input) : 0; }
+
+/* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must
+ * go on, else 0. */
+static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, close_spooled};
+#define STEPS (sizeof(steps) / sizeof(*steps))
+
+static VALUE go_on(VALUE tag) { rb_jump_tag((int)tag); }
+
+static VALUE serve_rest(VALUE task);
+
+/* The whole request. An end that must go on leaves by a jump when the steps after it are done; rb_ensure keeps what it
+ * carries. */
+static void serve(nb_task *task) {
+    while (task->step < STEPS) {
+        int tag = steps[task->step++](task);
+        if (tag) rb_ensure(go_on, (VALUE)tag, serve_rest, (VALUE)task);
+    }
+}
+
+/* --- the pool --- */
+
+static VALUE clear_instance_variables(VALUE fiber) {
+    VALUE names = rb_funcallv(fiber, id_instance_variables, 0, NULL);
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        VALUE name = rb_ary_entry(names, i);
+        rb_funcallv(fiber, id_remove_instance_variable, 1, &name);
+    }
+    return Qnil;
+}
+
+/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), instance variables
+   (Rails' execution state lies there). False: it has storage (Ruby 3.2 and later), which cannot be taken away, and must
+   not be used again. */
+static bool scrub(nb_task *task) {
+    VALUE thread = rb_thread_current();
+    VALUE names = rb_funcallv(thread, id_keys, 0, NULL);
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        VALUE arguments[] = {rb_ary_entry(names, i), Qnil};
+        rb_funcallv(thread, id_aset, 2, arguments);
+    }
+    if (rb_ivar_count(task->fiber) > 0) clear_instance_variables(task->fiber);
+#ifdef HAVE_RB_FIBER_NEW_STORAGE
+    return NIL_P(rb_funcallv(task->fiber, id_storage, 0, NULL));
+#else
+    return true;
+#endif
+}
+
+static void push_idle(nb_task *task) {
+    task->next = task->executor->idle;
+    task->executor->idle = task;
+}
+
+static void forget(nb_task *task) {
+    nb_executor *executor = task->executor;
+    uint32_t index = (uint32_t)task->exchange;
+    if (index < executor->by_exchange_count && executor->by_exchange[index] == task)
+        executor->by_exchange[index] = NULL;
+    task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = Qnil;
+    task->request = NULL;
+    task->unacknowledged = 0;
+    task->step = 0;
+    task->busy = task->gone = task->head_sent = task->ended = false;
+    push_idle(task);
+    executor->running--;
+}
+
+static void forget_with_fiber(nb_task *task) {
+    task->fiber = Qnil;
+    forget(task);
+}
+
+static VALUE serve_rest(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    serve(task);
+    forget_with_fiber(task);
+    return Qnil;
+}
+
+static VALUE scrub_step(VALUE task) { return scrub((nb_task *)task) ? Qtrue : Qfalse; }
+
+static bool scrubbed(nb_task *task) {
+    int tag = 0;
+    VALUE clean = rb_protect(scrub_step, (VALUE)task, &tag);
+    if (tag && !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
+        forget_with_fiber(task);
+        rb_jump_tag(tag);
+    }
+    if (tag) rb_set_errinfo(Qnil);
+    return tag == 0 && clean == Qtrue;
+}
+
+/* False: the fiber is to end. What is raised into a fiber between two requests came too late for the one it was meant
+ * for. */
+static bool next_request(nb_task *task) {
+    bool ends = false;
+    int tag = 0;
+    while (!task->busy && !task->retired && !ends) {
+        rb_protect(park, task->executor->scheduler, &tag);
+        if (tag == 0) continue;
+        ends = !rb_obj_is_kind_of(rb_errinfo(), rb_eException);
+        if (ends) break;
+        ends = rb_obj_is_kind_of(rb_errinfo(), rb_eNoMemError);
+        rb_set_errinfo(Qnil);
+        tag = 0;
+    }
+    if (task->busy) {
+        if (tag) rb_ensure(go_on, (VALUE)tag, serve_rest, (VALUE)task);
+        return true;
+    }
+    task->fiber = Qnil;
+    if (task->retired) push_idle(task);
+    task->retired = false;
+    if (tag) rb_jump_tag(tag);
+    return false;
+}
+
+static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
+    nb_task *task = (nb_task *)argument;
+    VALUE executor = task->executor->self; /* seen on this stack, it keeps the task */
+    do {
+        serve(task);
+        if (!scrubbed(task)) {
+            forget_with_fiber(task);
+            break;
+        }
+        forget(task);
+    } while (!nb_executor_in_child(task->executor) && next_request(task));
+    RB_GC_GUARD(executor);
+    return Qnil;
+}
+
+static VALUE new_fiber(nb_task *task) {
+    VALUE options = rb_hash_new();
+    rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
+#ifdef HAVE_RB_FIBER_NEW_STORAGE
+    rb_hash_aset(options, ID2SYM(rb_intern("storage")), Qnil);
+#endif
+    VALUE body = rb_proc_new(task_main, (VALUE)task);
+    return rb_funcall_with_block_kw(rb_path2class("Fiber"), rb_intern("new"), 1, &options, body, RB_PASS_KEYWORDS);
+}
+
+static nb_task *new_task(nb_executor *executor) {
+    nb_task *task = nb_alloc_zero(1, sizeof(*task));
+    nb_task **tasks = nb_realloc(executor->tasks, (executor->task_count + 1) * sizeof(*tasks));
+    if (tasks) executor->tasks = tasks;
+    if (!task || !tasks) {
+        nb_free(task);
+        rb_memerror();
+    }
+    task->executor = executor;
+    task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
+    task->input = task->writer = Qnil;
+    tasks[executor->task_count++] = task;
+    return task;
+}
+
+static VALUE make_fiber(VALUE argument) {
+    nb_executor *executor = (nb_executor *)argument;
+    if (!executor->idle) push_idle(new_task(executor));
+    executor->idle->fiber = new_fiber(executor->idle);
+    return Qnil;
+}
+
+/* NULL: no fiber can be made (memory, vm.max_map_count), and $! says why. */
+nb_task *nb_task_take(nb_executor *executor) {
+    int tag = 0;
+    if (!executor->idle || NIL_P(executor->idle->fiber)) rb_protect(make_fiber, (VALUE)executor, &tag);
+    if (tag && !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) rb_jump_tag(tag);
+    if (tag) return NULL;
+    nb_task *task = executor->idle;
+    executor->idle = task->next;
+    return task;
+}
+
+/* A task that is taken out here comes back without a fiber when that has ended. */
+void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
+    nb_task **link = &executor->idle;
+    while (*link) {
+        nb_task *task = *link;
+        if (kept > 0 || NIL_P(task->fiber)) {
+            kept -= kept > 0;
+            link = &task->next;
+            continue;
+        }
+        *link = task->next;
+        task->retired = true;
+        nb_scheduler_ready(executor->scheduler, task->fiber);
+    }
+}
+
+void nb_task_define(void) {
+    id_call = rb_intern("call");
+    id_close = rb_intern("close");
+    id_report = rb_intern("report");
+    id_keys = rb_intern("keys");
+    id_aset = rb_intern("[]=");
+    id_storage = rb_intern("storage");
+    id_instance_variables = rb_intern("instance_variables");
+    id_remove_instance_variable = rb_intern("remove_instance_variable");
+}
