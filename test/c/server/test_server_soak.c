@@ -23,7 +23,8 @@ static uint64_t below(client_thread *t, uint64_t bound) { return nb_test_random_
 
 /* Valid requests, pipelined or not; each must be answered with 200, or 503 when the server is full. */
 static void be_good(client_thread *t, nb_test_client *client) {
-    static const char *const paths[] = {"/hello", "/big/%u", "/chunked/%u", "/file/%u", "/lump/%u", "/filechunked/%u", "/fields/%u", "/echo"};
+    static const char *const paths[] = {"/hello",   "/big/%u",         "/chunked/%u", "/file/%u",
+                                        "/lump/%u", "/filechunked/%u", "/fields/%u",  "/echo"};
     nb_test_response response = {0};
     for (uint64_t rounds = below(t, 8) + 1; rounds > 0; rounds--) {
         unsigned depth = (unsigned)below(t, 5) + 1;
@@ -59,7 +60,8 @@ static void be_broken(client_thread *t, nb_test_client *client) {
 /* Begins something and goes: in a head, in a body, in a response, while it waits. Who leaves a response that never comes leaves with a reset:
    one that only finished sending is still waited for. */
 static void vanish(client_thread *t, nb_test_client *client) {
-    static const char *const paths[] = {"/big/9000000", "/chunked/9000000", "/file/9000000", "/hello", "/late", "/lump/700000", "/abort", "/hello"};
+    static const char *const paths[] = {"/big/9000000", "/chunked/9000000", "/file/9000000", "/hello",
+                                        "/late",        "/lump/700000",     "/abort",        "/hello"};
     switch (below(t, 5)) {
     case 4:
         if (nb_test_get(client, "/never")) nb_test_client_reset(client);
@@ -171,7 +173,8 @@ static void soak(unsigned executors, bool guest, const char *poller) {
     }
     nb_server_stats stats = nb_test_world_stats(&w);
     print_message("%u served, %u wrong; %u connections, %u refused, %u shed, %u aborted, %u timed out\n", served, wrong,
-                  (unsigned)stats.accepted, (unsigned)stats.refused, (unsigned)stats.shed, (unsigned)stats.aborted, (unsigned)stats.timed_out);
+                  (unsigned)stats.accepted, (unsigned)stats.refused, (unsigned)stats.shed, (unsigned)stats.aborted,
+                  (unsigned)stats.timed_out);
     assert_int_equal(0, wrong);
     assert_true(served > 0);
     nb_test_world_close(&w);
