@@ -237,8 +237,8 @@ static void answer_refused(nb_executor *executor) {
 }
 
 static void start(nb_executor *executor, const nb_request_message *request) {
+    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
     executor->received++;
-    nb_task *task = nb_task_take(executor);
     if (!task) {
         refuse(executor, request);
         return;

@@ -9,6 +9,7 @@
 #include "response.h"
 #include "scheduler.h"
 
+static VALUE fiber_error_class;
 static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
     id_instance_variables;
 
@@ -293,11 +294,14 @@ static VALUE make_fiber(VALUE argument) {
     return Qnil;
 }
 
-/* NULL: no fiber can be made (memory, vm.max_map_count), and $! says why. */
+static bool is_want_of_fibers(VALUE error) {
+    return rb_obj_is_kind_of(error, fiber_error_class) || rb_obj_is_kind_of(error, rb_eNoMemError);
+}
+
 nb_task *nb_task_take(nb_executor *executor) {
     int tag = 0;
     if (!executor->idle || NIL_P(executor->idle->fiber)) rb_protect(make_fiber, (VALUE)executor, &tag);
-    if (tag && !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) rb_jump_tag(tag);
+    if (tag && !is_want_of_fibers(rb_errinfo())) rb_jump_tag(tag);
     if (tag) return NULL;
     nb_task *task = executor->idle;
     executor->idle = task->next;
@@ -321,6 +325,8 @@ void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
 }
 
 void nb_task_define(void) {
+    rb_gc_register_address(&fiber_error_class);
+    fiber_error_class = rb_path2class("FiberError");
     id_call = rb_intern("call");
     id_close = rb_intern("close");
     id_report = rb_intern("report");

@@ -15,7 +15,8 @@ void nb_task_define(void);
 void nb_task_mark(const nb_task *task);
 
 /* An idle task with a parked or new fiber, taken out of the pool. The caller fills in exchange and request, sets busy,
-   and switches to the fiber. NULL: no fiber can be made (memory, vm.max_map_count), and $! says why. */
+   and switches to the fiber. NULL: no fiber can be made (memory, vm.max_map_count), and $! says why.
+   Raises what was raised into the thread meanwhile. */
 nb_task *nb_task_take(nb_executor *executor);
 /* Ends the fibers of idle tasks, the `kept` used last excepted. */
 void nb_task_retire_idle(nb_executor *executor, uint32_t kept);
