@@ -445,6 +445,7 @@ static void options_of_the_server_with_a_body_do_not_take_it_for_a_request(void 
     assert_true(nb_test_send_text(c, REQUEST("OPTIONS *", "Content-Length: 5\r\n") "abcde" REQUEST("GET /hello", "")));
     nb_test_world_expect(w, c, 200, NULL);
     nb_test_world_expect(w, c, 200, "hello");
+    assert_int_equal(1, nb_test_executor_count(w->executors[0], NB_TEST_RECEIVED)); /* the GET alone */
     nb_test_world_close(w);
 }
 

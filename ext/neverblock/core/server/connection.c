@@ -295,6 +295,12 @@ static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *ex
     continue_if_expected(loop, connection, facts->framing);
 }
 
+/* RFC 9110 section 9.3.7: about the server as a whole, so the server answers. */
+static void answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
+    answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
+    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
+}
+
 static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
     nb_exchange *exchange = add_exchange(loop, connection);
     if (!exchange) {
@@ -305,6 +311,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     exchange->facts.minor_version = head->minor_version;
     exchange->facts.head_request = head->method == NB_METHOD_HEAD;
     exchange->facts.keep_alive = framing->keep_alive;
+    exchange->asterisk = head->target_form == NB_TARGET_ASTERISK;
     exchange->safe = method_is_safe(head->method) && framing->body == NB_BODY_NONE;
     nb_request_facts facts = {
         .head = head,
@@ -322,13 +329,11 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         begin_body(loop, connection, exchange, &facts);
         return;
     }
-    bool asterisk = head->target_form == NB_TARGET_ASTERISK;
-    nb_status status = asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
+    nb_status status = exchange->asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
     request_complete(connection, framing->keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
-    if (asterisk) {
-        answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
-        if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
+    if (exchange->asterisk) {
+        answer_asterisk(loop, connection, exchange);
     } else if (status != NB_OK) {
         shed(loop, connection, exchange, "the server is busy, try again", false);
     }
@@ -377,13 +382,16 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     connection->body = NULL;
     message->arrived_ns = loop->now_ns;
     request_complete(connection, connection->keep_alive_request);
-    status = nb_dispatch_message(&loop->dispatch, exchange, message);
-    if (status == NB_OK) return;
+    if (!exchange->asterisk && nb_dispatch_message(&loop->dispatch, exchange, message) == NB_OK) return;
     loop->spool.bytes -= exchange->spooled;
     exchange->spooled = 0;
     if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
     nb_free(message);
-    shed(loop, connection, exchange, "the server is busy, try again", false);
+    if (exchange->asterisk) {
+        answer_asterisk(loop, connection, exchange);
+    } else {
+        shed(loop, connection, exchange, "the server is busy, try again", false);
+    }
 }
 
 static void body_failed(nb_loop *loop, nb_connection *connection, nb_status status, nb_refusal refusal) {

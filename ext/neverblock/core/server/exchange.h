@@ -35,6 +35,7 @@ struct nb_exchange {
     uint64_t spooled;   /* bytes of the spool's budget its body's file holds */
     uint16_t channel;   /* NB_CHANNEL_NONE until it was given to an executor */
     bool safe;          /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool asterisk;      /* OPTIONS *, which the server itself answers */
     bool head_sent;     /* the response has begun */
     bool ended;         /* the last part came */
     bool cut;           /* the connection must end after what is there, without a clean end of the body */
