@@ -121,6 +121,7 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
     for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
         rb_hash_aset(template, ordered[i], empty);
     }
+    rb_hash_aset(template, keys.request_method, method_values[NB_METHOD_GET]);
     rb_hash_aset(template, keys.server_software, server_software());
     rb_hash_aset(template, keys.server_protocol, http11);
     rb_hash_aset(template, keys.rack_url_scheme, nb_constant_string("http", 4));
@@ -324,8 +325,10 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
 }
 
 static void set_line(VALUE env, const nb_request_message *request) {
-    VALUE method = request->method ? method_values[request->method] : text(request, request->method_text);
-    rb_hash_aset(env, keys.request_method, method);
+    if (request->method != NB_METHOD_GET) { /* which stands in the template */
+        VALUE method = request->method ? method_values[request->method] : text(request, request->method_text);
+        rb_hash_aset(env, keys.request_method, method);
+    }
     rb_hash_aset(env, keys.path_info, request->path.size ? text(request, request->path) : slash);
     if (request->query.size) rb_hash_aset(env, keys.query_string, text(request, request->query));
     rb_hash_aset(env, keys.request_uri, text(request, request->target));

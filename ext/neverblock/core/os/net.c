@@ -241,7 +241,7 @@ nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved) {
     NB_ASSERT(bytes > 0);
     ssize_t got;
     do {
-        got = read(fd, buffer, bytes);
+        got = recv(fd, buffer, bytes, 0); /* sooner there than read(2), which goes by way of the file layer */
     } while (got < 0 && errno == EINTR);
     if (got < 0) return status_of_errno();
     if (got == 0) return NB_EOF;
