@@ -3,6 +3,7 @@
 # `neverblock serve`: checks what the system allows, loads the application, and runs a server with it as this process.
 
 require "neverblock/application"
+require "neverblock/boot/heap"
 require "neverblock/boot/limits"
 require "neverblock/boot/notices"
 require "neverblock/cli/not_yet"
@@ -32,6 +33,7 @@ module NeverBlock
         rackup = Application.locate(@options.rackup)
         require "neverblock"
         app = Application.load(rackup)
+        Boot::Heap.warm(config.fibers)
         notices = [Boot::Notices.banner(config, name), Boot::Notices.weaker_ruby, *lines].compact
         Server::Runner.new(Server.new(config, app), out: @out, notices: notices).run
       end
