@@ -32,7 +32,7 @@ class SchedulerForkTest < Minitest::Test
       fiber { sleep(0.05) and w.write("p") }
     end
     w.close
-    assert_equal "cpp", r.read
+    assert_equal %w[c p p], r.read.chars.sort # whoever comes first
   end
 
   def test_a_child_may_have_a_scheduler_of_its_own
