@@ -18,6 +18,11 @@ module NeverBlock
           "handoff: one thread for loop and application, or two"
         end
 
+        # The same application as hello's: the threads are what differs.
+        def app
+          File.join(ROOT, "benchmark/apps/hello.ru")
+        end
+
         def servers
           [LEASE, THREADS, YARDSTICK]
         end

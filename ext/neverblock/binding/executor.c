@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "engine.h"
-#include "http1/head_parser.h"
 #include "neverblock.h"
 #include "response.h"
 #include "scheduler.h"
@@ -98,7 +97,7 @@ static void ring_loop(nb_executor *executor) {
 
 bool nb_executor_in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
 
-static VALUE park(VALUE scheduler) {
+VALUE nb_executor_park(VALUE scheduler) {
     nb_scheduler_park(scheduler);
     return Qnil;
 }
@@ -122,7 +121,7 @@ static VALUE end_wait(VALUE argument) {
 static void wait_in(nb_task *task) {
     task->writer = rb_fiber_current();
     ring_loop(task->executor);
-    rb_ensure(park, task->executor->scheduler, end_wait, (VALUE)task);
+    rb_ensure(nb_executor_park, task->executor->scheduler, end_wait, (VALUE)task);
 }
 
 static void wait_for_room(nb_task *task) {

@@ -79,6 +79,9 @@ void nb_executor_define(VALUE module);
 /* A fork's child goes on with the fiber that forked; the channel is its parent's. */
 bool nb_executor_in_child(const nb_executor *executor);
 
+/* nb_scheduler_park in the shape rb_protect and rb_ensure take. */
+VALUE nb_executor_park(VALUE scheduler);
+
 /* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises
    NeverBlock::ClientGone when nobody is left to read it, and what is raised into the fiber meanwhile. */
 void *nb_executor_reserve(nb_task *task, size_t bytes);

@@ -24,11 +24,6 @@ void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->writer);
 }
 
-static VALUE park(VALUE scheduler) {
-    nb_scheduler_park(scheduler);
-    return Qnil;
-}
-
 /* --- one request, in its fiber --- */
 
 static VALUE run_application(VALUE argument) {
@@ -228,7 +223,7 @@ static bool next_request(nb_task *task) {
     bool ends = false;
     int tag = 0;
     while (!task->busy && !task->retired && !ends) {
-        rb_protect(park, task->executor->scheduler, &tag);
+        rb_protect(nb_executor_park, task->executor->scheduler, &tag);
         if (tag == 0) continue;
         ends = !rb_obj_is_kind_of(rb_errinfo(), rb_eException);
         if (ends) break;

@@ -323,7 +323,6 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         .listener = connection->listener,
     };
     connection->served = true;
-    connection->keep_alive_request = framing->keep_alive;
     NB_COUNT(loop, requests, 1);
     if (framing->body != NB_BODY_NONE) {
         begin_body(loop, connection, exchange, &facts);
@@ -381,7 +380,7 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     nb_body_destroy(connection->body);
     connection->body = NULL;
     message->arrived_ns = loop->now_ns;
-    request_complete(connection, connection->keep_alive_request);
+    request_complete(connection, exchange->facts.keep_alive);
     if (!exchange->asterisk && nb_dispatch_message(&loop->dispatch, exchange, message) == NB_OK) return;
     loop->spool.bytes -= exchange->spooled;
     exchange->spooled = 0;

@@ -55,7 +55,7 @@ struct nb_connection {
     nb_connection_state state;
     uint16_t in_flight, listener;
     uint8_t interest; /* what the poller watches for */
-    bool dirty, read_ended, keep_alive_request, blocked, served, refused, reset;
+    bool dirty, read_ended, blocked, served, refused, reset;
     nb_peer peer;
 };
 

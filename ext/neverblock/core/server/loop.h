@@ -67,7 +67,6 @@ typedef struct nb_loop {
     char date_line[NB_DATE_LINE_BYTES];
     nb_head head; /* the one being looked at; valid within one step */
     nb_head_limits head_limits;
-    nb_peer no_peer;
     bool draining, stopping, finished;
     int64_t drain_deadline_ns, stop_deadline_ns;
     nb_ring_consumer *guest;  /* the only executor's own thread runs this turn: the requests it waits for; NULL: the

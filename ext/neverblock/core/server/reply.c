@@ -4,7 +4,6 @@
 #include "server/reply.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
