@@ -235,21 +235,55 @@ static void answer_refused(nb_executor *executor) {
     }
 }
 
-static void start(nb_executor *executor, const nb_request_message *request) {
-    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
-    executor->received++;
-    if (!task) {
-        refuse(executor, request);
-        return;
+/* The message before it is given back to the ring. */
+static const nb_message *next_message(nb_executor *executor) {
+    size_t bytes;
+    if (executor->in_hand) {
+        nb_ring_advance(&executor->requests);
+        if (++executor->taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
     }
+    executor->in_hand = false;
+    return nb_ring_peek(&executor->requests, &bytes);
+}
+
+static void give(nb_task *task, const nb_request_message *request) {
+    nb_executor *executor = task->executor;
     task->exchange = request->message.exchange;
     task->request = request;
     task->busy = true;
     if (++executor->running > executor->running_peak) executor->running_peak = executor->running;
     index_task(executor, task);
     atomic_store_explicit(&executor->channel->memory->pulse.running, task->exchange, memory_order_relaxed);
+}
+
+static void start(nb_executor *executor, const nb_request_message *request) {
+    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
+    executor->received++;
+    executor->in_hand = true;
+    if (!task) {
+        refuse(executor, request);
+        return;
+    }
+    give(task, request);
+    executor->direct = task;
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
+    executor->direct = NULL;
     atomic_store_explicit(&executor->channel->memory->pulse.running, 0, memory_order_relaxed);
+}
+
+bool nb_executor_next(nb_task *task) {
+    nb_executor *executor = task->executor;
+    if (executor->direct != task) return false;
+    const nb_message *message = next_message(executor);
+    if (!message || message->type != NB_MESSAGE_REQUEST) return false;
+    if ((uint32_t)message->exchange >= executor->by_exchange_count) return false; /* where making room may raise */
+    NB_ASSERT(executor->idle == task);
+    executor->idle = task->next;
+    executor->received++;
+    executor->in_hand = true;
+    nb_scheduler_stamp(executor->scheduler);
+    give(task, (const nb_request_message *)(const void *)message);
+    return true;
 }
 
 static void wake_task(nb_executor *executor, nb_task *task) {
@@ -280,6 +314,7 @@ static void stop(nb_executor *executor) {
 
 static void receive(nb_executor *executor, const nb_message *message) {
     nb_task *task;
+    executor->in_hand = message->type != NB_MESSAGE_REQUEST;
     switch (message->type) {
     case NB_MESSAGE_REQUEST:
         start(executor, (const nb_request_message *)(const void *)message);
@@ -309,18 +344,16 @@ static bool blocked(const nb_executor *executor) {
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
     const nb_message *message;
-    size_t bytes;
-    unsigned taken = 0;
+    executor->taken = 0;
+    executor->in_hand = false;
     if (executor->room_first && !blocked(executor)) wake_for_room(executor);
-    while ((message = nb_ring_peek(&executor->requests, &bytes))) {
+    while ((message = next_message(executor))) {
         receive(executor, message);
         if (nb_executor_in_child(executor)) return false; /* the other requests are run by the parent */
-        nb_ring_advance(&executor->requests);
-        if (++taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
     }
-    if (taken) nb_ring_release(&executor->requests);
+    if (executor->taken) nb_ring_release(&executor->requests);
     answer_refused(executor);
-    return taken > 0;
+    return executor->taken > 0;
 }
 
 /* A burst's fibers are not kept for ever: each costs memory, and time in every garbage collection. */

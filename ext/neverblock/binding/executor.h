@@ -3,8 +3,9 @@
  * body, clean-up.
  *
  * An executor is a source of its scheduler (scheduler.h). Each turn it takes what its ring holds and switches to a
- * task's fiber for each request; response parts go straight into the response ring. It asks for more requests
- * (`wanted`) each time its turn has ended. All of it runs on one Ruby thread, with the GVL.
+ * task's fiber for each request; a fiber that ends its request without having parked takes the next itself. Response
+ * parts go straight into the response ring. It asks for more requests (`wanted`) each time its turn has ended. All of
+ * it runs on one Ruby thread, with the GVL.
  */
 #ifndef NB_BINDING_EXECUTOR_H
 #define NB_BINDING_EXECUTOR_H
@@ -64,6 +65,9 @@ struct nb_executor {
     size_t scratch_bytes;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
     uint64_t received;               /* requests, since the start */
+    const nb_task *direct;           /* whose fiber the drain has switched to; it has not parked since */
+    unsigned taken;                  /* messages, since the drain began */
+    bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
     uint32_t credit;                 /* requests asked for ahead */
     uint64_t backlog_high;           /* unacknowledged bytes at which a writer parks */
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
@@ -78,6 +82,10 @@ void nb_executor_define(VALUE module);
 
 /* A fork's child goes on with the fiber that forked; the channel is its parent's. */
 bool nb_executor_in_child(const nb_executor *executor);
+
+/* For a task's fiber that has ended its request and given the task back to the pool: gives it the next request that
+   waits, when the drain itself runs this fiber. That saves parking it and switching to it again. */
+bool nb_executor_next(nb_task *task);
 
 /* nb_scheduler_park in the shape rb_protect and rb_ensure take. */
 VALUE nb_executor_park(VALUE scheduler);

@@ -70,6 +70,9 @@ void nb_scheduler_park(VALUE scheduler);
    ends. What Thread#raise, a signal or `exit` brings meanwhile is kept and raised by the loop after this turn's turn_end. */
 void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
 
+/* For a fiber that goes on with other work of the source's without parking: stamps as a switch does. */
+void nb_scheduler_stamp(VALUE scheduler);
+
 /* Runs the loop on the calling fiber until the source is finished and no fiber is left. Raises what Thread#raise or a signal
    brought; the fibers that were parked stay parked, and the loop may be run again. */
 void nb_scheduler_run(VALUE scheduler);

@@ -96,6 +96,12 @@ void nb_scheduler_switch_to(VALUE self, VALUE fiber) {
     if (tag != 0) scheduler->pending_tag = tag;
 }
 
+void nb_scheduler_stamp(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    stamp(scheduler, nb_loop_clock(scheduler));
+    scheduler->now_fresh = false;
+}
+
 /* The tag's error info is still this fiber's: nothing but drain has run in it since. */
 static void raise_pending(nb_scheduler *scheduler) {
     int tag = scheduler->pending_tag;

@@ -252,7 +252,7 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
             break;
         }
         forget(task);
-    } while (!nb_executor_in_child(task->executor) && next_request(task));
+    } while (!nb_executor_in_child(task->executor) && (nb_executor_next(task) || next_request(task)));
     RB_GC_GUARD(executor);
     return Qnil;
 }

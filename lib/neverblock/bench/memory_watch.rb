@@ -6,8 +6,10 @@ module NeverBlock
     class MemoryWatch
       # Twenty samples a second: a burst of a thousand requests of 50 ms is seen, and reading a few small files costs nothing beside it.
       INTERVAL_SECONDS = 0.05
+      # Processes are looked for once a second: that reads a file of every process on the machine, in the server's own time.
+      SAMPLES_A_TREE = 20
 
-      # @param tree [ProcessTree] anything that answers rss_bytes
+      # @param tree [ProcessTree] anything that answers pids and rss_bytes(pids)
       # @param interval [Float] seconds between two samples
       def initialize(tree, interval: INTERVAL_SECONDS)
         @tree = tree
@@ -30,12 +32,15 @@ module NeverBlock
       private
 
       def sample_until(done)
-        peak = @tree.rss_bytes
-        while done.empty?
+        pids = @tree.pids
+        peak = @tree.rss_bytes(pids)
+        (1..).each do |count|
+          return peak unless done.empty?
+
           sleep(@interval)
-          peak = [peak, @tree.rss_bytes].max
+          pids = @tree.pids if (count % SAMPLES_A_TREE).zero?
+          peak = [peak, @tree.rss_bytes(pids)].max
         end
-        peak
       end
     end
   end

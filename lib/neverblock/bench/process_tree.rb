@@ -50,8 +50,9 @@ module NeverBlock
         members.sum(&:cpu_ticks).fdiv(@ticks_per_second)
       end
 
+      # @param pids [Array<Integer>] of the tree; to find them anew reads a file of every process on the machine
       # @return [Integer] sum of VmRSS; pages that processes share are counted in each
-      def rss_bytes
+      def rss_bytes(pids = self.pids)
         pids.sum { |pid| self.class.parse_rss(read(pid, "status")) }
       end
 

@@ -10,7 +10,14 @@ class BenchMemoryWatchTest < BenchCase
       @seen = seen
     end
 
-    def rss_bytes
+    def pids
+      @looked = @looked.to_i + 1
+      [@looked]
+    end
+
+    def rss_bytes(pids)
+      raise "not the tree's own processes" unless pids == [@looked]
+
       size = @sizes.size > 1 ? @sizes.shift : @sizes.first
       @seen << size
       size
@@ -24,6 +31,13 @@ class BenchMemoryWatchTest < BenchCase
       :done
     end
     assert_equal [:done, 70], [value, peak]
+  end
+
+  def test_processes_that_come_later_are_found
+    seen = Queue.new
+    tree = Sizes.new(1, seen: seen)
+    MemoryWatch.new(tree, interval: 0.0001).during { ((MemoryWatch::SAMPLES_A_TREE * 2) + 2).times { seen.pop } }
+    assert_operator tree.pids.first, :>=, 4
   end
 
   def test_a_block_that_ends_at_once_is_sampled_all_the_same

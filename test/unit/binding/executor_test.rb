@@ -162,6 +162,38 @@ class ExecutorTest < BindingCase
     assert_serves
   end
 
+  # What one request does in its fiber, while others wait behind it in the ring.
+  ENDS = {
+    "/fine" => -> { [200, {}, ["fine"]] },
+    "/local" => -> { [200, {}, [Thread.current[:left].inspect.tap { Thread.current[:left] = 1 }]] },
+    "/sleep" => -> { sleep(0.01) && [200, {}, ["slept"]] },
+    "/raise" => -> { raise Ended },
+    "/stream" => -> { [200, {}, Enumerator.new { |parts| 3.times { |part| parts << part.to_s && sleep(0.001) } }] },
+    "/inner" => -> { [200, {}, [Fiber.new { sleep(0.001) && "inner" }.resume]] },
+    "/thread" => -> { [200, {}, [Thread.new { "thread" }.value]] },
+    "/spawn" => -> { [200, {}, ["spawn"]].tap { Fiber.schedule { sleep(0.001) } } }
+  }.freeze
+  ANSWERS = { "/fine" => "fine", "/local" => "nil", "/sleep" => "slept", "/stream" => "012", "/inner" => "inner", "/thread" => "thread",
+              "/spawn" => "spawn" }.freeze
+
+  # The executor is kept busy until all of them are there, so that each fiber that ends finds the next request waiting.
+  def test_requests_that_wait_together_each_have_their_own_answer
+    paths = ENDS.keys.cycle.first(64).shuffle(random: Random.new(3))
+    serve(fibers: 48) do |env|
+      next ENDS.fetch(env["PATH_INFO"]).call unless env["PATH_INFO"] == "/hold"
+
+      Thread.pass until @server.stats[:requests] == paths.size + 1
+      FINE.call(env)
+    end
+    first = client.tap { |wire| wire.get("/hold") }
+    wires = paths.map { |path| client.tap { |wire| wire.get(path) } }
+    assert_equal 200, within { first.response }.status
+    paths.zip(wires) do |path, wire|
+      response = within { wire.response }
+      assert_equal ANSWERS.fetch(path, "500"), path == "/raise" ? response.status.to_s : response.body, path
+    end
+  end
+
   def test_a_finished_fiber_is_not_used_again
     serve { |env| env["PATH_INFO"] == "/kill" && Fiber.current.respond_to?(:kill) ? Fiber.current.kill : FINE.call(env) }
     3.times { ask("/kill") && assert_serves }
