@@ -23,11 +23,16 @@ class BenchMeasurementTest < BenchCase
   end
 
   class StandInTree
-    attr_reader :cpu_seconds, :rss_bytes
+    attr_reader :cpu_seconds, :pids
 
     def initialize
+      @pids = [1]
       @cpu_seconds = 10.0
       @rss_bytes = 50_000_000
+    end
+
+    def rss_bytes(_pids = pids)
+      @rss_bytes
     end
 
     def spend(seconds, bytes)
