@@ -14,7 +14,7 @@ require_relative "test_run/c_suite"
 
 class TestRun
   ROOT = File.expand_path("../..", __dir__)
-  RUBY_SUITES = %w[check unit integration conformance slow].freeze
+  RUBY_SUITES = %w[check unit hooks integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
   ON_REQUEST = %w[slow].freeze
 

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+# The table of every way to wait in Ruby: the rows, and the little language they are written in (test/hooks/README.md). A row is played by Stage, in a
+# process of its own (Isolation); table_test.rb holds each to what it says of this Ruby, and Document prints the published table.
+
+require_relative "row"
+
+module HookTable
+  FOLDER = File.expand_path("..", __dir__)
+  ROOT = File.expand_path("../..", FOLDER)
+
+  # What the rows of one library are declared in.
+  class Section
+    def initialize(library, rows)
+      @library = library
+      @rows = rows
+    end
+
+    # @param name [String] "IO#read", "File.open": what the completeness check looks for
+    # @param variant [String, nil] what is special about this row of several
+    # @see Row#initialize for the options
+    def row(name, variant = nil, **options, &body)
+      add(Row.new(@library, name, variant, file: caller_locations(1, 1).first.path, body: body, **options))
+    end
+
+    private
+
+    def add(row)
+      raise ArgumentError, "two rows are called #{row.title} (#{row.library})" if @rows.any? { |other| other.key == row.key }
+
+      @rows << row
+    end
+  end
+
+  class << self
+    # @return [Array<Row>] in the order they are published
+    def rows
+      @rows ||= []
+    end
+
+    def library(name, &block)
+      Section.new(name, rows).instance_exec(&block)
+    end
+
+    # Loads every file of rows/, IO and what is near to it first, the rest by name.
+    def load
+      first = %w[io io_select io_buffer file dir socket kernel process thread]
+      files = Dir[File.join(FOLDER, "rows", "*.rb")].sort_by { |file| [first.index(File.basename(file, ".rb")) || first.size, file] }
+      files.each { |file| require file }
+      rows
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+# Each row is played in a process of its own: one that crashes Ruby, or blocks with Ruby's lock held, is one failed row, and none sees what another left.
+
+require "json"
+require "tmpdir"
+require_relative "stage"
+
+module HookTable
+  module Isolation
+    LIMIT_S = 30
+
+    module_function
+
+    # @return [Hash] as Stage#play
+    def play(row)
+      Dir.mktmpdir("nb-hooks") do |folder|
+        reader, writer = IO.pipe
+        pid = fork { child(row, folder, reader, writer) }
+        writer.close
+        answer(pid, reader)
+      end
+    end
+
+    def child(row, folder, reader, writer)
+      reader.close
+      Process.setpgid(0, 0)
+      Warning[:experimental] = false
+      writer.write(JSON.generate(Stage.new(row, folder: folder).play))
+      writer.close
+    ensure
+      exit!(0)
+    end
+
+    def answer(pid, reader)
+      text = read(reader)
+      signal_group(pid)
+      _, status = Process.wait2(pid)
+      return { "verdict" => "failed", "detail" => "no answer after #{LIMIT_S} s: Ruby's lock was held" } unless text
+      return { "verdict" => "failed", "detail" => "the process ended without an answer (#{status})" } if text.empty?
+
+      JSON.parse(text)
+    ensure
+      reader.close
+    end
+
+    # Until the end of the pipe, which a grandchild may hold open, or the end of the answer.
+    def read(reader)
+      text = +""
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LIMIT_S
+      until text.end_with?("}")
+        left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        return nil unless left.positive? && reader.wait_readable(left)
+
+        part = reader.read_nonblock(65_536, exception: false)
+        return text if part.nil?
+
+        text << part unless part == :wait_readable
+      end
+      text
+    end
+
+    def signal_group(pid)
+      Process.kill("KILL", -pid)
+    rescue Errno::ESRCH, Errno::EPERM
+      nil
+    end
+  end
+end

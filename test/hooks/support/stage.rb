@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+# Plays one row. On a thread with our scheduler fiber A makes the call; fiber B goes through several turns of the loop and sees that A is still inside;
+# only then does B let the event happen that ends A's wait. When the thread is blocked B does not get there, and after a bound the watchdog, which is
+# the thread that called #play, makes the events happen instead. In the end A's result must be right and the loop must still turn.
+
+require "fileutils"
+require "socket"
+require "neverblock/scheduler"
+require_relative "props"
+
+module HookTable
+  # Raised by a row that cannot be played on this machine.
+  class Unavailable < StandardError
+  end
+
+  class Stage
+    include Props
+
+    # Until the watchdog takes the thread for blocked. A row that is said to block need not be waited for: if it yields it does so at once, and a
+    # machine too busy for that only hides that an excuse is out of date, until the next run.
+    PATIENCE_S = 6.0
+    PATIENCE_WITH_BLOCKING_S = 0.3
+    # Until a row that goes on for ever is given up.
+    END_S = 10.0
+    NOTHING = Object.new.freeze
+
+    # @param folder [String] an empty folder of the row's own
+    def initialize(row, folder:)
+      @row = row
+      @folder = folder
+      @events = Thread::Queue.new
+      @companions = []
+      @state = :before
+      @turns = 0
+    end
+
+    # @return [Hash] "verdict" ("yields", "blocks", "failed", "unavailable") and "detail"
+    def play
+      instance_exec(&@row.body)
+      raise ArgumentError, "#{@row.title}: needs inside { } and event { }" unless @call && !@events.empty?
+
+      thread = Thread.new { run_loop }
+      watch(thread)
+      verdict(thread)
+    rescue Unavailable => e
+      { "verdict" => "unavailable", "detail" => e.message }
+    rescue Exception => e # rubocop:disable Lint/RescueException -- told to the parent process
+      failed("raised #{describe(e)}")
+    end
+
+    private
+
+    # --- what a row is written in ----------------------------------------------------------------------------------------------------
+
+    # The call that waits, made by fiber A.
+    def inside(&call)
+      @call = call
+    end
+
+    # Ends A's wait, or the first part of it: B goes through its turns before each. It is called in B, a fiber of the same loop, or by the watchdog
+    # from another thread; it should not itself wait for long.
+    def event(&block)
+      @events << block
+    end
+
+    # What the call has to return.
+    def gives(value = NOTHING, &check)
+      @expected = value
+      @check = check
+    end
+
+    # The class of the exception the call has to end with.
+    def raises(error)
+      @error_expected = error
+    end
+
+    # Before its turns B waits for this: that A has got as far as the wait that the row is about (a server has its request, say).
+    def reached(&condition)
+      @reached = condition
+    end
+
+    # A further fiber of the same loop, started before A: one that holds a lock, for instance.
+    def companion(&block)
+      @companions << block
+    end
+
+    # Ends the row: it cannot be played on this machine.
+    def unavailable(reason)
+      raise Unavailable, reason
+    end
+
+    # --- the loop's thread -----------------------------------------------------------------------------------------------------------
+
+    def run_loop
+      Thread.current.report_on_exception = false
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      @companions.each { |block| report_errors { block.call } }
+      report_errors { act }
+      report_errors { prove }
+    end
+
+    def report_errors
+      Fiber.schedule do
+        yield
+      rescue Exception => e # rubocop:disable Lint/RescueException -- it is the row's verdict
+        @fault ||= e
+      end
+    end
+
+    def act
+      @state = :inside
+      @result = @call.call
+    rescue StandardError => e
+      @error = e
+    ensure
+      @state = :after
+    end
+
+    def prove
+      wait_reached
+      until @events.empty?
+        turns
+        return @never_waited = true unless @state == :inside || @blocked
+
+        @yields = true if @events.size == 1 && !@blocked
+        happen
+      end
+      turn until @state == :after
+      turns
+      @went_on = true
+    end
+
+    def wait_reached
+      turn until @reached.nil? || @state == :after || @reached.call
+    end
+
+    # One pass over the ready fibers, a timer, and a byte through the poller.
+    def turns
+      3.times { sleep(0) }
+      turn
+      reader, writer = IO.pipe
+      writer.write_nonblock("x")
+      reader.wait_readable
+      sleep(0)
+      reader.close
+      writer.close
+    end
+
+    def turn
+      sleep(0.001)
+      @turns += 1
+    end
+
+    # Fiber and watchdog may both be at it: each event is taken once.
+    # @return [Boolean] false: there is none left
+    def happen
+      event = @events.pop(true)
+      event.call
+      true
+    rescue ThreadError
+      event ? raise : false
+    end
+
+    # --- the watchdog ----------------------------------------------------------------------------------------------------------------
+
+    def watch(thread)
+      deadline = clock + (@row.excuse ? PATIENCE_WITH_BLOCKING_S : PATIENCE_S)
+      nil while !@yields && thread.join(0.01).nil? && clock < deadline
+      unless @yields || !thread.alive?
+        @blocked = true
+        nil while happen
+      end
+      thread.join(END_S)
+    end
+
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    def verdict(thread)
+      thread.value unless thread.alive?
+      return failed("raised #{describe(@fault)}") if @fault
+      return failed(not_over(thread)) if thread.alive?
+      return failed("it never waited: it #{outcome} before the event") if @never_waited
+      return failed(wrong) unless right?
+      return failed("the loop did not go on afterwards") unless @went_on
+
+      { "verdict" => @blocked ? "blocks" : "yields", "detail" => nil }
+    end
+
+    def not_over(thread)
+      where = thread.backtrace&.first(5)&.join(" < ")
+      "#{@blocked ? "the thread was blocked and" : "the wait"} never ended (#{@state}), at #{where}"
+    end
+
+    def right?
+      return @error_expected && @error.is_a?(@error_expected) if @error
+      return false if @error_expected
+      return !!@check.call(@result) if @check
+
+      @expected.equal?(NOTHING) || @expected == @result
+    end
+
+    def wrong
+      return "it #{outcome}, not #{@error_expected}" if @error_expected
+
+      "it #{outcome}#{", not #{@expected.inspect}" unless @check || @expected.equal?(NOTHING)}"
+    end
+
+    def outcome
+      @error ? "raised #{describe(@error)}" : "gave #{@result.inspect[0, 200]}"
+    end
+
+    def describe(error)
+      "#{error.class}: #{error.message} (#{error.backtrace&.first(3)&.map { |line| line.delete_prefix("#{ROOT}/") }&.join(" < ")})"
+    end
+
+    def failed(detail)
+      { "verdict" => "failed", "detail" => detail }
+    end
+  end
+end

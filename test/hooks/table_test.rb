@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# Every row of the table, as one test each: it yields, or it blocks for the reason it gives, or this Ruby does not have it. What came out is written to
+# tmp/hooks/<Ruby>.json when the run ends.
+
+require "test_helper"
+require "hooks/support/hook_table"
+require "hooks/support/isolation"
+require "hooks/support/results"
+
+class HookTableTest < Minitest::Test
+  RESULTS = HookTable::Results.new
+  Minitest.after_run { RESULTS.write(File.join(HookTable::ROOT, "tmp/hooks")) }
+
+  HookTable.load.each do |row|
+    define_method("test_#{row.library}: #{row.title}") { hold(row) }
+  end
+
+  private
+
+  def hold(row)
+    played = row.present? ? HookTable::Isolation.play(row) : { "verdict" => "absent", "detail" => row.absence }
+    verdict = played["verdict"]
+    RESULTS.record(row, verdict, played["detail"] || { "blocks" => row.excuse, "yields" => row.cure }[verdict])
+    skip(played["detail"]) if verdict == "unavailable"
+    flunk("#{row.title}: #{played["detail"]}") if verdict == "failed"
+    assert_equal(row.excuse ? "blocks" : "yields", verdict, disagreement(row)) if row.present?
+  end
+
+  def disagreement(row)
+    row.excuse ? "#{row.title} is said to block on Ruby #{RUBY_VERSION} (#{row.excuse}), and does not" : "#{row.title} stopped the loop"
+  end
+end
