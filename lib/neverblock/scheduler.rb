@@ -76,6 +76,17 @@ module NeverBlock
     #   #fiber_interrupt with the arguments of Kernel#raise.
     #   @return [Boolean, nil]
 
+    # @!method hold(mode = true, &block)
+    #   Calls the block; what the current fiber waits for in it keeps the thread, as without a scheduler: sleep, IO, IO.select, processes and addresses.
+    #   Meanwhile timers, descriptors and answers are served, so that others become ready, but none runs before the wait is over; Timeout, Thread#raise
+    #   and signals end it. What another fiber of this thread may have to end parks as ever, or it would last for ever: Mutex, Queue,
+    #   ConditionVariable, Thread#join, and the server's own waits. The mode is the fiber's: fibers that it schedules or resumes do not have it.
+    #   @param mode [Boolean] false: a block in which waits park again
+    #   @return what the block returns; whatever way it is left, the mode ends with it
+
+    # @!method held?
+    #   @return [Boolean] whether the current fiber is in a {#hold}
+
     # Hook of IO.select (Ruby 3.2 and later; before, compat/io_select.rb calls it).
     # @param timeout [Numeric, nil] seconds
     # @return [Array<Array<IO>>, nil] as IO.select; nil when the time was over

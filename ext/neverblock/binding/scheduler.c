@@ -311,6 +311,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
+    nb_scheduler_hold_define(nb_scheduler_class);
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);
     nb_scheduler_process_define(nb_scheduler_class);

@@ -67,6 +67,7 @@ struct nb_wait {
     nb_wait_kind kind;
     nb_wait_state state;
     nb_wait_outcome outcome;
+    bool held; /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
 };
 
 /* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the waiter's. */
@@ -123,6 +124,7 @@ struct nb_scheduler {
     nb_descriptor *descriptors;
     size_t descriptor_count;
     size_t watching; /* watches in all lists */
+    size_t holds;    /* hold blocks that fibers are in: 0 saves looking for one */
     nb_inbox *inbox;
     nb_scheduler_source source;
     int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
@@ -164,8 +166,17 @@ int64_t nb_loop_clock(nb_scheduler *scheduler); /* reads the clock */
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);
 /* Runs turns on the current fiber until the wait is woken (wait NULL: until all is over). Raises. */
 void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
+/* Serves timers, descriptors and inbox on the current fiber, and lets no other run, until the wait is woken. Raises. */
+void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait);
 void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
 nb_status nb_loop_open(nb_scheduler *scheduler);
+
+/* scheduler_hold.c: hold, held? */
+void nb_scheduler_hold_define(VALUE klass);
+/* Is the current fiber in a hold block that this wait falls under? */
+bool nb_hold_covers(const nb_wait *wait);
+/* Calls body; in a hold block also what waits by `block` in it keeps the thread: for waits of ours that another thread ends. */
+VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument);
 
 /* scheduler_io.c */
 void nb_scheduler_io_define(VALUE klass);

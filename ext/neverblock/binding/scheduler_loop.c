@@ -187,7 +187,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
         call.timeout_ns = next_ns - now_ns;
     }
 
-    stamp(scheduler, 0);
+    if (!scheduler->switched) stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
     scheduler->sleeping = true;
     rb_nogvl(sleep_body, &call, sleep_interrupt, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     scheduler->sleeping = false;
@@ -236,6 +236,17 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
         busy_poll(scheduler);
     } else if (until || !nothing_left(scheduler)) {
         loop_sleep(scheduler, with_source);
+    }
+}
+
+/* Who becomes ready meanwhile stays in the ready queue. */
+void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait) {
+    for (;;) {
+        expire_timers(scheduler);
+        if (nb_inbox_pending(scheduler)) nb_inbox_drain(scheduler);
+        rb_thread_check_ints();
+        if (wait->state != NB_WAITING) return;
+        loop_sleep(scheduler, false);
     }
 }
 

@@ -45,7 +45,12 @@ static VALUE wait_in_thread(void *argument) {
     return rb_funcall(status_class, id_wait, 2, call->pid, call->flags);
 }
 
-static VALUE join_thread(VALUE argument) { return rb_funcall(((process_call *)argument)->thread, id_value, 0); }
+static VALUE call_value(VALUE thread) { return rb_funcall(thread, id_value, 0); }
+
+static VALUE join_thread(VALUE argument) {
+    process_call *call = (process_call *)argument;
+    return nb_hold_on(call->scheduler, call_value, call->thread);
+}
 
 static VALUE kill_thread(VALUE argument) { return rb_funcall(((process_call *)argument)->thread, id_kill, 0); }
 

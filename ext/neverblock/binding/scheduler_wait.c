@@ -109,6 +109,10 @@ static VALUE park_body(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     nb_scheduler *scheduler = wait->scheduler;
 
+    if (wait->held) {
+        nb_loop_hold(scheduler, wait);
+        return Qnil;
+    }
     if (!scheduler->switched) {
         nb_loop_run(scheduler, wait);
         return Qnil;
@@ -154,6 +158,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
             raise_into(exception);
         }
     }
+    wait->held = wait->scheduler->holds > 0 && nb_hold_covers(wait);
     if (!park_enter(wait, deadline_ns)) {
         park_end((VALUE)wait);
         rb_memerror();
