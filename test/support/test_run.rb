@@ -36,6 +36,8 @@ class TestRun
     return refuse("no test matches #{(@chosen + @filters).join(" ")}") if suites.empty?
     return list(suites) if @options[:list]
 
+    # A shell starts what it runs in the background with these ignored, which every process of the tests would inherit (sh(1), Signals).
+    %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
     finish(suites.map { |suite| announce(suite) }.sum(Tally.new))
   end
 
