@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+# The half of a FiberPool that belongs to one loop: the fibers, the queue, and who waits for room in it.
+#
+# While anything is queued every place is taken, and while anybody waits the queue is full: who ends a block takes the next and lets one in, so that all go
+# in the order in which they came.
+
+require "neverblock/errors"
+require "neverblock/run"
+require "neverblock/pool/waiter"
+require "neverblock/pool/fiber_state"
+
+module NeverBlock
+  module Pool
+    class Crew
+      attr_reader :scheduler
+
+      # @param report [#call] is given each exception
+      def initialize(scheduler, count, queue_max, report)
+        @scheduler = scheduler
+        @count = count
+        @queue_max = queue_max
+        @report = report
+        @lock = Thread::Mutex.new
+        @taken = 0
+        @jobs = []
+        @waiters = []
+        @fibers = {}.compare_by_identity
+        @fibers_waiting = 0
+      end
+
+      # @param job [#call]
+      def spawn(job)
+        start = @lock.synchronize { admit(job) }
+        hire(job) if start
+      end
+
+      def fibers
+        @fibers.keys
+      end
+
+      def stats
+        @lock.synchronize { { running: @taken, queued: @jobs.size, waiting: @waiters.size } }
+      end
+
+      private
+
+      # --- The caller's side; the lock is held ---
+
+      # @return [Boolean] whether the caller has got a place and starts a fiber
+      def admit(job)
+        if @taken < @count
+          @taken += 1
+          return true
+        end
+        if @jobs.size < @queue_max
+          @jobs << job
+        else
+          wait_for_room(Waiter.new(job))
+        end
+        false
+      end
+
+      def wait_for_room(waiter)
+        own = @fibers.key?(Fiber.current)
+        refuse_to_wait(own)
+        queue_up(waiter, own ? 1 : 0)
+      end
+
+      def queue_up(waiter, fibers)
+        @fibers_waiting += fibers
+        @waiters << waiter
+        waiter.wait(@lock) until waiter.granted?
+      ensure
+        @fibers_waiting -= fibers
+        @waiters.delete(waiter) unless waiter.granted?
+      end
+
+      def refuse_to_wait(own)
+        full = "NB::FiberPool#spawn: the queue is full (#{@queue_max} blocks wait)"
+        unless Fiber.current_scheduler
+          raise Error, "#{full}, and the caller cannot wait for room, being no fiber of the loop: call it in a fiber, or make the pool with a larger `queue:`"
+        end
+        return unless own && @fibers_waiting + 1 >= @count
+
+        raise Error, "#{full}, and all #{@count} fibers of the pool wait for room in it, so that none would ever come: " \
+                     "spawn from outside the pool, or make it with a larger `queue:`"
+      end
+
+      # --- The fiber's side ---
+
+      # @param later [Boolean] give way first: the caller is about to end
+      def hire(job, later: false)
+        Fiber.schedule { work(job, later) }
+      rescue FiberError, NoMemoryError => e
+        raise unless @lock.synchronize { put_back(job) }
+
+        @report.call(e) if later
+      end
+
+      # No fiber can be made. The others take the job when they can.
+      # @return [Boolean] false: there are no others
+      def put_back(job)
+        @taken -= 1
+        return false if @taken.zero?
+
+        @jobs.unshift(job)
+        true
+      end
+
+      def work(job, later)
+        fiber = Fiber.current
+        @fibers[fiber] = has_place = true
+        FiberState.clear_storage(fiber)
+        sleep(0) if later
+        while job
+          perform(job, fiber)
+          break unless FiberState.clear(fiber)
+
+          job = next_job or has_place = false
+        end
+      rescue Run::Stopped
+        @jobs.clear
+        raise
+      ensure
+        @fibers.delete(fiber)
+        succeed if has_place && here?
+      end
+
+      # This fiber ends, of something that ends fibers or because it cannot be cleared; another goes on in its place.
+      def succeed
+        job = next_job
+        hire(job, later: true) if job
+      end
+
+      # Gives the place up when there is none. In a forked child the queue is the parent's.
+      def next_job
+        return unless here?
+
+        @lock.synchronize do
+          job = @jobs.shift
+          @taken -= 1 unless job
+          let_one_in if job && @waiters.any?
+          job
+        end
+      end
+
+      def let_one_in
+        waiter = @waiters.shift
+        @jobs << waiter.subject
+        waiter.grant
+      end
+
+      def here?
+        Fiber.scheduler.equal?(@scheduler)
+      end
+
+      # --- One block ---
+
+      def perform(job, fiber)
+        callbacks = fiber[:callbacks] = []
+        guard(job)
+      ensure
+        replaced = fiber[:callbacks]
+        run_callbacks(replaced) if replaced.is_a?(Array) && !replaced.equal?(callbacks)
+        run_callbacks(callbacks) if callbacks
+      end
+
+      # The last first, each whatever the others do; what they add is called too.
+      def run_callbacks(callbacks)
+        while (callback = callbacks.pop)
+          guard(callback)
+        end
+      ensure
+        run_callbacks(callbacks) if callbacks.any?
+      end
+
+      # SystemStackError is no StandardError, and yet this block's own affair.
+      def guard(callable)
+        callable.call
+      rescue StandardError, ScriptError, SystemStackError => e
+        @report.call(e)
+      end
+    end
+  end
+end

@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+# NB.run { }: an event loop on this thread for as long as the block, and all it has spawned, take. It replaces EM.run of NeverBlock 0.1.
+#
+#   NB.run do
+#     pool = NB::FiberPool.new(20)
+#     20.times { |i| pool.spawn { puts Net::HTTP.get(URI("http://localhost:9292/#{i}")) } }
+#   end
+
+require "neverblock/errors"
+require "neverblock/scheduler"
+
+module NeverBlock
+  # Calls the block in a fiber on an event loop of this thread, and returns when the block and every fiber it has spawned (Fiber.schedule, pools) have ended.
+  # Keeps the calling thread until then; inside, waits park fibers. Where the thread has a Fiber::Scheduler already (inside another NB.run, in a request,
+  # in Async) it only calls the block, and does not wait for what that spawns.
+  #
+  # What the block raises leaves NB.run, and so do Interrupt, Thread#raise and `exit` in any fiber; so does a `throw` to a catch outside, and `break` with its
+  # value (`return` cannot: Ruby raises LocalJumpError). Fibers that still wait then are ended where they wait by {Run::Stopped}, so that their `ensure`
+  # runs; those that have not ended {Run::STOP_SECONDS} later are left where they are, with a line on $stderr.
+  #
+  # Outgoing connections by name: turns Socket.tcp_fast_fallback off for the process (Ruby 3.4, see compat/tcp_fast_fallback.rb).
+  # @return what the block returns
+  # @raise [Error] where EventMachine's reactor runs on this thread
+  def self.run(&block)
+    raise ArgumentError, "NB.run needs a block" unless block
+    return yield if Fiber.scheduler
+
+    Run.new(block).call
+  end
+
+  class Run
+    # How long fibers may take to end, in seconds, once the loop has been left: what a connection's closing handshake may need, and no more.
+    STOP_SECONDS = 5
+
+    # Longest time the loop is left to them between two looks at who is left, in seconds: a look walks the heap.
+    STOP_TURN_SECONDS = 0.05
+
+    # Ends the fibers that are left when NB.run is left early. Not to be rescued: it is no StandardError.
+    class Stopped < Exception; end # rubocop:disable Lint/InheritException -- `rescue => e; retry` would outlive the loop
+
+    # Tells the loop that the block has failed.
+    class Left < Exception; end # rubocop:disable Lint/InheritException -- only what is no StandardError leaves the loop
+    private_constant :Left
+
+    # @return [Boolean] whether an EventMachine reactor runs on this thread
+    def self.event_machine?
+      defined?(::EventMachine.reactor_thread?) && ::EventMachine.reactor_running? && ::EventMachine.reactor_thread? ? true : false
+    end
+
+    # @param block [Proc]
+    def initialize(block)
+      @block = block
+    end
+
+    # @return what the block returns
+    def call
+      refuse_event_machine
+      Compat::TcpFastFallback.apply
+      loop_until_all_have_ended
+      @error ? pass_on(@error) : @value
+    end
+
+    private
+
+    def refuse_event_machine
+      return unless Run.event_machine?
+
+      raise Error, "NB.run was called inside EventMachine's reactor, and a thread has one loop: put NB.run { } in the place of EM.run { }, " \
+                   "or give it a thread of its own, Thread.new { NB.run { } }"
+    end
+
+    def loop_until_all_have_ended
+      @scheduler = Scheduler.new
+      Fiber.set_scheduler(@scheduler)
+      begin
+        Fiber.schedule { call_block }
+        @scheduler.run
+        ended = true
+      rescue Left
+        nil
+      ensure
+        leave(ended)
+      end
+    end
+
+    def call_block
+      @value = @block.call
+    rescue Stopped
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again by #pass_on
+      @error = e
+      raise Left
+    end
+
+    def leave(ended)
+      stop unless ended
+    ensure
+      unset
+    end
+
+    # While an exception is on its way a scheduler drops the fibers that are left instead of waiting for them (Scheduler#scheduler_close).
+    def unset
+      return unless Fiber.scheduler.equal?(@scheduler) # a forked child has none
+
+      raise Left
+    rescue Left
+      Fiber.set_scheduler(nil)
+    end
+
+    def stop
+      stopped = {}.compare_by_identity
+      deadline = clock + STOP_SECONDS
+      pause = 0
+      until (left = stop_waiting(stopped)).zero?
+        return warn_of(left) if clock > deadline
+
+        turn(pause)
+        pause = [(pause * 2) + 0.001, STOP_TURN_SECONDS].min
+      end
+    end
+
+    # Each is told once: what it waits for in an `ensure` is its own affair.
+    # @return [Integer] fibers that have not ended
+    def stop_waiting(stopped)
+      waiting = 0
+      ObjectSpace.each_object(::Fiber) do |fiber|
+        next if stopped[fiber]
+
+        raised = @scheduler.raise_in(fiber, Stopped, "the event loop was left")
+        stopped[fiber] = true if raised
+        waiting += 1 if raised == false
+      end
+      waiting + stopped.each_key.count(&:alive?)
+    end
+
+    # Each fiber that is ended leaves the loop with what ended it; the loop was left for what came first.
+    def turn(seconds)
+      @scheduler.kernel_sleep(seconds)
+    rescue Stopped, Left
+      retry
+    end
+
+    def warn_of(left)
+      warn("NB.run: #{left} fiber#{"s" if left > 1} had not ended #{STOP_SECONDS} s after the loop was left, and will not go on")
+    end
+
+    # The block's fiber is gone; where it was to jump to is on this one.
+    def pass_on(error)
+      throw(error.tag, error.value) if error.is_a?(UncaughtThrowError)
+      return error.exit_value if broke?(error)
+
+      raise error
+    end
+
+    # `break` of the block itself, not of a proc that it calls: right below its frame, and that of its rescue or ensure, is ours.
+    def broke?(error)
+      return false unless error.is_a?(LocalJumpError) && error.reason == :break
+
+      frames = error.backtrace_locations || []
+      depth = frames.index { |frame| frame.path == __FILE__ } or return false
+      frames.first(depth).map { |frame| frame.label.delete_prefix("rescue in ").delete_prefix("ensure in ") }.uniq.size == 1
+    end
+
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end
