@@ -17,4 +17,30 @@ module NeverBlock
 
   # The server cannot start here: a busy port, a missing permission, a limit of the system.
   class StartError < Error; end
+
+  # The time of an NB.deadline block is over. Raised once, in the wait the fiber is in, or at its next. It is no Timeout::Error: Net::HTTP and other clients
+  # rescue that and try again.
+  class DeadlineExceeded < Error
+    # @return [Deadline, nil] whose time is over
+    attr_reader :deadline
+
+    # @param message [String, nil] nil: says how long the time was
+    # @param deadline [Deadline, nil]
+    def initialize(message = nil, deadline: nil)
+      @deadline = deadline
+      super(message || (deadline ? "the #{deadline.seconds} s of NB.deadline are over" : "the deadline is over"))
+    end
+  end
+
+  # Raised in the waits of fibers whose result nobody wants any more: another branch of their NB.all has failed, or what encloses it was left. It is no
+  # StandardError, so that `rescue => e` in an application does not take the end of its own work for a failure of it and go on; `ensure` runs as ever.
+  class Cancelled < Exception # rubocop:disable Lint/InheritException -- see above
+    # @return [Exception, nil] what has ended the whole
+    attr_reader :reason
+
+    def initialize(message = nil, reason: nil)
+      @reason = reason
+      super(message || "cancelled#{": #{reason.message} (#{reason.class})" if reason}")
+    end
+  end
 end

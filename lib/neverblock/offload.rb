@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+# NB.offload: work that would block the loop (a driver that waits in C, a slow system call, a long calculation in an extension that releases Ruby's lock) runs on
+# one of a bounded number of worker threads, while the fiber parks.
+
+require "neverblock/errors"
+require "neverblock/deadline"
+require "neverblock/blocking_mode"
+require "neverblock/offload/job"
+require "neverblock/offload/outcome"
+require "neverblock/offload/pool"
+
+module NeverBlock
+  # Calls the block on a worker thread and parks the fiber until it has ended. Called where parking is impossible (no scheduler, NB.neverblock(false)), or inside
+  # offloaded work, it simply calls the block. Each call has fiber-locals and thread variables of its own, and the caller's Fiber storage (Ruby 3.2 and later).
+  # `next`, `break`, `throw` and exceptions do what they would without the thread; an exception's backtrace goes on with the caller's.
+  # @param on_cancel [Symbol] what becomes of the work when the caller is cancelled, or its deadline is over, before it has ended. Work that has not begun is then
+  #   never begun; for work that has,
+  #   `:leave`: the caller goes on at once, the work ends by itself and its result is dropped;
+  #   `:interrupt`: the caller goes on at once, and Cancelled is raised in the work, at whatever point it is, as Thread#raise does;
+  #   `:wait`: the caller waits for its end all the same, and is cancelled then.
+  # @return the block's value
+  # @raise whatever the block raises; Error when the block ended its thread (Thread.exit)
+  def self.offload(on_cancel: :leave, &block)
+    raise ArgumentError, "NB.offload needs a block" unless block
+    raise ArgumentError, "on_cancel: is :leave, :interrupt or :wait, not #{on_cancel.inspect}" unless Offload::ON_CANCEL.include?(on_cancel)
+    return yield unless neverblocking? && !Offload.worker?
+
+    Offload.pool.call(Offload::Job.new(block), on_cancel)
+  end
+
+  # @return [Integer] most worker threads at once
+  def self.offload_threads
+    Offload.pool.size
+  end
+
+  # Threads that are too many end when their work has.
+  # @param count [Integer] at least 1; default 20
+  # @raise [ArgumentError]
+  def self.offload_threads=(count)
+    Offload.pool.size = count
+  end
+
+  module Offload
+    ON_CANCEL = %i[leave interrupt wait].freeze
+    THREADS = 20
+    # Seconds a thread waits for work before it ends.
+    IDLE_S = 10.0
+
+    @pool = Pool.new(THREADS, idle_s: IDLE_S)
+
+    class << self
+      # @return [Pool] the process's
+      attr_reader :pool
+
+      # Whether this is a thread of a pool.
+      def worker?
+        Thread.current.is_a?(Worker)
+      end
+    end
+  end
+end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+# The threads behind NB.offload: made when work comes and none is free, at most `size`, each ended when it had none for a while. First come, first served. The
+# number of calls that wait is the number of fibers that do. In a forked child it is empty, as new.
+
+require "neverblock/offload/worker"
+
+module NeverBlock
+  module Offload
+    class Pool
+      # @return [Integer] most threads at once
+      attr_reader :size
+
+      def initialize(size, idle_s:)
+        @idle_s = idle_s
+        @lock = Thread::Mutex.new
+        @work_there = Thread::ConditionVariable.new
+        empty
+        self.size = size
+      end
+
+      def size=(size)
+        raise ArgumentError, "the number of offload threads is an Integer of at least 1, not #{size.inspect}" unless size.is_a?(Integer) && size >= 1
+
+        @lock.synchronize do
+          @size = size
+          @work_there.broadcast
+        end
+      end
+
+      # Runs the job and parks the calling fiber until it has ended.
+      # @param on_cancel [Symbol] see NeverBlock.offload
+      def call(job, on_cancel)
+        begin
+          submit(job)
+          outcome = job.wait
+        rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
+          abandon(job, on_cancel)
+          raise
+        end
+        outcome.get(breaks: true)
+      end
+
+      # @return [Hash{Symbol=>Integer}] threads, those of them that wait for work, calls that wait for a thread
+      def figures
+        @lock.synchronize { { threads: @workers.size, idle: @idle, waiting: @jobs.size } }
+      end
+
+      # --- for Worker ---
+
+      # Waits for a job.
+      # @return [Job, nil] nil: the thread is to end, and is not counted any more
+      def take
+        @lock.synchronize do
+          job = next_job
+          job ? start(job) : retire
+          job
+        end
+      end
+
+      # After this no Cancelled is raised into the worker any more.
+      def ended(job)
+        @lock.synchronize { job.state = :ended }
+      end
+
+      # A thread that was killed. Others do its work.
+      def lost(worker)
+        @lock.synchronize { hire if @workers.delete(worker) && @jobs.size > @idle }
+      end
+
+      private
+
+      def empty
+        @pid = Process.pid
+        @jobs = []
+        @workers = {}
+        @idle = 0
+      end
+
+      def submit(job)
+        @lock.synchronize do
+          empty unless @pid == Process.pid
+          @jobs << job
+          @jobs.size > @idle ? hire : @work_there.signal
+        end
+      end
+
+      # Without a thread to be had those that are there have to do; without any, the call fails.
+      def hire
+        return if @workers.size >= @size
+
+        @workers[Worker.new(self)] = true
+      rescue ThreadError
+        raise if @workers.empty?
+      end
+
+      def next_job
+        until_s = Deadline.now + @idle_s
+        while @workers.size <= @size
+          return @jobs.shift unless @jobs.empty?
+
+          left_s = until_s - Deadline.now
+          return if left_s <= 0
+
+          wait_for_work(left_s)
+        end
+      end
+
+      def wait_for_work(seconds)
+        @idle += 1
+        @work_there.wait(@lock, seconds)
+      ensure
+        @idle -= 1
+      end
+
+      # It may have been woken for a job that another has to do now.
+      def retire
+        @workers.delete(Thread.current)
+        @work_there.signal unless @jobs.empty?
+      end
+
+      def start(job)
+        job.state = :running
+        job.thread = Thread.current
+      end
+
+      # Raises what is raised meanwhile: it comes from further out than what it came for.
+      def abandon(job, on_cancel)
+        begin
+          running = @lock.synchronize { withdraw(job, on_cancel) }
+          job.wait if running && on_cancel == :wait
+        rescue Exception => e # rubocop:disable Lint/RescueException -- as above
+          later = e
+          retry
+        end
+        raise later if later
+      end
+
+      # @return [Boolean] whether it has begun
+      def withdraw(job, on_cancel)
+        return false unless job.state == :running || @jobs.delete(job)
+        return job.state = :cancelled && false if job.state == :waiting
+
+        job.thread.raise(Cancelled) if on_cancel == :interrupt
+        true
+      end
+    end
+  end
+end
