@@ -19,6 +19,8 @@ module NeverBlock
   # value (`return` cannot: Ruby raises LocalJumpError). Fibers that still wait then are ended where they wait by {Run::Stopped}, so that their `ensure`
   # runs; those that have not ended {Run::STOP_SECONDS} later are left where they are, with a line on $stderr.
   #
+  # A child that is forked in the block, without a block for `fork`, ends where the fiber ends: Ruby makes that the first fiber of the child.
+  #
   # Outgoing connections by name: turns Socket.tcp_fast_fallback off for the process (Ruby 3.4, see compat/tcp_fast_fallback.rb).
   # @return what the block returns
   # @raise [Error] where EventMachine's reactor runs on this thread
@@ -89,25 +91,30 @@ module NeverBlock
     rescue Stopped
       raise
     rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again by #pass_on
+      raise unless here? # the loop is the parent's
+
       @error = e
       raise Left
     end
 
     def leave(ended)
-      stop unless ended
+      ended ||= stop
     ensure
-      unset
+      unset(ended) if here?
     end
 
-    # While an exception is on its way a scheduler drops the fibers that are left instead of waiting for them (Scheduler#scheduler_close).
-    def unset
-      return unless Fiber.scheduler.equal?(@scheduler) # a forked child has none
+    # @return [Boolean] whether this is not a forked child, in which there is no loop
+    def here?
+      Fiber.scheduler.equal?(@scheduler)
+    end
 
-      raise Left
-    rescue Left
+    # Unsetting a scheduler runs it to its end. Where that would never come, it forgets its fibers with itself.
+    def unset(ended)
+      @scheduler.define_singleton_method(:scheduler_close) { nil } unless ended
       Fiber.set_scheduler(nil)
     end
 
+    # @return [Boolean] whether all have ended
     def stop
       stopped = {}.compare_by_identity
       deadline = clock + STOP_SECONDS
@@ -118,6 +125,7 @@ module NeverBlock
         turn(pause)
         pause = [(pause * 2) + 0.001, STOP_TURN_SECONDS].min
       end
+      true
     end
 
     # Each is told once: what it waits for in an `ensure` is its own affair.
@@ -143,6 +151,7 @@ module NeverBlock
 
     def warn_of(left)
       warn("NB.run: #{left} fiber#{"s" if left > 1} had not ended #{STOP_SECONDS} s after the loop was left, and will not go on")
+      false
     end
 
     # The block's fiber is gone; where it was to jump to is on this one.

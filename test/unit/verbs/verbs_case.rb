@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# The common part of the verbs' tests: a test's block on a thread of its own, within a bound, so that a loop that never ends fails with its stack; and the
+# gate of the scheduler's harness, which shows what overlaps without a clock.
+
+require "test_helper"
+require "neverblock"
+require_relative "../../support/scheduler_harness"
+
+class VerbsCase < Minitest::Test
+  SECONDS = 10
+
+  Gate = SchedulerHarness::Gate
+
+  class Failure < StandardError; end
+
+  # @return what the block returns
+  # @raise what the block raises
+  def bounded(seconds = SECONDS, &block)
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      block.call
+    end
+    return thread.value if thread.join(seconds)
+
+    where = thread.backtrace&.first(12)&.join("\n    ")
+    thread.kill
+    flunk "not over after #{seconds} s; its thread was at\n    #{where}"
+  end
+
+  # NB.run, bounded.
+  def run_loop(seconds = SECONDS, &block)
+    bounded(seconds) { NB.run(&block) }
+  end
+
+  # @return [Array] exit status, standard output, standard error of `ruby -e script` with the gem on its path, within a bound
+  def ruby(script, *arguments)
+    require "open3"
+    require "timeout"
+    lib = File.expand_path("../../../lib", __dir__)
+    out, err, status = Timeout.timeout(3 * SECONDS) { Open3.capture3(RbConfig.ruby, "-I#{lib}", "-e", script, *arguments) }
+    [status.exitstatus, out, err]
+  end
+end
