@@ -247,7 +247,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
 }
 
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
-    (void)blocker;
+    nb_mutex_unlocking(blocker);
     nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
     if (wait && (wait->kind == NB_WAIT_BLOCK || wait->kind == NB_WAIT_SLEEP)) nb_wait_wake(wait, NB_WOKEN);
     return Qnil;
@@ -314,6 +314,7 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_hold_define(nb_scheduler_class);
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);
+    nb_scheduler_mutex_define();
     nb_scheduler_process_define(nb_scheduler_class);
     nb_scheduler_timeout_define(nb_scheduler_class);
     pthread_atfork(NULL, NULL, count_fork);

@@ -219,6 +219,10 @@ void nb_inbox_close(nb_scheduler *scheduler);
 /* scheduler_resolve.c: address_resolve */
 void nb_scheduler_resolve_define(VALUE klass);
 
+/* scheduler_mutex.c: unblock was called for this blocker; a Mutex of Ruby 3.1 needs help with it. */
+void nb_mutex_unlocking(VALUE blocker);
+void nb_scheduler_mutex_define(void);
+
 /* scheduler_process.c: process_wait */
 void nb_scheduler_process_define(VALUE klass);
 
