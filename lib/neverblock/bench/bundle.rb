@@ -16,7 +16,9 @@ module NeverBlock
       # @param name [String] folder under benchmark/peers
       # @param root [String]
       # @param home [String] where the bundles are installed
-      def initialize(name, root: ROOT, home: self.class.home(root))
+      # @param shared [Boolean] one folder of gems for all peers, most of which share Rack; false: its own, where how a gem was built matters
+      def initialize(name, root: ROOT, home: self.class.home(root), shared: true)
+        @shared = shared
         @source = File.join(root, "benchmark/peers", name, "Gemfile")
         @home = home
         @directory = File.join(home, name)
@@ -71,9 +73,8 @@ module NeverBlock
 
       private
 
-      # One folder for all peers: most of them share Rack.
       def gems
-        File.join(@home, "gems")
+        File.join(@shared ? @home : @directory, "gems")
       end
 
       def bundle(*arguments)

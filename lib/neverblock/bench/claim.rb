@@ -45,6 +45,27 @@ module NeverBlock
         raise NotImplementedError
       end
 
+      # @return [Array<Server>] what is measured, in the order of the tables
+      def candidates
+        Servers.named(servers)
+      end
+
+      # @return [#run] starts a candidate fresh and yields it
+      def host
+        ServerProcess
+      end
+
+      # @return [#take] measures what the host yields
+      def measurement
+        Measurement.new
+      end
+
+      # @return [String, nil] what makes the load; nil: it is not installed
+      def load_generator
+        version = Wrk.version
+        version && "wrk #{version}"
+      end
+
       # @return [Array<Scenario>]
       def scenarios
         raise NotImplementedError
@@ -70,6 +91,28 @@ module NeverBlock
       # @return [Array<Verdict>]
       def verdicts(_results)
         []
+      end
+    end
+
+    # A claim about programs that measure themselves: a client, or a loop of one operation. A subclass names its candidates (Program), and
+    # overrides #host where they ask a server.
+    class ProgramClaim < Claim
+      def host
+        ProgramHost.new
+      end
+
+      def measurement
+        ProgramMeasurement.new
+      end
+
+      def load_generator
+        "each program measures itself"
+      end
+
+      # The bundle of the programs that need no peer's gems.
+      # @return [Bundle]
+      def ruby_bundle
+        @ruby_bundle ||= Bundle.new("ruby")
       end
     end
 

@@ -35,7 +35,7 @@ module NeverBlock
         return show(list) if options.action == :list
 
         claims = find(options.name)
-        raise Error, "wrk is not installed: bin/setup --all installs it (package wrk)" unless Wrk.version
+        raise Error, Wrk::MISSING unless claims.all?(&:load_generator)
 
         claims.map { |claim| measure(claim, options) }.max
       rescue Error, OptionParser::ParseError => e
@@ -64,7 +64,7 @@ module NeverBlock
                           "beside other servers.\nNames: #{@catalog.names.join(", ")}"
           parser.on("--list", "what can be measured") { options.action = :list }
           parser.on("--quick", "2 rounds of 2 s: a look, not a measurement") { options.quick = true }
-          parser.on("--peers A,B", Array, "only these servers beside neverblock (nginx, puma, \"puma-5\", ...)") { |names| options.peers = names }
+          parser.on("--peers A,B", Array, "only these beside neverblock (nginx, puma, \"puma-5\", ...)") { |names| options.peers = names }
           parser.on("--rounds N", Integer, "default 5, quick 2") { |count| options.rounds = positive("--rounds", count, 100) }
           parser.on("--seconds N", Integer, "of load in each run; default 8, quick 2") { |count| options.seconds = positive("--seconds", count, 600) }
           parser.on("--report DIR", "where NAME.json and NAME.md go; default benchmark/results") { |directory| options.report = directory }
@@ -103,14 +103,22 @@ module NeverBlock
 
       # A peer is named by family ("puma") or in full ("puma-5").
       def chosen(claim, peers)
-        servers = Servers.named(claim.servers)
-        return servers unless peers
+        return claim.candidates unless peers
 
-        wanted = peers.map { |peer| peer.strip.downcase.tr("-", " ") }
-        unknown = wanted.reject { |name| Servers.all.any? { |server| [server.name, server.family].include?(name) } }
-        raise Error, "no peer is called #{unknown.join(", ")}; there are: #{Servers.all.map(&:family).uniq.join(", ")}" if unknown.any?
+        wanted = peers.map { |peer| spoken(peer.strip.downcase) }
+        known = @catalog.names.flat_map { |name| @catalog.find(name).candidates }
+        unknown = wanted.reject { |name| known.any? { |candidate| called?(candidate, [name]) } }
+        raise Error, "no peer is called #{unknown.join(", ")}; there are: #{known.map(&:family).uniq.join(", ")}" if unknown.any?
 
-        servers.select { |server| server.family == "neverblock" || wanted.include?(server.name) || wanted.include?(server.family) }
+        claim.candidates.select { |candidate| candidate.family == "neverblock" || called?(candidate, wanted) }
+      end
+
+      def called?(candidate, wanted)
+        wanted.intersect?([candidate.name, candidate.family].map { |name| spoken(name) })
+      end
+
+      def spoken(name)
+        name.tr("-", " ")
       end
     end
   end

@@ -10,7 +10,7 @@ module NeverBlock
     class Report
       SCHEMA = "neverblock-bench/1"
       # Metrics of each run that get a median and a spread.
-      METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count
+      METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count burst_rate
                    generator_cpu_share others_cpu_share].freeze
       MARKS = { met: "met", missed: "MISSED", unknown: "not measured" }.freeze
 
@@ -30,7 +30,7 @@ module NeverBlock
         {
           "schema" => SCHEMA, "claim" => @claim.name, "title" => @claim.title,
           "started_at" => @started.iso8601, "finished_at" => @finished.iso8601,
-          "settings" => @settings.to_h.transform_keys(&:to_s), "machine" => @machine, "load_generator" => "wrk #{Wrk.version}",
+          "settings" => @settings.to_h.transform_keys(&:to_s), "machine" => @machine, "load_generator" => @claim.load_generator,
           "servers" => @servers, "skipped" => @skipped, "scenarios" => @claim.scenarios.map { |scenario| describe(scenario) },
           "verdicts" => verdicts.map { |verdict| verdict.to_h.transform_keys(&:to_s) },
           "figures" => figures, "runs" => @results.runs
@@ -94,8 +94,8 @@ module NeverBlock
 
       def conditions
         ["#{@started.strftime("%Y-%m-%d %H:%M UTC")}; rounds: #{@settings.rounds}, each of #{@settings.seconds} s or more; " \
-         "servers started fresh for each run, order rotated; cells are the median (lowest..highest round)",
-         "#{@machine["cores"]} cores #{@machine["cpu"]}, #{@machine["kernel"]}, #{@machine["system"]}; wrk #{Wrk.version}",
+         "all started fresh for each run, order rotated; cells are the median (lowest..highest round)",
+         "#{@machine["cores"]} cores #{@machine["cpu"]}, #{@machine["kernel"]}, #{@machine["system"]}; #{@claim.load_generator}",
          *(["a quick look, too short to quote"] if @settings.quick),
          *@servers.map { |server| server_line(server) },
          *@skipped.map { |server| "left out: #{server["name"]}: #{server["reason"]}" }]

@@ -13,11 +13,10 @@ module NeverBlock
       # @param claim [Claim]
       # @param settings [Settings]
       # @param progress [Progress]
-      # @param servers [Array<Server>] candidates, in the order of the tables
-      # @param measurement [Measurement] answers take(process, scenario, settings)
-      # @param host [#run] starts a server and yields it (ServerProcess)
-      def initialize(claim, settings:, progress:, servers: Servers.named(claim.servers), measurement: Measurement.new,
-                     host: ServerProcess)
+      # @param servers [Array<Server, Program>] candidates, in the order of the tables
+      # @param measurement [#take] takes a process, a scenario and settings (Measurement, ProgramMeasurement)
+      # @param host [#run] starts a candidate and yields its process (ServerProcess, ProgramHost)
+      def initialize(claim, settings:, progress:, servers: claim.candidates, measurement: claim.measurement, host: claim.host)
         @claim = claim
         @settings = settings
         @progress = progress
@@ -34,9 +33,9 @@ module NeverBlock
         started = Time.now.utc
         machine = Machine.describe
         servers = prepare
-        raise Error, "#{@claim.name}: no server to measure (#{skipped_text})" if servers.empty?
+        raise Error, "#{@claim.name}: nothing to measure (#{skipped_text})" if servers.empty?
 
-        @progress.say("#{@claim.name}: #{servers.size} servers, #{@claim.scenarios.size} loads, #{@settings.rounds} rounds, about #{estimate(servers)}")
+        @progress.say("#{@claim.name}: #{servers.size} candidates, #{@claim.scenarios.size} loads, #{@settings.rounds} rounds, about #{estimate(servers)}")
         runs = (1..@settings.rounds).flat_map { |round| run_round(round, servers) }
         Report.new(claim: @claim, settings: @settings, machine: machine, servers: servers.map { |server| described(server) },
                    skipped: @skipped, runs: runs, started: started, finished: Time.now.utc)
@@ -65,8 +64,9 @@ module NeverBlock
       def run_one(round, scenario, server)
         place = { "round" => round, "scenario" => scenario.name, "server" => server.name, "at" => Time.now.utc.iso8601 }
         figures = @host.run(server, app: @claim.app, path: @claim.probe_path) do |process|
-          @seen[server.name] ||= { "command" => process.command, "yjit" => process.yjit }
-          @measurement.take(process, scenario, @settings)
+          @measurement.take(process, scenario, @settings).tap do
+            @seen[server.name] ||= { "command" => process.command, "yjit" => process.yjit }
+          end
         end
         say(place, "#{Cell.number(figures["rate"])}/s", figures["flags"])
         place.merge(figures)

@@ -10,9 +10,13 @@ module NeverBlock
       end
     end
 
-    # One load that every server of a claim gets. seconds_min lengthens the run where a short one would count too few answers.
-    Scenario = Struct.new(:name, :title, :load, :warmup, :seconds_min, :seconds_min_quick, keyword_init: true) do
-      def initialize(name:, title:, load:, warmup: load, seconds_min: 0, seconds_min_quick: 0)
+    # What a program is told that repeats one operation: which, in how many fibers at once.
+    Work = Struct.new(:task, :fibers, keyword_init: true)
+
+    # One load that every candidate of a claim gets. seconds_min lengthens the run where a short one would count too few answers; seconds_max
+    # shortens it where a longer one would tell no more.
+    Scenario = Struct.new(:name, :title, :load, :warmup, :seconds_min, :seconds_min_quick, :seconds_max, keyword_init: true) do
+      def initialize(name:, title:, load:, warmup: load, seconds_min: 0, seconds_min_quick: 0, seconds_max: 600)
         super
         freeze
       end
@@ -20,7 +24,7 @@ module NeverBlock
       # @param settings [Settings]
       # @return [Numeric] how long this scenario is measured
       def seconds(settings)
-        [settings.seconds, settings.quick ? seconds_min_quick : seconds_min].max
+        [settings.seconds.clamp(0, seconds_max), settings.quick ? seconds_min_quick : seconds_min].max
       end
     end
 

@@ -41,6 +41,8 @@ module NeverBlock
         end
       end
 
+      # @return [Integer] of the server's leader
+      attr_reader :pid
       # @return [ProcessTree]
       attr_reader :tree
       # @return [Array<String>]

@@ -49,6 +49,7 @@ module NeverBlock
 
       # Longer than any run, so that a slow answer is seen as slow and not as an error.
       TIMEOUT_SECONDS = 600
+      MISSING = "wrk is not installed: bin/setup --all installs it (package wrk)"
       # How much longer than asked wrk may take before it is ended: it waits for its threads, not for open requests.
       GRACE_SECONDS = 20
 
@@ -92,50 +93,18 @@ module NeverBlock
         Tempfile.create(["neverblock-bench", ".lua"]) do |script|
           script.write(self.class.script(pipeline: load.pipeline))
           script.close
-          before = children_cpu_seconds
-          text = capture(command(load, url, seconds, script.path), seconds + GRACE_SECONDS)
-          self.class.parse(text, cpu_seconds: children_cpu_seconds - before, pipeline: load.pipeline)
+          before = Child.cpu_seconds
+          text = Child.capture(command(load, url, seconds, script.path), limit_seconds: seconds + GRACE_SECONDS)
+          self.class.parse(text, cpu_seconds: Child.cpu_seconds - before, pipeline: load.pipeline)
         end
+      rescue Errno::ENOENT
+        raise Error, MISSING
       end
 
       # @return [Array<String>] the command line
       def command(load, url, seconds, script)
         ["wrk", "-t#{load.threads}", "-c#{load.connections}", "-d#{seconds.ceil}s", "--timeout", "#{TIMEOUT_SECONDS}s",
          "-s", script, "#{url}#{load.path}"]
-      end
-
-      private
-
-      def capture(command, limit_seconds)
-        reader, writer = IO.pipe
-        pid = spawn_wrk(command, writer)
-        writer.close
-        guard = Thread.new { sleep(limit_seconds) && Process.kill(:KILL, pid) }
-        text = reader.read
-        guard.kill.join
-        pid = Process.wait(pid) && nil
-        text
-      ensure
-        guard&.kill&.join
-        [reader, writer].each(&:close)
-        end_child(pid) if pid
-      end
-
-      def spawn_wrk(command, output)
-        Process.spawn(*command, out: output, err: output, in: File::NULL)
-      rescue Errno::ENOENT
-        raise Error, "wrk is not installed: bin/setup --all installs it (package wrk)"
-      end
-
-      # A child not yet waited for keeps its id, so this cannot hit anybody else.
-      def end_child(pid)
-        Process.kill(:KILL, pid)
-        Process.wait(pid)
-      end
-
-      def children_cpu_seconds
-        times = Process.times
-        times.cutime + times.cstime
       end
     end
   end

@@ -63,7 +63,7 @@ class BenchCLITest < BenchCase
 
   def test_an_unknown_peer_is_an_error_that_lists_the_known_ones
     assert_equal 1, bench("hello", "--peers", "pumma")
-    assert_equal "neverblock bench: no peer is called pumma; there are: neverblock, nginx, iodine, falcon, puma\n", @err.string
+    assert_equal "neverblock bench: no peer is called pumma; there are: neverblock, nginx, iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
   end
 
   def test_a_run_without_figures_gives_status_1

@@ -56,7 +56,7 @@ class BenchRunnerTest < BenchCase
 
   def test_no_server_at_all_is_an_error_that_names_each_reason
     error = assert_raises(Error) { go([StandInServer.new("a", missing: "not built")], rounds: 1) }
-    assert_equal "standin: no server to measure (a: not built)", error.message
+    assert_equal "standin: nothing to measure (a: not built)", error.message
   end
 
   def test_a_run_that_fails_is_kept_as_failed_and_the_others_go_on
@@ -69,7 +69,7 @@ class BenchRunnerTest < BenchCase
   def test_progress_has_a_line_for_each_run_and_an_estimate_first
     go(servers("a", "b"), rounds: 2)
     lines = @said.string.lines
-    assert_match(/2 servers, 2 loads, 2 rounds, about 36 s/, lines.first)
+    assert_match(/2 candidates, 2 loads, 2 rounds, about 36 s/, lines.first)
     assert_match(%r{standin  round 1/2  one +a +10/s}, lines[1])
     assert_equal 9, lines.size
   end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+# Table N1 of 2009 as it was measured: one client process, 1000 unchanged Net::HTTP requests at once, to a server that takes its time. With 1000 of
+# them in flight the ideal is 1,000,000 / delay_ms a second.
+
+module NeverBlock
+  module Bench
+    module Claims
+      # Delays of 0, 10, 50, 100 and 500 ms.
+      class Clients < ProgramClaim
+        AT_ONCE = 1000
+        DELAYS_MS = [0, 10, 50, 100, 500].freeze
+        FIBERS = "neverblock fibers"
+        POOL = "neverblock pool"
+        THREADS = "threads"
+        PEER = "async"
+        FILE = "benchmark/apps/clients.rb"
+        # At the longest delay, of an ideal of 2000.
+        RATE_MIN = 1900
+        RATIO_MIN = 1.0
+        # Room for requests whose clients have their answer while their fiber still ends.
+        SERVER_FIBERS = 2048
+
+        PRIOR = {
+          "2009: blocking 1.8 / 1.9" => ["2,000 / 2,400", "19 / 19", "16 / 17", "10 / 10", "2 / 2"],
+          "2009: threads 1.8 / 1.9" => ["1,050 / 618", "800 / 470", "670 / 451", "536 / 441", "415 / 395"],
+          "2009: NeverBlock" => %w[2,360 1,997 1,837 1,656 1,031]
+        }.freeze
+
+        def title
+          "clients: 1000 Net::HTTP requests at once from one process (table N1)"
+        end
+
+        def candidates
+          @candidates ||= [
+            program("blocking", "one request after the other; the rate of what was done in the time, not of 1000"),
+            program("threads", "#{AT_ONCE} threads"),
+            program(FIBERS, "NB.run, a new fiber for each request", way: "fibers"),
+            program(POOL, "NB.run, NB::FiberPool.new(#{AT_ONCE})", way: "pool"),
+            program(PEER, "a task for each request", bundle: Bundle.new("async", shared: false))
+          ]
+        end
+
+        # Our own server: the application sleeps there, and it takes many times the connections a second that any client here can make.
+        def host
+          ProgramHost.new(NeverBlockServer.new("neverblock", settings: "asked", fibers: SERVER_FIBERS))
+        end
+
+        def load_generator
+          "server asked: neverblock #{VERSION} with benchmark/apps/delays.ru on a core of its own"
+        end
+
+        def app
+          File.join(ROOT, "benchmark/apps/delays.ru")
+        end
+
+        def probe_path
+          "/0"
+        end
+
+        # At 500 ms the requests go in step, and their first wave comes late by what it takes to begin 1000: with 40 waves that is under 2 %.
+        def scenarios
+          DELAYS_MS.map do |delay|
+            Scenario.new(name: scenario(delay), title: "#{AT_ONCE} requests at once, answered after #{delay} ms",
+                         load: Load.new(connections: AT_ONCE, path: "/#{delay}"), seconds_min: delay * 0.04, seconds_min_quick: delay * 0.008)
+          end
+        end
+
+        def tables(results)
+          [rates(results),
+           table(results, "The first #{AT_ONCE} alone, begun at once: requests a second until all are answered") { |name, delay|
+             Cell.spread(results.figure(name, scenario(delay), "burst_rate"))
+           },
+           table(results, "Client CPU a request, us") { |name, delay|
+             Cell.spread(results.figure(name, scenario(delay), "cpu_us_per_request"))
+           },
+           table(results, "Median time of a request, ms") { |name, delay|
+             Cell.spread(results.figure(name, scenario(delay), "p50_us"), digits: 1, scale: 1e-3)
+           },
+           table(results, "Peak resident memory of the client, MB") { |name, delay|
+             Cell.megabytes(results.figure(name, scenario(delay), "rss_peak_bytes"))
+           },
+           table(results, "The server's share of its core") { |name, delay|
+             Cell.percent(results.figure(name, scenario(delay), "server_cpu_share"))
+           },
+           table(results, "Errors in all rounds") { |name, delay| Cell.number(results.errors(name, scenario(delay))) }]
+        end
+
+        def verdicts(results)
+          [FIBERS, POOL].flat_map do |own|
+            [rate_verdict(results, own),
+             *[THREADS, PEER].product(DELAYS_MS).map { |other, delay| ratio_verdict(results, own, other, delay) },
+             Verdict.no_errors(results, own, DELAYS_MS.map { |delay| scenario(delay) }).tap { |verdict| verdict.text = "#{own}: #{verdict.text}" }]
+          end
+        end
+
+        private
+
+        def program(name, settings, way: name, bundle: ruby_bundle)
+          Program.new(name, settings: settings, file: FILE, way: way, bundle: bundle, pinned: true)
+        end
+
+        def scenario(delay)
+          "delay #{delay} ms"
+        end
+
+        def rates(results)
+          ideal = ["ideal", "-", *DELAYS_MS.drop(1).map { |delay| Cell.number(AT_ONCE * 1000 / delay) }]
+          rows = table(results, "") { |name, delay| Cell.spread(results.figure(name, scenario(delay), "rate")) }.rows
+          Table.new("Requests a second", headers: headers, rows: [ideal, *rows, *PRIOR.map(&:flatten)])
+        end
+
+        def table(results, title)
+          rows = results.servers.map { |name| [name, *DELAYS_MS.map { |delay| yield name, delay }] }
+          Table.new(title, headers: headers, rows: rows)
+        end
+
+        def headers
+          ["client", *DELAYS_MS.map { |delay| "#{delay} ms" }]
+        end
+
+        def rate_verdict(results, own)
+          Verdict.judge("#{own}: requests a second at #{DELAYS_MS.last} ms", results.figure(own, scenario(DELAYS_MS.last), "rate"),
+                        limit: "at least #{Cell.number(RATE_MIN)}", format: Cell.method(:spread)) { |rate| rate >= RATE_MIN }
+        end
+
+        # Where both are at the ideal none can be ahead of the other: the last per cent is the first wave's.
+        def ratio_verdict(results, own, other, delay)
+          Verdict.judge("#{own}: requests a second over #{other}'s at #{delay} ms", results.ratio(own, other, scenario(delay), "rate"),
+                        limit: "at least #{RATIO_MIN} x") { |ratio| ratio >= RATIO_MIN }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module NeverBlock
+  module Bench
+    # A program that runs to its end, bounded in time.
+    module Child
+      class << self
+        # @param command [Array<String>]
+        # @param limit_seconds [Numeric] after which it is killed
+        # @param environment [Hash{String => String}]
+        # @param options [Hash] of Process.spawn
+        # @return [String] all that it printed, errors too
+        # @raise [Errno::ENOENT] when there is no such program
+        def capture(command, limit_seconds:, environment: {}, **options)
+          reader, writer = IO.pipe
+          pid = Process.spawn(environment, *command, out: writer, err: writer, in: File::NULL, **options)
+          writer.close
+          guard = Thread.new { sleep(limit_seconds) && Process.kill(:KILL, pid) }
+          text = reader.read
+          guard.kill.join
+          pid = Process.wait(pid) && nil
+          text
+        ensure
+          guard&.kill&.join
+          [reader, writer].each(&:close)
+          finish(pid) if pid
+        end
+
+        # @return [Float] CPU seconds of all children that were waited for
+        def cpu_seconds
+          times = Process.times
+          times.cutime + times.cstime
+        end
+
+        private
+
+        # A child not yet waited for keeps its id, so this cannot hit anybody else.
+        def finish(pid)
+          Process.kill(:KILL, pid)
+          Process.wait(pid)
+        end
+      end
+    end
+  end
+end
