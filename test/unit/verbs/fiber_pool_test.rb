@@ -190,7 +190,7 @@ class FiberPoolTest < VerbsCase
   def test_the_old_fault_of_a_pool_that_shrinks_with_each_exception_is_impossible
     gate = Gate.new(2)
     run_loop do
-      50.times { |i| @pool.spawn { sleep(0) if i.odd? and raise Failure, i.to_s } }
+      50.times { |i| @pool.spawn { i.odd? ? raise(Failure, i.to_s) : sleep(0) } }
       2.times { @pool.spawn { gate.enter and gate.wait_full } }
     end
     assert gate.full?
