@@ -25,6 +25,7 @@ static void scheduler_mark(void *data) {
         if (scheduler->parked.slots[i].fiber != 0) rb_gc_mark(scheduler->parked.slots[i].fiber);
     }
     rb_gc_mark(scheduler->loop);
+    rb_gc_mark(scheduler->deferred);
 }
 
 /* The waits lie on stacks that may be gone by now: they are not looked at. */
@@ -63,6 +64,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     nb_scheduler *scheduler = nb_alloc_zero(1, sizeof *scheduler);
     if (scheduler == NULL) rb_memerror();
     scheduler->loop = Qnil;
+    scheduler->deferred = Qnil;
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
     init_lists(scheduler);
@@ -112,6 +114,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     while (!nb_list_empty(&scheduler->overdue))
         nb_list_remove(scheduler->overdue.next);
     scheduler->fork_generation = nb_fork_generation;
+    scheduler->deferred = Qnil;
     scheduler->attached = false;
     scheduler->sleeping = false;
     scheduler->pending_tag = 0;
@@ -256,7 +259,7 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
 static VALUE interrupt(VALUE self, VALUE fiber, VALUE exception) {
     nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
     if (wait == NULL || wait->state == NB_RESUMED) return Qnil;
-    return nb_wait_raise(wait, exception) ? Qtrue : Qfalse;
+    return nb_wait_raise(wait, exception, NULL) ? Qtrue : Qfalse;
 }
 
 static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception) {

@@ -61,6 +61,7 @@ struct nb_wait {
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
     VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
+    nb_list *overdue;             /* NB_RAISES: the link of the timeout that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
     nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
@@ -114,6 +115,7 @@ struct nb_scheduler {
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list spawners;
     nb_list overdue; /* timeouts that went off while their fiber was not waiting */
+    VALUE deferred;  /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
     nb_timers timers;
     int64_t now_ns;
@@ -149,8 +151,9 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
 /* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop when it sleeps. */
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
 /* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has woken this fiber has woken no other, and
-   what it was woken for must not be lost. */
-bool nb_wait_raise(nb_wait *wait, VALUE exception);
+   what it was woken for must not be lost. Nor must it when the wake comes after this and before the fiber runs: the wait then ends as
+   woken, and the exception is raised in the fiber's next wait. `overdue`: the link of the timeout that raises, or NULL. */
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* The wait of a parked fiber, or NULL. */

@@ -96,7 +96,7 @@ static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
         watch_unlink(scheduler, watch);
-        nb_wait_raise(watch->wait, exception);
+        nb_wait_raise(watch->wait, exception, NULL);
     }
     descriptor->armed = 0;
 }

@@ -19,7 +19,7 @@ static void timeout_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
     nb_timeout *timeout = (nb_timeout *)alarm;
     nb_wait *wait = nb_parked_find(&scheduler->parked, timeout->fiber);
     if (wait && wait->state == NB_WAITING) {
-        nb_wait_raise(wait, timeout->raises);
+        nb_wait_raise(wait, timeout->raises, &timeout->link);
     } else {
         nb_list_append(&scheduler->overdue, &timeout->link);
     }

@@ -150,13 +150,41 @@ static _Noreturn void raise_into(VALUE exception) {
     rb_exc_raise(exception);
 }
 
-nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
-    if (!nb_list_empty(&wait->scheduler->overdue)) {
-        VALUE exception = nb_timeout_overdue(wait->scheduler, wait->fiber);
-        if (!NIL_P(exception)) {
-            park_end((VALUE)wait);
-            raise_into(exception);
+/* In the fiber that was woken after an exception had been raised into its wait. */
+static void defer(const nb_wait *wait) {
+    nb_scheduler *scheduler = wait->scheduler;
+    if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
+    rb_ary_push(scheduler->deferred, rb_assoc_new(wait->fiber, wait->exception));
+}
+
+/* The oldest of this fiber's, or nil; forgets those of fibers that have ended. */
+static VALUE take_deferred(nb_scheduler *scheduler, VALUE fiber) {
+    VALUE all = scheduler->deferred, left = rb_ary_new(), taken = Qnil;
+    for (long i = 0; i < RARRAY_LEN(all); i++) {
+        VALUE entry = RARRAY_AREF(all, i);
+        if (NIL_P(taken) && RARRAY_AREF(entry, 0) == fiber) {
+            taken = RARRAY_AREF(entry, 1);
+        } else if (RTEST(rb_fiber_alive_p(RARRAY_AREF(entry, 0)))) {
+            rb_ary_push(left, entry);
         }
+    }
+    scheduler->deferred = RARRAY_LEN(left) > 0 ? left : Qnil;
+    return taken;
+}
+
+/* What was to be raised in this fiber since before it began to wait, or nil. */
+static VALUE raised_before(nb_scheduler *scheduler, VALUE fiber) {
+    VALUE exception = Qnil;
+    if (!nb_list_empty(&scheduler->overdue)) exception = nb_timeout_overdue(scheduler, fiber);
+    if (NIL_P(exception) && !NIL_P(scheduler->deferred)) exception = take_deferred(scheduler, fiber);
+    return exception;
+}
+
+nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+    VALUE exception = raised_before(wait->scheduler, wait->fiber);
+    if (!NIL_P(exception)) {
+        park_end((VALUE)wait);
+        raise_into(exception);
     }
     wait->held = wait->scheduler->holds > 0 && nb_hold_covers(wait);
     if (!park_enter(wait, deadline_ns)) {
@@ -165,13 +193,25 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     }
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
     if (wait->outcome == NB_RAISES) raise_into(wait->exception);
+    if (!NIL_P(wait->exception)) defer(wait);
     return wait->outcome;
+}
+
+/* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the wake was meant for this fiber and for no
+   other, so it comes first. */
+static void wake_before_raise(nb_wait *wait) {
+    if (wait->kind != NB_WAIT_BLOCK && wait->kind != NB_WAIT_SLEEP) return;
+    wait->outcome = NB_WOKEN;
+    if (wait->overdue == NULL) return;
+    nb_list_append(&wait->scheduler->overdue, wait->overdue);
+    wait->exception = Qnil;
 }
 
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     if (wait->state != NB_WAITING) {
         /* What came after the deadline but before the fiber ran has still come. */
         if (wait->state == NB_READY && wait->outcome == NB_TIMED_OUT) wait->outcome = outcome;
+        if (wait->state == NB_READY && wait->outcome == NB_RAISES && outcome == NB_WOKEN) wake_before_raise(wait);
         return false;
     }
     nb_scheduler *scheduler = wait->scheduler;
@@ -183,9 +223,10 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     return true;
 }
 
-bool nb_wait_raise(nb_wait *wait, VALUE exception) {
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
     if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
     wait->exception = exception;
+    wait->overdue = overdue;
     nb_wait_wake(wait, NB_RAISES);
     return true;
 }
