@@ -93,7 +93,7 @@ module NeverBlock
     def no_loop
       return "NB::FiberPool#spawn was called where no event loop runs: wrap it in NB.run { }" unless Run.event_machine?
 
-      "NB::FiberPool#spawn was called inside EventMachine's reactor, in which fibers of Ruby's own cannot wait: put NB.run { } in the place of EM.run { }"
+      "NB::FiberPool#spawn was called inside EventMachine's reactor, which knows nothing of Ruby's fibers: put NB.run { } in the place of EM.run { }"
     end
 
     def report(error)
