@@ -56,6 +56,28 @@ module NeverBlock
     #   @return [Integer, false] the events that came; false when the time was over
     #   @raise [IOError] when the IO is closed meanwhile
 
+    # @!method io_read(io, buffer, length, offset = 0)
+    #   Hook of every read of an IO. Pages of a regular file that are not in memory are read ahead by a native thread, where the kernel can tell (Linux, preadv2;
+    #   not tmpfs, overlayfs or a network's file system: there the disk is waited for).
+    #   @param length [Integer] least number of bytes to wait for; 0: what there is. Ruby 4.1 passes (io, buffer, offset, length), the most of them
+    #   @return [Integer] bytes, 0 at the end, or a negative errno
+
+    # @!method io_write(io, buffer, length, offset = 0)
+    #   Hook of every write of an IO, as #io_read. Not there before Ruby 3.3.1, which loses track of what is written (async leaves it out there too): writes
+    #   then use #io_wait. A regular file's bytes go to memory, which may wait for the disk when there is too much to be written.
+
+    # @!method io_pread(io, buffer, from, length, offset)
+    #   Hook of IO::Buffer#pread and, from Ruby 3.3 on, IO#pread: at once where the kernel need not wait for the disk, else by a native thread while
+    #   the fiber parks. Ruby 3.1 passes (io, buffer, length, from), 4.1 (io, buffer, from, offset, length).
+    #   @return [Integer] bytes, less than asked for at the end of the file only, or a negative errno
+    #   @raise [IOError] when the IO is closed meanwhile
+
+    # @!method io_pwrite(io, buffer, from, length, offset)
+    #   Hook of IO::Buffer#pwrite and, from Ruby 3.3 on, IO#pwrite; as #io_pread. A fiber that is interrupted may have written.
+
+    # @!method io_close(descriptor)
+    #   Hook of IO#close, from Ruby 4.0 on: who waits for the IO gets IOError. Before, compat/io_close.rb does that.
+
     # @!method address_resolve(hostname)
     #   Hook of Addrinfo.getaddrinfo and all that uses it: getaddrinfo(3) on native threads shared by the process, answers cached.
     #   @return [Array<String>] numeric addresses; empty when there is no such host
@@ -86,6 +108,20 @@ module NeverBlock
 
     # @!method held?
     #   @return [Boolean] whether the current fiber is in a {#hold}
+
+    if RUBY_VERSION >= "3.4"
+      # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: zlib, copies of large IO::Buffers): NeverBlock.offload. Their
+      # arguments lie on this fiber's stack (ruby/ruby#13437, socketry/io-event#170), so it is not left before they have ended, by an exception neither,
+      # and the work keeps hold of the fiber, which might be dropped where it waits.
+      # @param work [#call]
+      def blocking_operation_wait(work)
+        return Compat.blocking { work.call } if held?
+
+        require "neverblock/offload"
+        fiber = Fiber.current
+        NeverBlock.offload(on_cancel: :wait) { work.call && fiber && nil }
+      end
+    end
 
     # Hook of IO.select (Ruby 3.2 and later; before, compat/io_select.rb calls it).
     # @param timeout [Numeric, nil] seconds

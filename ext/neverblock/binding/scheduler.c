@@ -56,6 +56,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->ready);
     nb_list_init(&scheduler->pass);
     nb_list_init(&scheduler->spawners);
+    nb_list_init(&scheduler->files);
     nb_list_init(&scheduler->overdue);
     nb_timers_init(&scheduler->timers);
 }
@@ -113,6 +114,8 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         scheduler->timers.slots[i].timer->index = 0;
     while (!nb_list_empty(&scheduler->overdue))
         nb_list_remove(scheduler->overdue.next);
+    while (!nb_list_empty(&scheduler->files))
+        nb_list_remove(scheduler->files.next);
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
     scheduler->attached = false;
@@ -138,19 +141,22 @@ static VALUE scheduler_s_after_fork(VALUE klass) {
 
 static bool some_watch(void) {
     for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
-        if (NB_LIST_ENTRY(link, nb_scheduler, all)->watching > 0) return true;
+        const nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
+        if (scheduler->watching > 0 || !nb_list_empty(&scheduler->files)) return true;
     }
     return false;
 }
 
-/* closing(io): whoever waits for the IO, in whatever thread, gets IOError. To be called before it is closed. */
-static VALUE scheduler_s_closing(VALUE klass, VALUE io) {
-    if (!some_watch() || RTEST(rb_funcall(io, id_closed_p, 0))) return klass;
-    int fd = nb_descriptor_of(io);
+void nb_scheduler_closing(int fd) {
     for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
         nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
         if (scheduler->fork_generation == nb_fork_generation) nb_descriptor_closing(scheduler, fd);
     }
+}
+
+/* closing(io): to be called before it is closed. */
+static VALUE scheduler_s_closing(VALUE klass, VALUE io) {
+    if (some_watch() && !RTEST(rb_funcall(io, id_closed_p, 0))) nb_scheduler_closing(nb_descriptor_of(io));
     return klass;
 }
 
@@ -316,6 +322,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
     nb_scheduler_hold_define(nb_scheduler_class);
     nb_scheduler_io_define(nb_scheduler_class);
+    nb_scheduler_file_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);
     nb_scheduler_mutex_define();
     nb_scheduler_process_define(nb_scheduler_class);

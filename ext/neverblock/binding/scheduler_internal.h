@@ -114,6 +114,7 @@ struct nb_scheduler {
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list spawners;
+    nb_list files;   /* waits for a native thread that uses a descriptor (nb_file_wait) */
     nb_list overdue; /* timeouts that went off while their fiber was not waiting */
     VALUE deferred;  /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
@@ -140,6 +141,8 @@ nb_scheduler *nb_scheduler_get(VALUE self); /* raises TypeError; after a fork it
 void nb_scheduler_open(nb_scheduler *scheduler);
 /* Closes poller and wake; they are made again when needed. */
 void nb_scheduler_release(nb_scheduler *scheduler);
+/* The descriptor is about to be closed: whoever waits for it, in whatever scheduler of the process, gets IOError. */
+void nb_scheduler_closing(int fd);
 /* In a child process: forgets the parent's waits, source and descriptors. */
 void nb_scheduler_forget(nb_scheduler *scheduler);
 
@@ -192,6 +195,20 @@ void nb_descriptors_forget(nb_scheduler *scheduler);
 void nb_descriptors_deinit(nb_scheduler *scheduler);
 /* Waits for one descriptor: the NB_POLL_ events that came, 0 at the deadline. Raises. */
 uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, int64_t deadline_ns);
+
+/* scheduler_file.c: io_pread, io_pwrite */
+void nb_scheduler_file_define(VALUE klass);
+/* preadv2(2) without waiting for the disk; from -1: at the file's position. -1 with EAGAIN: it would wait (also a pipe that is
+   empty); EOPNOTSUPP: the kernel or the file system cannot tell. */
+ssize_t nb_file_read_now(int fd, char *bytes, size_t size, off_t from);
+bool nb_file_regular(int fd);
+/* Parks until what comes next in the file, `size` bytes at most, has been read by another thread; the position stays. Raises. */
+void nb_file_warm(nb_scheduler *scheduler, int fd, size_t size);
+/* The descriptor is about to be closed: returns when no native thread uses it, and who waits for one gets the exception. */
+void nb_files_closing(nb_scheduler *scheduler, int fd, VALUE exception);
+/* The memory of an IO::Buffer from offset on. To be asked for again after each wait: it may have been freed or made smaller. Raises. */
+size_t nb_buffer_size(VALUE buffer);
+char *nb_buffer_memory(VALUE buffer, bool writable, size_t offset, size_t size);
 
 /*
  * scheduler_inbox.c - answers from native threads. A parcel is a heap block that outlives the wait when it must: the thread owns it

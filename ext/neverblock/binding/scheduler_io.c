@@ -91,8 +91,12 @@ static uint32_t interest_of(const nb_descriptor *descriptor) {
 }
 
 /* The descriptor's file was closed under those who wait for it: they would wait for ever. */
+static VALUE closed_error(void) {
+    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread"); /* as Ruby says to threads */
+}
+
 static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
-    VALUE exception = rb_exc_new_cstr(rb_eIOError, "stream closed in another thread"); /* as Ruby says to threads */
+    VALUE exception = closed_error();
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
         watch_unlink(scheduler, watch);
@@ -102,6 +106,7 @@ static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
 }
 
 void nb_descriptor_closing(nb_scheduler *scheduler, int fd) {
+    if (!nb_list_empty(&scheduler->files)) nb_files_closing(scheduler, fd, closed_error());
     if (fd < 0 || (size_t)fd >= scheduler->descriptor_count) return;
     if (scheduler->descriptors[fd].first) raise_closed(scheduler, &scheduler->descriptors[fd]);
 }
@@ -304,7 +309,8 @@ static bool thought_no_socket(const nb_scheduler *scheduler, int fd) {
 }
 
 static void learn_no_socket(nb_scheduler *scheduler, int fd) {
-    if ((size_t)fd < scheduler->descriptor_count) scheduler->descriptors[fd].no_socket = true;
+    if (!descriptors_reserve(scheduler, fd)) rb_memerror();
+    scheduler->descriptors[fd].no_socket = true;
 }
 
 static ssize_t read_now(nb_scheduler *scheduler, int fd, char *bytes, size_t size) {
@@ -313,6 +319,8 @@ static ssize_t read_now(nb_scheduler *scheduler, int fd, char *bytes, size_t siz
         if (moved >= 0 || errno != ENOTSOCK) return moved;
         learn_no_socket(scheduler, fd);
     }
+    ssize_t moved = nb_file_read_now(fd, bytes, size, -1);
+    if (moved > 0 || (moved < 0 && errno != EOPNOTSUPP)) return moved;
     if (!would_block(fd, POLLIN)) return read(fd, bytes, size);
     errno = EAGAIN;
     return -1;
@@ -329,74 +337,99 @@ static ssize_t write_now(nb_scheduler *scheduler, int fd, const char *bytes, siz
     return -1;
 }
 
+/* How often another thread is asked to read what comes next before the loop's own waits for the disk: it was read, and went again. */
+#define NB_WARMINGS_MAX 2
+
 typedef struct nb_transfer {
     nb_scheduler *scheduler;
     int fd;
     uint32_t interest;
-    char *bytes;      /* NB_POLL_READ: where to */
-    const char *from; /* NB_POLL_WRITE */
-    size_t size;
-    size_t minimum; /* wait until so many have moved; 0: take what there is now */
+    VALUE buffer;
+    size_t offset, size; /* in the buffer */
+    size_t minimum;      /* wait until so many have moved; 0: take what there is now */
+    size_t moved;
+    int warmings;
 } nb_transfer;
 
-/* Bytes moved, 0 at the end of the file, or -errno: what Ruby's io_read and io_write return. */
-static VALUE transfer_bytes(const nb_transfer *transfer) {
-    size_t moved = 0;
-    while (moved < transfer->size) {
-        ssize_t part =
-            transfer->interest == NB_POLL_READ
-                ? read_now(transfer->scheduler, transfer->fd, transfer->bytes + moved, transfer->size - moved)
-                : write_now(transfer->scheduler, transfer->fd, transfer->from + moved, transfer->size - moved);
-        if (part > 0) {
-            moved += (size_t)part;
-            if (moved >= transfer->minimum) break;
-        } else if (part == 0) {
-            break;
-        } else if (errno == EINTR) {
-            continue;
-        } else if ((errno != EAGAIN && errno != EWOULDBLOCK) || moved >= transfer->minimum) {
-            if (moved > 0) break;
-            return rb_fiber_scheduler_io_result(-1, errno);
-        } else {
-            nb_descriptor_wait(transfer->scheduler, transfer->fd, transfer->interest, INT64_MAX);
-        }
-    }
-    return rb_fiber_scheduler_io_result((ssize_t)moved, 0);
+static ssize_t transfer_now(const nb_transfer *transfer) {
+    bool reads = transfer->interest == NB_POLL_READ;
+    char *bytes = nb_buffer_memory(transfer->buffer, reads, transfer->offset, transfer->size) + transfer->moved;
+    size_t left = transfer->size - transfer->moved;
+    if (!reads) return write_now(transfer->scheduler, transfer->fd, bytes, left);
+    if (transfer->warmings > NB_WARMINGS_MAX) return read(transfer->fd, bytes, left);
+    return read_now(transfer->scheduler, transfer->fd, bytes, left);
 }
 
-/* Ruby 3.1 has (io, buffer, length), 3.2 to 4.0 (io, buffer, length, offset). From scheduler version 4 on (Ruby 4.1) the order
-   and the meaning of the length are others; the hooks are left out there, and Ruby uses io_wait. */
-#if !defined(RUBY_FIBER_SCHEDULER_VERSION) || RUBY_FIBER_SCHEDULER_VERSION < 4
-static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self) {
-    rb_check_arity(argc, 3, 4);
-    void *base;
-    size_t size, minimum = NUM2SIZET(argv[2]), offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
-    rb_io_buffer_get_bytes_for_writing(argv[1], &base, &size);
-    if (offset > size || minimum > size - offset) rb_raise(rb_eArgError, "the buffer is too small");
+/* A regular file is always ready: EAGAIN then means the disk. */
+static bool disk_waits(const nb_transfer *transfer) {
+    if (transfer->interest != NB_POLL_READ || !thought_no_socket(transfer->scheduler, transfer->fd)) return false;
+    return nb_file_regular(transfer->fd);
+}
 
-    nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
-                            .fd = nb_descriptor_of(argv[0]),
-                            .interest = NB_POLL_READ,
-                            .bytes = (char *)base + offset,
-                            .size = size - offset,
-                            .minimum = minimum};
-    return transfer_bytes(&transfer);
+/* Whether to go on after `moved` bytes or errno: parks when there is something to wait for. */
+static bool transfer_goes_on(nb_transfer *transfer, ssize_t moved) {
+    if (moved == 0) return false;
+    if (moved > 0) {
+        transfer->moved += (size_t)moved;
+        transfer->warmings = 0;
+        if (transfer->moved < transfer->minimum) return true;
+        return transfer->moved < transfer->size && disk_waits(transfer); /* what was in memory of it */
+    }
+    if (errno == EINTR) return true;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    if (disk_waits(transfer)) {
+        if (++transfer->warmings <= NB_WARMINGS_MAX)
+            nb_file_warm(transfer->scheduler, transfer->fd, transfer->size - transfer->moved);
+        return true;
+    }
+    if (transfer->moved >= transfer->minimum) return false;
+    nb_descriptor_wait(transfer->scheduler, transfer->fd, transfer->interest, INT64_MAX);
+    return true;
+}
+
+/* Bytes moved, 0 at the end of the file, or -errno: what Ruby's io_read and io_write return. */
+static VALUE transfer_bytes(nb_transfer *transfer) {
+    ssize_t moved = 0;
+    int error = 0;
+    while (transfer->moved < transfer->size) {
+        errno = 0;
+        moved = transfer_now(transfer);
+        error = errno;
+        if (!transfer_goes_on(transfer, moved)) break;
+    }
+    if (moved < 0 && transfer->moved == 0) return rb_fiber_scheduler_io_result(-1, error);
+    return rb_fiber_scheduler_io_result((ssize_t)transfer->moved, 0);
+}
+
+/* The arguments after (io, buffer), by version: Ruby 3.1 has (length), 3.2 to 4.0 (length, offset), the length being the least that is asked for
+   and all there is room for being welcome. From scheduler version 4 on (Ruby 4.1) there is (offset, length), the length
+   being the most, and what cannot be had at once is EAGAIN. */
+static VALUE transfer_buffer(int argc, VALUE *argv, VALUE self, uint32_t interest) {
+    rb_check_arity(argc, 3, 4);
+    nb_transfer transfer = {
+        .scheduler = nb_scheduler_get(self), .fd = nb_descriptor_of(argv[0]), .interest = interest, .buffer = argv[1]};
+#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
+    transfer.offset = NUM2SIZET(argv[2]);
+    transfer.size = NUM2SIZET(argv[3]);
+#else
+    transfer.offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
+    transfer.minimum = NUM2SIZET(argv[2]);
+    size_t size = nb_buffer_size(transfer.buffer);
+    if (transfer.offset > size || transfer.minimum > size - transfer.offset)
+        rb_raise(rb_eArgError, "the buffer is too small");
+    transfer.size = size - transfer.offset;
+#endif
+    VALUE result = transfer_bytes(&transfer);
+    RB_GC_GUARD(transfer.buffer);
+    return result;
+}
+
+static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self) {
+    return transfer_buffer(argc, argv, self, NB_POLL_READ);
 }
 
 static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self) {
-    rb_check_arity(argc, 3, 4);
-    const void *base;
-    size_t size, minimum = NUM2SIZET(argv[2]), offset = argc == 4 ? NUM2SIZET(argv[3]) : 0;
-    rb_io_buffer_get_bytes_for_reading(argv[1], &base, &size);
-    if (offset > size || minimum > size - offset) rb_raise(rb_eArgError, "the buffer is too small");
-
-    nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
-                            .fd = nb_descriptor_of(argv[0]),
-                            .interest = NB_POLL_WRITE,
-                            .from = (const char *)base + offset,
-                            .size = size - offset,
-                            .minimum = minimum};
-    return transfer_bytes(&transfer);
+    return transfer_buffer(argc, argv, self, NB_POLL_WRITE);
 }
 
 /* The patch level is known at run time only: the headers of 3.3.0 and 3.3.1 are the same. */
@@ -410,12 +443,24 @@ static void define_transfers(VALUE klass) {
     rb_define_method(klass, "io_read", scheduler_io_read, -1);
     if (io_write_is_sound()) rb_define_method(klass, "io_write", scheduler_io_write, -1);
 }
+
+#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 3
+/* io_close(descriptor), from Ruby 4.0 on; before, Ruby does not call it. Whoever waits for it gets IOError. */
+static VALUE scheduler_io_close(VALUE self, VALUE descriptor) {
+    int fd = RB_INTEGER_TYPE_P(descriptor) ? NUM2INT(descriptor) : nb_descriptor_of(descriptor);
+    nb_scheduler_closing(fd);
+    if (close(fd) != 0 && errno != EINTR) rb_sys_fail("close");
+    return Qtrue;
+}
+
+static void define_close(VALUE klass) { rb_define_method(klass, "io_close", scheduler_io_close, 1); }
 #else
-static void define_transfers(VALUE klass) { (void)klass; }
+static void define_close(VALUE klass) { (void)klass; }
 #endif
 
 void nb_scheduler_io_define(VALUE klass) {
     rb_define_method(klass, "io_wait", scheduler_io_wait, -1);
     rb_define_method(klass, "io_wait_any", scheduler_io_wait_any, 3);
     define_transfers(klass);
+    define_close(klass);
 }
