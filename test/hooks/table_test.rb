@@ -21,7 +21,7 @@ class HookTableTest < Minitest::Test
   def hold(row)
     played = row.present? ? HookTable::Isolation.play(row) : { "verdict" => "absent", "detail" => row.absence }
     verdict = played["verdict"]
-    RESULTS.record(row, verdict, played["detail"] || { "blocks" => row.excuse, "yields" => row.cure }[verdict])
+    RESULTS.record(row, verdict, played["detail"] || { "blocks" => row.excuse, "yields" => row.cure }[verdict], locked: played["locked"])
     skip(played["detail"]) if verdict == "unavailable"
     flunk("#{row.title}: #{played["detail"]}") if verdict == "failed"
     assert_equal(row.excuse ? "blocks" : "yields", verdict, disagreement(row)) if row.present?

@@ -1,12 +1,141 @@
 # frozen_string_literal: true
 
-HookTable.library "File" do
-  row "File#flock", blocks: "flock(2) without a hook: file.c, rb_file_flock" do
+# Files, folders and what is written in them. The disk is one that takes its time (SlowDisk): no Ruby has a hook for it, and no kernel tells when a file
+# is ready; poll(2) says that regular files always are.
+
+HookTable.library "File" do # rubocop:disable Metrics/BlockLength
+  disk = "system calls on files have no hook in any Ruby: file.c, io.c"
+
+  # @param request [Symbol] what the disk takes its time for
+  def self.disk(name, variant = nil, request: :lookup, gives: nil, **options, &call)
+    check = gives
+    row name, variant, **options do
+      folder = slow_disk(request)
+      inside { instance_exec(folder, &call) }
+      elapses
+      gives(*[check].compact)
+    end
+  end
+
+  # The same with a file that is open already.
+  def self.open_disk(name, variant = nil, request:, mode: "r", gives: nil, **options, &call)
+    check = gives
+    row name, variant, **options do
+      file = File.open(File.join(slow_disk(request), "text"), mode)
+      inside { instance_exec(file, &call) }
+      elapses
+      gives(*[check].compact)
+    end
+  end
+
+  disk("File.open", "a slow disk", request: :open, blocks: disk, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
+  disk("IO.sysopen", "a slow disk", request: :open, blocks: disk) { |folder| IO.sysopen("#{folder}/text") }
+  disk("File.read", "a slow disk", request: :read, gives: "hello\n", blocks: disk, also: %w[IO.read IO.binread]) { |folder| File.read("#{folder}/text") }
+  disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"], blocks: disk) { |folder| File.readlines("#{folder}/text") }
+  disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"], blocks: disk) { |folder| File.foreach("#{folder}/text").to_a }
+  disk("File.write", "a slow disk", request: :write, gives: 5, blocks: disk, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
+  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, blocks: disk) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
+  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, blocks: disk) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
+  open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", blocks: disk, &:read)
+  open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", blocks: disk, &:gets)
+  open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n", blocks: disk) { |io| io.sysread(100) }
+  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", blocks: disk) { |io| io.pread(4, 1) }
+  open_disk("IO#write", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: disk) { |io| io.tap { io.sync = true }.write("hello") }
+  open_disk("IO#syswrite", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: disk) { |io| io.syswrite("hello") }
+  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, blocks: disk) { |io| io.pwrite("ello", 1) }
+  open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: disk) { |io| (io << "hello").flush }
+  open_disk("IO#close", "a slow disk", request: :flush, blocks: disk, &:close)
+  open_disk("IO#fsync", "a slow disk", request: :fsync, gives: 0, blocks: disk, &:fsync)
+  open_disk("IO#fdatasync", "a slow disk", request: :fsync, gives: 0, blocks: disk, &:fdatasync)
+  open_disk("IO#stat", "a slow disk", request: :getattr, blocks: disk, also: %w[File#lstat File#size File#atime File#mtime File#ctime File#birthtime]) { |io| io.stat.size }
+  open_disk("IO#seek", "from the end, a slow disk", request: :getattr, blocks: disk, also: %w[IO#sysseek]) { |io| io.seek(0, IO::SEEK_END) }
+  open_disk("File#truncate", "a slow disk", request: :setattr, mode: "r+", gives: 0, blocks: disk) { |file| file.truncate(3) }
+  open_disk("File#chmod", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chmod(0o600) }
+  open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chown(0, 0) }
+  disk("File.stat", "a slow disk", blocks: disk) { |folder| File.stat("#{folder}/text") }
+  disk("File.lstat", "a slow disk", blocks: disk) { |folder| File.lstat("#{folder}/text") }
+  predicates = %w[blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid? setuid? size size? socket? sticky? symlink? zero? atime mtime ctime birthtime
+                  ftype world_readable? world_writable?]
+  disk("File.file?", "a slow disk", gives: true, blocks: disk, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
+  disk("File.readable?", "a slow disk", gives: true, blocks: disk,
+                                        also: %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]) { |folder| File.readable?("#{folder}/text") }
+  disk("File::Stat.new", "a slow disk", blocks: disk) { |folder| File::Stat.new("#{folder}/text") }
+  disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
+  disk("File.readlink", "a slow disk", request: :readlink, gives: "text", blocks: disk) { |folder| File.readlink("#{folder}/symlink") }
+  disk("File.rename", "a slow disk", request: :rename, gives: 0, blocks: disk) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
+  disk("File.link", "a slow disk", request: :link, gives: 0, blocks: disk) { |folder| File.link("#{folder}/text", "#{folder}/new") }
+  disk("File.symlink", "a slow disk", request: :symlink, gives: 0, blocks: disk) { |folder| File.symlink("text", "#{folder}/new") }
+  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, blocks: disk, also: "File.delete") { |folder| File.unlink("#{folder}/text") }
+  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, blocks: disk) { |folder| File.mkfifo("#{folder}/new") }
+  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |folder| File.truncate("#{folder}/text", 3) }
+  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, blocks: disk, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
+  disk("File.chown", "a slow disk", request: :setattr, gives: 1, blocks: disk, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
+  disk("File.utime", "a slow disk", request: :setattr, gives: 1, blocks: disk, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
+  disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| require "#{folder}/code.rb" }
+  disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| load "#{folder}/code.rb" }
+
+  row "File#flock", "held by another", blocks: "flock(2) has no hook: file.c, rb_file_flock" do
     file = File.open(file("x"))
     holder = File.open(path)
     holder.flock(File::LOCK_EX)
     inside { file.flock(File::LOCK_EX) }
     event { holder.flock(File::LOCK_UN) }
     gives 0
+  end
+
+  row "File#flock", "LOCK_NB in turns" do
+    file = File.open(file("x"))
+    holder = File.open(path)
+    holder.flock(File::LOCK_EX)
+    inside { (sleep(0.001) until file.flock(File::LOCK_EX | File::LOCK_NB)) || 0 }
+    event { holder.flock(File::LOCK_UN) }
+    gives 0
+  end
+end
+
+HookTable.library "FIFOs" do
+  open = "open(2) of a FIFO waits for the other end, and has no hook: io.c, rb_sysopen"
+
+  row "File.open", "a FIFO nobody writes to", blocks: open do
+    inside { File.open(fifo, &:read) }
+    event { Thread.new { File.write(path("fifo"), "hello") }.join }
+    gives "hello"
+  end
+
+  row "File.open", "a FIFO nobody reads", blocks: open do
+    reader = nil
+    inside { File.open(fifo, "w") { |io| io << "hello" } && reader.read_nonblock(100) }
+    event { reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK) }
+    gives "hello"
+  end
+
+  row "File.read", "a FIFO nobody writes to", blocks: open do
+    inside { File.read(fifo) }
+    event { Thread.new { File.write(path("fifo"), "hello") }.join }
+    gives "hello"
+  end
+
+  row "File.write", "a FIFO nobody reads", blocks: open do
+    reader = nil
+    inside { File.write(fifo, "hello") && reader.read_nonblock(100) }
+    event { reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK) }
+    gives "hello"
+  end
+
+  row "IO#read", "a FIFO that is open" do
+    reader = File.open(fifo, File::RDWR)
+    reader.nonblock = false
+    inside { reader.read(5) }
+    event { reader.syswrite("hello") }
+    gives "hello"
+  end
+
+  row "IO.copy_stream", "from a FIFO that is open" do
+    fifo
+    reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK)
+    writer = File.open(path("fifo"), "w")
+    inside { IO.copy_stream(reader, path("copy")) }
+    event { (writer << "hello").close }
+    gives 5
   end
 end

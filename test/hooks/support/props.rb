@@ -2,8 +2,16 @@
 
 # What rows are furnished with: pipes, sockets, files, other threads and processes. They are made before the loop runs, by a thread without a scheduler.
 
+require "io/nonblock"
+require "socket"
+require_relative "names"
+require_relative "slow_disk"
+
 module HookTable
   module Props
+    include Names
+    include SlowDisk
+
     # @return [String] a path in the row's own folder
     def path(name = "file")
       File.join(@folder, name)
@@ -26,6 +34,17 @@ module HookTable
       [client, listener.accept]
     ensure
       listener&.close
+    end
+
+    # A listener that takes no connection before another is accepted: Linux drops the first packet then, which is sent again after a second.
+    # @return [Array(Socket, Addrinfo, Array<Socket>)] it, its address and the connections in its queue
+    def full_listener
+      listener = Socket.new(:INET, :STREAM)
+      listener.bind(Addrinfo.tcp("127.0.0.1", 0))
+      listener.listen(0)
+      address = listener.local_address
+      queued = Array.new(3) { Socket.new(:INET, :STREAM).tap { |client| client.connect_nonblock(address, exception: false) } }
+      [listener, address, queued]
     end
 
     # Writes until the other side would have to read.
@@ -78,10 +97,17 @@ module HookTable
       gate
     end
 
-    # A process that reads this pipe and ends when it gets a byte or its end.
-    # @return [Array(Array<String>, IO)] the command, which reads its standard input; the end to write to
-    def waiting_command(script = "read line; exit 7")
-      ["/bin/sh", "-c", script]
+    # Ends that block, as a shell's do; those of IO.pipe do not since Ruby 3.0.
+    # @return [Array(IO, IO)]
+    def blocking_pipe
+      IO.pipe.each { |io| io.nonblock = false }
+    end
+
+    # A command that waits for a line, which is its output, and ends with status 3.
+    # @return [Array(Array, Hash, IO)] the words and the options of spawn, and the end to write the line to
+    def waiting_command
+      reader, writer = blocking_pipe
+      [["/bin/sh", "-c", "read line <&9; echo $line; exit 3"], { 9 => reader }, writer]
     end
   end
 end

@@ -14,8 +14,9 @@ module HookTable
 
     # @param verdict [String] "yields", "blocks", "absent", "unavailable" or "failed"
     # @param note [String, nil] the reason, or the file of compat/ it yields by
-    def record(row, verdict, note = nil)
-      @verdicts[row.key] = { "verdict" => verdict, "note" => note }.compact
+    # @param locked [Boolean] it blocks with Ruby's lock held
+    def record(row, verdict, note = nil, locked: false)
+      @verdicts[row.key] = { "verdict" => verdict, "note" => note, "locked" => locked || nil }.compact
     end
 
     # Writes nothing when not every row was run, as with `bin/test --hooks flock` or Minitest's --name.

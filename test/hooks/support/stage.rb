@@ -5,7 +5,6 @@
 # the thread that called #play, makes the events happen instead. In the end A's result must be right and the loop must still turn.
 
 require "fileutils"
-require "socket"
 require "neverblock/scheduler"
 require_relative "props"
 
@@ -21,8 +20,12 @@ module HookTable
     # machine too busy for that only hides that an excuse is out of date, until the next run.
     PATIENCE_S = 6.0
     PATIENCE_WITH_BLOCKING_S = 0.3
+    # The watchdog looks this often. A thread that is blocked for so much longer than this and keeps the watchdog out holds Ruby's lock.
+    TICK_S = 0.01
     # Until a row that goes on for ever is given up.
     END_S = 10.0
+    # B's passes over the ready fibers while A waits for its own clock; a blocked thread allows none.
+    PASSES_MIN = 3
     NOTHING = Object.new.freeze
 
     # @param folder [String] an empty folder of the row's own
@@ -32,13 +35,14 @@ module HookTable
       @events = Thread::Queue.new
       @companions = []
       @state = :before
-      @turns = 0
+      @passes = 0
+      @ticks = 0
     end
 
     # @return [Hash] "verdict" ("yields", "blocks", "failed", "unavailable") and "detail"
     def play
       instance_exec(&@row.body)
-      raise ArgumentError, "#{@row.title}: needs inside { } and event { }" unless @call && !@events.empty?
+      raise ArgumentError, "#{@row.title}: needs inside { } and event { }" unless @call && (@elapses || !@events.empty?)
 
       thread = Thread.new { run_loop }
       watch(thread)
@@ -62,6 +66,11 @@ module HookTable
     # from another thread; it should not itself wait for long.
     def event(&block)
       @events << block
+    end
+
+    # In place of events: the wait ends by itself, by its own clock. B must have had turns before.
+    def elapses
+      @elapses = true
     end
 
     # What the call has to return.
@@ -93,6 +102,7 @@ module HookTable
     # --- the loop's thread -----------------------------------------------------------------------------------------------------------
 
     def run_loop
+      @loop_thread = Thread.current
       Thread.current.report_on_exception = false
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
       @companions.each { |block| report_errors { block.call } }
@@ -126,6 +136,7 @@ module HookTable
         @yields = true if @events.size == 1 && !@blocked
         happen
       end
+      @passes += 1 while @elapses && pass == :inside
       turn until @state == :after
       turns
       @went_on = true
@@ -135,9 +146,15 @@ module HookTable
       turn until @reached.nil? || @state == :after || @reached.call
     end
 
-    # One pass over the ready fibers, a timer, and a byte through the poller.
+    # @return [Symbol] whether A is inside, after every fiber that was ready has run
+    def pass
+      sleep(0)
+      @state
+    end
+
+    # Passes over the ready fibers, a timer, and a byte through the poller.
     def turns
-      3.times { sleep(0) }
+      3.times { pass }
       turn
       reader, writer = IO.pipe
       writer.write_nonblock("x")
@@ -149,7 +166,6 @@ module HookTable
 
     def turn
       sleep(0.001)
-      @turns += 1
     end
 
     # Fiber and watchdog may both be at it: each event is taken once.
@@ -166,8 +182,8 @@ module HookTable
 
     def watch(thread)
       deadline = clock + (@row.excuse ? PATIENCE_WITH_BLOCKING_S : PATIENCE_S)
-      nil while !@yields && thread.join(0.01).nil? && clock < deadline
-      unless @yields || !thread.alive?
+      nil while !@yields && thread.join(TICK_S).nil? && (@ticks += 1) && clock < deadline
+      unless @yields || @elapses || !thread.alive?
         @blocked = true
         nil while happen
       end
@@ -186,7 +202,9 @@ module HookTable
       return failed(wrong) unless right?
       return failed("the loop did not go on afterwards") unless @went_on
 
-      { "verdict" => @blocked ? "blocks" : "yields", "detail" => nil }
+      return { "verdict" => "yields" } unless @blocked || (@elapses && @passes < PASSES_MIN)
+
+      { "verdict" => "blocks", "locked" => @ticks.zero? }
     end
 
     def not_over(thread)
