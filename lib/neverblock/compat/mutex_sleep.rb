@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Before Ruby 3.4: Mutex#sleep, and with it the waits of ConditionVariable and MonitorMixin, does not lock the mutex again when an exception ends its wait in a
-# fiber (Fiber#raise, a timeout); `synchronize` then unlocks what another fiber has locked. Bug #20907. Like Ruby's own lock after a sleep, this one cannot
-# be interrupted: what is raised meanwhile is raised when the mutex is locked.
+# Mutex#sleep, and with it the waits of ConditionVariable and MonitorMixin, does not lock the mutex again when an exception ends its wait in a fiber (Fiber#raise, a
+# timeout); `synchronize` then unlocks what another fiber has locked. Bug #20907, mended in Ruby 3.4 for the sleep, and in no Ruby for a second exception that comes
+# while the mutex is waited for. Like Ruby's own lock after a thread's sleep, this one cannot be interrupted: what is raised meanwhile is raised when the mutex
+# is locked.
 
 module NeverBlock
   module Compat
