@@ -12,7 +12,7 @@ module NeverBlock
   #   once: `ensure` blocks may wait. A block that ends without a further wait has kept its time. Of nested blocks each has its own error: what an
   #   enclosing block's end raises passes the enclosed ones as Cancelled, so that a `rescue NB::DeadlineExceeded` around one of them does not take it for its own.
   #   Holds for this fiber, the branches of an NB.all in it, and its own wait for NB.offload; fibers it schedules and threads it starts may outlive it and are not
-  #   ended. Outside a scheduler (and in NB.neverblock(false) and Enumerators) it is raised into the thread wherever it is, as Timeout does.
+  #   ended. Outside a scheduler (and in an Enumerator's body) it is raised into the thread wherever it is, as Timeout does.
   #   @param seconds [Numeric, nil] 0 or less: it is over already, the first wait raises; nil and Infinity: no limit of its own
   #   @return the block's value
   #   @raise [DeadlineExceeded] once the time is over
@@ -86,6 +86,11 @@ module NeverBlock
       @open
     end
 
+    # Does the other one enclose it?
+    def within?(other)
+      !@outer.nil? && (@outer.equal?(other) || @outer.within?(other))
+    end
+
     # What Kernel#raise and Thread#raise ask of what they are given.
     def exception(*)
       DeadlineExceeded.new(deadline: self)
@@ -93,18 +98,15 @@ module NeverBlock
 
     # @return the block's value
     def run(&block)
-      reason = begin
-        return limited(&block)
-      rescue DeadlineExceeded => e
-        raise unless enclosing?(e.deadline)
+      limited(&block)
+    rescue DeadlineExceeded => e
+      raise unless enclosing?(e.deadline)
 
-        Cancelled.new(reason: e)
-      rescue Cancelled => e
-        raise unless mine?(e.reason)
+      raise Cancelled.new(reason: e)
+    rescue Cancelled => e
+      raise unless mine?(e.reason)
 
-        e.reason
-      end
-      raise reason
+      raise e.reason
     end
 
     private

@@ -84,7 +84,13 @@ module NeverBlock
     #   @raise [SocketError] when the name servers cannot be asked
 
     # @!method timeout_after(seconds, exception, *arguments, &block)
-    #   Hook of Timeout.timeout: raises in the wait the fiber is in when the time is over. A block that does not wait is not interrupted.
+    #   Hook of Timeout.timeout: raises in the wait the fiber is in when the time is over, once. When that wait has just got what it waited for, it returns it,
+    #   and the next one raises. A block that does not wait is not interrupted.
+
+    # @!method cancellable
+    #   Calls the block; Cancellation#cancel, with the arguments of Kernel#raise, then raises in the wait this fiber is in, or at the block's next, as
+    #   #timeout_after does; false when the block has ended. It can be called again, and from any fiber of the thread.
+    #   @yieldparam cancellation [Scheduler::Cancellation]
 
     # @!method process_wait(pid, flags)
     #   Hook of Process.wait, `system` and backticks.

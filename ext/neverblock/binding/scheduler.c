@@ -24,6 +24,9 @@ static void scheduler_mark(void *data) {
     for (size_t i = 0; i < scheduler->parked.capacity; i++) {
         if (scheduler->parked.slots[i].fiber != 0) rb_gc_mark(scheduler->parked.slots[i].fiber);
     }
+    /* A fiber that another has resumed is in no wait, but an alarm may be on its stack. */
+    for (const nb_list *link = scheduler->blocks.next; link != &scheduler->blocks; link = link->next)
+        rb_gc_mark(NB_LIST_ENTRY(link, nb_late, block)->fiber);
     rb_gc_mark(scheduler->loop);
     rb_gc_mark(scheduler->deferred);
 }
@@ -58,6 +61,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->spawners);
     nb_list_init(&scheduler->files);
     nb_list_init(&scheduler->overdue);
+    nb_list_init(&scheduler->blocks);
     nb_timers_init(&scheduler->timers);
 }
 
@@ -114,6 +118,8 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         scheduler->timers.slots[i].timer->index = 0;
     while (!nb_list_empty(&scheduler->overdue))
         nb_list_remove(scheduler->overdue.next);
+    while (!nb_list_empty(&scheduler->blocks))
+        nb_list_remove(scheduler->blocks.next);
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
     scheduler->fork_generation = nb_fork_generation;

@@ -53,6 +53,14 @@ struct nb_alarm {
     void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
 };
 
+/* What ends the waits of one block (scheduler_timeout.c): raised in the wait its fiber is in, or listed as overdue until the next. */
+typedef struct nb_late {
+    nb_list link;  /* in the scheduler's overdue list */
+    nb_list block; /* in its list of blocks, which keeps the fiber alive */
+    VALUE fiber;
+    VALUE raises; /* an array of raise's arguments */
+} nb_late;
+
 typedef struct nb_wait nb_wait;
 struct nb_wait {
     nb_list link; /* ready queue or spawners; linked to itself when in neither */
@@ -61,7 +69,7 @@ struct nb_wait {
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
     VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
-    nb_list *overdue;             /* NB_RAISES: the link of the timeout that raises, or NULL */
+    nb_list *overdue;             /* NB_RAISES: the link of the nb_late that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
     nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
@@ -115,8 +123,10 @@ struct nb_scheduler {
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list spawners;
     nb_list files;   /* waits for a native thread that uses a descriptor (nb_file_wait) */
-    nb_list overdue; /* timeouts that went off while their fiber was not waiting */
-    VALUE deferred;  /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
+    nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
+    nb_list blocks;  /* each nb_late whose block has not ended */
+    VALUE
+        deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
     nb_timers timers;
     int64_t now_ns;
@@ -155,7 +165,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
 /* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has woken this fiber has woken no other, and
    what it was woken for must not be lost. Nor must it when the wake comes after this and before the fiber runs: the wait then ends as
-   woken, and the exception is raised in the fiber's next wait. `overdue`: the link of the timeout that raises, or NULL. */
+   woken, and the exception is raised in the fiber's next wait. `overdue`: the link of the nb_late that raises, or NULL. */
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
@@ -175,6 +185,8 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
 /* Serves timers, descriptors and inbox on the current fiber, and lets no other run, until the wait is woken. Raises. */
 void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait);
 void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
+/* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
+void nb_loop_expire(nb_scheduler *scheduler);
 nb_status nb_loop_open(nb_scheduler *scheduler);
 
 /* scheduler_hold.c: hold, held? */
@@ -246,9 +258,9 @@ void nb_scheduler_mutex_define(void);
 /* scheduler_process.c: process_wait */
 void nb_scheduler_process_define(VALUE klass);
 
-/* scheduler_timeout.c: timeout_after */
+/* scheduler_timeout.c: timeout_after, cancellable */
 void nb_scheduler_timeout_define(VALUE klass);
-/* What a timeout of this fiber has to raise since before the fiber began to wait, or nil. */
+/* What an nb_late of this fiber has to raise since before the fiber began to wait, or nil. */
 VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber);
 
 #endif

@@ -121,7 +121,7 @@ static void run_pass(nb_scheduler *scheduler, const nb_wait *until) {
 
 /* --- Timers and descriptors --- */
 
-static void expire_timers(nb_scheduler *scheduler) {
+void nb_loop_expire(nb_scheduler *scheduler) {
     if (scheduler->timers.count == 0) return;
     int64_t now_ns = nb_loop_now(scheduler);
     nb_timer *timer;
@@ -227,7 +227,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
 
-    expire_timers(scheduler);
+    nb_loop_expire(scheduler);
     if (nb_inbox_pending(scheduler)) nb_inbox_drain(scheduler);
     rb_thread_check_ints();
 
@@ -242,7 +242,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
 /* Who becomes ready meanwhile stays in the ready queue. */
 void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait) {
     for (;;) {
-        expire_timers(scheduler);
+        nb_loop_expire(scheduler);
         if (nb_inbox_pending(scheduler)) nb_inbox_drain(scheduler);
         rb_thread_check_ints();
         if (wait->state != NB_WAITING) return;

@@ -1,38 +1,54 @@
 /*
- * scheduler_timeout.c - the hook timeout_after, which Timeout.timeout calls: an alarm that raises in the wait its fiber is in. A fiber
- * that is not waiting when the alarm goes off, because it has just been made ready or because a fiber it has resumed waits, gets the exception at
- * its next wait; a block that ends before that has kept its time as far as it can tell.
+ * scheduler_timeout.c - blocks whose waits can be ended from outside: the hook timeout_after, which Timeout.timeout calls (an alarm ends
+ * them), and cancellable (Scheduler::Cancellation#cancel does). The exception is raised in the wait the fiber is in. A fiber that has been woken for
+ * something, or whose wait cannot be found because a fiber it has resumed waits, gets it at its next wait; a block that ends before that
+ * has kept its time as far as it can tell.
  */
 #include "scheduler_internal.h"
 
 static ID id_call;
+static VALUE cancellation_class;
 
-struct nb_timeout {
+typedef struct nb_timeout {
     nb_alarm alarm; /* first */
-    nb_list link;   /* in the scheduler's overdue list */
+    nb_late late;
     nb_scheduler *scheduler;
-    VALUE fiber, raises, block, duration;
-};
-typedef struct nb_timeout nb_timeout;
+    VALUE block, duration;
+} nb_timeout;
 
-static void timeout_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
-    nb_timeout *timeout = (nb_timeout *)alarm;
-    nb_wait *wait = nb_parked_find(&scheduler->parked, timeout->fiber);
-    if (wait && wait->state == NB_WAITING) {
-        nb_wait_raise(wait, timeout->raises, &timeout->link);
-    } else {
-        nb_list_append(&scheduler->overdue, &timeout->link);
-    }
+static void late_enter(nb_scheduler *scheduler, nb_late *late) {
+    late->fiber = rb_fiber_current();
+    nb_list_init(&late->link);
+    nb_list_append(&scheduler->blocks, &late->block);
+}
+
+static void late_leave(nb_late *late) {
+    nb_list_remove(&late->link);
+    nb_list_remove(&late->block);
+}
+
+static void late_raise(nb_scheduler *scheduler, nb_late *late) {
+    nb_list_remove(&late->link);
+    nb_wait *wait = nb_parked_find(&scheduler->parked, late->fiber);
+    if (wait && nb_wait_raise(wait, late->raises, &late->link)) return;
+    nb_list_append(&scheduler->overdue, &late->link);
 }
 
 VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber) {
     for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
-        nb_timeout *timeout = NB_LIST_ENTRY(link, nb_timeout, link);
-        if (timeout->fiber != fiber) continue;
-        nb_list_remove(&timeout->link);
-        return timeout->raises;
+        nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
+        if (late->fiber != fiber) continue;
+        nb_list_remove(&late->link);
+        return late->raises;
     }
     return Qnil;
+}
+
+/* --- timeout_after --- */
+
+static void timeout_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
+    nb_timeout *timeout = (nb_timeout *)alarm;
+    late_raise(scheduler, &timeout->late);
 }
 
 static VALUE timeout_body(VALUE argument) {
@@ -44,7 +60,7 @@ static VALUE timeout_body(VALUE argument) {
 static VALUE timeout_end(VALUE argument) {
     nb_timeout *timeout = (nb_timeout *)argument;
     nb_timers_disarm(&timeout->scheduler->timers, &timeout->alarm.timer);
-    nb_list_remove(&timeout->link);
+    late_leave(&timeout->late);
     return Qnil;
 }
 
@@ -53,21 +69,78 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, UNLIMITED_ARGUMENTS);
     nb_timeout timeout = {.alarm = {.fire = timeout_fire},
+                          .late = {.raises = rb_ary_new_from_values(argc - 1, argv + 1)},
                           .scheduler = scheduler,
-                          .fiber = rb_fiber_current(),
-                          .raises = rb_ary_new_from_values(argc - 1, argv + 1),
                           .block = rb_block_proc(),
                           .duration = argv[0]};
-    nb_list_init(&timeout.link);
     int64_t deadline_ns = nb_wait_deadline(scheduler, argv[0]);
     if (deadline_ns == INT64_MAX) return timeout_body((VALUE)&timeout);
     if (nb_timers_arm(&scheduler->timers, &timeout.alarm.timer, deadline_ns) != NB_OK) rb_memerror();
+    late_enter(scheduler, &timeout.late);
     VALUE result = rb_ensure(timeout_body, (VALUE)&timeout, timeout_end, (VALUE)&timeout);
     RB_GC_GUARD(self);
     return result;
 }
 
+/* --- cancellable --- */
+
+typedef struct nb_cancellation {
+    nb_late late;
+    VALUE scheduler; /* nil: the block has ended */
+} nb_cancellation;
+
+static void cancellation_mark(void *data) {
+    const nb_cancellation *cancellation = data;
+    rb_gc_mark(cancellation->late.fiber);
+    rb_gc_mark(cancellation->late.raises);
+    rb_gc_mark(cancellation->scheduler);
+}
+
+static size_t cancellation_size(const void *data) {
+    (void)data;
+    return sizeof(nb_cancellation);
+}
+
+/* Freed inside its block only together with the scheduler, which keeps its fiber: no list is left to be taken out of. */
+static const rb_data_type_t cancellation_type = {
+    .wrap_struct_name = "NeverBlock::Scheduler::Cancellation",
+    .function = {.dmark = cancellation_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = cancellation_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE cancellation_end(VALUE self) {
+    nb_cancellation *cancellation = rb_check_typeddata(self, &cancellation_type);
+    cancellation->scheduler = Qnil;
+    late_leave(&cancellation->late);
+    return Qnil;
+}
+
+/* cancellable { |cancellation| ... } */
+static VALUE scheduler_cancellable(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    nb_cancellation *cancellation;
+    VALUE object = TypedData_Make_Struct(cancellation_class, nb_cancellation, &cancellation_type, cancellation);
+    cancellation->scheduler = self;
+    late_enter(scheduler, &cancellation->late);
+    return rb_ensure(rb_yield, object, cancellation_end, object);
+}
+
+/* cancel(*arguments of raise): the exception is made in the fiber. */
+static VALUE cancellation_cancel(int argc, VALUE *argv, VALUE self) {
+    nb_cancellation *cancellation = rb_check_typeddata(self, &cancellation_type);
+    if (NIL_P(cancellation->scheduler)) return Qfalse;
+    nb_scheduler *scheduler = nb_scheduler_get(cancellation->scheduler);
+    cancellation->late.raises = rb_ary_new_from_values(argc, argv);
+    late_raise(scheduler, &cancellation->late);
+    return Qtrue;
+}
+
 void nb_scheduler_timeout_define(VALUE klass) {
     id_call = rb_intern("call");
     rb_define_method(klass, "timeout_after", scheduler_timeout_after, -1);
+    rb_define_method(klass, "cancellable", scheduler_cancellable, 0);
+    rb_gc_register_address(&cancellation_class);
+    cancellation_class = rb_define_class_under(klass, "Cancellation", rb_cObject);
+    rb_undef_alloc_func(cancellation_class);
+    rb_define_method(cancellation_class, "cancel", cancellation_cancel, -1);
 }

@@ -137,7 +137,12 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
     nb_scheduler *scheduler = wait->scheduler;
     if (!parked_push(&scheduler->parked, wait)) return false;
     if (deadline_ns == INT64_MAX || wait->state != NB_WAITING) return true;
-    if (deadline_ns <= scheduler->now_ns) return nb_wait_wake(wait, NB_TIMED_OUT);
+    if (deadline_ns <= scheduler->now_ns) {
+        nb_wait_wake(wait, NB_TIMED_OUT);
+        nb_loop_expire(
+            scheduler); /* the fiber's turn may come before the alarms': a timeout that is over raises in this wait */
+        return true;
+    }
     return nb_timers_arm(&scheduler->timers, &wait->alarm.timer, deadline_ns) == NB_OK;
 }
 

@@ -7,9 +7,6 @@ require "neverblock/offload/outcome"
 module NeverBlock
   module All
     class Branch
-      # @return [Fiber, nil] nil: it could not be made
-      attr_reader :fiber
-
       def initialize(group, callable)
         @group = group
         @callable = callable
@@ -21,11 +18,15 @@ module NeverBlock
         Fiber.schedule do
           @fiber = Fiber.current
           Deadline.inherit(@deadline)
-          @outcome = Offload::Outcome.of { @callable.call }
+          @outcome = Offload::Outcome.of { call }
         ensure
           @outcome ||= Offload::Outcome.new(nil, Error.new("a branch of NB.all was killed (Fiber#kill)"))
           @group.ended(self)
         end
+      end
+
+      def started?
+        !@fiber.nil?
       end
 
       def error
@@ -40,10 +41,27 @@ module NeverBlock
         @cancelled || false
       end
 
-      # @return [Boolean] whether it will be raised in the fiber's wait
-      def cancel(scheduler, reason)
+      # Raises in the fiber's wait, or at its next.
+      def cancel(reason)
         @cancelled = true
-        scheduler.raise_in(@fiber, Cancelled.new(reason: reason)) || false
+        error = Cancelled.new(reason: reason)
+        return @cancellation.cancel(error) if @cancellation
+
+        scheduler = Fiber.scheduler
+        scheduler.fiber_interrupt(@fiber, error) if scheduler.respond_to?(:fiber_interrupt)
+      end
+
+      private
+
+      # Other schedulers have no such block; from Ruby 4.0 on they have fiber_interrupt.
+      def call
+        scheduler = Fiber.scheduler
+        return @callable.call unless scheduler.respond_to?(:cancellable)
+
+        scheduler.cancellable do |cancellation|
+          @cancellation = cancellation
+          @callable.call
+        end
       end
     end
   end

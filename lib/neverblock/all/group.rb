@@ -8,12 +8,6 @@ require "neverblock/all/branch"
 module NeverBlock
   module All
     class Group
-      # Cancelling a branch that cannot be raised in yet (it was just woken, or a fiber it has resumed waits) is tried again: this often at once, then after these pauses.
-      TRIES_AT_ONCE = 8
-      PAUSE_S = 0.001
-      PAUSE_MAX_S = 0.05
-      private_constant :TRIES_AT_ONCE, :PAUSE_S, :PAUSE_MAX_S
-
       def initialize(callables, limit)
         @callables = callables
         @limit = limit || callables.size
@@ -39,7 +33,7 @@ module NeverBlock
       # A branch has ended.
       def ended(branch)
         @running.delete(branch)
-        fail_with(branch.error, from_outside: false) if outranked_by?(branch)
+        @failure, @from_outside = branch.error, false if outranked_by?(branch)
         @scheduler.unblock(self, @parent)
       end
 
@@ -61,38 +55,24 @@ module NeverBlock
         @running[branch] = true
         branch.start
       ensure
-        @running.delete(branch) unless branch&.fiber
+        @running.delete(branch) unless branch&.started?
       end
 
+      # Each new reason cancels anew what has not ended, so that an `ensure` that waits for ever is subject to the deadlines further out.
       def wind_down
-        left = @failure.is_a?(Run::Stopped) ? [] : @running.keys # NB.run has told every fiber itself
-        until @running.empty?
-          left = cancel(left)
-          left.empty? ? @scheduler.block(self, nil) : pause
-        end
+        @running.each_key { |branch| branch.cancel(@failure) } unless @failure.is_a?(Run::Stopped) # that one NB.run raises in every fiber itself
+        @scheduler.block(self, nil) until @running.empty?
       rescue Exception => e # rubocop:disable Lint/RescueException -- as in run
         fail_with(e)
         retry
       end
 
-      # @return [Array<Branch>] those that are still to be cancelled
-      def cancel(branches)
-        branches.select { |branch| @running.key?(branch) && !branch.cancel(@scheduler, @failure) }
-      end
-
-      def pause
-        @tries = (@tries || 0) + 1
-        late = @tries - TRIES_AT_ONCE
-        @scheduler.kernel_sleep(late.positive? ? [PAUSE_S * late, PAUSE_MAX_S].min : 0)
-      end
-
-      # What is raised into this fiber comes from further out than any branch's error: were it dropped, the deadline it came from would be lost. Of several the last
-      # comes from the furthest out; but what ends more than an error (Cancelled, exit) stays.
-      def fail_with(error, from_outside: true)
-        return if @failure && ends_more?(@failure) && !ends_more?(error)
-
+      # What is raised into this fiber outranks any branch's error: were it dropped, the deadline it came from would be lost.
+      def fail_with(error)
+        kept = @failure if @from_outside || !@failure.is_a?(StandardError)
+        error = Offload::Outcome.weightier(kept, error) if kept
+        @from_outside = true unless error.equal?(@failure)
         @failure = error
-        @from_outside = from_outside
       end
 
       # The first error of a branch counts; but one that ends more than an error.
@@ -100,11 +80,7 @@ module NeverBlock
         error = branch.error
         return false if error.nil? || (branch.cancelled? && error.is_a?(Cancelled))
 
-        @failure.nil? || (ends_more?(error) && !ends_more?(@failure))
-      end
-
-      def ends_more?(error)
-        !error.is_a?(StandardError)
+        @failure.nil? || (!error.is_a?(StandardError) && @failure.is_a?(StandardError))
       end
     end
   end

@@ -8,7 +8,7 @@ require "neverblock/offload/outcome"
 module NeverBlock
   module Offload
     class Job
-      # :waiting, :running, :ended, :cancelled
+      # :waiting, :running, :ended
       attr_accessor :state
       # The worker that runs it.
       attr_accessor :thread

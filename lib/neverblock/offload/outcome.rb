@@ -16,6 +16,15 @@ module NeverBlock
         new(nil, e)
       end
 
+      # Of two exceptions that were raised into a fiber while it could not end yet, the one to go on with: what ends more than an error stays, and of deadlines
+      # the outer one's is not lost for an inner one's; else the later.
+      def self.weightier(first, later)
+        return first if later.is_a?(StandardError) && !first.is_a?(StandardError)
+        return first if later.is_a?(DeadlineExceeded) && first.is_a?(DeadlineExceeded) && later.deadline&.within?(first.deadline)
+
+        later
+      end
+
       def initialize(value, error)
         @value = value
         @error = error

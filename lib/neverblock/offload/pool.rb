@@ -34,9 +34,8 @@ module NeverBlock
         begin
           submit(job)
           outcome = job.wait
-        rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
-          abandon(job, on_cancel)
-          raise
+        rescue Exception => e # rubocop:disable Lint/RescueException -- cancelled, by whatever
+          raise abandon(job, on_cancel, e)
         end
         outcome.get(breaks: true)
       end
@@ -124,22 +123,22 @@ module NeverBlock
         job.thread = Thread.current
       end
 
-      # Raises what is raised meanwhile: it comes from further out than what it came for.
-      def abandon(job, on_cancel)
+      # @return [Exception] what the caller goes on with
+      def abandon(job, on_cancel, error)
         begin
           running = @lock.synchronize { withdraw(job, on_cancel) }
           job.wait if running && on_cancel == :wait
         rescue Exception => e # rubocop:disable Lint/RescueException -- as above
-          later = e
+          error = Outcome.weightier(error, e)
           retry
         end
-        raise later if later
+        error
       end
 
       # @return [Boolean] whether it has begun
       def withdraw(job, on_cancel)
-        return false unless job.state == :running || @jobs.delete(job)
-        return job.state = :cancelled && false if job.state == :waiting
+        @jobs.delete(job) if job.state == :waiting
+        return false unless job.state == :running
 
         job.thread.raise(Cancelled) if on_cancel == :interrupt
         true

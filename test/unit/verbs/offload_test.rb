@@ -1,0 +1,458 @@
+# frozen_string_literal: true
+
+require_relative "verbs_case"
+require "timeout"
+
+# NB.offload: where the work runs, what comes back, the bounded threads, a caller that is cancelled, and what one call leaves to the next.
+class OffloadTest < VerbsCase
+  # A pool of its own for tests of the pool itself.
+  def pool(size, idle_s: SECONDS)
+    NB::Offload::Pool.new(size, idle_s: idle_s)
+  end
+
+  def offload(pool, on_cancel: :leave, &block)
+    pool.call(NB::Offload::Job.new(block), on_cancel)
+  end
+
+  # --- where ---
+
+  def test_the_work_runs_on_another_thread_while_other_fibers_of_this_one_go_on
+    run_loop do
+      let_go = Queue.new
+      Fiber.schedule { let_go << Thread.current }
+      worker, loop_thread = NB.offload { [Thread.current, let_go.pop] }
+      assert_same Thread.current, loop_thread
+      refute_same Thread.current, worker
+    end
+  end
+
+  def test_works_overlap
+    run_loop do
+      inside = Queue.new
+      NB.all(*10.times) do
+        NB.offload do
+          inside << 1
+          Thread.pass until inside.size == 10
+        end
+      end
+    end
+  end
+
+  def test_outside_a_loop_in_blocking_mode_and_inside_offloaded_work_the_block_is_simply_called
+    bounded { assert_same(Thread.current, NB.offload { Thread.current }) }
+    run_loop do
+      assert_same(Thread.current, NB.neverblock(false) { NB.offload { Thread.current } })
+      worker, inner = NB.offload { [Thread.current, NB.offload { Thread.current }] }
+      assert_same worker, inner
+    end
+  end
+
+  def test_offload_inside_offload_does_not_want_a_second_thread
+    one = pool(1)
+    run_loop { assert_equal(3, offload(one) { NB.offload { NB.offload { 3 } } }) }
+  end
+
+  def test_a_loop_of_its_own_may_run_inside
+    run_loop { assert_equal([1, 2], NB.offload { NB.all(-> { sleep(0) and 1 }, -> { 2 }) }) }
+  end
+
+  # --- what comes back ---
+
+  def test_values_come_back
+    run_loop { [nil, false, 1, :a].each { |value| value.nil? ? assert_nil(NB.offload { value }) : assert_equal(value, NB.offload { value }) } }
+  end
+
+  def test_next_break_and_throw_do_what_they_would_without_the_thread
+    run_loop do
+      assert_equal(1, NB.offload { next 1 })
+      reached = false
+      value = NB.offload do
+        break 2
+        reached = true # rubocop:disable Lint/UnreachableCode -- what is shown
+      end
+      assert_equal [2, false], [value, reached]
+      assert_equal(3, catch(:out) { NB.offload { throw :out, 3 } || flunk })
+      assert_raises(UncaughtThrowError) { NB.offload { throw :nowhere } }
+    end
+  end
+
+  def test_return_and_a_break_of_another_proc_are_the_errors_they_are
+    orphan = proc { break 4 }
+    run_loop do
+      assert_equal(:return, assert_raises(LocalJumpError) { returning }.reason)
+      assert_equal(:break, assert_raises(LocalJumpError) { NB.offload { call(orphan) } }.reason)
+    end
+  end
+
+  def test_an_exception_comes_back_and_its_backtrace_goes_on_with_the_callers
+    run_loop do
+      error = assert_raises(Failure) { NB.offload { failing } }
+      assert_match(/failing/, error.backtrace.first)
+      assert_equal 3, error.backtrace.grep(/#{__method__}/).size, "the block, the call, and assert_raises around it"
+      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/run") })
+      assert_empty error.backtrace.grep(%r{neverblock/offload})
+    end
+  end
+
+  def test_a_frozen_exception_comes_back_as_it_is
+    run_loop do
+      error = Failure.new("cold").freeze
+      assert_equal("cold", assert_raises(Failure) { NB.offload { raise error } }.message)
+    end
+  end
+
+  def test_exceptions_that_are_no_standard_errors_come_back_too
+    run_loop do
+      [SystemExit, Interrupt, NoMemoryError, SecurityError, Class.new(Exception)].each do |odd| # rubocop:disable Lint/InheritException
+        assert_raises(odd) { NB.offload { raise odd, "x" } }
+      end
+      assert_equal(3, assert_raises(SystemExit) { NB.offload { exit 3 } }.status)
+    end
+  end
+
+  def test_work_that_ends_its_thread_costs_its_caller_an_error_and_the_pool_nothing
+    one = pool(1)
+    run_loop do
+      [-> { Thread.exit }, -> { Thread.current.kill }].each do |deadly|
+        assert_match(/ended its thread/, assert_raises(NB::Error) { offload(one, &deadly) }.message)
+        assert_equal(1, offload(one) { 1 })
+      end
+      assert_operator one.figures[:threads], :<=, 1
+    end
+  end
+
+  def test_work_behind_one_that_ends_its_thread_is_still_done
+    one = pool(1)
+    run_loop do
+      values = NB.all(*10.times) do |i|
+        offload(one) { i.even? ? Thread.exit : i }
+      rescue NB::Error
+        :lost
+      end
+      assert_equal((0...10).map { |i| i.even? ? :lost : i }, values)
+    end
+  end
+
+  def test_a_stray_fiber_yield_is_an_error
+    run_loop do
+      assert_raises(FiberError) { NB.offload { Fiber.yield } }
+      assert_raises(NB::Error) { NB.offload { stubborn } }
+      assert_equal(1, NB.offload { 1 })
+    end
+  end
+
+  # --- threads ---
+
+  def test_there_are_never_more_threads_than_the_bound_and_the_first_come_is_the_first_served
+    three = pool(3)
+    inside = most = 0
+    lock = Mutex.new
+    order = Queue.new
+    run_loop do
+      NB.all(*30.times) do |i|
+        offload(three) do
+          order << i
+          lock.synchronize { most = [most, inside += 1].max }
+          Thread.pass
+          lock.synchronize { inside -= 1 }
+        end
+      end
+      assert_equal 3, three.figures[:threads]
+    end
+    assert_operator most, :<=, 3
+    begun = Array.new(order.size) { order.pop }
+    assert_equal begun.sort, begun.each_slice(3).flat_map(&:sort).sort
+    begun.each_with_index { |i, place| assert_in_delta place, i, 3 }
+  end
+
+  def test_one_thread_serves_in_the_order_of_the_calls
+    one = pool(1)
+    begun = []
+    run_loop { NB.all(*20.times) { |i| offload(one) { begun << i } } }
+    assert_equal (0...20).to_a, begun
+  end
+
+  def test_threads_are_made_when_they_are_needed_and_used_again
+    lazy = pool(5)
+    assert_equal 0, lazy.figures[:threads]
+    run_loop do
+      20.times { offload(lazy) { 1 } }
+      Thread.pass until lazy.figures[:idle] == lazy.figures[:threads]
+      assert_operator lazy.figures[:threads], :<=, 2
+    end
+  end
+
+  def test_a_thread_that_has_had_nothing_to_do_for_a_while_ends
+    short = pool(5, idle_s: 0.01)
+    run_loop do
+      ended = NB.all(*5.times) { offload(short) { Thread.current } }.first
+      assert ended.join(SECONDS)
+      Thread.pass until short.figures == { threads: 0, idle: 0, waiting: 0 }
+      assert_equal(1, offload(short) { 1 })
+    end
+  end
+
+  def test_the_bound_can_be_raised_and_lowered
+    changed = pool(1)
+    run_loop do
+      changed.size = 4
+      NB.all(*4.times) do
+        offload(changed) { Thread.pass until changed.figures.then { |now| now[:threads] - now[:idle] == 4 } }
+      end
+      changed.size = 2
+      Thread.pass until changed.figures[:threads] == 2
+      assert_equal((0...10).to_a, NB.all(*10.times) { |i| offload(changed) { i } })
+      assert_operator changed.figures[:threads], :<=, 2
+    end
+  end
+
+  def test_lowered_while_work_waits_it_is_all_done
+    changed = pool(4)
+    run_loop do
+      gate = Queue.new
+      works = Fiber.schedule do
+        assert_equal((0...40).to_a, NB.all(*40.times) { |i| offload(changed) { gate.pop && i } })
+      end
+      changed.size = 1
+      40.times { gate << true }
+      sleep(0) while works.alive?
+      Thread.pass until changed.figures[:threads] <= 1
+    end
+  end
+
+  def test_the_settings
+    before = NB.offload_threads
+    assert_equal 20, before
+    NB.offload_threads = 3
+    assert_equal 3, NB.offload_threads
+    [0, -1, 2.5, nil, "3"].each { |odd| assert_includes assert_raises(ArgumentError) { NB.offload_threads = odd }.message, odd.inspect }
+    assert_equal 3, NB.offload_threads
+  ensure
+    NB.offload_threads = before
+  end
+
+  def test_arguments_are_checked
+    assert_raises(ArgumentError) { NB.offload }
+    assert_includes assert_raises(ArgumentError) { NB.offload(on_cancel: :run) { 1 } }.message, ":run"
+  end
+
+  def test_a_thousand_at_once
+    run_loop do
+      assert_equal((0...1000).to_a, NB.all(*1000.times) { |i| NB.offload { sleep(0.001) && i } })
+      assert_operator NB::Offload.pool.figures[:threads], :<=, NB.offload_threads
+    end
+  end
+
+  def test_several_threads_with_loops_share_the_pool
+    two = pool(2)
+    sums = Array.new(4) { Thread.new { NB.run { NB.all(*50.times) { |i| offload(two) { i } }.sum } } }
+    bounded { assert_equal [1225] * 4, sums.map(&:value) }
+    assert_operator two.figures[:threads], :<=, 2
+  end
+
+  # --- cancelled callers ---
+
+  def test_a_cancelled_caller_goes_on_at_once_and_the_work_ends_by_itself
+    run_loop do
+      begun = Queue.new
+      let_go = Queue.new
+      done = Queue.new
+      assert_raises(Failure) do
+        NB.all(-> { NB.offload { begun << 1 and let_go.pop and done << :ended } }, -> { begun.pop and raise Failure })
+      end
+      assert_empty done
+      let_go << true
+      assert_equal :ended, done.pop
+    end
+  end
+
+  def test_work_that_has_not_begun_is_never_begun_when_its_caller_is_cancelled
+    one = pool(1)
+    run_loop do
+      begun = []
+      let_go = Queue.new
+      first = Fiber.schedule { offload(one) { let_go.pop } }
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.002) { offload(one) { begun << :second } } }
+      assert_equal 0, one.figures[:waiting]
+      let_go << true
+      sleep(0) while first.alive?
+      assert_equal(:third, offload(one) { :third })
+      assert_empty begun
+    end
+  end
+
+  def test_work_that_may_be_interrupted_is_and_nothing_of_it_reaches_the_next
+    one = pool(1)
+    run_loop do
+      20.times do
+        ended = Queue.new
+        begun = Queue.new
+        fiber = Fiber.schedule do
+          NB.deadline(SECONDS) { offload(one, on_cancel: :interrupt) { interruptible(begun, ended) } }
+        rescue Failure
+          nil
+        end
+        begun.pop
+        fiber.raise(Failure)
+        assert_equal :interrupted, ended.pop
+        assert_equal(1, offload(one) { Thread.pass || 1 })
+      end
+      assert_equal 1, one.figures[:threads]
+    end
+  end
+
+  def test_an_interrupt_that_comes_as_the_work_ends_does_not_reach_the_next
+    one = pool(1)
+    run_loop do
+      200.times do |i|
+        begin
+          NB.deadline(0.0001 * (i % 5)) { offload(one, on_cancel: :interrupt) { Thread.pass } }
+        rescue NB::DeadlineExceeded
+          nil
+        end
+        assert_equal(i, offload(one) { Thread.pass || i })
+      end
+    end
+  end
+
+  def test_a_caller_that_has_to_wait_is_cancelled_when_the_work_has_ended
+    run_loop do
+      begun = Queue.new
+      let_go = Queue.new
+      ended = false
+      fiber = Fiber.schedule do
+        assert_raises(Failure) { NB.offload(on_cancel: :wait) { begun << 1 and let_go.pop and ended = true } }
+        assert ended
+      end
+      begun.pop
+      fiber.raise(Failure)
+      3.times { sleep(0) }
+      assert fiber.alive?
+      let_go << true
+      sleep(0) while fiber.alive?
+      assert ended
+    end
+  end
+
+  def test_of_several_cancels_of_a_caller_that_has_to_wait_the_outer_deadline_counts
+    run_loop do
+      let_go = Queue.new
+      error = assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(0.002) do
+          NB.deadline(0.004) do
+            Fiber.schedule { sleep(0.01) and let_go << 1 }
+            NB.offload(on_cancel: :wait) { let_go.pop }
+          end
+        rescue NB::DeadlineExceeded
+          flunk "the inner one's"
+        end
+      end
+      assert_equal 0.002, error.deadline.seconds
+    end
+  end
+
+  def test_timeout_ends_the_wait_for_it
+    run_loop do
+      let_go = Queue.new
+      assert_raises(Timeout::Error) { Timeout.timeout(0.002) { NB.offload { let_go.pop } } }
+      let_go << 1
+    end
+  end
+
+  # --- what one call leaves to the next ---
+
+  def test_fiber_locals_and_thread_variables_do_not_outlive_the_call
+    one = pool(1)
+    run_loop do
+      offload(one) do
+        Thread.current[:local] = 1
+        Thread.current.thread_variable_set(:variable, 2)
+      end
+      assert_equal([nil, nil], offload(one) { [Thread.current[:local], Thread.current.thread_variable_get(:variable)] })
+    end
+  end
+
+  def test_storage_is_the_callers_and_what_the_work_changes_in_it_stays_there
+    skip "Fiber storage is Ruby 3.2's" unless Fiber.method_defined?(:storage)
+    one = pool(1)
+    run_loop do
+      Fiber[:who] = :first
+      assert_equal(:first, offload(one) { Fiber[:who].tap { Fiber[:who] = Fiber[:other] = :changed } })
+      assert_equal [:first, nil], [Fiber[:who], Fiber[:other]]
+      Fiber[:who] = nil
+      assert_equal([nil, nil], offload(one) { [Fiber[:who], Fiber[:other]] })
+    end
+  end
+
+  def test_the_callers_deadline_is_told_and_does_not_end_the_work
+    run_loop do
+      assert_nil(NB.offload { NB.deadline })
+      NB.deadline(SECONDS) do
+        assert_in_delta(SECONDS, NB.offload { NB.deadline }, SECONDS)
+        assert_raises(NB::DeadlineExceeded) { NB.offload { NB.deadline(0.002) { sleep } } }
+      end
+      ended = Queue.new
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { NB.offload { sleep(0.005) and ended << NB.deadline } } }
+      assert_equal 0.0, ended.pop
+    end
+  end
+
+  # --- processes ---
+
+  def test_a_forked_child_has_threads_of_its_own
+    used = pool(2)
+    run_loop do
+      offload(used) { 1 }
+      pid = fork { exit!(NB.run { offload(used) { used.figures[:threads] + 6 } }) }
+      assert_equal 7, Process.wait2(pid).last.exitstatus
+    end
+  end
+
+  def test_a_child_forked_while_work_runs_and_waits_has_none_of_it
+    used = pool(1)
+    run_loop do
+      let_go = Queue.new
+      fibers = Array.new(2) { Fiber.schedule { offload(used) { let_go.pop } } }
+      pid = fork do
+        NB.run { offload(used) { 1 } }
+        exit!(used.figures[:waiting] + 8)
+      end
+      assert_equal 8, Process.wait2(pid).last.exitstatus
+      2.times { let_go << 1 }
+      sleep(0) while fibers.any?(&:alive?)
+    end
+  end
+
+  def test_work_that_never_ends_does_not_hold_up_the_end_of_the_process
+    script = 'require "neverblock"; NB.run { Fiber.schedule { NB.offload { sleep } rescue nil }; Fiber.schedule { NB.deadline(0.01) { NB.offload { sleep } } rescue puts "gone"; exit } }'
+    assert_equal [0, "gone\n", ""], ruby(script)
+  end
+
+  private
+
+  def failing
+    raise Failure
+  end
+
+  def returning
+    NB.offload { return 1 }
+  end
+
+  def call(callable)
+    callable.call
+  end
+
+  def stubborn
+    Fiber.yield
+  rescue FiberError
+    retry
+  end
+
+  def interruptible(begun, ended)
+    begun << 1
+    sleep
+  rescue NB::Cancelled
+    ended << :interrupted
+    raise
+  end
+end
