@@ -89,48 +89,78 @@ module NeverBlock
 
       # --- The fiber's side ---
 
-      # @param later [Boolean] give way first: the caller is about to end
+      # What is raised into this fiber meanwhile leaves Fiber.schedule, and the block has not begun.
+      # @param later [Boolean] the caller is about to end: give way first
       def hire(job, later: false)
-        Fiber.schedule { work(job, later) }
-      rescue FiberError, NoMemoryError => e
-        raise unless @lock.synchronize { put_back(job) }
+        settled = false
+        Fiber.schedule do
+          settled = true
+          work(job, later)
+        end
+      rescue FiberError, NoMemoryError
+        raise if settled
 
-        @report.call(e) if later
+        settled = true
+        raise unless put_back(job)
+      ensure
+        pass_place_on(later ? job : nil) unless settled
       end
 
       # No fiber can be made. The others take the job when they can.
       # @return [Boolean] false: there are no others
       def put_back(job)
-        @taken -= 1
-        return false if @taken.zero?
+        @lock.synchronize do
+          @taken -= 1
+          @jobs.unshift(job) if @taken.positive?
+          @taken.positive?
+        end
+      end
 
-        @jobs.unshift(job)
-        true
+      def pass_place_on(job)
+        @lock.synchronize { @jobs.unshift(job) } if job
+        succeed
       end
 
       def work(job, later)
         fiber = Fiber.current
-        @fibers[fiber] = has_place = true
-        FiberState.clear_storage(fiber)
+        has_place = true
         sleep(0) if later
+        FiberState.clear_storage(fiber)
         while job
-          perform(job, fiber)
+          run(job, fiber)
           break unless FiberState.clear(fiber)
 
+          give_way
           job = next_job or has_place = false
         end
       rescue Run::Stopped
         @jobs.clear
         raise
       ensure
-        @fibers.delete(fiber)
         succeed if has_place && here?
+      end
+
+      # Between blocks a fiber is not among those that may be cancelled.
+      def run(job, fiber)
+        @fibers[fiber] = true
+        perform(job, fiber)
+      ensure
+        @fibers.delete(fiber)
+      end
+
+      # Lets others run before the next block; what was raised into this fiber too late for the last one comes out here, and not there.
+      def give_way
+        sleep(0) if @jobs.any?
+      rescue StandardError => e
+        @report.call(e)
       end
 
       # This fiber ends, of something that ends fibers or because it cannot be cleared; another goes on in its place.
       def succeed
         job = next_job
         hire(job, later: true) if job
+      rescue StandardError => e
+        @report.call(e)
       end
 
       # Gives the place up when there is none. In a forked child the queue is the parent's.

@@ -101,7 +101,7 @@ module NeverBlock
         @lock = Thread::Mutex.new
         @free = []
         @leases = {}.compare_by_identity
-        @owners = ObjectSpace::WeakMap.new # lease to fiber
+        @owners = ObjectSpace::WeakMap.new # lease to fiber, for leases that somebody has waited for long
         @waiters = []
       end
 
@@ -190,7 +190,6 @@ module NeverBlock
         forget_parent
         dead = []
         @lock.synchronize do
-          @owners[lease] = Fiber.current
           @waiters.empty? && room? ? place(lease) : wait(lease, timeout, dead)
         end
       ensure
@@ -209,22 +208,23 @@ module NeverBlock
       def wait(lease, timeout, dead)
         deadline = timeout && (clock + timeout)
         @waiters << (waiter = Waiter.new(lease))
+        starved = false
         until waiter.granted?
-          sweep(dead)
-          break if waiter.granted?
-
-          wait_once(waiter, deadline)
+          sweep(dead, starved)
+          starved = wait_once(waiter, deadline) unless waiter.granted?
         end
       ensure
         @waiters.delete(waiter) unless waiter.granted?
       end
 
+      # @return [true]
       def wait_once(waiter, deadline)
         refuse_to_wait_for_ever
         left = deadline ? deadline - clock : SWEEP_SECONDS
         raise TimeoutError, timed_out if left <= 0
 
         waiter.wait(@lock, [left, SWEEP_SECONDS].min)
+        true
       end
 
       def timed_out
@@ -258,8 +258,10 @@ module NeverBlock
       end
 
       # What a dead fiber's connection is in the middle of, nobody knows: it is dropped.
-      def sweep(dead)
+      # @param starved [Boolean] the wait has been long: let the collector find out who has been forgotten where he waits
+      def sweep(dead, starved)
         @leases.keys.each do |lease|
+          weaken(lease) if starved && lease.fiber
           next if owner_alive?(lease)
 
           @leases.delete(lease)
@@ -268,8 +270,13 @@ module NeverBlock
         serve
       end
 
+      def weaken(lease)
+        @owners[lease] = lease.fiber
+        lease.fiber = nil
+      end
+
       def owner_alive?(lease)
-        fiber = @owners[lease]
+        fiber = lease.fiber || @owners[lease]
         lease.thread.alive? && !fiber.nil? && fiber.alive?
       end
 

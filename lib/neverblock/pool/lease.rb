@@ -11,11 +11,15 @@ module NeverBlock
       # @return [Thread] the thread of the fiber that has it
       attr_reader :thread
 
+      # @return [Fiber, nil] who has it; nil once only a weak reference is kept
+      attr_accessor :fiber
+
       # @return [Boolean] whether the connection must not be used again
       attr_accessor :spoiled
 
       def initialize
         @thread = Thread.current
+        @fiber = Fiber.current
         @connected = @spoiled = false
       end
 

@@ -13,10 +13,11 @@ class DeadlineTest < VerbsCase
   def test_every_kind_of_wait_ends_when_the_time_is_over
     ended = run_loop do
       r, _w = IO.pipe
-      mutex = Mutex.new.tap { |lock| Fiber.schedule { lock.synchronize { sleep(0.05) } } }
-      waits = [-> { sleep }, -> { Queue.new.pop }, -> { r.read }, -> { r.wait_readable }, -> { loop { sleep(0) } }, -> { mutex.lock },
-               -> { Thread.new { Thread.stop }.join }, -> { NB.offload { sleep(0.03) } }, -> { NB.all(-> { sleep }) }]
-      waits.map { |wait| assert_raises(NB::DeadlineExceeded) { NB.deadline(0.005) { wait.call } } }
+      let_go = Queue.new
+      mutex = Mutex.new.tap { |lock| Fiber.schedule { lock.synchronize { let_go.pop } } }
+      waits = [-> { sleep }, -> { let_go.pop }, -> { r.read }, -> { r.wait_readable }, -> { loop { sleep(0) } }, -> { mutex.lock },
+               -> { Thread.new { Thread.stop }.join }, -> { NB.offload { let_go.pop } }, -> { NB.all(-> { sleep }) }]
+      waits.map { |wait| assert_raises(NB::DeadlineExceeded) { NB.deadline(0.005) { wait.call } } }.tap { 2.times { let_go << 1 } }
     end
     assert_equal 9, ended.size
   end
@@ -114,7 +115,7 @@ class DeadlineTest < VerbsCase
 
   def test_of_nested_deadlines_the_sooner_ends_its_own_block
     run_loop do
-      inner = outer = nil
+      inner = nil
       outer = assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.002) do
           inner = assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }
