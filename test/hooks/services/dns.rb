@@ -11,9 +11,13 @@ module HookServices
     ADDRESS = "192.0.2.7"
     NAME = "host.test"
 
+    # What names are answered with.
+    attr_writer :address
+
     def initialize(hold: :udp, truncate: false)
       super(hold: hold)
       @truncate = truncate
+      @address = ADDRESS
       @udp = UDPSocket.new
       @udp.bind(HOST, @port)
       @threads << Thread.new { datagrams }
@@ -58,7 +62,7 @@ module HookServices
 
     def records(message, name, type)
       @seen << [name.to_s, type]
-      message.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(ADDRESS)) if type == Resolv::DNS::Resource::IN::A
+      message.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(@address)) if type == Resolv::DNS::Resource::IN::A
       message.add_answer(name, 60, Resolv::DNS::Resource::IN::PTR.new(Resolv::DNS::Name.create("#{NAME}."))) if type == Resolv::DNS::Resource::IN::PTR
       message.add_answer(name, 60, Resolv::DNS::Resource::IN::TXT.new("text")) if type == Resolv::DNS::Resource::IN::TXT
     end

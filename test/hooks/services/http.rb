@@ -96,13 +96,12 @@ module HookServices
     private
 
     def accept
-      fill
       @gate.pass
       super
     end
 
     # listen(2): the queue holds one more than it is told.
-    def fill
+    def prepare
       @server.listen(0)
       address = Socket.sockaddr_in(@port, HOST)
       @fillers = Array.new(4) do

@@ -28,6 +28,7 @@ module HookServices
       @port = @server.addr[1]
       @threads = []
       @sockets = []
+      prepare
       @threads << Thread.new { accept }
     end
 
@@ -70,6 +71,10 @@ module HookServices
     end
 
     private
+
+    # What has to be done before the first client comes.
+    def prepare
+    end
 
     def accept
       loop do
