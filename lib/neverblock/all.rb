@@ -12,7 +12,7 @@ module NeverBlock
   # Calls the callables at once, each in a fiber of its own, and parks this fiber until all have ended. The first error cancels the rest: Cancelled is raised in
   # their waits (what is not waiting, at the next), their `ensure` blocks run and are waited for, and then the error is raised here. So does what ends this fiber's own
   # wait: a deadline, a Timeout, being cancelled itself; it outranks a branch's error, and each new one cancels anew what has not ended. `throw` in a
-  # branch goes on here. Branches have the caller's Fiber storage (Ruby 3.2 and later) and its deadline.
+  # branch goes on here. A wait in a fiber that a branch has resumed itself (Fiber.new) is not ended, only its next own one. Branches have the caller's Fiber storage (Ruby 3.2 and later) and its deadline.
   #
   #   user, orders = NB.all(-> { api.user(id) }, -> { api.orders(id) })
   #   pages = NB.all(*urls, limit: 10) { |url| Net::HTTP.get(URI(url)) }
@@ -50,22 +50,33 @@ module NeverBlock
 
       private
 
-      # What reaches the thread while the loop has it (Thread#raise, Timeout, a signal) is handed to the fiber that waits for the branches.
+      # What reaches the thread while the loop has it (Thread#raise, Timeout, a signal) is handed to the fiber that waits for the branches; so is Cancelled, when
+      # the loop is left otherwise (Thread#kill, the throw that Ruby 3.1's Timeout makes of it).
       def in_own_loop(&block)
         Compat::TcpFastFallback.apply
         Fiber.set_scheduler(scheduler = Scheduler.new)
         fiber, outcome = beside(Deadline.current, &block)
-        begin
-          scheduler.run
-        rescue Exception => e # rubocop:disable Lint/RescueException -- as above
-          raise unless fiber.alive?
-
-          Fiber.schedule { sleep(0) until !fiber.alive? || scheduler.raise_in(fiber, e) }
-          retry
-        end
+        run_out(scheduler, fiber)
         outcome.first.get(breaks: false)
       ensure
+        if fiber&.alive?
+          hand(scheduler, fiber, Cancelled.new)
+          run_out(scheduler, fiber)
+        end
         Fiber.set_scheduler(nil)
+      end
+
+      def run_out(scheduler, fiber)
+        scheduler.run
+      rescue Exception => e # rubocop:disable Lint/RescueException -- as above
+        raise unless fiber.alive?
+
+        hand(scheduler, fiber, e)
+        retry
+      end
+
+      def hand(scheduler, fiber, error)
+        Fiber.schedule { sleep(0) until !fiber.alive? || scheduler.raise_in(fiber, error) }
       end
 
       # @return [Array] the fiber that calls the block, and where its outcome will be

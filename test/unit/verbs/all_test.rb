@@ -135,7 +135,7 @@ class AllTest < VerbsCase
       mutex = Mutex.new.tap { |lock| Fiber.schedule { lock.synchronize { let_go.pop } } }
       waits = [-> { sleep }, -> { let_go.pop }, -> { r.read }, -> { loop { sleep(0) } }, -> { mutex.lock }, -> { Thread.new { Thread.stop }.join },
                -> { NB.offload { let_go.pop } }, -> { NB.all(-> { sleep }) }, -> { NB.deadline(SECONDS) { sleep } },
-               -> { Fiber.new { sleep }.resume }, -> { Process.wait(spawn("exec sleep 5")) }]
+               -> { Process.wait(spawn("exec sleep 5")) }]
       cancelled = waits.count do |wait|
         by = nil
         assert_raises(Failure) { NB.all(-> { noting(->(e) { by = e }, &wait) }, -> { sleep(0.002) and raise Failure }) }
@@ -322,12 +322,28 @@ class AllTest < VerbsCase
     run_loop do
       error = assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.001) do
-          NB.deadline(0.003) { NB.all(-> { uninterrupted(0.01) }) }
+          NB.deadline(0.003) { NB.all(-> { until_cancelled(2) }) }
         rescue NB::DeadlineExceeded
           flunk "the inner one's"
         end
       end
       assert_equal 0.001, error.deadline.seconds
+    end
+  end
+
+  def test_a_branch_whose_own_fiber_waits_is_cancelled_at_its_next_wait
+    run_loop do
+      let_go = Queue.new
+      seen = []
+      branches = Fiber.schedule do
+        NB.all(-> { Fiber.new { seen << let_go.pop }.resume && waiting(seen) }, -> { sleep(0) and raise Failure })
+      rescue Failure
+        seen << :failed
+      end
+      3.times { sleep(0) }
+      let_go << :went_on
+      sleep(0) while branches.alive?
+      assert_equal %i[went_on cancelled cleaned failed], seen
     end
   end
 
@@ -386,6 +402,17 @@ class AllTest < VerbsCase
       assert_equal 4, cleaned.size
       assert_nil Fiber.scheduler
     end
+  end
+
+  def test_without_a_loop_a_killed_thread_cleans_up_too
+    cleaned = []
+    begun = Queue.new
+    thread = Thread.new { NB.all(-> { begun << 1 and with_cleaning(cleaned) { sleep } }) }
+    bounded do
+      begun.pop
+      thread.kill.join
+    end
+    assert_equal 1, cleaned.size
   end
 
   def test_without_a_loop_a_signal_ends_the_branches
@@ -450,12 +477,11 @@ class AllTest < VerbsCase
     cleaned << Fiber.current
   end
 
-  # Waits to the end whatever is raised.
-  def uninterrupted(seconds)
-    over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    sleep(0.0005) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < over
+  # Goes on until it has been cancelled so many times.
+  def until_cancelled(times)
+    sleep
   rescue NB::Cancelled
-    retry
+    (times -= 1).positive? ? retry : nil
   end
 
   def failing
