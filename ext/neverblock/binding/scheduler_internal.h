@@ -95,6 +95,7 @@ typedef struct nb_descriptor {
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
     bool known;          /* was registered once, so that change is tried before add */
+    bool owned;          /* the scheduler's own (a pidfd): closed in a forked child */
     bool no_socket;      /* recv(2) said so; a guess once the number is given out again */
 } nb_descriptor;
 
@@ -126,7 +127,7 @@ struct nb_scheduler {
     nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
     nb_list blocks;  /* each nb_late whose block has not ended */
     VALUE
-        deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
+    deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
     nb_timers timers;
     int64_t now_ns;
@@ -202,7 +203,10 @@ void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event)
 /* The descriptor is about to be closed: who waits for it gets IOError. */
 void nb_descriptor_closing(nb_scheduler *scheduler, int fd);
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
-/* Takes every watch out of its list; then deinit. */
+/* The scheduler closes it in a forked child, or, unless it has, by disown. Raises NoMemoryError; it is closed then. */
+void nb_descriptor_own(nb_scheduler *scheduler, int fd);
+void nb_descriptor_disown(nb_scheduler *scheduler, int fd);
+/* In a child: takes every watch out of its list, and closes what is owned; then deinit. */
 void nb_descriptors_forget(nb_scheduler *scheduler);
 void nb_descriptors_deinit(nb_scheduler *scheduler);
 /* Waits for one descriptor: the NB_POLL_ events that came, 0 at the deadline. Raises. */

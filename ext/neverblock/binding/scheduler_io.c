@@ -72,7 +72,22 @@ void nb_descriptors_forget(nb_scheduler *scheduler) {
     for (size_t fd = 0; fd < scheduler->descriptor_count; fd++) {
         while (scheduler->descriptors[fd].first)
             watch_unlink(scheduler, scheduler->descriptors[fd].first);
+        if (scheduler->descriptors[fd].owned) close((int)fd);
     }
+}
+
+void nb_descriptor_own(nb_scheduler *scheduler, int fd) {
+    if (!descriptors_reserve(scheduler, fd)) {
+        close(fd);
+        rb_memerror();
+    }
+    scheduler->descriptors[fd].owned = true;
+}
+
+void nb_descriptor_disown(nb_scheduler *scheduler, int fd) {
+    if ((size_t)fd >= scheduler->descriptor_count || !scheduler->descriptors[fd].owned) return;
+    scheduler->descriptors[fd].owned = false;
+    close(fd);
 }
 
 void nb_descriptors_deinit(nb_scheduler *scheduler) {

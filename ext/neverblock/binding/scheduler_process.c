@@ -36,7 +36,8 @@ static VALUE wait_for_pidfd(VALUE argument) {
 }
 
 static VALUE close_pidfd(VALUE argument) {
-    close(((process_call *)argument)->fd);
+    process_call *call = (process_call *)argument;
+    nb_descriptor_disown(call->scheduler, call->fd);
     return Qnil;
 }
 
@@ -59,6 +60,7 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags) {
     process_call call = {.scheduler = nb_scheduler_get(self), .pid = pid, .flags = flags, .thread = Qnil, .fd = -1};
     pid_t number = NUM2PIDT(pid);
     if (number > 0 && NUM2INT(flags) == 0) call.fd = pidfd_open_of(number);
+    if (call.fd >= 0) nb_descriptor_own(call.scheduler, call.fd);
     if (call.fd >= 0) return rb_ensure(wait_for_pidfd, (VALUE)&call, close_pidfd, (VALUE)&call);
 
     call.thread = rb_thread_create(wait_in_thread, &call);
