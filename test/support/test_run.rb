@@ -14,9 +14,9 @@ require_relative "test_run/c_suite"
 
 class TestRun
   ROOT = File.expand_path("../..", __dir__)
-  RUBY_SUITES = %w[check unit hooks integration conformance slow].freeze
+  RUBY_SUITES = %w[check unit hooks clients integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
-  ON_REQUEST = %w[slow].freeze
+  ON_REQUEST = %w[clients slow].freeze
 
   # @param arguments [Array<String>] as typed after bin/test
   def initialize(arguments, root: ROOT, out: $stdout)

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# What every HTTP client has to show. A library defines
+#
+#   get(url)                    the body, by a connection of its own, or however the library's plainest call does it; trusts ca_file
+#   get_within(url, seconds)    the same with the library's own read timeout
+#   shared { |get| }            calls the block with what answers get.call(url) => [body, headers] by one client object that all fibers share, as the
+#                               library's manual recommends to keep connections; left out with `without :shared, :closed`
+#   timeout_errors, refused_errors, dropped_errors   classes
+
+require_relative "library"
+
+module Clients
+  module HttpChecks
+    FIBERS = 50
+    TLS_FIBERS = 20
+    SHARED_FIBERS = 20
+    SHARED_ROUNDS = 10
+
+    class << self
+      # @param library [Library]
+      def add_checks(library)
+        add_together(library)
+        add_errors(library)
+        add_shared(library)
+      end
+
+      private
+
+      def add_together(library)
+        library.check(:together, "#{FIBERS} requests inside at once, by address") do
+          each_its_own(FIBERS) { |mine| get(url(gate_path("address", FIBERS, mine))) }
+        end
+        library.check(:by_name, "#{FIBERS} by the name localhost") do
+          each_its_own(FIBERS) { |mine| get(url(gate_path("name", FIBERS, mine), host: "localhost")) }
+        end
+        library.check(:tls, "#{TLS_FIBERS} with TLS, certificate verified") do
+          each_its_own(TLS_FIBERS) { |mine| get(url(gate_path("tls", TLS_FIBERS, mine), host: "localhost", tls: true)) }
+        end
+      end
+
+      def add_errors(library)
+        library.check(:timeout, "its own timeout, while others go on") do
+          while_ticking { raises(*timeout_errors) { get_within(url("/stall"), 0.4) } }.class.name
+        end
+        library.check(:refused, "its own error for a closed port") { raises(*refused_errors) { get("http://localhost:#{port(:refused)}/") }.class.name }
+        library.check(:dropped, "its own error when the server hangs up") { raises(*dropped_errors) { get(url("/drop")) }.class.name }
+      end
+
+      def add_shared(library)
+        library.check(:shared, "kept connections, #{SHARED_FIBERS} fibers x #{SHARED_ROUNDS}, none mixed") { share }
+        library.check(:closed, "a kept connection that the server has closed") { share_closed }
+      end
+    end
+
+    # Every answer is its asker's, and there were fewer connections than requests.
+    def share
+      connections = []
+      shared do |get|
+        fibers(SHARED_FIBERS) do |index|
+          SHARED_ROUNDS.times do |round|
+            mine = "#{index}-#{round}-#{token}"
+            body, headers = get.call(url("/echo/#{mine}"))
+            same(mine, body)
+            connections << headers["x-connection"]
+          end
+        end
+      end
+      count = connections.uniq.size
+      hold(count < SHARED_FIBERS * SHARED_ROUNDS, "no connection was kept: #{count} for #{connections.size} requests")
+      "#{connections.size} requests on #{count} connections"
+    end
+
+    # The server ends each connection after its answer, without having said so. The next request is answered, on another connection, or fails with the
+    # library's own error; never with another's answer.
+    def share_closed
+      told = 0
+      shared do |get|
+        fibers(5) do |index|
+          3.times do |round|
+            mine = "#{index}-#{round}-#{token}"
+            same(mine, get.call(url("/last/#{mine}")).first)
+          rescue *dropped_errors
+            told += 1
+          end
+        end
+        mine = token
+        same(mine, get.call(url("/echo/#{mine}")).first)
+      end
+      told.zero? ? "all answered" : "#{told} of 15 failed with the library's own error"
+    end
+  end
+end
