@@ -52,8 +52,9 @@ module NeverBlock
 
     # @!method io_wait(io, events, timeout = nil)
     #   Hook of IO#wait_readable and of every read and write that would block. Regular files are ready at once.
-    #   @param events [Integer] IO::READABLE, IO::WRITABLE, IO::PRIORITY (waited for as IO::READABLE)
+    #   @param events [Integer] IO::READABLE, IO::WRITABLE, IO::PRIORITY
     #   @return [Integer, false] the events that came; false when the time was over
+    #   @raise [IO::TimeoutError] when no time was given and that of IO#timeout= (Ruby 3.2 and later) is over
     #   @raise [IOError] when the IO is closed meanwhile
 
     # @!method io_read(io, buffer, length, offset = 0)
@@ -141,7 +142,7 @@ module NeverBlock
         left = deadline && (deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC))
         return nil if left && left <= 0
 
-        io_wait_any([*readables, *exceptables], Array(writables), left)
+        io_wait_any(Array(readables), Array(writables), Array(exceptables), left)
       end
     end
   end

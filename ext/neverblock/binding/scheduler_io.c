@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define NB_DESCRIPTORS_MIN 64
+#define ANY_READINESS ((uint32_t)(NB_POLL_READ | NB_POLL_WRITE | NB_POLL_PRIORITY))
 
 typedef struct nb_io_wait {
     nb_wait wait; /* first */
@@ -156,8 +158,8 @@ void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event)
     nb_descriptor *descriptor = &scheduler->descriptors[fd];
     if (descriptor->generation != event->cookie >> 32) return;
 
-    uint32_t ready = event->events & (NB_POLL_READ | NB_POLL_WRITE);
-    if (event->events & (NB_POLL_HANGUP | NB_POLL_ERROR)) ready = NB_POLL_READ | NB_POLL_WRITE;
+    uint32_t ready = event->events & ANY_READINESS;
+    if (event->events & (NB_POLL_HANGUP | NB_POLL_ERROR)) ready = ANY_READINESS;
     descriptor->armed = 0;
     for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
         next = watch->next;
@@ -210,10 +212,12 @@ static uint32_t ready_now(int fd, uint32_t interest) {
     struct pollfd ask = {.fd = fd};
     if (interest & NB_POLL_READ) ask.events |= POLLIN;
     if (interest & NB_POLL_WRITE) ask.events |= POLLOUT;
+    if (interest & NB_POLL_PRIORITY) ask.events |= POLLPRI;
     if (poll(&ask, 1, 0) <= 0) return 0;
     if (ask.revents & (POLLHUP | POLLERR)) return interest;
     return ((ask.revents & POLLIN) ? interest & NB_POLL_READ : 0) |
-           ((ask.revents & POLLOUT) ? interest & NB_POLL_WRITE : 0);
+           ((ask.revents & POLLOUT) ? interest & NB_POLL_WRITE : 0) |
+           ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
 }
 
 /* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask before. */
@@ -240,28 +244,48 @@ int nb_descriptor_of(VALUE io) {
     return rb_io_descriptor(io);
 }
 
-/* Priority data is waited for as data to read: the poller knows no third kind. */
+/* IO#timeout (Ruby 3.2 and later), which holds for waits that are given none; nil: there is none. Ruby leaves it to the hooks (rb_io_wait). */
+static VALUE timeout_of(VALUE io) {
+#ifdef RUBY_IO_TIMEOUT_DEFAULT
+    if (RB_TYPE_P(io, T_FILE)) return rb_io_timeout(io);
+#endif
+    (void)io;
+    return Qnil;
+}
+
+NORETURN(static void raise_io_timeout(void));
+static void raise_io_timeout(void) {
+#ifdef RUBY_IO_TIMEOUT_DEFAULT
+    rb_raise(rb_eIOTimeoutError, "Blocking operation timed out!"); /* as Ruby says */
+#else
+    rb_raise(rb_eIOError, "timeout");
+#endif
+}
+
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 2, 3);
     int fd = nb_descriptor_of(argv[0]), events = NUM2INT(argv[1]);
     uint32_t interest = 0;
-    if (events & (RUBY_IO_READABLE | RUBY_IO_PRIORITY)) interest |= NB_POLL_READ;
+    if (events & RUBY_IO_READABLE) interest |= NB_POLL_READ;
     if (events & RUBY_IO_WRITABLE) interest |= NB_POLL_WRITE;
+    if (events & RUBY_IO_PRIORITY) interest |= NB_POLL_PRIORITY;
 
-    int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 3 ? argv[2] : Qnil);
-    uint32_t ready = nb_descriptor_wait(scheduler, fd, interest, deadline_ns);
+    VALUE given = argc == 3 ? argv[2] : Qnil, own = NIL_P(given) ? timeout_of(argv[0]) : Qnil;
+    uint32_t ready = nb_descriptor_wait(scheduler, fd, interest, nb_wait_deadline(scheduler, NIL_P(own) ? given : own));
+    if (ready == 0 && !NIL_P(own)) raise_io_timeout();
     if (ready == 0) return Qfalse;
     int came = 0;
-    if (ready & NB_POLL_READ) came |= RUBY_IO_READABLE | RUBY_IO_PRIORITY;
+    if (ready & NB_POLL_READ) came |= RUBY_IO_READABLE;
     if (ready & NB_POLL_WRITE) came |= RUBY_IO_WRITABLE;
+    if (ready & NB_POLL_PRIORITY) came |= RUBY_IO_PRIORITY;
     return INT2NUM(came & events);
 }
 
 typedef struct nb_any_call {
     nb_io_wait io_wait; /* first */
     nb_scheduler *scheduler;
-    VALUE readables, writables;
+    VALUE readables, writables, exceptables;
     int64_t deadline_ns;
 } nb_any_call;
 
@@ -283,6 +307,7 @@ static VALUE any_body(VALUE argument) {
     bool ready = false;
     any_enter(call, call->readables, NB_POLL_READ, &ready);
     any_enter(call, call->writables, NB_POLL_WRITE, &ready);
+    any_enter(call, call->exceptables, NB_POLL_PRIORITY, &ready);
     if (ready) return Qtrue;
     return nb_wait_park(&call->io_wait.wait, call->deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
 }
@@ -294,15 +319,16 @@ static VALUE any_end(VALUE argument) {
     return Qnil;
 }
 
-/* io_wait_any(readables, writables, timeout): parks until one of them is ready (true) or the time is over (false). */
-static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables, VALUE timeout) {
+/* io_wait_any(readables, writables, exceptables, timeout): parks until one of them is ready (true) or the time is over (false). */
+static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables, VALUE exceptables, VALUE timeout) {
     nb_any_call call = {.scheduler = nb_scheduler_get(self)};
     call.readables = rb_ary_dup(rb_Array(readables));
     call.writables = rb_ary_dup(rb_Array(writables));
+    call.exceptables = rb_ary_dup(rb_Array(exceptables));
     call.deadline_ns = nb_wait_deadline(call.scheduler, timeout);
     nb_scheduler_open(call.scheduler);
     nb_wait_init(&call.io_wait.wait, call.scheduler, NB_WAIT_IO);
-    size_t count = (size_t)(RARRAY_LEN(call.readables) + RARRAY_LEN(call.writables));
+    size_t count = (size_t)(RARRAY_LEN(call.readables) + RARRAY_LEN(call.writables) + RARRAY_LEN(call.exceptables));
     call.io_wait.watches = nb_alloc_zero(count + 1, sizeof(nb_watch));
     if (call.io_wait.watches == NULL) rb_memerror();
     return rb_ensure(any_body, (VALUE)&call, any_end, (VALUE)&call);
@@ -316,6 +342,14 @@ static bool would_block(int fd, short event) {
     if (flags < 0 || (flags & O_NONBLOCK)) return false;
     struct pollfd ask = {.fd = fd, .events = event};
     return poll(&ask, 1, 0) == 0;
+}
+
+/* A pipe or terminal whose descriptor blocks and that is ready to write to (POLLOUT) takes PIPE_BUF bytes (pipe(7)); a write of more would wait for the
+   reader with Ruby's lock held, who may be another thread of this process. */
+static size_t writable_size(int fd, size_t size) {
+    if (size <= PIPE_BUF) return size;
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || (flags & O_NONBLOCK) || nb_file_regular(fd) ? size : PIPE_BUF;
 }
 
 /* What was learnt about the number's last file; wrong after reuse, which costs a system call and nothing else. */
@@ -347,7 +381,7 @@ static ssize_t write_now(nb_scheduler *scheduler, int fd, const char *bytes, siz
         if (moved >= 0 || errno != ENOTSOCK) return moved;
         learn_no_socket(scheduler, fd);
     }
-    if (!would_block(fd, POLLOUT)) return write(fd, bytes, size);
+    if (!would_block(fd, POLLOUT)) return write(fd, bytes, writable_size(fd, size));
     errno = EAGAIN;
     return -1;
 }
@@ -359,7 +393,7 @@ typedef struct nb_transfer {
     nb_scheduler *scheduler;
     int fd;
     uint32_t interest;
-    VALUE buffer;
+    VALUE io, buffer;
     size_t offset, size; /* in the buffer */
     size_t minimum;      /* wait until so many have moved; 0: take what there is now */
     size_t moved;
@@ -398,7 +432,8 @@ static bool transfer_goes_on(nb_transfer *transfer, ssize_t moved) {
         return true;
     }
     if (transfer->moved >= transfer->minimum) return false;
-    nb_descriptor_wait(transfer->scheduler, transfer->fd, transfer->interest, INT64_MAX);
+    int64_t deadline_ns = nb_wait_deadline(transfer->scheduler, timeout_of(transfer->io));
+    if (nb_descriptor_wait(transfer->scheduler, transfer->fd, transfer->interest, deadline_ns) == 0) raise_io_timeout();
     return true;
 }
 
@@ -421,8 +456,11 @@ static VALUE transfer_bytes(nb_transfer *transfer) {
    being the most, and what cannot be had at once is EAGAIN. */
 static VALUE transfer_buffer(int argc, VALUE *argv, VALUE self, uint32_t interest) {
     rb_check_arity(argc, 3, 4);
-    nb_transfer transfer = {
-        .scheduler = nb_scheduler_get(self), .fd = nb_descriptor_of(argv[0]), .interest = interest, .buffer = argv[1]};
+    nb_transfer transfer = {.scheduler = nb_scheduler_get(self),
+                            .fd = nb_descriptor_of(argv[0]),
+                            .interest = interest,
+                            .io = argv[0],
+                            .buffer = argv[1]};
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
     transfer.offset = NUM2SIZET(argv[2]);
     transfer.size = NUM2SIZET(argv[3]);
@@ -475,7 +513,7 @@ static void define_close(VALUE klass) { (void)klass; }
 
 void nb_scheduler_io_define(VALUE klass) {
     rb_define_method(klass, "io_wait", scheduler_io_wait, -1);
-    rb_define_method(klass, "io_wait_any", scheduler_io_wait_any, 3);
+    rb_define_method(klass, "io_wait_any", scheduler_io_wait_any, 4);
     define_transfers(klass);
     define_close(klass);
 }

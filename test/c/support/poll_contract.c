@@ -591,6 +591,28 @@ static void a_wake_descriptor_wakes(void **state) {
     nb_wake_deinit(&wake);
 }
 
+/* Urgent data: tcp(7). */
+static void urgent_data_is_told_to_who_asks_for_it(void **state) {
+    world *w = *state;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(0, bind(listener, (struct sockaddr *)&address, size));
+    assert_int_equal(0, listen(listener, 1));
+    assert_int_equal(0, getsockname(listener, (struct sockaddr *)&address, &size));
+    assert_int_equal(0, connect(client, (struct sockaddr *)&address, size));
+    int peer = accept(listener, NULL, NULL);
+    assert_true(peer >= 0);
+    add(w, client, NB_POLL_PRIORITY, 9);
+    expect_nothing(w);
+    assert_int_equal(1, send(peer, "!", 1, is("kqueue") ? 0 : MSG_OOB));
+    assert_true(expect_one(w, 9) & NB_POLL_PRIORITY);
+    nb_poll_remove(w->poll, client);
+    close(peer);
+    close(client);
+    close(listener);
+}
+
 static void one_poller_may_watch_another(void **state) {
     world *w = *state;
     nb_poll *outer;
@@ -679,6 +701,7 @@ int nb_test_poll_contract(const char *backend_name) {
         CASE(a_negative_timeout_waits_for_an_event),
         CASE(a_signal_ends_the_wait_without_events),
         CASE(a_wake_descriptor_wakes),
+        CASE(urgent_data_is_told_to_who_asks_for_it),
         CASE(one_poller_may_watch_another),
         CASE(each_allocation_may_fail),
     };

@@ -2,8 +2,8 @@
  * poll.h - readiness of many descriptors: epoll (Linux), kqueue (macOS, BSD, libkqueue), poll (everywhere), one
  * contract.
  *
- * A poller belongs to one thread. Each descriptor is in it at most once, with an interest (NB_POLL_READ |
- * NB_POLL_WRITE, both, or 0 to keep it without any) and a cookie of the caller's. Level-triggered: an event comes again
+ * A poller belongs to one thread. Each descriptor is in it at most once, with an interest (NB_POLL_READ,
+ * NB_POLL_WRITE, NB_POLL_PRIORITY, several, or 0 to keep it without any) and a cookie of the caller's. Level-triggered: an event comes again
  * until its cause is gone, unless NB_POLL_ONESHOT was given: then after one event the interest is 0 until
  * nb_poll_change. NB_POLL_EDGE: only news is told (epoll, kqueue; the poll backend treats it as level-triggered).
  * NB_POLL_HANGUP and NB_POLL_ERROR are told whatever the interest, except after a oneshot event and, with kqueue, an
@@ -26,6 +26,7 @@ enum {
     NB_POLL_ERROR = 8,  /* told only: a socket error is pending */
     NB_POLL_ONESHOT = 16,
     NB_POLL_EDGE = 32,
+    NB_POLL_PRIORITY = 64, /* urgent data of a socket; kqueue tells it whenever there is any to read */
 };
 
 typedef struct nb_poll_event {

@@ -56,6 +56,7 @@ static uint32_t to_epoll(uint32_t interest) {
     uint32_t mask = 0;
     if (interest & NB_POLL_READ) mask |= EPOLLIN;
     if (interest & NB_POLL_WRITE) mask |= EPOLLOUT;
+    if (interest & NB_POLL_PRIORITY) mask |= EPOLLPRI;
     if (interest & NB_POLL_ONESHOT) mask |= EPOLLONESHOT;
     if (interest & NB_POLL_EDGE) mask |= EPOLLET;
     return mask;
@@ -65,6 +66,7 @@ static uint32_t from_epoll(uint32_t mask) {
     uint32_t events = 0;
     if (mask & EPOLLIN) events |= NB_POLL_READ;
     if (mask & EPOLLOUT) events |= NB_POLL_WRITE;
+    if (mask & EPOLLPRI) events |= NB_POLL_PRIORITY;
     if (mask & EPOLLHUP) events |= NB_POLL_HANGUP;
     if (mask & EPOLLERR) events |= NB_POLL_ERROR;
     return events;

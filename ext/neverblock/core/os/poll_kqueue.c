@@ -115,9 +115,10 @@ static uint16_t mode_flags(uint32_t interest) {
 /* EV_ADD of a knote that exists does not change EV_CLEAR or EV_ONESHOT on every system: with other modes it is dropped first. */
 static nb_status apply(kqueue_poller *self, int fd, uint32_t interest) {
     entry *it = &self->entries[fd];
-    drop(self, fd, (it->interest ^ interest) & MODES ? BOTH : BOTH & ~interest);
+    uint32_t filters = interest & NB_POLL_PRIORITY ? interest | NB_POLL_READ : interest;
+    drop(self, fd, (it->interest ^ interest) & MODES ? BOTH : BOTH & ~filters);
     for (uint32_t filter = NB_POLL_READ; filter <= NB_POLL_WRITE; filter <<= 1) {
-        if (!(interest & filter)) continue;
+        if (!(filters & filter)) continue;
         if (submit(self, fd, filter, mode_flags(interest)) < 0) {
             drop(self, fd, BOTH);
             return NB_SYSTEM;
@@ -183,6 +184,7 @@ static size_t tell(kqueue_poller *self, const struct kevent *got, nb_poll_event 
         events[told++] = (nb_poll_event){.cookie = it->cookie};
     }
     events[it->told_at].events |= from_kevent(got);
+    if (got->filter == EVFILT_READ) events[it->told_at].events |= it->interest & NB_POLL_PRIORITY;
     if (it->interest & NB_POLL_ONESHOT)
         it->filters &= ~(got->filter == EVFILT_READ ? (uint32_t)NB_POLL_READ : NB_POLL_WRITE);
     return told;

@@ -78,6 +78,7 @@ static void fill(poll_poller *self, size_t entry, int fd, uint32_t interest, uin
     short mask = 0;
     if (interest & NB_POLL_READ) mask |= POLLIN;
     if (interest & NB_POLL_WRITE) mask |= POLLOUT;
+    if (interest & NB_POLL_PRIORITY) mask |= POLLPRI;
     self->entries[entry] = (struct pollfd){.fd = fd, .events = mask};
     self->cookies[entry] = cookie;
     self->interests[entry] = interest;
@@ -122,6 +123,7 @@ static uint32_t from_poll(short mask) {
     uint32_t events = 0;
     if (mask & POLLIN) events |= NB_POLL_READ;
     if (mask & POLLOUT) events |= NB_POLL_WRITE;
+    if (mask & POLLPRI) events |= NB_POLL_PRIORITY;
     if (mask & POLLHUP) events |= NB_POLL_HANGUP;
     if (mask & (POLLERR | POLLNVAL)) events |= NB_POLL_ERROR;
     return events;
