@@ -73,6 +73,7 @@ class SchedulerSoak
     def received(error)
       while error
         fail("cancel #{error.id} came twice") if error.is_a?(Cancelled) && @had.key?(error.id)
+
         @had[error.id] = true if error.is_a?(Cancelled)
         error = error.cause
       end

@@ -9,8 +9,13 @@ class SchedulerSoak
     KINDS = {
       nap: 20, give_way: 10, pop: 12, push: 12, sized_pop: 6, sized_push: 6, mutex: 10, monitor: 5, condition: 5, monitor_condition: 3, signal: 8, pipe: 8, echo: 14,
       connect: 2, timed_out: 8, in_time: 4, pop_or_time_out: 5, select: 6, readable: 6, closed: 5, closes: 4, thread: 1, thread_limit: 1, name: 2, cancel: 12,
-      enumerate: 2, child: 4, process: 0.15, forked: 0.1, backtick: 0.05
+      enumerate: 2, child: 4, process: 0.15, forked: 0.1, backtick: 0.08
     }.freeze
+    # What they are booked as.
+    BOOKED = %i[
+      backtick cancel child closed closes condition connect echo enumerator fork give_way in_time monitor monitor_condition monitor_signal mutex name pipe pop_or_time_out
+      queue_pop readable select sized_pop sized_push sleep spawn tcp thread_join thread_value timeout
+    ].freeze
     LARGE = ("0123456789abcdef" * 20_000).freeze
 
     def initialize(books, shared, random)
