@@ -9,7 +9,7 @@ module NeverBlock
     class Program
       MARK = "bench-json "
       # To start Ruby, make a thousand fibers or threads, and end; beside what the job itself takes.
-      GRACE_SECONDS = 60
+      GRACE_SECONDS = 120
       LIB = File.join(ROOT, "lib")
 
       # @return [String] as in the tables ("neverblock fibers")

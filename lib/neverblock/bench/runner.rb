@@ -77,7 +77,7 @@ module NeverBlock
       end
 
       def say(place, text, flags)
-        @progress.say(format("%-8s round %d/%d  %-22s %-11s %s", @claim.name, place["round"], @settings.rounds, place["scenario"],
+        @progress.say(format("%-8s round %d/%d  %-28s %-17s %s", @claim.name, place["round"], @settings.rounds, place["scenario"],
                              place["server"], [text, *flags].join("; ")))
       end
 

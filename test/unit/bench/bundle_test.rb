@@ -53,6 +53,11 @@ class BenchBundleTest < BenchCase
     end
   end
 
+  def test_peers_share_their_gems_unless_how_they_were_built_matters
+    gems = [true, false].map { |shared| Bundle.new("standin", root: "/root", home: "/home", shared: shared).environment["BUNDLE_PATH"] }
+    assert_equal ["/home/gems", "/home/standin/gems"], gems
+  end
+
   def test_a_version_is_read_from_the_lock_file
     with_bundle do |bundle|
       assert_nil bundle.version("puma")

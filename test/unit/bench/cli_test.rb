@@ -61,6 +61,13 @@ class BenchCLITest < BenchCase
     assert_equal [["neverblock", "falcon", "puma 5", "puma 1000"], ["neverblock", "puma 1000"]], StandInRunner.calls.map(&:last)
   end
 
+  def test_programs_are_named_as_servers_are
+    bench("clients", "--peers", "async")
+    bench("switch", "--peers", "io-event-epoll,async")
+    assert_equal [["neverblock fibers", "neverblock pool", "async"], ["neverblock", "async epoll", "async uring", "io-event epoll"]],
+                 StandInRunner.calls.map(&:last)
+  end
+
   def test_an_unknown_peer_is_an_error_that_lists_the_known_ones
     assert_equal 1, bench("hello", "--peers", "pumma")
     assert_equal "neverblock bench: no peer is called pumma; there are: neverblock, nginx, iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
@@ -103,6 +110,11 @@ class BenchCLITest < BenchCase
     Wrk.stub(:version, nil) { assert_equal 1, CLI.new(out: @out, err: @err, runner: StandInRunner).run(["hello"]) }
     assert_match(%r{wrk is not installed: bin/setup --all}, @err.string)
     assert_empty StandInRunner.calls
+  end
+
+  def test_programs_that_measure_themselves_need_no_wrk
+    Wrk.stub(:version, nil) { assert_equal 0, CLI.new(out: @out, err: @err, runner: StandInRunner).run(["switch", "--report", @directory]) }
+    assert_equal ["switch"], StandInRunner.calls.map(&:first)
   end
 
   private

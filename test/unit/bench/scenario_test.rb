@@ -16,6 +16,11 @@ class BenchScenarioTest < BenchCase
     assert_equal 10, scenario.seconds(Settings.for(quick: true))
   end
 
+  def test_a_scenario_that_tells_no_more_in_longer_runs_stays_short
+    scenario = Scenario.new(name: "n", title: "t", load: Load.new(connections: 1), seconds_max: 2)
+    assert_equal [2, 1], [scenario.seconds(Settings.for), scenario.seconds(Settings.for(seconds: 1))]
+  end
+
   def test_the_warm_up_is_the_load_itself_unless_another_is_given
     load = Load.new(connections: 1)
     assert_same load, Scenario.new(name: "n", title: "t", load: load).warmup

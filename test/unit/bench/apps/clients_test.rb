@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "app_case"
+
+class BenchClientsAppTest < AppCase
+  # Answers once as many requests are there as were announced, so that requests asked one after the other get no answer.
+  class Together
+    attr_reader :url
+
+    def initialize(count)
+      @count = count
+      @server = TCPServer.new("127.0.0.1", 0)
+      @url = "http://127.0.0.1:#{@server.addr[1]}"
+      @thread = Thread.new { serve }
+    end
+
+    def stop
+      @thread.kill.join
+      @server.close
+    end
+
+    private
+
+    # The warm-up asks /0 and is answered at once.
+    def serve
+      waiting = []
+      loop do
+        socket = @server.accept
+        path = socket.gets[/\S+ (\S+)/, 1]
+        nil until socket.gets == "\r\n"
+        next answer(socket) if path == "/0"
+
+        waiting << socket
+        next if waiting.size < @count
+
+        waiting.each { |one| answer(one) }.clear
+      end
+    end
+
+    def answer(socket)
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nHello World")
+      socket.close
+    end
+  end
+
+  def test_each_way_has_as_many_requests_in_flight_as_asked
+    %w[threads fibers pool].each do |way|
+      found = ask(way, at_once: 20)
+      assert_equal({}, found["errors"], way)
+      assert_equal 0, found["count"] % 20, way
+      assert_operator found["count"], :>=, 20, way
+      assert_kind_of Float, found["burst_rate"], way
+    end
+  end
+
+  def test_blocking_asks_one_after_the_other
+    found = ask("blocking", at_once: 1)
+    assert_equal({}, found["errors"])
+    assert_operator found["count"], :>=, 1
+  end
+
+  # 1000 / 100 ms in half a second, 20 at once: the ideal client makes 100.
+  def test_no_more_requests_are_made_than_an_ideal_client_would
+    assert_operator ask("threads", at_once: 20)["count"], :<=, 100
+  end
+
+  def test_a_wrong_answer_is_an_error
+    found = measure("clients.rb", { way: "threads", url: "http://127.0.0.1:1", path: "/100", connections: 2, seconds: 0.1, warmup_seconds: 0 })
+    assert_equal ["Errno::ECONNREFUSED"], found["errors"].keys
+    assert_equal found["count"], found["errors"].values.sum
+  end
+
+  private
+
+  def ask(way, at_once:)
+    server = Together.new(at_once)
+    measure("clients.rb", { way: way, url: server.url, path: "/100", connections: at_once, seconds: 0.5, warmup_seconds: 0 })
+  ensure
+    server&.stop
+  end
+end
