@@ -35,7 +35,7 @@ module NeverBlock
     # How long fibers may take to end, in seconds, once the loop has been left: what a connection's closing handshake may need, and no more.
     STOP_SECONDS = 5
 
-    # Longest time the loop is left to them between two looks at who is left, in seconds: a look walks the heap.
+    # Longest time the loop is left to them between two looks at who is left, in seconds.
     STOP_TURN_SECONDS = 0.05
 
     # Ends the fibers that are left when NB.run is left early. Not to be rescued: it is no StandardError.
@@ -118,28 +118,37 @@ module NeverBlock
     def stop
       stopped = {}.compare_by_identity
       deadline = clock + STOP_SECONDS
-      pause = 0
-      until (left = stop_waiting(stopped)).zero?
-        return warn_of(left) if clock > deadline
-
-        turn(pause)
-        pause = [(pause * 2) + 0.001, STOP_TURN_SECONDS].min
+      until (stop_waiting(stopped)).zero?
+        left = wait_for_end(stopped, deadline)
+        return warn_of([left, 1].max) if left.positive? || clock > deadline
       end
       true
     end
 
     # Each is told once: what it waits for in an `ensure` is its own affair.
-    # @return [Integer] fibers that have not ended
+    # @return [Integer] fibers that have been told now, or have to use first what they were woken for
     def stop_waiting(stopped)
-      waiting = 0
+      told = 0
       ObjectSpace.each_object(::Fiber) do |fiber|
         next if stopped[fiber]
 
         raised = @scheduler.raise_in(fiber, Stopped, "the event loop was left")
         stopped[fiber] = true if raised
-        waiting += 1 if raised == false
+        told += 1 unless raised.nil?
       end
-      waiting + stopped.each_key.count(&:alive?)
+      told
+    end
+
+    # @return [Integer] fibers that were told and have not ended
+    def wait_for_end(stopped, deadline)
+      pause = 0
+      loop do
+        turn(pause)
+        left = stopped.each_key.count(&:alive?)
+        return left if left.zero? || clock > deadline
+
+        pause = [(pause * 2) + 0.001, STOP_TURN_SECONDS].min
+      end
     end
 
     # Each fiber that is ended leaves the loop with what ended it; the loop was left for what came first.
