@@ -8,22 +8,23 @@ class IOEventScheduler
   def initialize
     @selector = IO::Event::Selector.new(Fiber.current)
     @timers = IO::Event::Timers.new
-    @fibers = 0
+    @fibers = {}.compare_by_identity
   end
 
   def close
-    turn while @fibers.positive?
+    turn until @fibers.empty?
   ensure
     @selector.close
   end
 
   def fiber(&block)
     fiber = Fiber.new(blocking: false) do
-      @fibers += 1
       block.call
     ensure
-      @fibers -= 1
+      @fibers.delete(Fiber.current)
     end
+    # A fiber that only a queue knows of would be collected.
+    @fibers[fiber] = true
     @selector.resume(fiber)
     fiber
   end
