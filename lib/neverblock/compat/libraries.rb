@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+# Libraries that need something of us, when they are loaded: looked at whenever a scheduler is made, so after an application's libraries have been loaded,
+# before or after NeverBlock. One that is first loaded inside the loop is only seen by the next scheduler. What each library does is in docs/COMPATIBILITY.md.
+
+require "neverblock/compat/excon"
+require "neverblock/compat/hiredis"
+
+module NeverBlock
+  module Compat
+    module Libraries
+      # @return [void]
+      def self.apply
+        Excon.apply
+        Hiredis.apply
+      end
+    end
+  end
+end
