@@ -54,7 +54,7 @@ HookTable.library "Fiber" do
 end
 
 HookTable.library "Enumerator" do
-  enumerator = "Enumerator's body runs in a fiber of its own that is blocking: Feature #19141; enumerator.c, next_init"
+  enumerator = { "< 3.2" => "the body runs in a fiber of its own that is blocking: enumerator.c, next_init, and cont.c, rb_fiber_new; Feature #19141" }
 
   row "Enumerator#next", "of a body that waits", blocks: enumerator, also: %w[Enumerator#next_values] do
     reader, writer = IO.pipe

@@ -3,7 +3,7 @@
 # Files, folders and what is written in them. The disk is one that takes its time (SlowDisk): no Ruby has a hook for it, and no kernel tells when a file
 # is ready; poll(2) says that regular files always are.
 
-HookTable.library "File" do # rubocop:disable Metrics/BlockLength
+HookTable.library "File" do
   disk = "system calls on files have no hook in any Ruby: file.c, io.c"
 
   # @param request [Symbol] what the disk takes its time for
@@ -54,11 +54,11 @@ HookTable.library "File" do # rubocop:disable Metrics/BlockLength
   open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chown(0, 0) }
   disk("File.stat", "a slow disk", blocks: disk) { |folder| File.stat("#{folder}/text") }
   disk("File.lstat", "a slow disk", blocks: disk) { |folder| File.lstat("#{folder}/text") }
-  predicates = %w[blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid? setuid? size size? socket? sticky? symlink? zero? atime mtime ctime birthtime
-                  ftype world_readable? world_writable?]
+  predicates = %w[blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid? setuid? size size? socket? sticky? symlink? zero? atime mtime ctime
+                  birthtime ftype world_readable? world_writable?]
   disk("File.file?", "a slow disk", gives: true, blocks: disk, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
-  disk("File.readable?", "a slow disk", gives: true, blocks: disk,
-                                        also: %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]) { |folder| File.readable?("#{folder}/text") }
+  rights = %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]
+  disk("File.readable?", "a slow disk", gives: true, blocks: disk, also: rights) { |folder| File.readable?("#{folder}/text") }
   disk("File::Stat.new", "a slow disk", blocks: disk) { |folder| File::Stat.new("#{folder}/text") }
   disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
   disk("File.readlink", "a slow disk", request: :readlink, gives: "text", blocks: disk) { |folder| File.readlink("#{folder}/symlink") }
@@ -74,7 +74,7 @@ HookTable.library "File" do # rubocop:disable Metrics/BlockLength
   disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| require "#{folder}/code.rb" }
   disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| load "#{folder}/code.rb" }
 
-  row "File#flock", "held by another", blocks: "flock(2) has no hook: file.c, rb_file_flock" do
+  row "File#flock", "held by another", cured: { ">= 0" => "flock" } do
     file = File.open(file("x"))
     holder = File.open(path)
     holder.flock(File::LOCK_EX)

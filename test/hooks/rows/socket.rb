@@ -2,7 +2,7 @@
 
 require "socket"
 
-HookTable.library "Socket" do # rubocop:disable Metrics/BlockLength
+HookTable.library "Socket" do
   fast_fallback = { cured: { ">= 3.4" => "tcp_fast_fallback" } }
 
   # An address that a connection waits for: of a listener whose queue is full. The event empties it.
@@ -247,7 +247,7 @@ HookTable.library "Socket" do # rubocop:disable Metrics/BlockLength
   resolves("IPSocket.getaddress") { IPSocket.getaddress("hook-table.test") }
   resolves("TCPSocket.gethostbyname") { TCPSocket.gethostbyname("hook-table.test").last }
   resolves("Socket.sockaddr_in", also: "Socket.pack_sockaddr_in") { Addrinfo.new(Socket.sockaddr_in(80, "hook-table.test")).ip_address }
-  resolves("Socket.gethostbyname") { Socket.gethostbyname("hook-table.test").last.unpack("C4").join(".") }
+  resolves("Socket.gethostbyname") { Socket.gethostbyname("hook-table.test").last.unpack("C4").join(".") } # rubocop:disable Lint/DeprecatedClassMethods
 
   # These may hold Ruby's lock meanwhile, so that the name server has to answer by itself.
   def self.names(name, variant = nil, **options, &call)
@@ -265,5 +265,7 @@ HookTable.library "Socket" do # rubocop:disable Metrics/BlockLength
   names("IPSocket#peeraddr", "with the name", blocks: reverse, also: "IPSocket#addr") do
     UDPSocket.new.tap { |socket| socket.connect("127.9.9.9", 80) }.peeraddr(true)[2]
   end
-  names("Socket.gethostbyaddr", blocks: "gethostbyaddr(3) has no hook: socket.c, sock_s_gethostbyaddr") { Socket.gethostbyaddr([127, 9, 9, 9].pack("C4")).first }
+  names("Socket.gethostbyaddr", blocks: "gethostbyaddr(3) has no hook: socket.c, sock_s_gethostbyaddr") do
+    Socket.gethostbyaddr([127, 9, 9, 9].pack("C4")).first # rubocop:disable Lint/DeprecatedClassMethods
+  end
 end

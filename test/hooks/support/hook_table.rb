@@ -42,6 +42,16 @@ module HookTable
       Section.new(name, rows).instance_exec(&block)
     end
 
+    # What is wrong with the way a row was played: it failed, or it blocked and has no excuse on this Ruby, or it has one and did not block.
+    # @return [String, nil]
+    def objection(row, played)
+      case played["verdict"]
+      when "failed" then "#{row.title}: #{played["detail"]}"
+      when "blocks" then row.excuse ? nil : "#{row.title} stopped the loop"
+      when "yields" then row.excuse ? "#{row.title} is said to block on Ruby #{RUBY_VERSION} (#{row.excuse}), and does not" : nil
+      end
+    end
+
     # Loads every file of rows/, IO and what is near to it first, the rest by name.
     def load
       first = %w[io io_select io_buffer file dir socket kernel process thread]

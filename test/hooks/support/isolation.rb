@@ -12,21 +12,22 @@ module HookTable
 
     module_function
 
+    # @param bounds [Hash] of Stage.new
     # @return [Hash] as Stage#play
-    def play(row)
+    def play(row, **bounds)
       Dir.mktmpdir("nb-hooks") do |folder|
         reader, writer = IO.pipe
-        pid = fork { child(row, folder, reader, writer) }
+        pid = fork { child(Stage.new(row, folder: folder, **bounds), reader, writer) }
         writer.close
         answer(pid, reader)
       end
     end
 
-    def child(row, folder, reader, writer)
+    def child(stage, reader, writer)
       reader.close
       Process.setpgid(0, 0)
       Warning[:experimental] = false
-      writer.write(JSON.generate(Stage.new(row, folder: folder).play))
+      writer.write(JSON.generate(stage.play))
       writer.close
     ensure
       exit!(0)

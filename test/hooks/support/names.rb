@@ -18,7 +18,8 @@ module HookTable
       number = UNSHARE[RbConfig::CONFIG["host_cpu"]] || unavailable("how to unshare mounts on #{RbConfig::CONFIG["host_cpu"]} is not known here")
       unavailable("a private mount needs root") unless Process.uid.zero?
       syscall(number, CLONE_NEWNS)
-      mount("--make-rprivate", "/")
+      # In a chroot "/" may be no mount point; the mounts below are private then if those around it are.
+      mount("--make-rprivate", "/") if File.read("/proc/self/mountinfo").include?(" shared:")
     rescue SystemCallError, NotImplementedError => e
       unavailable("no private mounts: #{e.message}")
     end

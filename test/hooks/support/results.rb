@@ -30,10 +30,14 @@ module HookTable
 
     private
 
+    def named(row)
+      { "library" => row.library, "name" => row.name, "also" => row.also.any? ? row.also : nil, "variant" => row.variant }.compact
+    end
+
     def report(rows)
       { "ruby" => RUBY_VERSION, "patchlevel" => RUBY_PATCHLEVEL, "platform" => RUBY_PLATFORM, "kernel" => Etc.uname[:release], "neverblock" => NeverBlock::VERSION,
         "date" => Time.now.utc.strftime("%Y-%m-%d"),
-        "rows" => rows.map { |row| { "library" => row.library, "name" => row.name, "variant" => row.variant }.compact.merge(@verdicts.fetch(row.key)) } }
+        "rows" => rows.map { |row| named(row).merge(@verdicts.fetch(row.key)) } }
     end
   end
 end

@@ -5,7 +5,7 @@
 # the thread that called #play, makes the events happen instead. In the end A's result must be right and the loop must still turn.
 
 require "fileutils"
-require "neverblock/scheduler"
+require "neverblock"
 require_relative "props"
 
 module HookTable
@@ -29,12 +29,17 @@ module HookTable
     NOTHING = Object.new.freeze
 
     # @param folder [String] an empty folder of the row's own
-    def initialize(row, folder:)
+    # @param patience_s [Numeric] the watchdog's bound
+    # @param end_s [Numeric] the bound of the whole row after it
+    def initialize(row, folder:, patience_s: row.excuse ? PATIENCE_WITH_BLOCKING_S : PATIENCE_S, end_s: END_S)
       @row = row
       @folder = folder
       @events = Thread::Queue.new
       @companions = []
+      @expected = NOTHING
       @state = :before
+      @patience_s = patience_s
+      @end_s = end_s
       @passes = 0
       @ticks = 0
     end
@@ -181,13 +186,18 @@ module HookTable
     # --- the watchdog ----------------------------------------------------------------------------------------------------------------
 
     def watch(thread)
-      deadline = clock + (@row.excuse ? PATIENCE_WITH_BLOCKING_S : PATIENCE_S)
-      nil while !@yields && thread.join(TICK_S).nil? && (@ticks += 1) && clock < deadline
+      deadline = clock + @patience_s
+      tick while !@yields && thread.join(TICK_S).nil? && clock < deadline
       unless @yields || @elapses || !thread.alive?
         @blocked = true
         nil while happen
       end
-      thread.join(END_S)
+      thread.join(@end_s)
+    end
+
+    # @return [Integer] how often the watchdog came to run while A was inside
+    def tick
+      @ticks += @state == :inside ? 1 : 0
     end
 
     def clock
