@@ -2,7 +2,7 @@
 
 # Reading, writing and waiting on pipes. What waits for a disk is in file.rb.
 
-HookTable.library "IO" do # rubocop:disable Metrics/BlockLength
+HookTable.library "IO" do
   # A call that reads: the event writes `text` to the other end of a pipe, in parts when there are several.
   def self.reads(name, *parts, variant: nil, close: false, gives: parts.join, **options, &call)
     row name, variant, **options do

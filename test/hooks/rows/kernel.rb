@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-HookTable.library "Kernel" do # rubocop:disable Metrics/BlockLength
+HookTable.library "Kernel" do
   # @return [IO] what to write to, so that the call reads it as standard input
   def self.standard_input(name, gives, &call)
     row name, "from standard input" do
