@@ -12,7 +12,8 @@ Clients.library("excon", Clients::HttpChecks) do
   define(:refused_errors) { [Excon::Error::Socket] }
   define(:dropped_errors) { [Excon::Error::Socket] }
 
-  # A persistent connection keeps a socket for each thread and fiber that uses it.
+  note "a persistent connection keeps a socket for each thread; with lib/neverblock/compat/excon.rb each fiber's request has one of its own"
+
   define(:shared) do |&block|
     uri = URI(url("/"))
     client = Excon.new("#{uri.scheme}://#{uri.host}:#{uri.port}", persistent: true, **options)

@@ -38,7 +38,7 @@ Clients.library("faraday", Clients::HttpChecks, FaradayCalls) do
   requires "faraday"
   define(:adapter) { :net_http }
   # This adapter opens a connection for each request.
-  without :shared, :closed
+  without(*Clients::HttpChecks::SHARED)
 end
 
 Clients.library("faraday-net_http_persistent", Clients::HttpChecks, FaradayCalls) do

@@ -5,7 +5,7 @@
 
 require "json"
 require "rbconfig"
-require "services"
+require "support/services"
 require "tmpdir"
 
 module Services

@@ -57,7 +57,7 @@ module Clients
 
     # @return [String] how it ended
     def spawn(environment, output, errors)
-      command = [RbConfig.ruby, "-W0", "-I#{File.join(Bundle::ROOT, "lib")}", *("-rbundler/setup" if @library.gem_name), File.join(__dir__, "probe.rb"), @library.name]
+      command = [RbConfig.ruby, "-I#{File.join(Bundle::ROOT, "lib")}", *("-rbundler/setup" if @library.gem_name), File.join(__dir__, "probe.rb"), @library.name]
       pid = Bundler.with_unbundled_env { Process.spawn(environment, *command, in: File::NULL, out: errors, err: errors, 3 => output) }
       Timeout.timeout(LIMIT_S) { Process.wait2(pid).last.to_s }
     rescue Timeout::Error
