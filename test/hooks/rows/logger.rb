@@ -18,7 +18,7 @@ HookTable.library "logger" do
   end
 
   { "while another fiber of the loop writes" => ->(stage, write) { stage.instance_eval { companion(&write) } },
-    "while a thread writes" => ->(stage, write) { stage.instance_eval { Thread.pass until other_thread(&write).stop? } } }.each do |variant, beside|
+    "while a thread writes" => ->(stage, write) { stage.instance_eval { other_thread(&write).then { |thread| Thread.pass until thread.stop? } } } }.each do |variant, beside|
     row "Logger#info", variant do
       reader, writer = IO.pipe
       bytes = fill(writer)

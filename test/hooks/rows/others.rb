@@ -180,8 +180,13 @@ HookTable.library "pstore" do
 
   row "PStore#transaction", "while another fiber of the loop is in one", cured: { ">= 0" => "flock" } do
     reader, writer = IO.pipe
-    companion { PStore.new(path("store")).tap { |store| store.transaction { store[:a] = reader.gets } } }
-    inside { PStore.new(path("store")).then { |store| store.transaction { store.fetch(:a) } } }
+    locked = false
+    companion { PStore.new(path("store")).tap { |store| store.transaction { (locked = true) && store[:a] = reader.gets } } }
+    inside do
+      sleep(0.001) until locked
+      PStore.new(path("store")).then { |store| store.transaction { store.fetch(:a) } }
+    end
+    reached { locked }
     event { writer.puts("late") }
     gives "late\n"
   end
