@@ -116,35 +116,36 @@ module NeverBlock
 
     # @return [Boolean] whether all have ended
     def stop
-      stopped = {}.compare_by_identity
       deadline = clock + STOP_SECONDS
-      until (stop_waiting(stopped)).zero?
-        left = wait_for_end(stopped, deadline)
-        return warn_of([left, 1].max) if left.positive? || clock > deadline
+      loop do
+        told, missed = stop_waiting
+        return true if told.empty? && missed.zero?
+
+        left = wait_for_end(told, deadline)
+        return warn_of([left, missed, 1].max) if left.positive? || clock > deadline
       end
-      true
     end
 
     # Each is told once: what it waits for in an `ensure` is its own affair.
-    # @return [Integer] fibers that have been told now, or have to use first what they were woken for
-    def stop_waiting(stopped)
-      told = 0
+    # @return [Array<Fiber>, Integer] those that have been told; how many could not be, having to use first what they were woken for
+    def stop_waiting
+      told = []
+      missed = 0
       ObjectSpace.each_object(::Fiber) do |fiber|
-        next if stopped[fiber]
-
-        raised = @scheduler.raise_in(fiber, Stopped, "the event loop was left")
-        stopped[fiber] = true if raised
-        told += 1 unless raised.nil?
+        case @scheduler.raise_in(fiber, Stopped, "the event loop was left")
+        when true then told << fiber
+        when false then missed += 1
+        end
       end
-      told
+      [told, missed]
     end
 
     # @return [Integer] fibers that were told and have not ended
-    def wait_for_end(stopped, deadline)
+    def wait_for_end(told, deadline)
       pause = 0
       loop do
         turn(pause)
-        left = stopped.each_key.count(&:alive?)
+        left = told.count(&:alive?)
         return left if left.zero? || clock > deadline
 
         pause = [(pause * 2) + 0.001, STOP_TURN_SECONDS].min

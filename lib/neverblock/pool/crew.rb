@@ -137,7 +137,7 @@ module NeverBlock
         @jobs.clear
         raise
       ensure
-        succeed if has_place && here?
+        succeed if has_place
       end
 
       # Between blocks a fiber is not among those that may be cancelled.

@@ -190,12 +190,13 @@ module NeverBlock
         forget_parent
         dead = []
         @lock.synchronize do
-          @waiters.empty? && room? ? place(lease) : wait(lease, timeout, dead)
+          room? ? place(lease) : wait(lease, timeout, dead)
         end
       ensure
         dead&.each { |left| disconnect(left.connection) if left.connected? }
       end
 
+      # While somebody waits there is none: who gives a place back gives it to the first.
       def room?
         @leases.size < @size
       end

@@ -324,7 +324,15 @@ class FiberPoolTest < VerbsCase
 
   def test_a_fiber_that_cannot_be_cleared_is_replaced
     fibers = []
-    run_loop { pool(1).then { |pool| 100.times { pool.spawn { fibers << Fiber.current and Fiber.current.freeze } } } }
+    run_loop do
+      pool = pool(1)
+      100.times do
+        pool.spawn do
+          sleep(0)
+          fibers << Fiber.current.freeze
+        end
+      end
+    end
     assert_equal 100, fibers.uniq(&:object_id).size
     assert_empty @errors
   end
@@ -353,6 +361,56 @@ class FiberPoolTest < VerbsCase
       pool.spawn { order << :next }
     end
     assert_equal %i[callback next], order
+  end
+
+  # --- fibers that cannot be made, exceptions that come while one is ---
+
+  def test_a_fiber_that_cannot_be_made_is_the_spawners_error_while_the_pool_has_none
+    done = 0
+    run_loop do
+      pool = pool(1)
+      failing_to_schedule(FiberError) { assert_raises(FiberError) { pool.spawn { flunk } } }
+      assert_equal 0, pool.stats[:running]
+      2.times { pool.spawn { sleep(0) and done += 1 } }
+    end
+    assert_equal 2, done
+  end
+
+  def test_a_fiber_that_cannot_be_made_leaves_the_block_to_those_there_are
+    order = []
+    run_loop do
+      pool = pool(5)
+      pool.spawn { sleep(0) and order << 0 }
+      failing_to_schedule(FiberError) { pool.spawn { order << 1 } }
+      assert_equal({ running: 1, queued: 1, waiting: 0 }, pool.stats)
+    end
+    assert_equal [0, 1], order
+  end
+
+  # What is raised into a fiber that has just been woken comes out at its next wait, which may be in Fiber.schedule.
+  def test_a_spawner_that_is_cancelled_while_its_fiber_is_made_takes_no_place_with_it
+    done = 0
+    run_loop do
+      pool = pool(1)
+      failing_to_schedule(Failure) { assert_raises(Failure) { pool.spawn { flunk } } }
+      2.times { pool.spawn { sleep(0) and done += 1 } }
+    end
+    assert_equal 2, done
+  end
+
+  def test_an_exception_that_comes_while_a_fiber_is_replaced_costs_no_block
+    order = []
+    run_loop do
+      pool = pool(1)
+      pool.spawn do
+        sleep(0)
+        fail_to_schedule_once(Failure)
+        Fiber.current.freeze
+      end
+      3.times { |i| pool.spawn { order << i } }
+    end
+    assert_equal [0, 1, 2], order
+    assert_equal [Failure], @errors.map(&:class)
   end
 
   # --- fork ---
@@ -392,6 +450,22 @@ class FiberPoolTest < VerbsCase
 
   def pool(count, **options)
     NB::FiberPool.new(count, on_error: ->(error) { @errors << error }, **options)
+  end
+
+  # Fiber.schedule raises in the block, as it does when no fiber can be made or something is raised into the caller.
+  def failing_to_schedule(error)
+    Fiber.scheduler.define_singleton_method(:fiber) { |**| raise error }
+    yield
+  ensure
+    Fiber.scheduler.singleton_class.remove_method(:fiber)
+  end
+
+  def fail_to_schedule_once(error)
+    scheduler = Fiber.scheduler
+    scheduler.define_singleton_method(:fiber) do |**|
+      scheduler.singleton_class.remove_method(:fiber)
+      raise error
+    end
   end
 
   def on_end(&block)

@@ -209,6 +209,22 @@ class RunTest < VerbsCase
     assert_equal 1, ended.size
   end
 
+  def test_what_the_block_raises_while_it_is_ended_does_not_hide_why
+    inside = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      NB.run do
+        inside << true
+        sleep
+      ensure
+        raise Failure
+      end
+    end
+    inside.pop
+    thread.raise(KeyError)
+    assert_raises(KeyError) { bounded { thread.value } }
+  end
+
   def test_thread_kill_ends_the_block_and_everything_it_spawned
     ended = Queue.new
     inside = Queue.new
