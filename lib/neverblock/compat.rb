@@ -1,7 +1,28 @@
 # frozen_string_literal: true
 
-# Faults of Ruby that a scheduler has to work around: one file each, with the versions it is for and its reference. Loading this file puts in place what
-# this Ruby needs; compat/tcp_fast_fallback.rb is applied by who makes outgoing connections (the server at boot).
+# Faults of Ruby that a scheduler has to work around, one file each; every file says what, where in Ruby, and how.
+#
+#   file                 Rubies            fault                                                                           reference
+#   tcp_fast_fallback    3.4 and later     TCPSocket.new by name stops the loop until it is connected                      Bug #21270
+#   fork                 before 4.0        a child goes on with the scheduler and the fibers of its parent                 async, process_fork
+#   fiber_raise          all               Fiber#raise at a fiber that waits does not come back to who raised              cont.c, fiber_raise
+#   io_close             before 4.0        IO#close wakes no fiber that waits for the IO                                   Bug #21166
+#   sysread              before 4.1        IO#sysread and IO#syswrite raise EAGAIN where io_read and io_write are hooked   io.c, rb_io_sysread
+#   flock                all               File#flock stops the loop                                                       file.c, rb_file_flock
+#   copy_stream          all               IO.copy_stream of a blocking pipe stops the loop                                io.c, copy_stream_body
+#   io_select            3.1               IO.select has no hook                                                           Feature #19060
+#   require              3.1               a require that parks crashes or is lost; autoload raises NameError              Bug #18663
+#   thread_join          3.1, 3.2          Thread#join(limit) never returns                                                Bug #19709
+#   mutex_sleep          all               ConditionVariable#wait leaves without its mutex when it is interrupted          Bug #20907
+#   condition_variable   all               ConditionVariable#broadcast may crash beside waits with limits; a signal is lost thread_sync.c, sync_wakeup
+#   timeout              3.1 to 3.4.10     the block of a Timeout can rescue the timeout                                   Bug #21947
+#   enumerator           3.1, 3.2          the body of Enumerator#next stops the loop                                      Feature #19141
+#
+# compat/libraries.rb is for gems, as they are loaded.
+#
+# In C, because Ruby cannot do it: ext/neverblock/binding/scheduler_mutex.c (3.1, 3.2: a mutex that several threads use ends in "[BUG] invalid keeping_mutexes",
+# Bug #19480); the scheduler's own table keeps parked fibers alive and counts each wake once, so that no Thread#value returns early (Bug #22265), no Queue
+# push from another thread is lost and ConditionVariable#signal ends the kernel_sleep it has become; io_write is left out before 3.3.1 (Bug #19546).
 
 module NeverBlock
   module Compat
@@ -36,4 +57,7 @@ require "neverblock/compat/io_select" if RUBY_VERSION < "3.2"
 require "neverblock/compat/require" if RUBY_VERSION < "3.2"
 require "neverblock/compat/thread_join" if RUBY_VERSION < "3.3"
 require "neverblock/compat/mutex_sleep"
-require "neverblock/compat/condition_broadcast"
+require "neverblock/compat/condition_variable"
+require "neverblock/compat/timeout"
+require "neverblock/compat/enumerator" if RUBY_VERSION < "3.3"
+require "neverblock/compat/libraries"

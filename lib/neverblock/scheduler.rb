@@ -16,10 +16,22 @@
 # An exception that leaves a scheduled fiber is written to $stderr and ends that fiber only, as it would a thread; SystemExit, Interrupt and other
 # exceptions that are no StandardError or ScriptError go on to the loop and leave #run.
 
+require "neverblock/errors"
 require "neverblock/native"
+require "neverblock/heap"
 
 module NeverBlock
   class Scheduler
+    # @raise [Error] in a Ractor other than the main one
+    def initialize
+      raise Error, "NeverBlock::Scheduler works in the main Ractor only" unless Ractor.current.equal?(Ractor.main)
+
+      Compat::TcpFastFallback.apply_once if RUBY_VERSION >= "3.4"
+      Compat::Libraries.apply
+      require "neverblock/offload" if RUBY_VERSION >= "3.4" # for #blocking_operation_wait, which a require inside it would call again
+      super
+    end
+
     # @!method run
     #   Runs the loop on the calling fiber until no fiber is left. Parks the thread, releasing Ruby's lock, whenever nothing is ready.
     #   @return [Scheduler] self
@@ -124,7 +136,6 @@ module NeverBlock
       def blocking_operation_wait(work)
         return Compat.blocking { work.call } if held?
 
-        require "neverblock/offload"
         fiber = Fiber.current
         NeverBlock.offload(on_cancel: :wait) { work.call && fiber && nil }
       end

@@ -29,6 +29,7 @@ static void scheduler_mark(void *data) {
         rb_gc_mark(NB_LIST_ENTRY(link, nb_late, block)->fiber);
     rb_gc_mark(scheduler->loop);
     rb_gc_mark(scheduler->deferred);
+    rb_gc_mark(scheduler->expecting);
 }
 
 /* The waits lie on stacks that may be gone by now: they are not looked at. */
@@ -70,6 +71,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     if (scheduler == NULL) rb_memerror();
     scheduler->loop = Qnil;
     scheduler->deferred = Qnil;
+    scheduler->expecting = Qnil;
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
     init_lists(scheduler);
@@ -124,6 +126,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         nb_list_remove(scheduler->files.next);
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
+    scheduler->expecting = Qnil;
     scheduler->attached = false;
     scheduler->sleeping = false;
     scheduler->pending_tag = 0;
@@ -237,9 +240,36 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
 
 /* --- Hooks --- */
 
+/* expect_wake: an unblock that comes for this fiber before it sleeps ends its next kernel_sleep (compat/condition_variable.rb). */
+static VALUE scheduler_expect_wake(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (NIL_P(scheduler->expecting)) scheduler->expecting = rb_obj_hide(rb_hash_new());
+    rb_hash_aset(scheduler->expecting, rb_fiber_current(), Qfalse);
+    return Qnil;
+}
+
+static VALUE scheduler_forget_wake(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (!NIL_P(scheduler->expecting)) rb_hash_delete(scheduler->expecting, rb_fiber_current());
+    return Qnil;
+}
+
+static bool expects_wake(const nb_scheduler *scheduler, VALUE fiber) {
+    return !NIL_P(scheduler->expecting) && RHASH_SIZE(scheduler->expecting) > 0 &&
+           !NIL_P(rb_hash_lookup(scheduler->expecting, fiber));
+}
+
+static bool take_expected_wake(nb_scheduler *scheduler) {
+    VALUE fiber = rb_fiber_current();
+    if (!expects_wake(scheduler, fiber) || rb_hash_lookup(scheduler->expecting, fiber) != Qtrue) return false;
+    rb_hash_aset(scheduler->expecting, fiber, Qfalse);
+    return true;
+}
+
 static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 0, 1);
+    if (take_expected_wake(scheduler)) return Qtrue;
     int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 0 ? Qnil : argv[0]);
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_SLEEP);
@@ -263,8 +293,10 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
 
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
     nb_mutex_unlocking(blocker);
-    nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
     if (wait && (wait->kind == NB_WAIT_BLOCK || wait->kind == NB_WAIT_SLEEP)) nb_wait_wake(wait, NB_WOKEN);
+    if (wait == NULL && expects_wake(scheduler, fiber)) rb_hash_aset(scheduler->expecting, fiber, Qtrue);
     return Qnil;
 }
 
@@ -318,6 +350,8 @@ void nb_scheduler_define(VALUE module) {
     rb_define_singleton_method(nb_scheduler_class, "closing", scheduler_s_closing, 1);
     rb_define_method(nb_scheduler_class, "fiber", scheduler_fiber, -1);
     rb_define_method(nb_scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
+    rb_define_method(nb_scheduler_class, "expect_wake", scheduler_expect_wake, 0);
+    rb_define_method(nb_scheduler_class, "forget_wake", scheduler_forget_wake, 0);
     rb_define_method(nb_scheduler_class, "yield", scheduler_yield, 0);
     rb_define_method(nb_scheduler_class, "block", scheduler_block, -1);
     rb_define_method(nb_scheduler_class, "unblock", scheduler_unblock, 2);

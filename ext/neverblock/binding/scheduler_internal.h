@@ -127,7 +127,9 @@ struct nb_scheduler {
     nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
     nb_list blocks;  /* each nb_late whose block has not ended */
     VALUE
-    deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
+        expecting; /* fiber => whether a wake has come, of those on their way into a ConditionVariable's sleep, or nil */
+    VALUE
+        deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
     nb_timers timers;
     int64_t now_ns;
@@ -251,6 +253,7 @@ void nb_inbox_drain(nb_scheduler *scheduler);
 void nb_inbox_mute(nb_scheduler *scheduler);
 /* The scheduler goes away; what is still out frees itself. */
 void nb_inbox_close(nb_scheduler *scheduler);
+
 
 /* scheduler_resolve.c: address_resolve */
 void nb_scheduler_resolve_define(VALUE klass);

@@ -2,24 +2,45 @@
 
 # Ruby 3.1: a `require` that parks its fiber loses it or crashes when another fiber requires the same file, and autoload from several fibers raises
 # NameError. Bug #18663, fxn/zeitwerk#214. While a file is loading, what waits in it blocks the thread; autoload calls require, so it is covered.
+#
+# The methods are replaced and not prepended: Zeitwerk, Bootsnap and RubyGems replace them by aliases, and an alias of a prepended method calls itself for ever.
 
 module NeverBlock
   module Compat
     module Require
-      def require(name)
-        return super unless Compat.scheduler
-
-        Compat.blocking { super(name) }
+      # Calls the block, which loads a file, with the hooks off where there are hooks.
+      def self.load(&block)
+        Compat.scheduler ? Compat.blocking(&block) : block.call
       end
 
-      def load(name, wrap = false)
-        return super unless Compat.scheduler
+      # What require_relative is relative to: the file that calls it.
+      # @raise [LoadError] as Ruby says it when there is none
+      def self.absolute(name, location)
+        base = location.absolute_path
+        base ||= location.path unless location.path.start_with?("(eval")
+        raise LoadError, "cannot infer basepath" unless base
 
-        Compat.blocking { super(name, wrap) }
+        File.expand_path(name, File.dirname(base))
       end
-      private :require, :load
     end
-
-    Kernel.prepend(Require)
   end
+end
+
+module Kernel
+  neverblock_require = instance_method(:require)
+  neverblock_load = instance_method(:load)
+  public_require = Kernel.method(:require)
+  public_load = Kernel.method(:load)
+
+  # An alias of itself: what is redefined then is no warning.
+  %i[require load require_relative].each { |name| alias_method name, name }
+  %i[require load].each { |name| singleton_class.alias_method name, name }
+
+  define_method(:require) { |name| NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, name) } }
+  define_method(:load) { |name, wrap = false| NeverBlock::Compat::Require.load { neverblock_load.bind_call(self, name, wrap) } }
+  define_method(:require_relative) { |name| require(NeverBlock::Compat::Require.absolute(name.respond_to?(:to_path) ? name.to_path : name, caller_locations(1, 1).first)) }
+  private :require, :load, :require_relative
+
+  define_singleton_method(:require) { |name| NeverBlock::Compat::Require.load { public_require.call(name) } }
+  define_singleton_method(:load) { |name, wrap = false| NeverBlock::Compat::Require.load { public_load.call(name, wrap) } }
 end

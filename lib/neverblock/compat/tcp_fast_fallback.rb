@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Ruby 3.4 and later: TCPSocket.new by name resolves and connects in C code that no scheduler hook reaches ("Happy Eyeballs" 2), so that Net::HTTP
-# stops every fiber of the thread until it is connected. Bug #21270. Without it, address_resolve and io_wait are used, as before 3.4.
+# stops every fiber of the thread until it is connected. Bug #21270. Without it, address_resolve and io_wait are used, as before 3.4. The first scheduler of
+# the process turns it off, so that a thread, NB.run and the server have it alike.
 
 module NeverBlock
   module Compat
@@ -14,6 +15,15 @@ module NeverBlock
 
         Socket.tcp_fast_fallback = false
         true
+      end
+
+      # An application that turns it on again after the first scheduler was made keeps it.
+      # @return [void]
+      def self.apply_once
+        return if @applied
+
+        @applied = true
+        apply
       end
     end
   end

@@ -66,6 +66,72 @@ class CompatTest < Minitest::Test
     end
   end
 
+  def test_require_relative_is_relative_to_its_caller_and_waits_like_require
+    Dir.mktmpdir do |dir|
+      Dir.mkdir(File.join(dir, "sub"))
+      File.write(File.join(dir, "outer.rb"), 'require_relative "sub/inner"')
+      File.write(File.join(dir, "sub", "inner.rb"), "sleep(0.002); ($nb_inner ||= []) << __dir__")
+      in_scheduler { 3.times { fiber { require File.join(dir, "outer.rb") } } }
+      assert_equal [File.join(File.realpath(dir), "sub")], $nb_inner
+      assert_raises(LoadError) { require_relative "nothing/here" }
+      assert_raises(LoadError) { eval("require_relative 'x'") } # rubocop:disable Security/Eval, Style/EvalWithLocation -- it has no file
+    end
+  end
+
+  def test_require_may_be_replaced_by_an_alias_as_zeitwerk_does
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      module Kernel
+        alias_method :other_require, :require
+        def require(name) = other_require(name)
+      end
+      Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); Fiber.schedule { print require("set") == require("pstore") } }.join
+    RUBY
+    assert_match(/\A(true|false)\z/, IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read))
+  end
+
+  def test_an_enumerator_in_a_fiber_answers_as_elsewhere
+    outside = enumerations
+    inside = nil
+    in_scheduler { fiber { inside = enumerations } }
+    assert_equal outside, inside
+  end
+
+  def test_an_enumerator_begun_outside_goes_on_inside
+    in_scheduler do
+      numbers = [1, 2, 3].each
+      assert_equal 1, numbers.next
+      fiber { assert_equal [2, 3], [numbers.next, numbers.next] }
+    end
+  end
+
+  def test_a_timeout_with_a_class_can_be_rescued_in_its_block_and_one_without_cannot
+    in_scheduler do
+      fiber do
+        assert_equal :inside, Timeout.timeout(0.002, IndexError) { rescued { sleep } }
+        assert_raises(Timeout::Error) { Timeout.timeout(0.002) { rescued { sleep } } }
+        error = assert_raises(Timeout::Error) { Timeout.timeout(0.002, nil, "told") { sleep } }
+        assert_equal ["told", nil], [error.message, error.cause]
+        assert_raises(Timeout::Error) { Timeout.timeout(0.002) { Timeout.timeout(5) { rescued { sleep } } } }
+        assert_equal 5, Timeout.timeout(5) { 5 }
+      end
+    end
+  end
+
+  def test_fiber_raise_at_a_fiber_that_has_resumed_one_that_waits_comes_back_or_is_refused
+    order = []
+    in_scheduler do
+      resumer = fiber { order << (Fiber.new { rescued { sleep(0.01) && :slept } }.resume) }
+      fiber do
+        resumer.raise(IndexError)
+        order << :told
+      rescue FiberError
+        order << :refused
+      end
+    end
+    assert_equal RUBY_VERSION < "3.3" ? %i[refused slept] : %i[inside told], order
+  end
+
   def test_fiber_raise_at_a_fiber_that_waits_comes_back_to_who_raised
     order = []
     in_scheduler do
@@ -121,5 +187,40 @@ class CompatTest < Minitest::Test
     assert_nil r.close
     in_scheduler { fiber { assert_nil w.close } }
     assert_raises(IOError) { IO.allocate.close }
+  end
+
+  private
+
+  def rescued
+    yield
+  rescue StandardError
+    :inside
+  end
+
+  def enumerations
+    numbers = Enumerator.new { |out| (out << 1 << 2) && out.yield(3, 4) && out.yield || out.yield(nil) || out.yield([5, 6]) || :result }
+    seen = [numbers.next, numbers.peek, numbers.next, numbers.next, numbers.next]
+    seen << ended { loop { seen << numbers.next_values } } << ended { numbers.peek } << ended { numbers.dup.class }
+    numbers.rewind
+    seen << numbers.next << numbers.peek_values << fed << [7].each.with_index.next << (1..3).lazy.map { |number| number * 3 }.next
+    failing = Enumerator.new { |out| (out << 1) && raise(IndexError, "in") }
+    seen << failing.next << ended { failing.next }
+  end
+
+  def ended
+    yield
+  rescue StopIteration => e
+    [e.class, e.result, e.message]
+  rescue StandardError => e
+    [e.class, e.message]
+  end
+
+  def fed
+    source = Object.new
+    def source.each = yield(yield(:first))
+    enumerator = source.to_enum
+    first = enumerator.next
+    enumerator.feed(:fed)
+    [first, ended { enumerator.feed(:again) }, enumerator.next]
   end
 end

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+# Before Ruby 3.3 Enumerator#next runs the enumerator's body in a blocking fiber, which no hook reaches: what waits in it stops the thread, and hangs it for ever
+# when it waits for another of its fibers. Feature #19141; enumerator.c, next_init. In a fiber of our scheduler the body is run in a fiber of ours, which is
+# not blocking; an enumerator that was begun elsewhere goes on as it was begun.
+
+module NeverBlock
+  module Compat
+    # What enumerator.c keeps for an enumerator whose elements are asked for one by one.
+    class Cursor
+      # @param enumerator [Enumerator]
+      def initialize(enumerator)
+        @fiber = Fiber.new(blocking: false) { run(enumerator) }
+        @ahead = @ended = @fed = nil
+        @told = false
+      end
+
+      # @return [Array] the arguments of the next yield
+      # @raise [StopIteration] with the result of the body
+      def take
+        values = peek
+        @ahead = nil
+        values
+      end
+
+      # @return [Array]
+      def peek
+        @ahead ||= @fiber.resume unless @ended
+        return @ahead unless @ended
+
+        @told = true
+        raise @ended
+      end
+
+      # Has it said so?
+      def ended?
+        @told
+      end
+
+      # What the body's next yield returns.
+      def feed(value)
+        raise TypeError, "feed value already set" if @fed
+
+        @fed = [value]
+        nil
+      end
+
+      private
+
+      def run(enumerator)
+        result = enumerator.each do |*values|
+          Fiber.yield(values)
+          fed = @fed
+          @fed = nil
+          fed&.first
+        end
+        @ended = Ended.of(result)
+        nil
+      end
+    end
+
+    # StopIteration#result is set by C only: an exhausted enumerator of Ruby's own makes one.
+    module Ended
+      def self.of(result)
+        empty = Object.new
+        empty.define_singleton_method(:each) { result }
+        Cursorless.bind_call(empty.to_enum)
+      rescue StopIteration => e
+        e
+      end
+      Cursorless = Enumerator.instance_method(:next)
+      private_constant :Cursorless
+    end
+    private_constant :Ended
+
+    module EnumeratorNext
+      def next
+        cursor = neverblock_cursor or return super
+        values = cursor.take
+        values.size > 1 ? values : values.first
+      end
+
+      def peek
+        cursor = neverblock_cursor or return super
+        values = cursor.peek
+        values.size > 1 ? values : values.first
+      end
+
+      def next_values
+        neverblock_cursor&.take || super
+      end
+
+      def peek_values
+        neverblock_cursor&.peek || super
+      end
+
+      def feed(value)
+        cursor = neverblock_cursor
+        cursor ? cursor.feed(value) : super
+      end
+
+      def rewind
+        @neverblock_cursor = nil if defined?(@neverblock_cursor)
+        super
+      end
+
+      private
+
+      def initialize_copy(other)
+        super
+        return unless defined?(@neverblock_cursor) && @neverblock_cursor
+        raise TypeError, "can't copy execution context" unless @neverblock_cursor.ended?
+
+        @neverblock_cursor = nil
+      end
+
+      # nil: Ruby's own way.
+      def neverblock_cursor
+        return @neverblock_cursor if defined?(@neverblock_cursor) && @neverblock_cursor
+        return nil unless Compat.scheduler && !frozen?
+
+        dup # raises when it has begun elsewhere
+        @neverblock_cursor = Cursor.new(self)
+      rescue TypeError
+        nil
+      end
+    end
+
+    Enumerator.prepend(EnumeratorNext)
+  end
+end
