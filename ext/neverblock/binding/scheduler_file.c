@@ -51,7 +51,7 @@ struct nb_file_wait {
     nb_wait wait; /* first */
     nb_list link; /* in nb_scheduler.files */
     nb_file_job *job;
-    bool answered;
+    nb_file_job **answered; /* where the job goes when it is done, whatever the fiber then raises; NULL: nowhere */
 };
 typedef struct nb_file_wait nb_file_wait;
 
@@ -122,7 +122,8 @@ static void leave_job(nb_wait *wait) {
     nb_file_wait *file = (nb_file_wait *)wait;
     nb_list_remove(&file->link);
     if (file->job->parcel.arrived) {
-        file->answered = true;
+        if (file->answered) *file->answered = file->job;
+        if (file->answered == NULL) job_free(&file->job->parcel);
         return;
     }
     file->job->parcel.wait = NULL; /* the inbox frees it */
@@ -159,9 +160,10 @@ static nb_file_job *job_create(int fd, const char *bytes, size_t size, off_t fro
     return job;
 }
 
-/* The job with its result, the caller's to free (job_free). Parks. NULL: the threads have too much to do. */
-static nb_file_job *job_wait(nb_scheduler *scheduler, nb_file_job *job) {
-    nb_file_wait file = {.job = job};
+/* Parks. The job with its result comes into *answered, the caller's to free (job_free), also when the fiber raises; none: the threads
+   have too much to do. */
+static void job_wait(nb_scheduler *scheduler, nb_file_job *job, nb_file_job **answered) {
+    nb_file_wait file = {.job = job, .answered = answered};
     nb_wait_init(&file.wait, scheduler, NB_WAIT_ASK);
     file.wait.leave = leave_job;
     job->parcel.wait = &file.wait;
@@ -169,11 +171,10 @@ static nb_file_job *job_wait(nb_scheduler *scheduler, nb_file_job *job) {
     if (nb_workers_submit(shared_workers(), &job->job) != NB_OK) {
         nb_inbox_unexpect(&job->parcel);
         job_free(&job->parcel);
-        return NULL;
+        return;
     }
     nb_list_append(&scheduler->files, &file.link);
     nb_wait_park(&file.wait, INT64_MAX);
-    return file.answered ? job : NULL;
 }
 
 /* --- Without waiting --- */
@@ -239,8 +240,7 @@ static bool lies_in_memory(int fd) {
 void nb_file_warm(nb_scheduler *scheduler, int fd, size_t size) {
     off_t from = lseek(fd, 0, SEEK_CUR);
     if (from < 0) return;
-    nb_file_job *job = job_wait(scheduler, job_create(fd, NULL, size, from));
-    if (job) job_free(&job->parcel);
+    job_wait(scheduler, job_create(fd, NULL, size, from), NULL);
 }
 
 /* --- io_pread, io_pwrite --- */
@@ -291,8 +291,8 @@ static ssize_t move_in_thread(file_transfer *transfer) {
     size_t left = transfer->size - transfer->moved;
     off_t from = transfer->from + (off_t)transfer->moved;
     nb_file_job *job = job_create(transfer->fd, transfer->writes ? memory_of(transfer) : NULL, left, from);
-    transfer->job = job = job_wait(transfer->scheduler, job);
-    if (job == NULL) return move_here(transfer);
+    job_wait(transfer->scheduler, job, &transfer->job);
+    if (transfer->job == NULL) return move_here(transfer);
 
     ssize_t moved = job->moved;
     int error = job->error;

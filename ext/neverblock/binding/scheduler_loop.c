@@ -55,7 +55,7 @@ static void resume_wait(nb_wait *wait) {
 }
 
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
-    stamp(scheduler, nb_loop_now(scheduler));
+    if (scheduler->attached) stamp(scheduler, nb_loop_now(scheduler));
     if (wait) resume_wait(wait);
     if (fiber == scheduler->loop) return;
 
@@ -223,6 +223,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
+    if (scheduler->parked.count > scheduler->room_for) nb_heap_make_room(scheduler);
     with_source = with_source && scheduler->attached;
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
