@@ -74,6 +74,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     scheduler->expecting = Qnil;
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
+    scheduler->room_for = NB_ROOM_FOR_MIN;
     init_lists(scheduler);
     nb_list_append(&all_schedulers, &scheduler->all);
     scheduler->self = TypedData_Wrap_Struct(klass, &scheduler_type, scheduler);
@@ -364,6 +365,7 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_file_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);
+    nb_scheduler_heap_define(module);
     nb_scheduler_mutex_define();
     nb_scheduler_process_define(nb_scheduler_class);
     nb_scheduler_timeout_define(nb_scheduler_class);

@@ -131,6 +131,7 @@ struct nb_scheduler {
     VALUE
         deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
+    size_t room_for; /* fibers that Ruby's heap was given room for, at least */
     nb_timers timers;
     int64_t now_ns;
     bool now_fresh; /* now_ns was read since the last switch to a fiber */
@@ -254,6 +255,10 @@ void nb_inbox_mute(nb_scheduler *scheduler);
 /* The scheduler goes away; what is still out frees itself. */
 void nb_inbox_close(nb_scheduler *scheduler);
 
+/* scheduler_heap.c: more fibers are parked than there is room for in Ruby's heap: it is made for twice as many. In the loop fiber. */
+#define NB_ROOM_FOR_MIN 128
+void nb_heap_make_room(nb_scheduler *scheduler);
+void nb_scheduler_heap_define(VALUE module);
 
 /* scheduler_resolve.c: address_resolve */
 void nb_scheduler_resolve_define(VALUE klass);

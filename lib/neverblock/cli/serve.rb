@@ -33,7 +33,7 @@ module NeverBlock
         rackup = Application.locate(@options.rackup)
         require "neverblock"
         app = Application.load(rackup)
-        Boot::Heap.warm(config.fibers)
+        Boot::Heap.warm
         notices = [Boot::Notices.banner(config, name), Boot::Notices.weaker_ruby, *lines].compact
         Server::Runner.new(Server.new(config, app), out: @out, notices: notices).run
       end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "open3"
+require "rbconfig"
+
+# Room in Ruby's heap for many parked fibers. Each in a process of its own: room stays.
+class SchedulerHeapTest < Minitest::Test
+  FREE = "free = -> { GC.start; GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) }"
+
+  def test_many_parked_fibers_have_room_in_the_heap_that_stays
+    assert_equal "true true", script(<<~RUBY)
+      before = free.call
+      NB.run { 1000.times { Fiber.schedule { sleep(0.5) } } }
+      after = free.call
+      print after - before > 250_000, " ", NB::Heap.make_room(1000).nil? && (free.call - after).abs < 50_000
+    RUBY
+  end
+
+  def test_few_fibers_have_none
+    assert_equal "true", script("before = free.call; NB.run { 100.times { Fiber.schedule { sleep(0.001) } } }; print (free.call - before).abs < 50_000")
+  end
+
+  def test_room_has_an_end
+    assert_equal "true", script(<<~RUBY)
+      NB::Heap.make_room(10_000_000)
+      print GC.stat(:heap_available_slots) < NB::Heap::SLOTS_MAX * 1.5
+    RUBY
+  end
+
+  def test_collections_are_as_the_program_has_set_them
+    assert_equal "false true", script(<<~RUBY)
+      NB::Heap.make_room(10)
+      print GC.enable, " "
+      GC.disable
+      NB::Heap.make_room(1000)
+      print GC.enable
+    RUBY
+  end
+
+  private
+
+  def script(source)
+    lib = File.expand_path("../../../lib", __dir__)
+    output, status = Open3.capture2e(RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{source}")
+    assert_predicate status, :success?, output
+    output
+  end
+end
