@@ -94,7 +94,7 @@ HookTable.library "net/ftp" do
     ftp = connect.call(service, read_timeout: 0.5)
     inside { ftp.noop }
     reached { service.reached? }
-    event { nil }
+    elapses
     raises Net::ReadTimeout
   end
 end

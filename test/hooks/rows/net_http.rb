@@ -143,7 +143,7 @@ HookTable.library "net/http" do
   row "Net::HTTP#open_timeout" do
     service = HookServices::FullBacklog.new
     reached { service.reached? }
-    event { nil }
+    elapses
     inside { Net::HTTP.start(service.host, service.port, open_timeout: 0.5) { |http| http.get("/a") } }
     raises Net::OpenTimeout
   end
@@ -151,7 +151,7 @@ HookTable.library "net/http" do
   row "Net::HTTP#read_timeout" do
     service = HookServices::Http.new(hold: :head)
     reached { service.reached? }
-    event { nil }
+    elapses
     inside { Net::HTTP.start(service.host, service.port, read_timeout: 0.5, max_retries: 0) { |http| http.get("/a") } }
     raises Net::ReadTimeout
   end
@@ -159,7 +159,7 @@ HookTable.library "net/http" do
   row "Net::HTTP#write_timeout" do
     service = HookServices::Http.new(hold: :read)
     reached { service.reached? }
-    event { nil }
+    elapses
     body = "x" * (16 << 20)
     inside { Net::HTTP.start(service.host, service.port, write_timeout: 0.5, max_retries: 0) { |http| http.post("/a", body) } }
     raises Net::WriteTimeout
@@ -168,7 +168,7 @@ HookTable.library "net/http" do
   row "Net::HTTP#ssl_timeout", "TLS handshake" do
     service = HookServices::Http.new(hold: :handshake, tls: true)
     reached { service.reached? }
-    event { nil }
+    elapses
     inside { Net::HTTP.start(service.host, service.port, use_ssl: true, open_timeout: 0.5) { |http| http.get("/a") } }
     raises Net::OpenTimeout
   end
@@ -176,7 +176,7 @@ HookTable.library "net/http" do
   row "Net::HTTP.get", "inside Timeout.timeout" do
     service = HookServices::Http.new(hold: :head)
     reached { service.reached? }
-    event { nil }
+    elapses
     inside { Timeout.timeout(0.5, HookServices::Late) { Net::HTTP.get(service.host, "/a", service.port) } }
     raises HookServices::Late
   end

@@ -27,7 +27,7 @@ HookTable.library "net/imap" do
     service = HookServices::FullBacklog.new
     HookServices::Bundled.require("net/imap", gem: "net-imap")
     reached { service.reached? }
-    event { nil }
+    elapses
     inside { Net::IMAP.new(service.host, port: service.port, open_timeout: 1) }
     raises Net::OpenTimeout
   end

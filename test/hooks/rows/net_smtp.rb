@@ -90,7 +90,7 @@ HookTable.library "net/smtp" do
     session.read_timeout = 0.5
     inside { session.rset }
     reached { service.reached? }
-    event { nil }
+    elapses
     raises Net::ReadTimeout
   end
 end

@@ -48,7 +48,7 @@ HookTable.library "open-uri" do
     service = HookServices::Http.new(hold: :head)
     inside { URI.parse(service.uri("/a")).open(read_timeout: 0.5, &:read) }
     reached { service.reached? }
-    event { nil }
+    elapses
     raises Net::ReadTimeout
   end
 end

@@ -110,7 +110,7 @@ HookTable.library "zlib" do
     row name, "long work, as a blocking operation", since: "3.4" do
       small = Zlib.deflate(" " * big)
       inside { call.call(small) }
-      event { nil }
+      elapses
       gives true
     end
   end
@@ -263,7 +263,7 @@ HookTable.library "socket" do
     service = HookServices::FullBacklog.new
     reached { service.reached? }
     inside { Socket.tcp("localhost", service.port, connect_timeout: 0.5) }
-    event { nil }
+    elapses
     raises SystemCallError
   end
 end
@@ -272,7 +272,7 @@ HookTable.library "timeout" do
   row "Timeout.timeout", "around a read" do
     reader, = IO.pipe
     inside { Timeout.timeout(0.3, HookServices::Late) { reader.read } }
-    event { nil }
+    elapses
     raises HookServices::Late
   end
 end

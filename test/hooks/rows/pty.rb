@@ -88,7 +88,7 @@ HookTable.library "expect" do
     reader, writer = IO.pipe
     writer.write("half")
     inside { reader.expect("line", 0.3) }
-    event { nil }
+    elapses
     gives nil
   end
 end

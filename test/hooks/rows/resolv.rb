@@ -67,7 +67,7 @@ HookTable.library "resolv" do
     client = service.client.tap { |made| made.timeouts = 0.5 }
     inside { client.getaddress(name) }
     reached { service.reached? }
-    event { nil }
+    elapses
     raises Resolv::ResolvError
   end
 

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "logger"
+require "tempfile"
+require "tmpdir"
+
+# What these do on a disk that takes its time. From 3.4 on opening, looking up and removing go to another thread (blocking_operation_wait).
+HookTable.library "tempfile" do
+  calls = { "< 3.4" => "system calls on files have no hook: io.c, file.c, dir.c" }
+  writing = "writing to a file has no hook that waits: io.c"
+
+  { "Tempfile.create" => [:create, ->(folder) { Tempfile.create("row", folder, &:path) }],
+    "Tempfile.new" => [:create, ->(folder) { Tempfile.new("row", folder).path }],
+    "Tempfile.open" => [:create, ->(folder) { Tempfile.open("row", folder, &:path) }] }.each do |name, (request, call)|
+    row name, "on a slow disk", blocks: calls do
+      folder = slow_disk(request)
+      inside { call.call(folder) }
+      elapses
+      gives { |path| path.start_with?(folder) }
+    end
+  end
+
+  { "Tempfile#unlink" => [:unlink, calls, ->(file) { file.unlink || true }, %w[Tempfile#delete]],
+    "Tempfile#close!" => [:unlink, calls, ->(file) { file.close! || true }, []],
+    "Tempfile#write" => [:write, writing, ->(file) { file.write("text") && file.flush && true }, []] }.each do |name, (request, reason, call, also)|
+    row name, "on a slow disk", blocks: reason, also: also do
+      file = Tempfile.new("row", slow_disk(request))
+      inside { call.call(file) }
+      elapses
+      gives true
+    end
+  end
+end
+
+HookTable.library "logger" do
+  row "Logger#info", "to a file on a slow disk", blocks: "writing to a file has no hook that waits: io.c" do
+    logger = Logger.new(File.join(slow_disk(:write), "log"))
+    inside { logger.info("late") }
+    elapses
+    gives true
+  end
+
+  row "Logger#info", "rotating on a slow disk", blocks: { "< 3.4" => "system calls on files have no hook: file.c" } do
+    path = File.join(slow_disk(:rename), "text")
+    logger = Logger.new(path, 2, 1)
+    inside { logger.info("late") }
+    elapses
+    gives true
+  end
+end
+
+HookTable.library "fileutils" do
+  calls = { "< 3.4" => "system calls on files have no hook: file.c, io.c" }
+
+  { "cp" => [:open, ->(folder, copy) { FileUtils.cp("#{folder}/text", copy) || File.read(copy) }, "hello\n"],
+    "mv" => [:rename, ->(folder, _) { FileUtils.mv("#{folder}/text", "#{folder}/new") }, 0],
+    "rm" => [:unlink, ->(folder, _) { FileUtils.rm("#{folder}/text") }, nil],
+    "touch" => [:setattr, ->(folder, _) { FileUtils.touch("#{folder}/text") }, nil],
+    "chmod" => [:setattr, ->(folder, _) { FileUtils.chmod(0o600, "#{folder}/text") }, nil] }.each do |name, (request, call, value)|
+    row "FileUtils.#{name}", "on a slow disk", blocks: calls do
+      folder = slow_disk(request)
+      inside { call.call(folder, path("copy")) }
+      elapses
+      gives { |result| value.nil? || result == value }
+    end
+  end
+end
