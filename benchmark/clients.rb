@@ -58,6 +58,7 @@ module NeverBlock
           "/0"
         end
 
+        # Threads and Async answer some of the first wave before they have begun all of it, so they may have fewer in flight.
         # At 500 ms the requests go in step, and their first wave comes late by what it takes to begin 1000: with 40 waves that is under 2 %.
         def scenarios
           DELAYS_MS.map do |delay|
@@ -76,6 +77,9 @@ module NeverBlock
            },
            table(results, "Median time of a request, ms") { |name, delay|
              Cell.spread(results.figure(name, scenario(delay), "p50_us"), digits: 1, scale: 1e-3)
+           },
+           table(results, "Most requests in flight, of the #{AT_ONCE} allowed") { |name, delay|
+             Cell.spread(results.figure(name, scenario(delay), "in_flight_max"))
            },
            table(results, "Peak resident memory of the client, MB") { |name, delay|
              Cell.megabytes(results.figure(name, scenario(delay), "rss_peak_bytes"))
@@ -124,7 +128,6 @@ module NeverBlock
                         limit: "at least #{Cell.number(RATE_MIN)}", format: Cell.method(:spread)) { |rate| rate >= RATE_MIN }
         end
 
-        # Where both are at the ideal none can be ahead of the other: the last per cent is the first wave's.
         def ratio_verdict(results, own, other, delay)
           Verdict.judge("#{own}: requests a second over #{other}'s at #{delay} ms", results.ratio(own, other, scenario(delay), "rate"),
                         limit: "at least #{RATIO_MIN} x") { |ratio| ratio >= RATIO_MIN }

@@ -23,6 +23,7 @@ class Crowd
     delay_ms = @uri.path.delete_prefix("/").to_i
     @most = delay_ms.positive? ? [size * seconds * 1000 / delay_ms, size].max.to_i : Float::INFINITY
     @begun = 0
+    @in_flight = @in_flight_max = 0
     @took_us = []
     @errors = Hash.new(0)
   end
@@ -36,7 +37,7 @@ class Crowd
       yield self
     end
     sorted = @took_us.sort
-    figures.merge(count: sorted.size, errors: @errors, burst_rate: @burst_seconds && (@size / @burst_seconds).round(2),
+    figures.merge(count: sorted.size, errors: @errors, in_flight_max: @in_flight_max, burst_rate: @burst_seconds && (@size / @burst_seconds).round(2),
                   p50_us: at(sorted, 0.50), p90_us: at(sorted, 0.90), p99_us: at(sorted, 0.99))
   end
 
@@ -56,6 +57,7 @@ class Crowd
   # One request.
   def ask
     start = Measured.now
+    @in_flight_max = [@in_flight_max, @in_flight += 1].max
     response = Net::HTTP.get_response(@uri)
     fail!("answer #{response.code}") unless response.code == "200" && response.body == BODY
   rescue StandardError => e
@@ -68,6 +70,7 @@ class Crowd
 
   def note(start)
     now = Measured.now
+    @in_flight -= 1
     @took_us << ((now - start) * 1e6).round
     @burst_seconds ||= now - @start if @took_us.size == @size
   end

@@ -35,7 +35,7 @@ module NeverBlock
 
       def figures(found)
         count = found.fetch("count")
-        found.slice("seconds", "errors", "p50_us", "p90_us", "p99_us", "burst_rate").merge(
+        found.slice("seconds", "errors", "p50_us", "p90_us", "p99_us", "burst_rate", "in_flight_max").merge(
           "requests" => count, "rate" => ((count - found["errors"].values.sum) / found["seconds"]).round(2),
           "error_count" => found["errors"].values.sum, "cpu_seconds" => found["cpu_seconds"],
           "cpu_us_per_request" => count.zero? ? nil : (found["cpu_seconds"] * 1e6 / count).round(4),

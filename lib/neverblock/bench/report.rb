@@ -10,7 +10,7 @@ module NeverBlock
     class Report
       SCHEMA = "neverblock-bench/1"
       # Metrics of each run that get a median and a spread.
-      METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count burst_rate
+      METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count burst_rate in_flight_max
                    generator_cpu_share others_cpu_share].freeze
       MARKS = { met: "met", missed: "MISSED", unknown: "not measured" }.freeze
 

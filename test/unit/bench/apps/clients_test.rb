@@ -49,6 +49,7 @@ class BenchClientsAppTest < AppCase
       assert_equal({}, found["errors"], way)
       assert_equal 0, found["count"] % 20, way
       assert_operator found["count"], :>=, 20, way
+      assert_equal 20, found["in_flight_max"], way
       assert_kind_of Float, found["burst_rate"], way
     end
   end
