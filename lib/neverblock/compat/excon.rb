@@ -88,7 +88,7 @@ module NeverBlock
 
           # Says that a request has ended badly, of whichever fiber; what is taken here has not.
           @persistent_socket_reusable = true
-          neverblock_sockets.lend { yield } # rubocop:disable Style/ExplicitBlockArgument -- it is `super` that is called
+          neverblock_sockets.lend { yield }
         end
 
         def sockets

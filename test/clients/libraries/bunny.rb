@@ -87,7 +87,8 @@ Clients.library("bunny") do
   end
 
   check(:timeout, "its own timeout, while others go on") do
-    while_ticking { raises(Timeout::Error, Bunny::Exception, AMQ::Protocol::EmptyResponseError) { session(port(:stall), read_timeout: 1, connection_timeout: 1, continuation_timeout: 500).start } }.class.name
+    stalled = session(port(:stall), read_timeout: 1, connection_timeout: 1, continuation_timeout: 500)
+    while_ticking { raises(Timeout::Error, Bunny::Exception, AMQ::Protocol::EmptyResponseError) { stalled.start } }.class.name
   end
   check(:refused, "its own error for a closed port") { raises(Bunny::TCPConnectionFailed) { session(port(:refused), host: "localhost").start }.class.name }
   check(:dropped, "its own error when the server hangs up") { raises(Bunny::Exception, AMQ::Protocol::EmptyResponseError) { session(port(:drop)).start }.class.name }

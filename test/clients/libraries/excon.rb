@@ -12,7 +12,8 @@ Clients.library("excon", Clients::HttpChecks) do
   define(:refused_errors) { [Excon::Error::Socket] }
   define(:dropped_errors) { [Excon::Error::Socket] }
 
-  note "a persistent connection keeps a socket for each thread; with lib/neverblock/compat/excon.rb each fiber's request has one of its own"
+  note "a persistent connection keeps a socket for each thread, so that fibers were given each other's answers; lib/neverblock/compat/excon.rb gives each " \
+       "fiber's request one of its own"
 
   define(:shared) do |&block|
     uri = URI(url("/"))

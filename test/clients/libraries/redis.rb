@@ -41,6 +41,7 @@ Clients.library("hiredis-client", Clients::RedisChecks, RedisClientCalls) do
   needs :redis
   without :by_name, :tls
   define(:waiters) { [3, 1] }
+  sentence :together, "3 BLPOP wait inside at once"
   reason = "it waits in C (rb_thread_fd_select in hiredis_connection.c), which no hook of a scheduler reaches; redis/hiredis-rb#77"
   blocks :together, because: reason
   blocks :timeout, because: reason

@@ -30,9 +30,9 @@ module Clients
         Unchanged libraries, real services: Redis, memcached and RabbitMQ from Debian, and a local HTTP process that holds every request until as many are inside at once as were
         to come, so that overlap is proven and not timed. Every fiber asks with a token of its own and has to be given that one. Run it yourself:
 
-            bin/test --clients                  # this Ruby; bin/setup --all brings the services, the gems go to vendor/clients
-            bin/matrix 3.3 3.4 -- --clients     # the others
-            test/clients/publish --run          # all of them, and this file again
+            bin/test --clients                                     # this Ruby; bin/setup --all brings the services, the gems go to vendor/clients
+            bin/matrix 3.3 3.4 --bring tmp/clients -- --clients
+            test/clients/publish --run                             # all of them, and this file again
 
         **yields**: every check passed: while one fiber waits in the library, the others of its thread run. **blocks**: some wait keeps the thread; which and why is below.
         **failed**: a check went wrong. **-**: not run there, for the reason below.
@@ -127,17 +127,12 @@ module Clients
 
     def run
       system("bin/test", "--clients", chdir: ROOT)
-      system("bin/matrix", "3.3", "3.4", "--", "--clients", chdir: ROOT)
+      system("bin/matrix", "3.3", "3.4", "--bring", "tmp/clients", "--", "--clients", chdir: ROOT)
     end
 
     def gather
       FileUtils.mkdir_p(RESULTS)
-      found.each { |file| FileUtils.cp(file, RESULTS) if newer?(file) }
-    end
-
-    def found
-      cache = ENV.fetch("NB_MATRIX_CACHE") { File.join(ENV.fetch("XDG_CACHE_HOME", "/var/cache"), "neverblock/matrix") }
-      Dir[File.join(ROOT, "tmp/clients/*.json")] + Dir[File.join(cache, "*/src/neverblock/tmp/clients/*.json")]
+      Dir[File.join(ROOT, "tmp/clients/*.json")].each { |file| FileUtils.cp(file, RESULTS) if newer?(file) }
     end
 
     def newer?(file)

@@ -78,6 +78,11 @@ module Clients
       names.each { |name| @checks.delete(name) }
     end
 
+    # Gives a shared check another sentence.
+    def sentence(name, text)
+      @checks[name].sentence = text
+    end
+
     # Says that a check finds the thread blocked, and why; it then has to.
     # @param on [String, nil] a Gem::Requirement of RUBY_VERSION
     def blocks(name, because:, on: nil)

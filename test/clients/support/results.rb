@@ -25,8 +25,15 @@ module Clients
 
       FileUtils.mkdir_p(folder)
       report = { "ruby" => RUBY_VERSION, "platform" => RUBY_PLATFORM, "neverblock" => NeverBlock::VERSION, "date" => Time.now.utc.strftime("%Y-%m-%d"),
-                 "libraries" => libraries.keys.to_h { |name| [name, @libraries.fetch(name)] } }
+                 "libraries" => libraries.transform_values { |library| in_order(library) } }
       File.write(File.join(folder, "#{RUBY_VERSION[/\A\d+\.\d+/]}.json"), "#{JSON.pretty_generate(report)}\n")
+    end
+
+    private
+
+    def in_order(library)
+      entry = @libraries.fetch(library.name)
+      entry.merge("checks" => library.checks.keys.to_h { |name| [name.to_s, entry["checks"].fetch(name.to_s)] })
     end
   end
 end
