@@ -23,7 +23,7 @@ module NeverBlock
   #
   # Outgoing connections by name: turns Socket.tcp_fast_fallback off for the process (Ruby 3.4, see compat/tcp_fast_fallback.rb).
   # @return what the block returns
-  # @raise [Error] where EventMachine's reactor runs on this thread
+  # @raise [Error] where EventMachine's reactor runs on this thread; when the block's fiber has left the loop (Fiber#transfer)
   def self.run(&block)
     raise ArgumentError, "NB.run needs a block" unless block
     return yield if Fiber.scheduler
@@ -60,6 +60,8 @@ module NeverBlock
       refuse_event_machine
       Compat::TcpFastFallback.apply
       loop_until_all_have_ended
+      raise Error, lost unless @over
+
       @error ? pass_on(@error) : @value
     end
 
@@ -95,6 +97,8 @@ module NeverBlock
 
       @error = e
       raise Left
+    ensure
+      @over = true
     end
 
     def leave(ended)
@@ -162,6 +166,11 @@ module NeverBlock
     def warn_of(left)
       warn("NB.run: #{left} fiber#{"s" if left > 1} had not ended #{STOP_SECONDS} s after the loop was left, and will not go on")
       false
+    end
+
+    def lost
+      "the fiber of NB.run's block stopped where nothing goes on with it: transferring to a fiber of the loop, or killing one (Fiber#transfer, Fiber#kill), " \
+        "leaves the caller behind; end fibers by raising in them (Fiber#raise)"
     end
 
     # The block's fiber is gone; where it was to jump to is on this one.

@@ -322,6 +322,18 @@ class RunTest < VerbsCase
     assert_raises(LocalJumpError) { run_loop { orphan.call } }
   end
 
+  # Ruby's own ways to leave a fiber behind must not look like a block that has returned.
+  def test_a_block_whose_fiber_is_left_behind_is_an_error
+    error = assert_raises(NB::Error) do
+      run_loop do
+        other = Fiber.schedule { sleep(0.001) }
+        other.transfer
+        flunk
+      end
+    end
+    assert_match(/Fiber#transfer/, error.message)
+  end
+
   # --- places ---
 
   # Ruby makes the fiber that forks the first of the child, which ends with it (rb_fiber_atfork, cont.c).
