@@ -5,15 +5,15 @@ class SchedulerSoak
   class Shared
     FEED_S = 0.0005
 
-    attr_reader :queue, :sized, :mutexes, :monitor, :condition_mutex, :condition, :monitor_condition, :inside, :port, :fibers
+    attr_reader :queue, :sized, :mutexes, :monitors, :condition_mutex, :condition, :inside, :port, :fibers
 
     def initialize(books)
       @books = books
       @queue = Queue.new
       @sized = SizedQueue.new(4)
       @mutexes = Array.new(8) { Mutex.new }
-      @monitor = Monitor.new
-      @monitor_condition = @monitor.new_cond
+      # With their conditions. Ruby's locks are not fair: many fibers at one would starve some of them.
+      @monitors = Array.new(12) { Monitor.new }.to_h { |monitor| [monitor, monitor.new_cond] }
       @condition_mutex = Mutex.new
       @condition = ConditionVariable.new
       @inside = {}.compare_by_identity

@@ -124,8 +124,11 @@ class SchedulerSoak
     end
 
     def monitor
-      wait(:monitor) { @shared.monitor.synchronize { @shared.monitor.synchronize { alone(@shared.monitor) { sleep(0) } } } }
+      monitor, = any_monitor
+      wait(:monitor) { monitor.synchronize { monitor.synchronize { alone(monitor) { sleep(0) } } } }
     end
+
+    def any_monitor = @shared.monitors.to_a.sample(random: @random)
 
     def alone(lock)
       expect("two are inside one #{lock.class}", !@shared.inside.key?(lock))
@@ -146,18 +149,20 @@ class SchedulerSoak
     end
 
     def monitor_condition
+      monitor, condition = any_monitor
       wait(:monitor_condition) do
-        @shared.monitor.synchronize do
-          @shared.monitor_condition.wait(short)
+        monitor.synchronize do
+          condition.wait(short)
         ensure
-          expect("a monitor's condition was left without the monitor", @shared.monitor.mon_owned?)
+          expect("a monitor's condition was left without the monitor", monitor.mon_owned?)
         end
       end
     end
 
     def signal
       @random.rand(2).zero? ? @shared.condition.signal : @shared.condition.broadcast
-      wait(:monitor_signal) { @shared.monitor.synchronize { @shared.monitor_condition.signal } }
+      monitor, condition = any_monitor
+      wait(:monitor_signal) { monitor.synchronize { condition.signal } }
     end
 
     # --- Descriptors ---

@@ -3,12 +3,12 @@
 class SchedulerSoak
   # A thread beside the loops that ends the process when a wait does not end, and keeps the figures of memory and descriptors.
   class Watch
-    STUCK_S = Integer(ENV.fetch("NB_SOAK_STUCK_S", "60"), 10)
+    STUCK_S = Integer(ENV.fetch("NB_SOAK_STUCK_S", "120"), 10)
     EVERY_S = 0.25
     # Of the whole: caches, pools and the heap have their size then.
     WARM = 0.2
     # Collections and malloc's arenas move this much and no more.
-    GROWTH_KB = 32 * 1024
+    GROWTH_KB = 64 * 1024
     GROWTH_DESCRIPTORS = 4
     STUCK = 3
 
