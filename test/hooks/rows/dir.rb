@@ -8,7 +8,7 @@ HookTable.library "Dir" do
     row name, "a slow disk", **options do
       folder = slow_disk(request)
       inside { instance_exec(folder, &call) }
-      elapses
+      elapses { disk_keeps? }
       gives(*[check].compact)
     end
   end

@@ -12,7 +12,7 @@ HookTable.library "File" do
     row name, variant, **options do
       folder = slow_disk(request)
       inside { instance_exec(folder, &call) }
-      elapses
+      elapses { disk_keeps? }
       gives(*[check].compact)
     end
   end
@@ -23,7 +23,7 @@ HookTable.library "File" do
     row name, variant, **options do
       file = File.open(File.join(slow_disk(request), "text"), mode)
       inside { instance_exec(file, &call) }
-      elapses
+      elapses { disk_keeps? }
       gives(*[check].compact)
     end
   end

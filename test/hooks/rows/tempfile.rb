@@ -16,7 +16,7 @@ HookTable.library "tempfile" do
     row name, "on a slow disk", blocks: calls do
       folder = slow_disk(request)
       inside { call.call(folder) }
-      elapses
+      elapses { disk_keeps? }
       gives { |path| path.start_with?(folder) }
     end
   end
@@ -27,7 +27,7 @@ HookTable.library "tempfile" do
     row name, "on a slow disk", blocks: reason, also: also do
       file = Tempfile.new("row", slow_disk(request))
       inside { call.call(file) }
-      elapses
+      elapses { disk_keeps? }
       gives true
     end
   end
@@ -37,7 +37,7 @@ HookTable.library "logger" do
   row "Logger#info", "to a file on a slow disk", blocks: "writing to a file has no hook that waits: io.c" do
     logger = Logger.new(File.join(slow_disk(:write), "log"))
     inside { logger.info("late") }
-    elapses
+    elapses { disk_keeps? }
     gives true
   end
 
@@ -45,7 +45,7 @@ HookTable.library "logger" do
     path = File.join(slow_disk(:rename), "text")
     logger = Logger.new(path, 2, 1)
     inside { logger.info("late") }
-    elapses
+    elapses { disk_keeps? }
     gives true
   end
 end
@@ -61,7 +61,7 @@ HookTable.library "fileutils" do
     row "FileUtils.#{name}", "on a slow disk", blocks: calls do
       folder = slow_disk(request)
       inside { call.call(folder, path("copy")) }
-      elapses
+      elapses { disk_keeps? }
       gives { |result| value.nil? || result == value }
     end
   end

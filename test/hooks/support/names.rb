@@ -61,9 +61,9 @@ module HookTable
       answer.qr = 1
       answer.ra = 1
       name, type = answer.question.first
-      case type.name
-      when /::PTR\z/ then answer.add_answer(name, 60, Resolv::DNS::Resource::IN::PTR.new(Resolv::DNS::Name.create("#{NAME}.")))
-      when /::A\z/ then answer.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(ADDRESS))
+      case type::TypeValue # not the class: resolv of Ruby 3.4 decodes PTR to a nameless one
+      when 12 then answer.add_answer(name, 60, Resolv::DNS::Resource::IN::PTR.new(Resolv::DNS::Name.create("#{NAME}.")))
+      when 1 then answer.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(ADDRESS))
       end
       answer.encode
     end

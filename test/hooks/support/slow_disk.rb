@@ -22,11 +22,19 @@ module HookTable
       folder = path("disk").tap { |name| Dir.mkdir(name) }
       device = File.open("/dev/fuse", "r+b")
       system("mount", "-i", "-t", "fuse", "-o", "fd=9,rootmode=40000,user_id=0,group_id=0", "slow", folder, 9 => device, exception: true)
-      fork { Server.new(device, request).serve }
-      device.close
+      @disk_marks = +""
+      @disk_news, news = IO.pipe
+      fork { Server.new(device, request, news).serve }
+      [device, news].each(&:close)
       folder
     rescue RuntimeError, Errno::ENOENT, Errno::EACCES, Errno::ENODEV => e
       unavailable("no FUSE: #{e.message}")
+    end
+
+    # @return [Boolean] whether the disk keeps its request at this moment
+    def disk_keeps?
+      @disk_marks << @disk_news.read_nonblock(2, exception: false).then { |marks| marks.is_a?(String) ? marks : "" }
+      @disk_marks == "b"
     end
 
     # One request at a time; names stand for themselves: every lookup of a known name answers its node.
@@ -37,8 +45,10 @@ module HookTable
       SIZE_MAX = 1 << 18
       KEPT_S = 0.2
 
-      def initialize(device, kept)
+      # @param news [IO] "b" when it begins to keep a request, "e" when it ends
+      def initialize(device, kept, news)
         @device = device
+        @news = news
         @kept = kept
       end
 
@@ -57,7 +67,9 @@ module HookTable
       private
 
       def keep
+        @news.write("b")
         sleep(KEPT_S)
+        @news.write("e")
         @kept = nil
       end
 

@@ -74,8 +74,10 @@ module HookTable
     end
 
     # In place of events: the wait ends by itself, by its own clock. B must have had turns before.
-    def elapses
+    # @yieldreturn [Boolean] whether A is in the wait that the row is about, if the call has others
+    def elapses(&meanwhile)
       @elapses = true
+      @meanwhile = meanwhile
     end
 
     # What the call has to return.
@@ -141,10 +143,18 @@ module HookTable
         @yields = true if @events.size == 1 && !@blocked
         happen
       end
-      @passes += 1 while @elapses && pass == :inside
+      count_passes if @elapses
       turn until @state == :after
       turns
       @went_on = true
+    end
+
+    def count_passes
+      @passes += meanwhile? ? 1 : 0 while pass == :inside
+    end
+
+    def meanwhile?
+      @meanwhile.nil? || @meanwhile.call
     end
 
     def wait_reached
