@@ -128,10 +128,12 @@ module NeverBlock
         FiberState.clear_storage(fiber)
         while job
           run(job, fiber)
-          break unless FiberState.clear(fiber)
-
           give_way
           job = next_job or has_place = false
+          next if job.nil? || FiberState.clear(fiber)
+
+          has_place = false
+          break pass_place_on(job)
         end
       rescue Run::Stopped
         @jobs.clear
@@ -155,7 +157,7 @@ module NeverBlock
         @report.call(e)
       end
 
-      # This fiber ends, of something that ends fibers or because it cannot be cleared; another goes on in its place.
+      # This fiber ends of something that ends fibers; another goes on in its place.
       def succeed
         job = next_job
         hire(job, later: true) if job
