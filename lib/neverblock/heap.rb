@@ -46,7 +46,7 @@ module NeverBlock
       def shares
         return { GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE) => 1.0 } unless GC.respond_to?(:stat_heap)
 
-        made = GC.stat_heap.values.to_h { |heap| [heap.fetch(:slot_size), heap.fetch(:total_allocated_objects)] }
+        made = GC.stat_heap.values.to_h { |heap| [heap.fetch(:slot_size), heap.fetch(:total_allocated_objects, 1)] }
         made.transform_values { |count| count.fdiv(made.values.sum) }
       end
     end
