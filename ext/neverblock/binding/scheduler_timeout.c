@@ -31,6 +31,10 @@ static void late_raise(nb_scheduler *scheduler, nb_late *late) {
     nb_list_remove(&late->link);
     nb_wait *wait = nb_parked_find(&scheduler->parked, late->fiber);
     if (wait && nb_wait_raise(wait, late->raises, &late->link)) return;
+    if (wait && wait->state == NB_READY && wait->outcome == NB_RAISES && wait->overdue == &late->link) {
+        wait->exception = late->raises; /* again, before the fiber's turn has come */
+        return;
+    }
     nb_list_append(&scheduler->overdue, &late->link);
 }
 

@@ -208,6 +208,7 @@ static void wake_before_raise(nb_wait *wait) {
     if (wait->kind != NB_WAIT_BLOCK && wait->kind != NB_WAIT_SLEEP) return;
     wait->outcome = NB_WOKEN;
     if (wait->overdue == NULL) return;
+    nb_list_remove(wait->overdue);
     nb_list_append(&wait->scheduler->overdue, wait->overdue);
     wait->exception = Qnil;
 }

@@ -378,6 +378,30 @@ class AllTest < VerbsCase
     end
   end
 
+  # What NB.all is made of. Cancelled again before its turn, and then given what it waited for: the wait returns that, and the next one raises, once.
+  def test_a_fiber_that_is_cancelled_twice_and_then_woken_is_raised_in_once
+    run_loop do
+      queue = Queue.new
+      seen = []
+      cancellation = nil
+      fiber = Fiber.schedule do
+        Fiber.scheduler.cancellable do |handle|
+          cancellation = handle
+          seen << queue.pop
+          assert_raises(Failure) { sleep }
+          sleep(0)
+          seen << :after
+        end
+      end
+      2.times { assert cancellation.cancel(Failure) }
+      queue << :given
+      sleep(0) while fiber.alive?
+      assert_equal %i[given after], seen
+      refute cancellation.cancel(Failure)
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }
+    end
+  end
+
   # --- elsewhere ---
 
   def test_without_a_loop_it_makes_one_for_the_time
