@@ -16,6 +16,7 @@
 # An exception that leaves a scheduled fiber is written to $stderr and ends that fiber only, as it would a thread; SystemExit, Interrupt and other
 # exceptions that are no StandardError or ScriptError go on to the loop and leave #run.
 
+require "neverblock/boot/limits"
 require "neverblock/errors"
 require "neverblock/native"
 require "neverblock/heap"
@@ -48,6 +49,7 @@ module NeverBlock
     #   Hook of Fiber.schedule. Makes a non-blocking fiber and runs it until it first waits; then the caller goes on.
     #   @param options [Hash] for Fiber.new
     #   @return [Fiber]
+    #   @raise [FiberError] naming vm.max_map_count when the kernel has no memory maps left for another fiber's stack (31,744 at its default)
 
     # @!method kernel_sleep(duration = nil)
     #   Hook of Kernel#sleep, and of ConditionVariable#wait and Mutex#sleep: #unblock ends it early. 0 lets every fiber that is ready run once.

@@ -14,7 +14,7 @@ VALUE nb_scheduler_class;
 unsigned nb_fork_generation;
 
 static nb_list all_schedulers = {&all_schedulers, &all_schedulers};
-static VALUE fiber_class;
+static VALUE fiber_class, fiber_error;
 static ID id_new, id_call, id_full_message, id_write, id_closed_p;
 
 /* --- The object --- */
@@ -224,6 +224,23 @@ static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
     return rb_rescue2(fiber_call, block, report_exception, Qnil, rb_eException, (VALUE)0);
 }
 
+typedef struct start_call {
+    nb_scheduler *scheduler;
+    VALUE fiber;
+} start_call;
+
+static VALUE start_body(VALUE argument) {
+    start_call *call = (start_call *)argument;
+    nb_wait_spawn(call->scheduler, call->fiber);
+    return Qnil;
+}
+
+/* A fiber gets its stack when it is first switched to: what fails there is told with its mend. */
+static VALUE start_failed(VALUE argument, VALUE error) {
+    (void)argument;
+    rb_exc_raise(rb_funcall(rb_path2class("NeverBlock::Boot::Limits"), rb_intern("explain"), 1, error));
+}
+
 static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     VALUE options, block;
@@ -234,7 +251,8 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
     VALUE body = rb_proc_new(fiber_body, block);
     VALUE fiber = rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
-    nb_wait_spawn(scheduler, fiber);
+    start_call call = {scheduler, fiber};
+    rb_rescue2(start_body, (VALUE)&call, start_failed, Qnil, fiber_error, (VALUE)0);
     RB_GC_GUARD(body);
     return fiber;
 }
@@ -344,6 +362,8 @@ void nb_scheduler_define(VALUE module) {
     id_closed_p = rb_intern("closed?");
     rb_gc_register_address(&fiber_class);
     fiber_class = rb_path2class("Fiber");
+    rb_gc_register_address(&fiber_error);
+    fiber_error = rb_path2class("FiberError");
     rb_gc_register_address(&nb_scheduler_class);
     nb_scheduler_class = rb_define_class_under(module, "Scheduler", rb_cObject);
     rb_define_alloc_func(nb_scheduler_class, scheduler_alloc);

@@ -16,10 +16,23 @@ module NeverBlock
       BATCH_MAX = 1_024
       # Maps left for what an application maps later: native extensions (4 or 5 each), threads (2 each), malloc arenas, large strings.
       MAPS_RESERVED = 1_024
+      # Of the maps allowed: with so many in use it is for want of maps that a stack cannot be made, and not of memory. A batch of stacks may have failed at once.
+      NEARLY = 0.9
       # Descriptors beside client connections: listeners, pollers, logs, the application's own files.
       DESCRIPTORS_RESERVED = 128
 
-      # @param config [Config]
+      # Ruby's words (cont.c, fiber_pool_expand) when the kernel has no map left for a fiber's stack.
+      NO_STACK = /can't (?:set a guard page|alloc machine stack)/
+
+      # @param error [FiberError] of a fiber that could not be started
+      # @return [FiberError] the same, with the mend when it is the kernel's limit of maps
+      def self.explain(error)
+        return error unless NO_STACK.match?(error.message)
+
+        new(nil).no_stack(error)
+      end
+
+      # @param config [Config, nil]
       # @param proc_root [String]
       # @param process [Module] for getrlimit and setrlimit
       def initialize(config, proc_root: "/proc", process: ::Process)
@@ -36,6 +49,15 @@ module NeverBlock
         needed = maps_needed(@config.fibers)
         raise StartError, "#{@config.fibers} fibers need about #{needed} memory maps and vm.max_map_count is #{maps_max}: " \
                           "use -f #{fibers_allowed} or fewer, or raise it: sysctl -w vm.max_map_count=#{needed}"
+      end
+
+      # @param error [FiberError]
+      # @return [FiberError]
+      def no_stack(error)
+        return error unless maps_max && maps_used + MAPS_RESERVED > maps_max * NEARLY
+
+        FiberError.new("#{error.message}: no memory map is left for another fiber (each takes #{MAPS_PER_FIBER}; #{maps_used} are in use, vm.max_map_count is #{maps_max}): " \
+                       "run fewer at once (NB::FiberPool, -f), or raise it: sysctl -w vm.max_map_count=#{maps_max * 4}")
       end
 
       # Raises the soft descriptor limit to the hard one: a server that meets its limit refuses clients.

@@ -68,6 +68,20 @@ class LimitsTest < Minitest::Test
     assert_equal 12_000, process.soft
   end
 
+  def test_a_fiber_that_got_no_stack_for_want_of_maps_is_told_the_sysctl
+    error = FiberError.new("can't set a guard page: Cannot allocate memory")
+    told = limits(used: 64_600).no_stack(error)
+    assert_instance_of FiberError, told
+    assert_match(/\Acan't set a guard page: .* 64600 are in use, vm.max_map_count is 65530\): .*sysctl -w vm.max_map_count=262120\z/, told.message)
+  end
+
+  def test_a_fiber_that_got_no_stack_for_want_of_memory_or_failed_otherwise_is_told_what_ruby_says
+    error = FiberError.new("can't alloc machine stack to fiber: Cannot allocate memory")
+    assert_same error, limits(used: 300).no_stack(error)
+    other = FiberError.new("dead fiber called")
+    assert_same other, NeverBlock::Boot::Limits.explain(other)
+  end
+
   private
 
   def limits(fibers: 1_024, maps: 65_530, used: 200, process: nil)
