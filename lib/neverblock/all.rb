@@ -9,10 +9,11 @@ require "neverblock/blocking_mode"
 require "neverblock/all/group"
 
 module NeverBlock
-  # Calls the callables at once, each in a fiber of its own, and parks this fiber until all have ended. The first error cancels the rest: Cancelled is raised in
-  # their waits (what is not waiting, at the next), their `ensure` blocks run and are waited for, and then the error is raised here. So does what ends this fiber's own
-  # wait: a deadline, a Timeout, being cancelled itself; it outranks a branch's error, and each new one cancels anew what has not ended. `throw` in a
-  # branch goes on here. A wait in a fiber that a branch has resumed itself (Fiber.new) is not ended, only its next own one. Branches have the caller's Fiber storage (Ruby 3.2 and later) and its deadline.
+  # Calls the callables at once, each in a fiber of its own, and parks this fiber until all have ended. The first error cancels the rest: Cancelled is
+  # raised in their waits (what is not waiting, at the next), their `ensure` blocks run and are waited for, and then the error is raised here. So does what
+  # ends this fiber's own wait: a deadline, a Timeout, being cancelled itself; it outranks a branch's error, and each new one cancels anew what has not
+  # ended. `throw` in a branch goes on here. A wait in a fiber that a branch has resumed itself (Fiber.new) is not ended, only its next own one. Branches
+  # have the caller's Fiber storage (Ruby 3.2 and later) and its deadline.
   #
   #   user, orders = NB.all(-> { api.user(id) }, -> { api.orders(id) })
   #   pages = NB.all(*urls, limit: 10) { |url| Net::HTTP.get(URI(url)) }

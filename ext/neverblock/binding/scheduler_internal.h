@@ -127,9 +127,9 @@ struct nb_scheduler {
     nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
     nb_list blocks;  /* each nb_late whose block has not ended */
     VALUE
-        expecting; /* fiber => whether a wake has come, of those on their way into a ConditionVariable's sleep, or nil */
+    expecting; /* fiber => whether a wake has come, of those on their way into a ConditionVariable's sleep, or nil */
     VALUE
-        deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
+    deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
     size_t room_for; /* fibers that Ruby's heap was given room for, at least */
     nb_timers timers;

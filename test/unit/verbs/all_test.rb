@@ -182,7 +182,7 @@ class AllTest < VerbsCase
     run_loop do
       error = assert_raises(Failure) do
         NB.all(-> { noting(->(_) { raise Failure, "while cleaning" }) { sleep } }, -> { sleep(0) and raise Failure, "first" }, -> {
-          sleep(0) and sleep(0) and raise Failure, "later"
+          2.times { sleep(0) } and raise Failure, "later"
         })
       end
       assert_equal "first", error.message

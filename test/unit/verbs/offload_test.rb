@@ -424,7 +424,14 @@ class OffloadTest < VerbsCase
   end
 
   def test_work_that_never_ends_does_not_hold_up_the_end_of_the_process
-    script = 'require "neverblock"; NB.run { Fiber.schedule { NB.offload { sleep } rescue nil }; Fiber.schedule { NB.deadline(0.01) { NB.offload { sleep } } rescue puts "gone"; exit } }'
+    script = <<~RUBY
+      require "neverblock"
+      NB.run do
+        NB.deadline(0.01) { NB.offload { sleep } }
+      rescue NB::DeadlineExceeded
+        puts "gone"
+      end
+    RUBY
     assert_equal [0, "gone\n", ""], ruby(script)
   end
 
