@@ -359,6 +359,34 @@ class OffloadTest < VerbsCase
     end
   end
 
+  # --- C functions that may be offloaded (RB_NOGVL_OFFLOAD_SAFE) ---
+
+  def test_inflating_a_large_string_lets_other_fibers_go_on_from_ruby_34_on
+    skip "blocking_operation_wait is Ruby 3.4's" unless NB::Scheduler.method_defined?(:blocking_operation_wait)
+    require "zlib"
+    deflated = Zlib.deflate("never block " * 1_000_000)
+    run_loop do
+      inflated = nil
+      fiber = Fiber.schedule { inflated = Zlib.inflate(deflated).bytesize }
+      assert fiber.alive?, "it was inflated before anybody else came to run"
+      sleep(0) while fiber.alive?
+      assert_equal 12_000_000, inflated
+    end
+  end
+
+  def test_inflating_under_a_deadline_is_whole_or_ended_and_never_corrupt
+    skip "blocking_operation_wait is Ruby 3.4's" unless NB::Scheduler.method_defined?(:blocking_operation_wait)
+    require "zlib"
+    deflated = Zlib.deflate("never block " * 50_000)
+    run_loop do
+      30.times do |i|
+        assert_equal(600_000, NB.deadline(0.0001 * i) { Zlib.inflate(deflated).bytesize })
+      rescue NB::DeadlineExceeded
+        nil
+      end
+    end
+  end
+
   # --- what one call leaves to the next ---
 
   def test_fiber_locals_and_thread_variables_do_not_outlive_the_call
