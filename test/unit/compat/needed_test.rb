@@ -9,9 +9,23 @@ require "timeout"
 # on every Ruby may not be needed by the one that runs this: its fault is on the Rubies named.
 class CompatNeededTest < Minitest::Test
   # A script prints "right" when the fault is not seen. What it does without the file (a wrong line, an error, a crash, a hang) is the fault's.
-  Fault = Struct.new(:file, :rubies, :script)
   ALL = ("3.1".."9")
   HANGS_S = 2
+
+  # The scheduler as ever, but for the one file.
+  PRELUDE = <<~RUBY
+    require "timeout"
+    require "io/wait"
+    if (without = ARGV.first)
+      $LOADED_FEATURES << File.expand_path("neverblock/compat/\#{without}.rb", ENV.fetch("NB_LIB"))
+    end
+    module NeverBlock; module Compat; module TcpFastFallback; def self.apply_once = nil; end; end; end if ARGV.first == "tcp_fast_fallback"
+    require "neverblock/scheduler"
+    def scheduled
+      Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); yield; Fiber.scheduler.run }.join
+    end
+    def right(truth) = puts(truth ? "right" : "wrong")
+  RUBY
 
   def self.fault(file, rubies, script)
     name = file.tr("/", "_")
@@ -136,21 +150,6 @@ class CompatNeededTest < Minitest::Test
   end
 
   private
-
-  # The scheduler as ever, but for the one file.
-  PRELUDE = <<~RUBY
-    require "timeout"
-    require "io/wait"
-    if (without = ARGV.first)
-      $LOADED_FEATURES << File.expand_path("neverblock/compat/\#{without}.rb", ENV.fetch("NB_LIB"))
-    end
-    module NeverBlock; module Compat; module TcpFastFallback; def self.apply_once = nil; end; end; end if ARGV.first == "tcp_fast_fallback"
-    require "neverblock/scheduler"
-    def scheduled
-      Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); yield; Fiber.scheduler.run }.join
-    end
-    def right(truth) = puts(truth ? "right" : "wrong")
-  RUBY
 
   def run_script(script, without:, seconds:)
     library = File.expand_path("../../../lib", __dir__)

@@ -74,7 +74,7 @@ class CompatTest < Minitest::Test
       in_scheduler { 3.times { fiber { require File.join(dir, "outer.rb") } } }
       assert_equal [File.join(File.realpath(dir), "sub")], $nb_inner
       assert_raises(LoadError) { require_relative "nothing/here" }
-      assert_raises(LoadError) { eval("require_relative 'x'") } # rubocop:disable Security/Eval, Style/EvalWithLocation -- it has no file
+      assert_raises(LoadError) { eval("require_relative 'x'") }
     end
   end
 
