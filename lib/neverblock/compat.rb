@@ -8,6 +8,7 @@
 #   fiber_raise          all               Fiber#raise at a fiber that waits does not come back to who raised              cont.c, fiber_raise
 #   io_close             before 4.0        IO#close wakes no fiber that waits for the IO                                   Bug #21166
 #   sysread              before 4.1        IO#sysread and IO#syswrite raise EAGAIN where io_read and io_write are hooked   io.c, rb_io_sysread
+#   pwrite               3.3 and later     IO#pwrite calls its hook without Ruby's lock                                    io.c, internal_pwrite_func
 #   flock                all               File#flock stops the loop                                                       file.c, rb_file_flock
 #   copy_stream          all               IO.copy_stream of a blocking pipe stops the loop                                io.c, copy_stream_body
 #   io_select            3.1               IO.select has no hook                                                           Feature #19060
@@ -52,6 +53,7 @@ require "neverblock/compat/fiber_raise"
 require "neverblock/compat/io_close"
 require "neverblock/compat/sysread"
 require "neverblock/compat/flock"
+require "neverblock/compat/pwrite" if RUBY_VERSION >= "3.3"
 require "neverblock/compat/copy_stream"
 require "neverblock/compat/io_select" if RUBY_VERSION < "3.2"
 require "neverblock/compat/require" if RUBY_VERSION < "3.2"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 HookTable.library "Dir" do
-  disk = "system calls on folders have no hook in any Ruby: dir.c"
+  disk = { "< 3.4" => "no hook: the system call is made here: dir.c; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
 
   def self.folder(name, request: :lookup, gives: nil, **options, &call)
     check = gives

@@ -4,7 +4,9 @@
 # is ready; poll(2) says that regular files always are.
 
 HookTable.library "File" do
-  disk = "system calls on files have no hook in any Ruby: file.c, io.c"
+  disk = "no hook: the system call is made here, with or without Ruby's lock: file.c, io.c"
+  # From 3.4 on calls that can do without Ruby's lock are offered to blocking_operation_wait.
+  before34 = { "< 3.4" => "#{disk}; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
 
   # @param request [Symbol] what the disk takes its time for
   def self.disk(name, variant = nil, request: :lookup, gives: nil, **options, &call)
@@ -28,21 +30,22 @@ HookTable.library "File" do
     end
   end
 
-  disk("File.open", "a slow disk", request: :open, blocks: disk, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
-  disk("IO.sysopen", "a slow disk", request: :open, blocks: disk) { |folder| IO.sysopen("#{folder}/text") }
+  disk("File.open", "a slow disk", request: :open, blocks: before34, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
+  disk("IO.sysopen", "a slow disk", request: :open, blocks: before34) { |folder| IO.sysopen("#{folder}/text") }
   disk("File.read", "a slow disk", request: :read, gives: "hello\n", blocks: disk, also: %w[IO.read IO.binread]) { |folder| File.read("#{folder}/text") }
   disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"], blocks: disk) { |folder| File.readlines("#{folder}/text") }
   disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"], blocks: disk) { |folder| File.foreach("#{folder}/text").to_a }
   disk("File.write", "a slow disk", request: :write, gives: 5, blocks: disk, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
-  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, blocks: disk) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
-  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, blocks: disk) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
+  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, blocks: before34) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
+  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, blocks: before34) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
   open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", blocks: disk, &:read)
   open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", blocks: disk, &:gets)
   open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n", blocks: disk) { |io| io.sysread(100) }
-  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", blocks: disk) { |io| io.pread(4, 1) }
+  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", blocks: { "< 3.3" => disk }) { |io| io.pread(4, 1) }
   open_disk("IO#write", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: disk) { |io| io.tap { io.sync = true }.write("hello") }
   open_disk("IO#syswrite", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: disk) { |io| io.syswrite("hello") }
-  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, blocks: disk) { |io| io.pwrite("ello", 1) }
+  unlocked = "Ruby calls its hook without Ruby's lock; compat/pwrite.rb goes past it: io.c, internal_pwrite_func"
+  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, blocks: { "< 3.3" => disk, ">= 3.3" => unlocked }) { |io| io.pwrite("ello", 1) }
   open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: disk) { |io| (io << "hello").flush }
   open_disk("IO#close", "a slow disk", request: :flush, blocks: disk, &:close)
   open_disk("IO#fsync", "a slow disk", request: :fsync, gives: 0, blocks: disk, &:fsync)
@@ -51,26 +54,26 @@ HookTable.library "File" do
   open_disk("IO#seek", "from the end, a slow disk", request: :getattr, blocks: disk, also: %w[IO#sysseek]) { |io| io.seek(0, IO::SEEK_END) }
   open_disk("File#truncate", "a slow disk", request: :setattr, mode: "r+", gives: 0, blocks: disk) { |file| file.truncate(3) }
   open_disk("File#chmod", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chmod(0o600) }
-  open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chown(0, 0) }
-  disk("File.stat", "a slow disk", blocks: disk) { |folder| File.stat("#{folder}/text") }
-  disk("File.lstat", "a slow disk", blocks: disk) { |folder| File.lstat("#{folder}/text") }
+  open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: before34) { |file| file.chown(0, 0) }
+  disk("File.stat", "a slow disk", blocks: before34) { |folder| File.stat("#{folder}/text") }
+  disk("File.lstat", "a slow disk", blocks: before34) { |folder| File.lstat("#{folder}/text") }
   predicates = %w[blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid? setuid? size size? socket? sticky? symlink? zero? atime mtime ctime
                   birthtime ftype world_readable? world_writable?]
-  disk("File.file?", "a slow disk", gives: true, blocks: disk, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
+  disk("File.file?", "a slow disk", gives: true, blocks: before34, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
   rights = %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]
-  disk("File.readable?", "a slow disk", gives: true, blocks: disk, also: rights) { |folder| File.readable?("#{folder}/text") }
+  disk("File.readable?", "a slow disk", gives: true, blocks: before34, also: rights) { |folder| File.readable?("#{folder}/text") }
   disk("File::Stat.new", "a slow disk", blocks: disk) { |folder| File::Stat.new("#{folder}/text") }
-  disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
-  disk("File.readlink", "a slow disk", request: :readlink, gives: "text", blocks: disk) { |folder| File.readlink("#{folder}/symlink") }
-  disk("File.rename", "a slow disk", request: :rename, gives: 0, blocks: disk) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
+  disk("File.realpath", "a slow disk", blocks: before34, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
+  disk("File.readlink", "a slow disk", request: :readlink, gives: "text", blocks: before34) { |folder| File.readlink("#{folder}/symlink") }
+  disk("File.rename", "a slow disk", request: :rename, gives: 0, blocks: before34) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
   disk("File.link", "a slow disk", request: :link, gives: 0, blocks: disk) { |folder| File.link("#{folder}/text", "#{folder}/new") }
   disk("File.symlink", "a slow disk", request: :symlink, gives: 0, blocks: disk) { |folder| File.symlink("text", "#{folder}/new") }
-  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, blocks: disk, also: "File.delete") { |folder| File.unlink("#{folder}/text") }
-  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, blocks: disk) { |folder| File.mkfifo("#{folder}/new") }
-  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |folder| File.truncate("#{folder}/text", 3) }
-  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, blocks: disk, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
-  disk("File.chown", "a slow disk", request: :setattr, gives: 1, blocks: disk, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
-  disk("File.utime", "a slow disk", request: :setattr, gives: 1, blocks: disk, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
+  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, blocks: before34, also: "File.delete") { |folder| File.unlink("#{folder}/text") }
+  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, blocks: before34) { |folder| File.mkfifo("#{folder}/new") }
+  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, blocks: before34) { |folder| File.truncate("#{folder}/text", 3) }
+  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
+  disk("File.chown", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
+  disk("File.utime", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
   disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| require "#{folder}/code.rb" }
   disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| load "#{folder}/code.rb" }
 
@@ -94,7 +97,7 @@ HookTable.library "File" do
 end
 
 HookTable.library "FIFOs" do
-  open = "open(2) of a FIFO waits for the other end, and has no hook: io.c, rb_sysopen"
+  open = { "< 3.4" => "open(2) of a FIFO waits for the other end, and has no hook: io.c, rb_sysopen; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
 
   row "File.open", "a FIFO nobody writes to", blocks: open do
     inside { File.open(fifo, &:read) }

@@ -213,7 +213,9 @@ HookTable.library "Socket" do
 
   row "UDPSocket#send", "of a name" do
     receiver = UDPSocket.new.tap { |udp| udp.bind("127.0.0.1", 0) }
-    inside { UDPSocket.new.send("hello", 0, "localhost", receiver.local_address.ip_port) && receiver.recv(100) && receiver.recv(100) }
+    sent = nil
+    inside { (sent = UDPSocket.new.send("hello", 0, "localhost", receiver.local_address.ip_port)) && receiver.recv(100) && receiver.recv(100) }
+    reached { sent }
     event { UDPSocket.new.send("again", 0, "127.0.0.1", receiver.local_address.ip_port) }
     gives "again"
   end

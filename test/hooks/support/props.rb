@@ -50,14 +50,23 @@ module HookTable
     # Writes until the other side would have to read.
     # @return [Integer] bytes written
     def fill(io)
+      total = fill_once(io)
+      total += fill_once(io) while io.wait_writable(SETTLES_S)
+      total
+    end
+
+    # The kernel moves what was sent over the loopback interface on, and there is room again.
+    SETTLES_S = 0.02
+
+    private def fill_once(io)
       chunk = "x" * 65_536
-      total = 0
-      [chunk.bytesize, 1].each do |size|
+      [chunk.bytesize, 1].sum do |size|
+        total = 0
         while (written = io.write_nonblock(chunk[0, size], exception: false)) != :wait_writable
           total += written
         end
+        total
       end
-      total
     end
 
     # Takes what is there and at least `bytes`.
