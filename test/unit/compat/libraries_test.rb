@@ -2,7 +2,8 @@
 
 # What is done for gems (lib/neverblock/compat/libraries.rb), on classes of the same shape; bin/test --clients does it with the gems.
 
-require "scheduler_harness"
+require "support/scheduler_harness"
+require "stringio"
 
 class CompatLibrariesTest < Minitest::Test
   include SchedulerHarness
