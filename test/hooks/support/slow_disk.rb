@@ -33,8 +33,20 @@ module HookTable
 
     # @return [Boolean] whether the disk keeps its request at this moment
     def disk_keeps?
-      @disk_marks << @disk_news.read_nonblock(2, exception: false).then { |marks| marks.is_a?(String) ? marks : "" }
+      read_disk_news
       @disk_marks == "b"
+    end
+
+    # @return [Boolean] whether the row has a disk that does not stand as it should: not asked yet (""), or done with its request ("be")
+    def disk_astray?(marks)
+      return false unless @disk_news
+
+      read_disk_news
+      @disk_marks != marks
+    end
+
+    private def read_disk_news
+      @disk_marks << @disk_news.read_nonblock(2, exception: false).then { |marks| marks.is_a?(String) ? marks : "" }
     end
 
     # One request at a time; names stand for themselves: every lookup of a known name answers its node.
@@ -49,6 +61,7 @@ module HookTable
       def initialize(device, kept, news)
         @device = device
         @news = news
+        @names = NAMES.dup
         @kept = kept
       end
 
@@ -97,7 +110,7 @@ module HookTable
       end
 
       def lookup(_node, body)
-        node = NAMES[body.delete_suffix("\0")]
+        node = @names[body.delete_suffix("\0")]
         node ? entry(node) : Errno::ENOENT::Errno
       end
 
@@ -117,7 +130,12 @@ module HookTable
       # Bit 0: not through the page cache, so that each read and write is asked for.
       def open(_node, _body) = [0, 1, 0].pack("QLL")
       def opendir(_node, _body) = [0, 0, 0].pack("QLL")
-      def create(_node, _body) = entry(2) + [0, 1, 0].pack("QLL")
+
+      def create(_node, body)
+        @names[body.byteslice(16..).delete_suffix("\0")] = 2
+        entry(2) + [0, 1, 0].pack("QLL")
+      end
+
       def statfs(_node, _body) = ([0] * 5 + [4096, 255, 4096, 0] + [0] * 6).pack("Q5L4L6")
 
       def read(node, body)
