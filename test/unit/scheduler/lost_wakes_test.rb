@@ -40,6 +40,55 @@ class SchedulerLostWakesTest < Minitest::Test
     assert_equal [:signalled, "told"], order
   end
 
+  # A thread may signal between ConditionVariable#wait's entry into the list and its sleep; here the signal comes exactly there.
+  def test_a_signal_that_comes_before_the_sleep_of_a_wait_ends_it
+    condition = ConditionVariable.new
+    signalling = Class.new(Mutex) do
+      define_method(:sleep) { |*limit| condition.signal && super(*limit) }
+    end
+    order = []
+    in_scheduler do
+      mutex = signalling.new
+      fiber { mutex.synchronize { condition.wait(mutex) } and order << :woken }
+      fiber { sleep(0.001) and order << :slept }
+    end
+    assert_equal %i[woken slept], order
+  end
+
+  def test_a_signal_that_was_kept_is_not_kept_for_a_later_sleep
+    mutex = Mutex.new
+    condition = ConditionVariable.new
+    order = []
+    in_scheduler do
+      waiter = fiber { mutex.synchronize { condition.wait(mutex) } and order << :woken and sleep and order << :slept }
+      fiber { 3.times { condition.broadcast } and order << :signalled and sleep(0.002) and Fiber.scheduler.unblock(:test, waiter) and order << :unblocked }
+    end
+    assert_equal %i[signalled woken slept], order.first(3) - [:unblocked]
+  end
+
+  # Bug #19480: without scheduler_mutex.c Ruby 3.1 dies of "[BUG] invalid keeping_mutexes" here within a second.
+  def test_a_mutex_shared_by_loops_and_threads_stays_whole
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      mutexes = Array.new(8) { Mutex.new }
+      held = Array.new(8, 0)
+      over = false
+      use = lambda do |pause|
+        until over
+          i = rand(8)
+          mutexes[i].synchronize { held[i] += 1; pause.call; abort("two inside") if held[i] != 1; held[i] -= 1 }
+        end
+      end
+      loops = Array.new(2) { Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); 100.times { Fiber.schedule { use.call(-> { sleep(rand * 0.0002) }) } } } }
+      threads = Array.new(2) { Thread.new { use.call(-> { Thread.pass }) } }
+      sleep(1.5)
+      over = true
+      puts (loops + threads).all? { |thread| thread.join(20) }
+    RUBY
+    command = ["timeout", "-s", "KILL", "60", RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", script]
+    assert_equal "true\n", IO.popen(command, err: %i[child out], &:read)
+  end
+
   # What a timeout has to raise ends with its block.
   def test_a_timeout_that_came_before_the_wake_is_raised_in_the_next_wait_of_its_block_only
     queue = Queue.new
