@@ -219,7 +219,7 @@ HookTable.library "net/protocol" do
   end
 
   row "Net::BufferedIO#write" do
-    client, server = tcp_pair
+    client, server = UNIXSocket.pair
     bytes = fill(client)
     inside { Net::BufferedIO.new(client).write("x" * 1000) }
     event { drain(server, bytes) }
