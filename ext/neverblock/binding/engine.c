@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "neverblock.h"
+#include "scheduler_list.h"
 
 /* How often join looks whether the loop has ended: only a shutdown waits here, and signals stay answered in between. */
 #define JOIN_STEP_US 5000
@@ -20,10 +21,14 @@ typedef struct nb_engine {
     pid_t pid;         /* the process it belongs to */
     bool started;
     unsigned executors; /* inside run: they use the server's memory without asking */
+    nb_list all;        /* every engine of the process, for fork */
 } nb_engine;
+
+static nb_list all_engines = {&all_engines, &all_engines};
 
 static void engine_free(void *pointer) {
     nb_engine *engine = pointer;
+    nb_list_remove(&engine->all);
     if (engine->server && engine->pid == getpid() && engine->executors == 0) nb_server_destroy(engine->server);
     xfree(engine);
 }
@@ -54,9 +59,9 @@ void nb_raise_status(nb_status status, const char *what) {
 
 nb_server *nb_engine_server(VALUE self) {
     nb_engine *engine = get(self);
-    if (!engine->server) rb_raise(nb_error_class, "this engine is closed");
-    if (engine->pid != getpid())
+    if (engine->pid && engine->pid != getpid())
         rb_raise(nb_error_class, "this engine belongs to process %d, not to its fork", (int)engine->pid);
+    if (!engine->server) rb_raise(nb_error_class, "this engine is closed");
     return engine->server;
 }
 
@@ -76,7 +81,9 @@ void nb_engine_leave(VALUE self) { get(self)->executors--; }
 
 static VALUE engine_allocate(VALUE class) {
     nb_engine *engine;
-    return TypedData_Make_Struct(class, nb_engine, &engine_type, engine);
+    VALUE self = TypedData_Make_Struct(class, nb_engine, &engine_type, engine);
+    nb_list_append(&all_engines, &engine->all);
+    return self;
 }
 
 /* An integer of 0 to `max`. */
@@ -252,13 +259,23 @@ static VALUE engine_close(VALUE self) {
     return Qnil;
 }
 
-/* For the child of a fork: closes the descriptors of the parent's server, without a word to its clients. */
-static VALUE engine_abandon(VALUE self) {
-    nb_engine *engine = get(self);
-    if (engine->pid == getpid()) return Qnil;
+static void abandon(nb_engine *engine) {
+    if (engine->pid == getpid()) return;
     if (engine->server) nb_server_abandon(engine->server);
     engine->server = NULL;
+}
+
+/* For the child of a fork: closes the descriptors of the parent's server, without a word to its clients. */
+static VALUE engine_abandon(VALUE self) {
+    abandon(get(self));
     return Qnil;
+}
+
+/* The same for every engine; compat/fork.rb calls it in each child. */
+static VALUE engine_s_after_fork(VALUE class) {
+    for (nb_list *link = all_engines.next; link != &all_engines; link = link->next)
+        abandon(NB_LIST_ENTRY(link, nb_engine, all));
+    return class;
 }
 
 static VALUE defaults(void) {
@@ -286,5 +303,6 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "stats", engine_stats, 0);
     rb_define_method(class, "close", engine_close, 0);
     rb_define_method(class, "abandon", engine_abandon, 0);
+    rb_define_singleton_method(class, "after_fork", engine_s_after_fork, 0);
     rb_define_const(class, "DEFAULTS", defaults());
 }

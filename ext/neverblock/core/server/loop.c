@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
+#include "os/fork.h"
 #include "os/net.h"
 
 /* Readiness events and response parts taken in one turn, so that neither starves the other. */
@@ -276,7 +277,9 @@ static int64_t sleep_ns(nb_loop *loop) {
 static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_poll_event events[EVENTS_IN_A_TURN];
     size_t count = 0;
+    nb_fork_leave();
     nb_status status = nb_poll_wait(loop->poll, events, EVENTS_IN_A_TURN, timeout_ns, &count);
+    nb_fork_enter();
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
     if (status != NB_OK) return;
@@ -304,7 +307,7 @@ nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
     return nb_poll_add(loop->poll, fd, NB_POLL_READ | NB_POLL_EDGE, GUEST_COOKIE);
 }
 
-bool nb_loop_turn(nb_loop *loop) {
+static bool run_turn(nb_loop *loop) {
     bool more = take_responses(loop);
     take_written(loop);
     flush_dirty(loop);
@@ -323,4 +326,11 @@ bool nb_loop_turn(nb_loop *loop) {
     nb_dispatch_pump(&loop->dispatch);
     publish_gauges(loop);
     return true;
+}
+
+bool nb_loop_turn(nb_loop *loop) {
+    nb_fork_enter();
+    bool more = run_turn(loop);
+    nb_fork_leave();
+    return more;
 }

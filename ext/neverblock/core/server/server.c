@@ -199,7 +199,11 @@ void nb_server_abandon(nb_server *server) {
     }
     for (nb_connection *connection = loop->connections; connection; connection = connection->next) {
         close(connection->transport.fd);
+        if (connection->body && connection->body->fd >= 0) close(connection->body->fd);
     }
+    if (loop->spare_fd >= 0) close(loop->spare_fd);
+    int poller = nb_poll_descriptor(loop->poll);
+    if (poller >= 0) close(poller);
 }
 
 void nb_server_destroy(nb_server *server) {

@@ -97,7 +97,8 @@ void nb_server_stop_now(nb_server *server);
 /* Waits until the loop's thread has ended; at once when it never started. */
 void nb_server_join(nb_server *server);
 bool nb_server_running(nb_server *server);
-/* A fork's child: closes our descriptors without a word to anybody, touches no thread. */
+/* A fork's child: closes our listeners, connections, poller and the files of bodies that were being received, without a word to anybody,
+ * and touches no thread. The loop is never in the middle of a change then (os/fork.h). */
 void nb_server_abandon(nb_server *server);
 void nb_server_destroy(nb_server *server);
 /* Any thread; each figure is right, the set is not one instant. */
