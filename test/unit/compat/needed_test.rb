@@ -62,6 +62,29 @@ class CompatNeededTest < Minitest::Test
     right r.read == "cp"
   RUBY
 
+  fault "flock", ALL, <<~RUBY
+    order = []
+    r, w = IO.pipe
+    scheduled do
+      Fiber.schedule { File.open(".") { |f| f.flock(File::LOCK_EX); r.getc; order << :first } }
+      Fiber.schedule { File.open(".") { |f| f.flock(File::LOCK_EX); order << :second } }
+      Fiber.schedule { w << "x" }
+    end
+    right order == %i[first second]
+  RUBY
+
+  fault "copy_stream", ALL, <<~RUBY
+    require "io/nonblock"
+    r, w = IO.pipe
+    taken, into = IO.pipe
+    r.nonblock = false
+    scheduled do
+      Fiber.schedule { IO.copy_stream(r, into) }
+      Fiber.schedule { w << "x"; w.close }
+    end
+    right taken.read_nonblock(9) == "x"
+  RUBY
+
   fault "io_select", ("3.1"..."3.2"), <<~RUBY
     order = []
     scheduled do
