@@ -222,7 +222,7 @@ module HookTable
       return failed(not_over(thread)) if thread.alive?
       return failed("it never waited: it #{outcome} before the event") if @never_waited
       return failed(wrong) unless right?
-      return failed("the disk was not asked") if disk_astray?("be")
+      return failed("the disk was not asked once (#{@disk_marks})") if disk_astray?("be")
       return failed("the loop did not go on afterwards") unless @went_on
 
       return { "verdict" => "yields" } unless @blocked || (@elapses && @passes < PASSES_MIN)
