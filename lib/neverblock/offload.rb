@@ -35,7 +35,7 @@ module NeverBlock
   end
 
   # Threads that are too many end when their work has.
-  # @param count [Integer] at least 1; default 20
+  # @param count [Integer] at least 1; default 32
   # @raise [ArgumentError]
   def self.offload_threads=(count)
     Offload.pool.size = count
@@ -43,7 +43,7 @@ module NeverBlock
 
   module Offload
     ON_CANCEL = %i[leave interrupt wait].freeze
-    THREADS = 20
+    THREADS = 32
     # Seconds a thread waits for work before it ends.
     IDLE_S = 10.0
 
