@@ -139,7 +139,11 @@ module NeverBlock
         return Compat.blocking { work.call } if held?
 
         fiber = Fiber.current
-        NeverBlock.offload(on_cancel: :wait) { work.call && fiber && nil }
+        done = false
+        NeverBlock.offload(on_cancel: :wait) { (work.call || true) && (done = fiber) && nil }
+      ensure
+        # Raised into before it was begun: it is done all the same. IO#close has forgotten its descriptor by now.
+        Compat.blocking { work.call } if done == false
       end
     end
 
