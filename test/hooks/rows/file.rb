@@ -63,7 +63,7 @@ HookTable.library "File" do
   rights = %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]
   disk("File.readable?", "a slow disk", gives: true, blocks: before34, also: rights) { |folder| File.readable?("#{folder}/text") }
   disk("File::Stat.new", "a slow disk", blocks: disk) { |folder| File::Stat.new("#{folder}/text") }
-  disk("File.realpath", "a slow disk", blocks: before34, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
+  disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
   disk("File.readlink", "a slow disk", request: :readlink, gives: "text", blocks: before34) { |folder| File.readlink("#{folder}/symlink") }
   disk("File.rename", "a slow disk", request: :rename, gives: 0, blocks: before34) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
   disk("File.link", "a slow disk", request: :link, gives: 0, blocks: disk) { |folder| File.link("#{folder}/text", "#{folder}/new") }

@@ -83,7 +83,7 @@ module HookTable
         @news.write("b")
         sleep(KEPT_S)
         @news.write("e")
-        @kept = nil
+        @kept = :nothing_more
       end
 
       def answer(unique, body)
