@@ -18,15 +18,12 @@ class FlockCompatTest < Minitest::Test
 
   def test_a_fiber_waits_for_the_lock_of_another_fiber_of_its_loop
     order = []
+    first = File.open(@path)
+    second = File.open(@path)
     in_scheduler do
-      gate = IO.pipe
-      fiber do
-        lock { gate.first.gets && order << :first }
-      end
-      fiber do
-        lock { order << :second }
-      end
-      fiber { gate.last.puts }
+      first.flock(File::LOCK_EX)
+      fiber { second.flock(File::LOCK_EX).then { order << :second } }
+      fiber { sleep(0.005).then { order << :first } && first.flock(File::LOCK_UN) }
     end
     assert_equal %i[first second], order
   end
