@@ -222,7 +222,7 @@ class OffloadTest < VerbsCase
 
   def test_the_settings
     before = NB.offload_threads
-    assert_equal 20, before
+    assert_equal 32, before
     NB.offload_threads = 3
     assert_equal 3, NB.offload_threads
     [0, -1, 2.5, nil, "3"].each { |odd| assert_includes assert_raises(ArgumentError) { NB.offload_threads = odd }.message, odd.inspect }
