@@ -80,7 +80,7 @@ module HookTable
       <<~MARKDOWN
         **yields**: the other fibers run. **yields ᶜ**: they do because `lib/neverblock/compat/` works around a fault of that Ruby. **blocks**: the thread waits, and all
         its fibers with it, until the call returns; other threads run, or, **blocks ᴳ**, they do not either, as Ruby's lock is held. **–**: that Ruby does not have it.
-        What blocks does so in any application under any scheduler: put it into `NB.offload { }` where it matters. "A slow disk" is a file system that takes 200 ms over the
+        What blocks goes into `NB.offload { }` where it matters. "A slow disk" is a file system that takes 200 ms over the
         request in question, as a network file system may; a file in the page cache takes microseconds.
       MARKDOWN
     end
