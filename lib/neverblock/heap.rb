@@ -3,14 +3,14 @@
 # Room in Ruby's heap for many fibers that wait.
 #
 # A collection walks the two stacks of every parked fiber, 7 us each: with a thousand of them that is 7 ms, and a heap with just enough room for the
-# application's own objects collects after every sixty Net::HTTP requests (180 us of the 400 that one costs then; with this room 80). So the room grows with the
+# application's own objects collects after every sixty Net::HTTP requests (180 us of the 400 that one costs then). So the room grows with the
 # fibers. The scheduler's loop asks for it, and the slots are filled in C (binding/scheduler_heap.c).
 
 module NeverBlock
   module Heap
     # Slots for each parked fiber: what a request allocates, several times over.
-    SLOTS_A_FIBER = 500
-    # With more fibers the room no longer grows: 40 MB.
+    SLOTS_A_FIBER = 300
+    # With more fibers the room no longer grows: 40 MB. A thousand have 12 MB, or 24 while there is a doubling ahead.
     SLOTS_MAX = 1_000_000
     # One object in so many stays, so that no page of the heap (400 slots on Ruby 3.1, 1600 later) is ever empty: Ruby gives empty pages back.
     ANCHOR_EVERY = 256
