@@ -44,7 +44,7 @@ class HookFrameworkTest < Minitest::Test
 
   def test_a_wait_with_rubys_lock_held_is_told_from_one_without
     result = played do
-      numbers = Array.new(500_000) { rand }
+      numbers = Array.new(2_000_000) { rand }
       inside { numbers.sort && nil } # no wait, but nobody else gets to run
       elapses
     end

@@ -88,7 +88,8 @@ module HookTable
     "Timeout." => %w[ensure_timeout_thread_created],
     "Signal." => %w[list signame],
     "Kernel#" => %w[
-      no_warning_require Array Complex Float Hash Integer Pathname Rational String __callee__ __dir__ __method__ abort at_exit autoload? binding block_given? caller caller_locations
+      no_warning_require
+      Array Complex Float Hash Integer Pathname Rational String __callee__ __dir__ __method__ abort at_exit autoload? binding block_given? caller caller_locations
       catch exec exit exit! fail
       format gem gem_original_require global_variables iterator? lambda local_variables loop proc raise rand set_trace_func sprintf srand syscall throw trace_var
       untrace_var

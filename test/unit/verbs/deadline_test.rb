@@ -167,10 +167,10 @@ class DeadlineTest < VerbsCase
   def test_two_that_are_over_together_both_end_their_own_block
     run_loop do
       assert_raises(NB::DeadlineExceeded) do
-        NB.deadline(0.001) do
+        NB.deadline(0.2) do
           assert_raises(NB::DeadlineExceeded) do
-            NB.deadline(0.0005) do
-              compute(0.002)
+            NB.deadline(0.001) do
+              compute(0.21)
               sleep
             end
           end
