@@ -16,7 +16,7 @@ HookTable.library "net/http" do
     gives "GET /a: "
   end
 
-  row "Net::HTTP.get", "by name, with Socket.tcp_fast_fallback", since: "3.4", blocks: "Bug #21270: init_fast_fallback_inetsock in ipsocket.c waits by select(2)" do
+  row "Net::HTTP.get", "by name, with Socket.tcp_fast_fallback", since: "3.4" do
     service = holding(HookServices::FullBacklog.new)
     inside do
       Socket.tcp_fast_fallback = true # the first scheduler has turned it off

@@ -75,11 +75,12 @@ class CompatNeededTest < Minitest::Test
     right order == %i[first second]
   RUBY
 
-  fault "copy_stream", ALL, <<~RUBY
+  # Ruby 3.4 has a fault of its own there, which shows only when its worker comes before the writer.
+  fault "copy_stream", ("3.1"..."3.4"), <<~RUBY
     require "io/nonblock"
     r, w = IO.pipe
     taken, into = IO.pipe
-    r.nonblock = RUBY_VERSION >= "3.4" # what stops the loop before, and what is done on another thread since
+    r.nonblock = false
     scheduled do
       Fiber.schedule { IO.copy_stream(r, into) }
       Fiber.schedule { sleep 0.05; w << "x"; w.close }
