@@ -86,8 +86,9 @@ static VALUE engine_allocate(VALUE class) {
     return self;
 }
 
-/* An integer of 0 to `max`. */
+/* An integer of 0 to `max`. A Float is none: 1.5 would be taken for port 1. */
 static uint64_t number(VALUE value, uint64_t max, const char *name) {
+    if (RB_FLOAT_TYPE_P(value)) rb_raise(rb_eTypeError, "%s must be an integer, not %" PRIsVALUE, name, value);
     VALUE integer = rb_to_int(value);
     bool negative = FIXNUM_P(integer) ? FIX2LONG(integer) < 0 : RBIGNUM_NEGATIVE_P(integer);
     bool huge = !FIXNUM_P(integer) && !negative && rb_absint_size(integer, NULL) > sizeof(uint64_t);

@@ -79,6 +79,7 @@ class EngineTest < BindingCase
 
   def test_a_port_or_mode_out_of_range_is_not_cut_to_size
     [70_000, -1, 1 << 40].each { |port| assert_raises(ArgumentError) { engine.listen_tcp("127.0.0.1", port, 1) } }
+    assert_raises(TypeError) { engine.listen_tcp("127.0.0.1", 1.5, 1) }
     [-1, 0o10000].each { |mode| assert_raises(ArgumentError) { engine.listen_unix("/nonexistent/socket", mode, 1) } }
     assert_equal 0, Dir.children("/").count { |name| name == "nonexistent" }
   end
