@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Tells the program that runs several suites (bin/test) how this one ended: a JSON file with the counts and each skip with its reason, named by
-# NB_TEST_RESULT. A process that died before writing it is a failure to whoever reads.
+# NB_TEST_RESULT. Until then the file names the test that is running, for a process that dies in it.
 
 require "json"
 require "minitest"
@@ -12,7 +12,7 @@ module Minitest
     reporter << SuiteReporter.new(path) if path
   end
 
-  # Collects results in memory and writes them once, at the end.
+  # Collects results in memory and writes them at the end.
   class SuiteReporter < AbstractReporter
     def initialize(path)
       super()
@@ -20,6 +20,10 @@ module Minitest
       @counts = { "passed" => 0, "failed" => 0, "skipped" => 0 }
       @skips = []
       @failures = []
+    end
+
+    def prerecord(klass, name)
+      File.write(@path, JSON.generate("running" => "#{klass}##{name}"))
     end
 
     def record(result)

@@ -9,6 +9,7 @@ require "timeout"
 
 require_relative "test_run/tally"
 require_relative "test_run/child"
+require_relative "test_run/last_words"
 require_relative "test_run/ruby_suite"
 require_relative "test_run/c_suite"
 

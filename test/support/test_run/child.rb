@@ -7,18 +7,24 @@ class TestRun
     ABORT_S = 5 # between asking for a core's stack (ABRT: Ruby prints one) and ending the group
 
     # @return [Symbol] :ok, :failed or :late
-    def self.run(command, env: {}, chdir: nil, limit_s: LIMIT_S, &on_line)
-      new(command, env, chdir, limit_s).run(&on_line)
+    def self.run(command, **options, &on_line)
+      new(command, **options).run(&on_line)
     end
 
-    def initialize(command, env, chdir, limit_s)
+    # @return [Process::Status, nil] how it ended
+    attr_reader :status
+
+    # @param streams [Array<Symbol>] those of :out and :err whose lines go to the block of {#run}; the others are our own
+    def initialize(command, env: {}, chdir: nil, limit_s: LIMIT_S, streams: %i[out err])
       @command = command
       @env = env
       @chdir = chdir
       @limit_s = limit_s
+      @streams = streams
     end
 
-    # With a block each line of output goes there, else to our own standard output.
+    # Without a block all output goes to our own.
+    # @return [Symbol] :ok, :failed or :late
     def run(&on_line)
       reader, writer = IO.pipe if on_line
       @pid = Process.spawn(@env, *@command, **spawn_options(writer))
@@ -38,22 +44,26 @@ class TestRun
     def spawn_options(writer)
       options = { pgroup: true, in: File::NULL }
       options[:chdir] = @chdir if @chdir
-      options[%i[out err]] = writer if writer
+      options[@streams] = writer if writer
       options
     end
 
     def wait
-      Timeout.timeout(@limit_s) { Process.wait(@pid) }
-      $?.success? ? :ok : :failed
+      Timeout.timeout(@limit_s) { reap }
+      @status.success? ? :ok : :failed
     rescue Timeout::Error
       signal("ABRT")
       begin
-        Timeout.timeout(ABORT_S) { Process.wait(@pid) }
+        Timeout.timeout(ABORT_S) { reap }
       rescue Timeout::Error
         signal("KILL")
-        Process.wait(@pid)
+        reap
       end
       :late
+    end
+
+    def reap
+      @status = Process.wait2(@pid).last
     end
 
     def end_group

@@ -22,24 +22,37 @@ class TestRun
     # @return [Tally]
     def run(_out)
       Tempfile.create("nb-result") do |result|
-        outcome = Child.run(command, env: { "NB_TEST_RESULT" => result.path }, chdir: @root)
-        judge(outcome, File.read(result.path))
+        last_words = LastWords.new
+        child = Child.new(command, env: { "NB_TEST_RESULT" => result.path }, chdir: @root, streams: [:err])
+        outcome = child.run { |line| $stderr.print(last_words << line) }
+        judge(report(File.read(result.path)), outcome, child.status, last_words)
       end
     end
 
-    # @param outcome [Symbol] how the process ended
-    # @param text [String] what the reporter wrote, empty when it never came to that
-    def judge(outcome, text)
-      return Tally.new.with_failure("#{name}: #{outcome == :late ? "still running after #{Child::LIMIT_S} s" : "the test process died"}") if text.empty?
+    private
 
-      report = JSON.parse(text)
+    def report(text)
+      text.empty? ? {} : JSON.parse(text)
+    end
+
+    # @param report [Hash] what the reporter wrote: the counts, or the test that was running when the process died
+    def judge(report, outcome, status, last_words)
+      return Tally.new.with_failure([death(report, outcome, status), *last_words.lines].join("\n")) unless report.key?("passed")
+
       tally = Tally.new(passed: report["passed"], failed: report["failed"], skips: report["skips"], failures: report["failures"])
       return tally if outcome == :ok || tally.failed.positive?
 
-      tally.with_failure("#{name}: every test passed but the process ended badly (#{outcome})")
+      tally.with_failure("#{name}: every test passed but the process ended badly (#{status_of(status)})")
     end
 
-    private
+    def death(report, outcome, status)
+      how = outcome == :late ? "still running after #{Child::LIMIT_S} s" : "the test process died (#{status_of(status)})"
+      "#{name}: #{how} in #{report.fetch("running", "no test")}"
+    end
+
+    def status_of(status)
+      status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "exit #{status.exitstatus}"
+    end
 
     def command
       options = []

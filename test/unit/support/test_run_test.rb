@@ -91,6 +91,16 @@ class TestRunTest < Minitest::Test
   def test_a_process_that_dies_is_a_failure
     status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = exit!(0)" })
     assert_equal [1, "0 passed, 1 failed, 0 skipped"], [status, lines.last]
+    assert_includes lines, "FAILED  unit: the test process died (exit 0) in Sample#test_a"
+  end
+
+  # A reader of continuous integration may see no more than the end of the log.
+  def test_the_last_words_of_a_process_that_dies_are_repeated_at_the_end
+    _, lines = run_in({ "test/unit/a_test.rb" => "def test_a\n warn 'chatter'\n Process.kill(:SEGV, $$)\n sleep\n end" })
+    end_of_log = lines.drop_while { |line| !line.start_with?("FAILED") }
+    assert_equal "FAILED  unit: the test process died (SIGABRT) in Sample#test_a", end_of_log[0]
+    assert_match(/\A    .*\[BUG\] Segmentation fault/, end_of_log[1])
+    assert_match(/chatter.*\[BUG\]/m, @errors)
   end
 
   def test_a_process_that_ends_badly_after_its_tests_is_a_failure
@@ -117,7 +127,7 @@ class TestRunTest < Minitest::Test
 
   def test_a_child_over_its_time_is_ended_with_its_group
     reader, writer = IO.pipe
-    outcome = TestRun::Child.new(["sh", "-c", "sleep 600 & wait"], { "NB" => "1" }, nil, 0.2).run { |line| writer.puts(line) }
+    outcome = TestRun::Child.run(["sh", "-c", "sleep 600 & wait"], env: { "NB" => "1" }, limit_s: 0.2) { |line| writer.puts(line) }
     writer.close
     assert_equal :late, outcome
     assert_equal "", reader.read
