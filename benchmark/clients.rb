@@ -3,13 +3,15 @@
 # Table N1 of 2009 as it was measured: one client process, 1000 unchanged Net::HTTP requests at once, to a server that takes its time. With 1000 of
 # them in flight the ideal is 1,000,000 / delay_ms a second.
 
+require_relative "table_n1"
+
 module NeverBlock
   module Bench
     module Claims
       # Delays of 0, 10, 50, 100 and 500 ms.
       class Clients < ProgramClaim
-        AT_ONCE = 1000
-        DELAYS_MS = [0, 10, 50, 100, 500].freeze
+        include TableN1
+
         FIBERS = "neverblock fibers"
         POOL = "neverblock pool"
         THREADS = "threads"
@@ -20,12 +22,6 @@ module NeverBlock
         RATIO_MIN = 1.0
         # Room for requests whose clients have their answer while their fiber still ends.
         SERVER_FIBERS = 2048
-
-        PRIOR = {
-          "2009: blocking 1.8 / 1.9" => ["2,000 / 2,400", "19 / 19", "16 / 17", "10 / 10", "2 / 2"],
-          "2009: threads 1.8 / 1.9" => ["1,050 / 618", "800 / 470", "670 / 451", "536 / 441", "415 / 395"],
-          "2009: NeverBlock" => %w[2,360 1,997 1,837 1,656 1,031]
-        }.freeze
 
         def title
           "clients: 1000 Net::HTTP requests at once from one process (table N1)"
@@ -68,7 +64,7 @@ module NeverBlock
         end
 
         def tables(results)
-          [rates(results),
+          [rates_table(results, "Requests a second") { |name, delay| Cell.spread(results.figure(name, scenario(delay), "rate")) },
            table(results, "The first #{AT_ONCE} alone, begun at once: requests a second until all are answered") { |name, delay|
              Cell.spread(results.figure(name, scenario(delay), "burst_rate"))
            },
@@ -94,7 +90,7 @@ module NeverBlock
           [FIBERS, POOL].flat_map do |own|
             [rate_verdict(results, own),
              *[THREADS, PEER].product(DELAYS_MS).map { |other, delay| ratio_verdict(results, own, other, delay) },
-             Verdict.no_errors(results, own, DELAYS_MS.map { |delay| scenario(delay) }).tap { |verdict| verdict.text = "#{own}: #{verdict.text}" }]
+             Verdict.no_errors(results, own, scenario_names).tap { |verdict| verdict.text = "#{own}: #{verdict.text}" }]
           end
         end
 
@@ -108,19 +104,8 @@ module NeverBlock
           "delay #{delay} ms"
         end
 
-        def rates(results)
-          ideal = ["ideal", "-", *DELAYS_MS.drop(1).map { |delay| Cell.number(AT_ONCE * 1000 / delay) }]
-          rows = table(results, "") { |name, delay| Cell.spread(results.figure(name, scenario(delay), "rate")) }.rows
-          Table.new("Requests a second", headers: headers, rows: [ideal, *rows, *PRIOR.map(&:flatten)])
-        end
-
-        def table(results, title)
-          rows = results.servers.map { |name| [name, *DELAYS_MS.map { |delay| yield name, delay }] }
-          Table.new(title, headers: headers, rows: rows)
-        end
-
-        def headers
-          ["client", *DELAYS_MS.map { |delay| "#{delay} ms" }]
+        def subject
+          "client"
         end
 
         def rate_verdict(results, own)

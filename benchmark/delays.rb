@@ -3,25 +3,20 @@
 # Table N1 of 2009 as a server: 1000 clients, and an application that sleeps before it answers. What waits must not cost: the ideal is
 # 1000 answers in every delay, 1,000,000 / delay_ms a second.
 
+require_relative "table_n1"
+
 module NeverBlock
   module Bench
     module Claims
       # Delays of 0, 10, 50, 100 and 500 ms.
       class Delays < Claim
-        CLIENTS = 1000
-        DELAYS_MS = [0, 10, 50, 100, 500].freeze
+        include TableN1
+
         OWN = "neverblock"
         # Least share of the ideal. Where the processor is the limit, OWN_HELLO_MIN of the server's own rate at 0 ms counts instead.
         SHARE_MIN = { 10 => 0.50, 50 => 0.90, 100 => 0.92, 500 => 0.93 }.freeze
         OWN_HELLO_MIN = 0.95
         GROWTH_BYTES_MAX = 80_000_000
-
-        # One client process, 1000 requests at once to a server with a fixed delay; Ruby 1.8 / 1.9 on two cores of 2009.
-        PRIOR = {
-          "2009: blocking 1.8 / 1.9" => ["2,000 / 2,400", "19 / 19", "16 / 17", "10 / 10", "2 / 2"],
-          "2009: threads 1.8 / 1.9" => ["1,050 / 618", "800 / 470", "670 / 451", "536 / 441", "415 / 395"],
-          "2009: NeverBlock" => %w[2,360 1,997 1,837 1,656 1,031]
-        }.freeze
 
         def title
           "delays: 1000 clients, an application that sleeps (table N1, as a server)"
@@ -39,15 +34,17 @@ module NeverBlock
         # At 500 ms all clients answer in step, so a run has to be long for the last, cut-off step not to matter.
         def scenarios
           DELAYS_MS.map do |delay|
-            Scenario.new(name: scenario(delay), title: "#{CLIENTS} clients, sleep #{delay} ms",
-                         load: Load.new(connections: CLIENTS, threads: 2, path: "/#{delay}"),
+            Scenario.new(name: scenario(delay), title: "#{AT_ONCE} clients, sleep #{delay} ms",
+                         load: Load.new(connections: AT_ONCE, threads: 2, path: "/#{delay}"),
                          warmup: Load.new(connections: 64, path: "/0"),
                          seconds_min: delay * 0.04, seconds_min_quick: delay * 0.02)
           end
         end
 
         def tables(results)
-          [rates(results), table(results, "Resident memory under load minus idle, MB (idle in the last column)", extra: "idle") { |server, delay|
+          [rates_table(results, "Requests a second, and the share of the ideal") { |server, delay|
+            rate(results, server, delay)
+          }, table(results, "Resident memory under load minus idle, MB (idle in the last column)", last: { "idle" => ->(server) { idle(results, server) } }) { |server, delay|
             Cell.megabytes(results.figure(server, scenario(delay), "rss_growth_bytes"))
           }, table(results, "Server CPU a request, us") { |server, delay|
             Cell.spread(results.figure(server, scenario(delay), "cpu_us_per_request"), digits: 1)
@@ -58,14 +55,14 @@ module NeverBlock
 
         def verdicts(results)
           [*SHARE_MIN.map { |delay, least| share_verdict(results, delay, least) }, growth_verdict(results),
-           Verdict.no_errors(results, OWN, DELAYS_MS.map { |delay| scenario(delay) })]
+           Verdict.no_errors(results, OWN, scenario_names)]
         end
 
         # @param delay [Integer] ms
         # @return [Summary, nil] of the share of the ideal rate
         def share(results, server, delay)
           rate = results.figure(server, scenario(delay), "rate")
-          ideal = CLIENTS * 1000.0 / delay
+          ideal = AT_ONCE * 1000.0 / delay
           rate && Summary.new(median: rate.median / ideal, low: rate.low / ideal, high: rate.high / ideal, rounds: rate.rounds)
         end
 
@@ -75,26 +72,13 @@ module NeverBlock
           "sleep #{delay} ms"
         end
 
-        def headers(extra = nil)
-          ["server", *DELAYS_MS.map { |delay| "#{delay} ms" }, *extra]
-        end
-
-        def rates(results)
-          rows = results.servers.map { |server| [server, *DELAYS_MS.map { |delay| rate(results, server, delay) }] }
-          ideal = ["ideal", "-", *DELAYS_MS.drop(1).map { |delay| Cell.number(CLIENTS * 1000 / delay) }]
-          Table.new("Requests a second, and the share of the ideal", headers: headers, rows: [ideal, *rows, *PRIOR.map(&:flatten)])
+        def subject
+          "server"
         end
 
         def rate(results, server, delay)
           text = Cell.spread(results.figure(server, scenario(delay), "rate"))
           delay.zero? || text == Cell::NONE ? text : "#{text} = #{Cell.number(share(results, server, delay).median * 100, digits: 1)} %"
-        end
-
-        def table(results, title, extra: nil)
-          rows = results.servers.map do |server|
-            [server, *DELAYS_MS.map { |delay| yield server, delay }, *(idle(results, server) if extra)]
-          end
-          Table.new(title, headers: headers(extra), rows: rows)
         end
 
         def idle(results, server)
