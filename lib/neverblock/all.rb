@@ -54,7 +54,6 @@ module NeverBlock
       # What reaches the thread while the loop has it (Thread#raise, Timeout, a signal) is handed to the fiber that waits for the branches; so is Cancelled, when
       # the loop is left otherwise (Thread#kill, the throw that Ruby 3.1's Timeout makes of it).
       def in_own_loop(&block)
-        Compat::TcpFastFallback.apply
         Fiber.set_scheduler(scheduler = Scheduler.new)
         fiber, outcome = beside(Deadline.current, &block)
         run_out(scheduler, fiber)
@@ -85,7 +84,7 @@ module NeverBlock
         outcome = []
         fiber = Fiber.schedule do
           Deadline.inherit(deadline)
-          outcome << Offload::Outcome.of(&block)
+          outcome << Outcome.of(&block)
         end
         [fiber, outcome]
       end

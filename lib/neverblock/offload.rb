@@ -7,7 +7,7 @@ require "neverblock/errors"
 require "neverblock/deadline"
 require "neverblock/blocking_mode"
 require "neverblock/offload/job"
-require "neverblock/offload/outcome"
+require "neverblock/outcome"
 require "neverblock/offload/pool"
 
 module NeverBlock

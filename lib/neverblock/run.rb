@@ -7,7 +7,9 @@
 #     20.times { |i| pool.spawn { puts Net::HTTP.get(URI("http://localhost:9292/#{i}")) } }
 #   end
 
+require "neverblock/deadline"
 require "neverblock/errors"
+require "neverblock/outcome"
 require "neverblock/scheduler"
 
 module NeverBlock
@@ -21,7 +23,7 @@ module NeverBlock
   #
   # A child that is forked in the block, without a block for `fork`, ends where the fiber ends: Ruby makes that the first fiber of the child.
   #
-  # Outgoing connections by name: turns Socket.tcp_fast_fallback off for the process (Ruby 3.4, see compat/tcp_fast_fallback.rb).
+  # Outgoing connections by name: the first scheduler of the process turns Socket.tcp_fast_fallback off (Ruby 3.4, see compat/tcp_fast_fallback.rb).
   # @return what the block returns
   # @raise [Error] where EventMachine's reactor runs on this thread; when the block's fiber has left the loop (Fiber#transfer)
   def self.run(&block)
@@ -58,11 +60,10 @@ module NeverBlock
     # @return what the block returns
     def call
       refuse_event_machine
-      Compat::TcpFastFallback.apply
       loop_until_all_have_ended
       raise Error, lost unless @over
 
-      @error ? pass_on(@error) : @value
+      @outcome&.get(breaks: true, joins: false)
     end
 
     private
@@ -89,14 +90,12 @@ module NeverBlock
     end
 
     def call_block
-      @value = @block.call
-    rescue Stopped
-      raise
-    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again by #pass_on
-      raise unless here? # the loop is the parent's
+      outcome = Outcome.of(&@block)
+      error = outcome.error
+      raise error if error && (error.is_a?(Stopped) || !here?) # without `here?` the loop is the parent's
 
-      @error = e
-      raise Left
+      @outcome = outcome
+      raise Left if error
     ensure
       @over = true
     end
@@ -120,13 +119,13 @@ module NeverBlock
 
     # @return [Boolean] whether all have ended
     def stop
-      deadline = clock + STOP_SECONDS
+      deadline = Deadline.now + STOP_SECONDS
       loop do
         told, missed = stop_waiting
         return true if told.empty? && missed.zero?
 
         left = wait_for_end(told, deadline)
-        return warn_of([left, missed, 1].max) if left.positive? || clock > deadline
+        return warn_of([left, missed, 1].max) if left.positive? || Deadline.now > deadline
       end
     end
 
@@ -150,7 +149,7 @@ module NeverBlock
       loop do
         turn(pause)
         left = told.count(&:alive?)
-        return left if left.zero? || clock > deadline
+        return left if left.zero? || Deadline.now > deadline
 
         pause = [(pause * 2) + 0.001, STOP_TURN_SECONDS].min
       end
@@ -171,27 +170,6 @@ module NeverBlock
     def lost
       "the fiber of NB.run's block stopped where nothing goes on with it: transferring to a fiber of the loop, or killing one (Fiber#transfer, Fiber#kill), " \
         "leaves the caller behind; end fibers by raising in them (Fiber#raise)"
-    end
-
-    # The block's fiber is gone; where it was to jump to is on this one.
-    def pass_on(error)
-      throw(error.tag, error.value) if error.is_a?(UncaughtThrowError)
-      return error.exit_value if broke?(error)
-
-      raise error
-    end
-
-    # `break` of the block itself, not of a proc that it calls: right below its frame, and that of its rescue or ensure, is ours.
-    def broke?(error)
-      return false unless error.is_a?(LocalJumpError) && error.reason == :break
-
-      frames = error.backtrace_locations || []
-      depth = frames.index { |frame| frame.path == __FILE__ } or return false
-      frames.first(depth).map { |frame| frame.label.delete_prefix("rescue in ").delete_prefix("ensure in ") }.uniq.size == 1
-    end
-
-    def clock
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

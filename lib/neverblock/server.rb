@@ -6,7 +6,6 @@
 # Signals, output and exit statuses are the business of Server::Runner; an application or a test may use this class alone.
 
 require "neverblock/application"
-require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/config"
 require "neverblock/errors"
 require "neverblock/log"
@@ -49,7 +48,6 @@ module NeverBlock
       raise Error, "this server was started before; make a new one" if @engine
 
       Application.require_rack
-      Compat::TcpFastFallback.apply
       open_engine
       executors = make_executors
       @engine.start

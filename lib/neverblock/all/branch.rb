@@ -2,7 +2,7 @@
 
 # One callable of an NB.all and its fiber.
 
-require "neverblock/offload/outcome"
+require "neverblock/outcome"
 
 module NeverBlock
   module All
@@ -18,9 +18,9 @@ module NeverBlock
         Fiber.schedule do
           @fiber = Fiber.current
           Deadline.inherit(@deadline)
-          @outcome = Offload::Outcome.of { call }
+          @outcome = Outcome.of { call }
         ensure
-          @outcome ||= Offload::Outcome.new(nil, Error.new("a branch of NB.all was killed (Fiber#kill)"))
+          @outcome ||= Outcome.new(nil, Error.new("a branch of NB.all was killed (Fiber#kill)"))
           @group.ended(self)
         end
       end

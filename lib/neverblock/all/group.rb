@@ -27,7 +27,7 @@ module NeverBlock
         wind_down if @failure
         raise @failure if @from_outside
 
-        @failure ? Offload::Outcome.new(nil, @failure).get(breaks: breaks) : @branches.map(&:value)
+        @failure ? Outcome.new(nil, @failure).get(breaks: breaks) : @branches.map(&:value)
       end
 
       # A branch has ended.
@@ -70,7 +70,7 @@ module NeverBlock
       # What is raised into this fiber outranks any branch's error: were it dropped, the deadline it came from would be lost.
       def fail_with(error)
         kept = @failure if @from_outside || !@failure.is_a?(StandardError)
-        error = Offload::Outcome.weightier(kept, error) if kept
+        error = Outcome.weightier(kept, error) if kept
         @from_outside = true unless error.equal?(@failure)
         @failure = error
       end

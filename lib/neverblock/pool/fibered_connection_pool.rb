@@ -6,6 +6,7 @@
 #   pool.hold { |connection| connection.exec("select 1") }
 
 require "timeout"
+require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/pool/waiter"
@@ -207,7 +208,7 @@ module NeverBlock
       end
 
       def wait(lease, timeout, dead)
-        deadline = timeout && (clock + timeout)
+        deadline = timeout && (Deadline.now + timeout)
         @waiters << (waiter = Waiter.new(lease))
         starved = false
         until waiter.granted?
@@ -221,7 +222,7 @@ module NeverBlock
       # @return [true]
       def wait_once(waiter, deadline)
         refuse_to_wait_for_ever
-        left = deadline ? deadline - clock : SWEEP_SECONDS
+        left = deadline ? deadline - Deadline.now : SWEEP_SECONDS
         raise TimeoutError, timed_out if left <= 0
 
         waiter.wait(@lock, [left, SWEEP_SECONDS].min)
@@ -279,10 +280,6 @@ module NeverBlock
       def owner_alive?(lease)
         fiber = lease.fiber || @owners[lease]
         lease.thread.alive? && !fiber.nil? && fiber.alive?
-      end
-
-      def clock
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end
