@@ -11,6 +11,7 @@
 #
 # Each answer says on which connection it went, and as which answer of it: X-Connection, X-Served.
 
+require_relative "../../support/plain_http"
 require_relative "aws"
 require_relative "gates"
 require_relative "relay"
@@ -42,30 +43,16 @@ module ClientServices
     private
 
     def read(socket)
-      line = socket.gets or return
-      verb, path = line.split
-      headers = {}
-      while (line = socket.gets.to_s.chomp) && !line.empty?
-        name, value = line.split(":", 2)
-        headers[name.downcase] = value.strip
-      end
+      verb, path, headers = PlainHttp.head(socket)
+      return unless verb
+
       socket.write("HTTP/1.1 100 Continue\r\n\r\n") if headers["expect"]
       Request.new(verb, path, headers, body(socket, headers))
     end
 
     def body(socket, headers)
-      body = headers["transfer-encoding"] ? chunked(socket) : socket.read(Integer(headers.fetch("content-length", "0"), 10))
-      headers["content-encoding"].to_s.include?("aws-chunked") ? chunked(StringIO.new(body)) : body
-    end
-
-    def chunked(input)
-      body = +""
-      until (size = input.gets.to_i(16)).zero?
-        body << input.read(size)
-        input.gets
-      end
-      nil until input.gets.to_s.strip.empty? # trailers
-      body
+      body = headers["transfer-encoding"] ? PlainHttp.chunks(socket) : socket.read(Integer(headers.fetch("content-length", "0"), 10))
+      headers["content-encoding"].to_s.include?("aws-chunked") ? PlainHttp.chunks(StringIO.new(body)) : body
     end
 
     # @return [Array(Integer, Hash, String)]

@@ -2,8 +2,8 @@
 
 # A loopback port with a plain thread for each connection: nothing of the scheduler under test serves its tests.
 
-require "openssl"
 require "socket"
+require_relative "../../support/self_signed_certificate"
 
 module ClientServices
   class Listener
@@ -38,18 +38,11 @@ module ClientServices
     def converse(socket, number)
       Thread.current.report_on_exception = false
       socket.setsockopt(:TCP, :NODELAY, true)
-      @conversation.call(@context ? handshake(socket) : socket, number)
+      @conversation.call(@context ? SelfSignedCertificate.accept(socket, @context) : socket, number)
     rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
       nil # the client has gone
     ensure
       socket.close
-    end
-
-    def handshake(socket)
-      OpenSSL::SSL::SSLSocket.new(socket, @context).tap do |tls|
-        tls.sync_close = true
-        tls.accept
-      end
     end
   end
 end

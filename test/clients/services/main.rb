@@ -7,12 +7,12 @@
 
 require "json"
 require "stringio"
-require_relative "certificate"
+require_relative "../../support/self_signed_certificate"
 require_relative "http"
 require_relative "listener"
 
 folder = ARGV.fetch(0)
-certificate = ClientServices::Certificate.new
+certificate = SelfSignedCertificate.new
 File.write(File.join(folder, "ca.pem"), certificate.pem)
 http = ClientServices::Http.new(certificate.server_context)
 converse = http.method(:converse)

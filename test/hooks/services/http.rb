@@ -4,6 +4,7 @@
 # :head, for that request only), :body (the head and the first half are sent), :read (before the request's body), :continue (before 100) and :connect (before
 # the tunnel is there).
 
+require_relative "../../support/plain_http"
 require_relative "service"
 
 module HookServices
@@ -22,15 +23,8 @@ module HookServices
     end
 
     def read(socket)
-      verb, target, = socket.gets&.split
-      return unless verb
-
-      headers = {}
-      while (line = socket.gets&.chomp) && !line.empty?
-        name, value = line.split(":", 2)
-        headers[name.downcase] = value.strip
-      end
-      Request.new(verb, target, headers, body(socket, headers))
+      verb, target, headers = PlainHttp.head(socket)
+      Request.new(verb, target, headers, body(socket, headers)) if verb
     end
 
     def body(socket, headers)
@@ -39,19 +33,9 @@ module HookServices
         socket.write("HTTP/1.1 100 Continue\r\n\r\n")
       end
       hold_at(:read)
-      return chunks(socket) if headers["transfer-encoding"] == "chunked"
+      return PlainHttp.chunks(socket) if headers["transfer-encoding"] == "chunked"
 
       socket.read(headers["content-length"].to_i)
-    end
-
-    def chunks(socket)
-      body = +""
-      until (size = socket.gets.to_i(16)).zero?
-        body << socket.read(size)
-        socket.gets
-      end
-      socket.gets
-      body
     end
 
     def answer(socket, request)

@@ -95,17 +95,10 @@ module HookServices
     end
 
     def over_tls(socket)
-      tls = handshake(socket)
+      tls = SelfSignedCertificate.accept(socket, @tls)
       serve(tls)
     ensure
       tls&.close
-    end
-
-    def handshake(socket)
-      OpenSSL::SSL::SSLSocket.new(socket, @tls).tap do |tls|
-        tls.sync_close = true
-        tls.accept
-      end
     end
 
     def hold_at(point)

@@ -33,7 +33,7 @@ module HookServices
       reply("STARTTLS", "220 go on")
       hold_at(:tls)
       @tls = Certificate.server_context
-      @socket = handshake(@socket)
+      @socket = SelfSignedCertificate.accept(@socket, @tls)
       while (line = @socket.gets&.chomp)
         break if answer(line) == :quit
       end
