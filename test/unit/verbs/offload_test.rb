@@ -270,8 +270,10 @@ class OffloadTest < VerbsCase
     one = pool(1)
     run_loop do
       begun = []
+      taken = Queue.new
       let_go = Queue.new
-      first = Fiber.schedule { offload(one) { let_go.pop } }
+      first = Fiber.schedule { offload(one) { taken << true and let_go.pop } }
+      taken.pop
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.002) { offload(one) { begun << :second } } }
       assert_equal 0, one.figures[:waiting]
       let_go << true
