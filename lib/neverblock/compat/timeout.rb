@@ -24,7 +24,8 @@ module NeverBlock
         rescue Expired => e
           raise e unless e.equal?(expired)
 
-          raise Timeout::Error, expired.message, cause: nil
+          # What was on its way already, and waited in an `ensure` when the time was over, is not lost: Expired has it as its cause.
+          raise Timeout::Error, expired.message, cause: expired.cause
         end
       end
     end

@@ -50,6 +50,29 @@ class SchedulerTimeoutsTest < Minitest::Test
     end
   end
 
+  # An exception on its way out of the block, whose `ensure` waits, when the time is over there (Ruby 3.4 waits in IO#close).
+  def test_what_was_raised_into_the_block_before_its_time_was_over_is_the_cause_of_the_timeout
+    seen = nil
+    in_scheduler do
+      late = fiber do
+        Timeout.timeout(0.01) do
+          sleep
+        ensure
+          sleep
+        end
+      rescue Timeout::Error => e
+        seen = e.cause
+      end
+      fiber { late.raise(Own, "first") }
+    end
+    assert_instance_of Own, seen
+    assert_equal "first", seen.message
+  end
+
+  def test_a_timeout_that_nothing_came_before_has_no_cause
+    in_scheduler { fiber { assert_nil assert_raises(Timeout::Error) { Timeout.timeout(0.001) { sleep } }.cause } }
+  end
+
   def test_two_timeouts_that_end_together_both_raise
     in_scheduler do
       fiber do
