@@ -1,6 +1,6 @@
 /*
  * scheduler_resolve.c - the hook address_resolve: host names by the process's shared resolver (core/os/resolver.h), which is made at
- * the first question and anew in a forked child.
+ * the first question and anew in a forked child. What its cache knows is answered at once; else the fiber parks until a thread has asked.
  */
 #include "scheduler_internal.h"
 
@@ -48,7 +48,7 @@ static void leave_question(nb_wait *wait) {
     nb_resolve_wait *resolve = (nb_resolve_wait *)wait;
     nb_question *question = resolve->question;
     if (question->parcel.arrived) {
-        resolve->answer = question->query.answer;
+        nb_resolver_answer_copy(&resolve->answer, &question->query.answer);
     } else {
         question->parcel.wait = NULL;
         if (!nb_resolver_withdraw(question->resolver, &question->query)) return;
@@ -81,8 +81,10 @@ static VALUE bare_name(VALUE name) {
     return rb_str_substr(name, 1, size - 2);
 }
 
-static nb_question *ask(nb_scheduler *scheduler, VALUE name, nb_wait *wait) {
-    nb_resolver *resolver = shared_resolver();
+NORETURN(static void raise_too_long(void));
+static void raise_too_long(void) { rb_raise(rb_path2class("SocketError"), "getaddrinfo: host name too long"); }
+
+static nb_question *ask(nb_scheduler *scheduler, nb_resolver *resolver, VALUE name, nb_wait *wait) {
     nb_scheduler_open(scheduler);
     nb_question *question = nb_alloc_zero(1, sizeof *question);
     if (question == NULL) rb_memerror();
@@ -97,20 +99,29 @@ static nb_question *ask(nb_scheduler *scheduler, VALUE name, nb_wait *wait) {
     if (status == NB_OK) return question;
     nb_inbox_unexpect(&question->parcel);
     nb_free(question);
-    if (status == NB_TOO_LARGE) rb_raise(rb_path2class("SocketError"), "getaddrinfo: host name too long");
+    if (status == NB_TOO_LARGE) raise_too_long();
     rb_memerror();
+}
+
+static VALUE ask_and_wait(nb_scheduler *scheduler, nb_resolver *resolver, VALUE name) {
+    nb_resolve_wait resolve;
+    nb_wait_init(&resolve.wait, scheduler, NB_WAIT_ASK);
+    resolve.wait.leave = leave_question;
+    resolve.question = ask(scheduler, resolver, name, &resolve.wait);
+    nb_wait_park(&resolve.wait, INT64_MAX);
+
+    return answer_value(&resolve.answer);
 }
 
 static VALUE scheduler_address_resolve(VALUE self, VALUE hostname) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     VALUE name = bare_name(StringValue(hostname));
-    nb_resolve_wait resolve;
-    nb_wait_init(&resolve.wait, scheduler, NB_WAIT_ASK);
-    resolve.wait.leave = leave_question;
-    resolve.question = ask(scheduler, name, &resolve.wait);
-    nb_wait_park(&resolve.wait, INT64_MAX);
-
-    return answer_value(&resolve.answer);
+    nb_resolver *resolver = shared_resolver();
+    nb_resolver_answer known;
+    nb_status status = nb_resolver_known(resolver, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), &known);
+    if (status == NB_OK) return answer_value(&known);
+    if (status == NB_TOO_LARGE) raise_too_long();
+    return ask_and_wait(scheduler, resolver, name);
 }
 
 void nb_scheduler_resolve_define(VALUE klass) {

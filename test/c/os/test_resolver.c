@@ -100,6 +100,8 @@ static nb_status ask(question *q, const char *name) {
     return nb_resolver_ask(resolver, name, strlen(name), &q->query);
 }
 
+#define ERROR(code) ((code) < 0 ? (code) : -(code))
+
 /* Asks and waits for the answer: the last byte of the address, or an EAI_ code below 0. */
 static int resolve(const char *name) {
     static question q;
@@ -122,8 +124,6 @@ static void let_go(void) {
     atomic_store(&holding, false);
     nb_test_gate_open(&hold);
 }
-
-#define ERROR(code) ((code) < 0 ? (code) : -(code))
 
 /* --- the cache --------------------------------------------------------------------------------------------------- */
 
@@ -149,6 +149,65 @@ static void a_cached_answer_comes_inside_the_question(void **state) {
     assert_int_equal(1, atomic_load(&q.answers));
     assert_true(pthread_equal(q.answered_by, pthread_self()));
     assert_int_equal(0, nb_resolver_withdraw(resolver, &q.query));
+}
+
+/* The last byte of the address, an EAI_ code below 0, or 0: it has to be asked for. */
+static int known(const char *name) {
+    nb_resolver_answer answer;
+    unsigned last;
+    nb_status status = nb_resolver_known(resolver, name, strlen(name), &answer);
+    if (status == NB_NOT_FOUND) return 0;
+    assert_status(NB_OK, status);
+    if (answer.error != 0) return ERROR(answer.error);
+    assert_int_equal(1, answer.count);
+    assert_int_equal(1, sscanf(answer.addresses[0], "192.0.2.%u", &last));
+    return (int)last;
+}
+
+static void what_is_fresh_is_known_without_a_question(void **state) {
+    (void)state;
+    assert_int_equal(0, known("a.test"));
+    assert_int_equal(0, lookups());
+    assert_int_equal(1, resolve("a.test"));
+    assert_int_equal(0, known("a.tes"));
+    pass_time(29);
+    assert_int_equal(1, known("a.test"));
+    pass_time(1);
+    assert_int_equal(0, known("a.test"));
+    atomic_store(&next_error, EAI_AGAIN);
+    assert_int_equal(1, resolve("a.test")); /* an older answer, after a lookup that failed: not fresh for that */
+    assert_int_equal(0, known("a.test"));
+    atomic_store(&next_error, EAI_NONAME);
+    assert_int_equal(ERROR(EAI_NONAME), resolve("a.test"));
+    pass_time(4);
+    assert_int_equal(ERROR(EAI_NONAME), known("a.test"));
+    pass_time(1);
+    assert_int_equal(0, known("a.test"));
+    assert_int_equal(3, lookups());
+}
+
+static void a_name_being_looked_up_is_not_known_yet(void **state) {
+    (void)state;
+    question q;
+    hold_lookups();
+    assert_status(NB_OK, ask(&q, "a.test"));
+    nb_test_gate_wait(&started, 1);
+    assert_int_equal(0, known("a.test"));
+    let_go();
+    nb_test_gate_wait(&answered, 1);
+    assert_int_equal(1, known("a.test"));
+}
+
+static void what_is_known_copies_as_many_addresses_as_there_are(void **state) {
+    (void)state;
+    nb_resolver_answer answer;
+    resolve("a.test");
+    memset(&answer, 'x', sizeof answer);
+    assert_status(NB_OK, nb_resolver_known(resolver, "a.test", 6, &answer));
+    assert_int_equal(0, answer.error);
+    assert_int_equal(1, answer.count);
+    assert_string_equal("192.0.2.1", answer.addresses[0]);
+    assert_int_equal('x', answer.addresses[1][0]);
 }
 
 static void no_such_host_is_kept_5_seconds(void **state) {
@@ -232,6 +291,10 @@ static void of_too_many_names_the_one_unused_longest_is_forgotten(void **state) 
     assert_int_equal(CACHED + 1, lookups());
     resolve("1.test");
     assert_int_equal(CACHED + 2, lookups());
+    assert_int_equal(1, known("4.test")); /* a use as any other: 5 goes in its place */
+    resolve("another.test");
+    assert_int_equal(1, known("4.test"));
+    assert_int_equal(0, known("5.test"));
 }
 
 /* --- merging ----------------------------------------------------------------------------------------------------- */
@@ -306,6 +369,11 @@ static void impossible_names_are_refused_or_do_not_exist(void **state) {
     prepare(&q);
     assert_status(NB_OK, nb_resolver_ask(resolver, "a\0b", 3, &q.query));
     assert_int_equal(EAI_NONAME, q.query.answer.error);
+    nb_resolver_answer answer;
+    assert_status(NB_TOO_LARGE, nb_resolver_known(resolver, name, sizeof name - 1, &answer));
+    assert_int_equal(ERROR(EAI_NONAME), known(""));
+    assert_status(NB_OK, nb_resolver_known(resolver, "a\0b", 3, &answer));
+    assert_int_equal(EAI_NONAME, answer.error);
     assert_int_equal(1, lookups());
 }
 
@@ -407,6 +475,7 @@ static void *ask_and_withdraw(void *seed) {
         char name[32];
         snprintf(name, sizeof name, "%u.test", (unsigned)nb_test_random_below(&random, 5));
         if (nb_test_random_below(&random, 20) == 0) pass_time(31);
+        if (known(name) < 0) atomic_fetch_add(&wrong_total, 1);
         if (ask(&q, name) != NB_OK) atomic_fetch_add(&wrong_total, 1);
         atomic_fetch_add(&asked_total, 1);
         if (nb_test_random_below(&random, 2) && nb_resolver_withdraw(resolver, &q.query)) {
@@ -469,6 +538,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(an_answer_is_kept_30_seconds),
         CASE(a_cached_answer_comes_inside_the_question),
+        CASE(what_is_fresh_is_known_without_a_question),
+        CASE(a_name_being_looked_up_is_not_known_yet),
+        CASE(what_is_known_copies_as_many_addresses_as_there_are),
         CASE(no_such_host_is_kept_5_seconds),
         CASE(no_addresses_at_all_is_no_such_host),
         CASE(names_are_answered_apart),

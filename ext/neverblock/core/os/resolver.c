@@ -62,7 +62,7 @@ struct nb_resolver {
     entry *buckets[BUCKETS];
 };
 
-static void copy_answer(nb_resolver_answer *to, const nb_resolver_answer *from) {
+void nb_resolver_answer_copy(nb_resolver_answer *to, const nb_resolver_answer *from) {
     to->error = from->error;
     to->count = from->count;
     memcpy(to->addresses, from->addresses, from->count * sizeof from->addresses[0]);
@@ -143,11 +143,16 @@ static entry *find(nb_resolver *self, const char *name, size_t bytes) {
     return it;
 }
 
+static void use(nb_resolver *self, entry *it) {
+    if (it == self->youngest) return;
+    unlink_age(self, it);
+    link_youngest(self, it);
+}
+
 static entry *remember(nb_resolver *self, const char *name, size_t bytes) {
     entry *it = find(self, name, bytes);
     if (it != NULL) {
-        unlink_age(self, it);
-        link_youngest(self, it);
+        use(self, it);
         return it;
     }
     it = nb_alloc_zero(1, sizeof *it);
@@ -193,7 +198,7 @@ static bool is_definite(int error) {
 /* What a lookup that failed for the moment is answered with. */
 static void answer_failure(const entry *it, int64_t now_ns, int error, nb_resolver_answer *answer) {
     if (is_usable_when_stale(it, now_ns)) {
-        copy_answer(answer, &it->answer);
+        nb_resolver_answer_copy(answer, &it->answer);
     } else {
         set_error(answer, error);
     }
@@ -205,7 +210,7 @@ static void learn(entry *it, question *asked, int64_t now_ns) {
         answer_failure(it, now_ns, asked->answer.error, &asked->answer);
         return;
     }
-    copy_answer(&it->answer, &asked->answer);
+    nb_resolver_answer_copy(&it->answer, &asked->answer);
     it->answered_ns = now_ns;
     it->known = true;
 }
@@ -250,7 +255,7 @@ static void finish_lookup(nb_job *job) {
     it->running = NULL;
     nb_resolver_query *waiters = take_waiters(it);
     for (nb_resolver_query *one = waiters; one != NULL; one = one->next)
-        copy_answer(&one->answer, &asked->answer);
+        nb_resolver_answer_copy(&one->answer, &asked->answer);
     pthread_mutex_unlock(&self->lock);
     nb_free(asked);
     call_done(waiters);
@@ -277,7 +282,7 @@ static nb_status ask(nb_resolver *self, const char *name, size_t bytes, int64_t 
     entry *it = remember(self, name, bytes);
     if (it == NULL) return NB_NO_MEMORY;
     if (is_fresh(it, now_ns)) {
-        copy_answer(&query->answer, &it->answer);
+        nb_resolver_answer_copy(&query->answer, &it->answer);
         return NB_OK;
     }
     nb_status status = it->running != NULL ? NB_OK : start_lookup(self, it);
@@ -292,9 +297,29 @@ static nb_status ask(nb_resolver *self, const char *name, size_t bytes, int64_t 
     return NB_AGAIN;
 }
 
+static bool cannot_exist(const char *name, size_t bytes) { return bytes == 0 || memchr(name, '\0', bytes) != NULL; }
+
+nb_status nb_resolver_known(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_answer *answer) {
+    if (bytes > NB_RESOLVER_NAME_BYTES_MAX) return NB_TOO_LARGE;
+    if (cannot_exist(name, bytes)) {
+        set_error(answer, EAI_NONAME);
+        return NB_OK;
+    }
+    int64_t now_ns = resolver->clock();
+    pthread_mutex_lock(&resolver->lock);
+    entry *it = find(resolver, name, bytes);
+    bool known = it != NULL && is_fresh(it, now_ns);
+    if (known) {
+        use(resolver, it);
+        nb_resolver_answer_copy(answer, &it->answer);
+    }
+    pthread_mutex_unlock(&resolver->lock);
+    return known ? NB_OK : NB_NOT_FOUND;
+}
+
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query) {
     if (bytes > NB_RESOLVER_NAME_BYTES_MAX) return NB_TOO_LARGE;
-    if (bytes == 0 || memchr(name, '\0', bytes) != NULL) {
+    if (cannot_exist(name, bytes)) {
         set_error(&query->answer, EAI_NONAME);
         query->done(query);
         return NB_OK;

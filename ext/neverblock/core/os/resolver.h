@@ -9,7 +9,8 @@
  * question that finds the queue full fails with EAI_AGAIN.
  *
  * The cache and the merging are under a lock; any thread may ask. `done` is called on a worker thread, or inside
- * nb_resolver_ask when the cache knows. It must be short and only hand the answer over.
+ * nb_resolver_ask when the cache knows. It must be short and only hand the answer over. Who can use an answer at once
+ * asks nb_resolver_known first, which needs no query.
  */
 #ifndef NB_OS_RESOLVER_H
 #define NB_OS_RESOLVER_H
@@ -45,6 +46,11 @@ typedef void (*nb_resolver_lookup)(const char *name, nb_resolver_answer *answer)
 typedef int64_t (*nb_resolver_clock)(void);
 nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_resolver_clock clock,
                              nb_resolver **resolver);
+/* NB_OK: *answer is what is known now without a lookup: a fresh answer, or that such a name cannot exist. NB_NOT_FOUND: it
+ * has to be asked for. NB_TOO_LARGE: the name is too long. */
+nb_status nb_resolver_known(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_answer *answer);
+/* Copies as many addresses as there are; the rest of *to stays as it is. */
+void nb_resolver_answer_copy(nb_resolver_answer *to, const nb_resolver_answer *from);
 /* NB_OK: done was or will be called exactly once. NB_TOO_LARGE: the name is too long. NB_NO_MEMORY. (done is not called
  * then.) */
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query);
