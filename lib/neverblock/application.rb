@@ -3,6 +3,7 @@
 # Loads a Rack application from its rackup file (config.ru) and turns everything that can go wrong with it into one line: where, what, and the mend.
 
 require "neverblock/errors"
+require "neverblock/source_error"
 
 module NeverBlock
   module Application
@@ -20,7 +21,7 @@ module NeverBlock
       app = build(path)
       return app if app.respond_to?(:call)
 
-      raise ApplicationError, "#{short(path)}: run was given #{app.class}, which does not respond to call"
+      raise ApplicationError, "#{SourceError.short(path)}: run was given #{app.class}, which does not respond to call"
     end
 
     # @return [String] absolute path
@@ -50,8 +51,6 @@ module NeverBlock
     def build(path)
       built = Rack::Builder.parse_file(path)
       built.is_a?(Array) ? built.first : built
-    rescue SyntaxError => e
-      raise ApplicationError, syntax_error(e, path)
     rescue StandardError, ScriptError, SystemStackError => e
       raise ApplicationError, failure(e, path)
     end
@@ -69,42 +68,12 @@ module NeverBlock
 
     def failure(error, path)
       if error.is_a?(RuntimeError) && error.message == "missing run or map statement"
-        return "#{short(path)}: nothing is run: end the file with `run APP`, where APP responds to call(env)"
+        return "#{SourceError.short(path)}: nothing is run: end the file with `run APP`, where APP responds to call(env)"
       end
 
-      "#{place(error, path)}: #{first_line(error.message)} (#{error.class})#{mend(error)}"
+      SourceError.describe(error, path)
     end
 
-    def mend(error)
-      return "" unless error.is_a?(LoadError)
-
-      "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
-    end
-
-    # Up to Ruby 3.3 the message is "file:line: text", then the source; from 3.4 on the text stands behind the carets under the source.
-    def syntax_error(error, path)
-      lines = error.message.lines.map(&:strip)
-      where, text = lines.first.to_s.match(/\A(.+?:\d+): (.*)\z/)&.captures
-      detail = lines.filter_map { |line| line[/\^~*\s+(\S.*)\z/, 1] }.first
-      text = [text&.sub(/\Asyntax errors? found\z/, "")&.sub(/\Asyntax error, /, ""), detail].compact.reject(&:empty?).join(": ")
-      "#{short(where || path)}: syntax error: #{text.empty? ? first_line(error.message) : text}"
-    end
-
-    # The first line of the trace that is the application's own; a line in a gem helps nobody mend a rackup file.
-    def place(error, path)
-      lines = error.backtrace || []
-      own = lines.find { |line| line.start_with?("#{File.dirname(path)}/") && !line.match?(%r{/(gems|vendor)/}) }
-      short((own || lines.first || path)[/\A.+?(:\d+)?(?=:in |\z)/])
-    end
-
-    def short(path)
-      path.delete_prefix("#{Dir.pwd}/")
-    end
-
-    def first_line(message)
-      message.to_s.scrub("?").lines.map(&:strip).find { |line| !line.empty? } || "no message"
-    end
-
-    private_class_method :build, :directory_given, :missing, :failure, :mend, :syntax_error, :place, :short, :first_line
+    private_class_method :build, :directory_given, :missing, :failure
   end
 end

@@ -7,7 +7,7 @@ require "neverblock/version"
 require "neverblock/errors"
 require "neverblock/cli/not_yet"
 require "neverblock/cli/options"
-require "neverblock/cli/suggestion"
+require "neverblock/suggestion"
 
 module NeverBlock
   module CLI
@@ -42,6 +42,7 @@ module NeverBlock
       options = Options.parse(argv, env)
       case options.action
       when :help then out.puts(options.help)
+      when :help_config then out.puts(Help.sample)
       when :version then out.puts("neverblock #{VERSION}")
       else return serve(options, env, out)
       end

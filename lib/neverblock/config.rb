@@ -4,36 +4,20 @@
 # so that whoever holds one need not ask again. Defaults are those of the interface.
 
 require "neverblock/errors"
+require "neverblock/config/catalog"
 
 module NeverBlock
   class Config
-    DEFAULT_BIND = "http://127.0.0.1:9292"
-    DEFAULT_FIBERS = 1024
-    DEFAULT_BACKLOG = 1024
-    # A fiber costs two maps and some 13 KB; a million is past any machine's maps, so more is a slip of the hand.
-    FIBERS_MAX = 1_000_000
+    DEFAULT_BIND = Catalog[:bind].default
+    DEFAULT_FIBERS = Catalog[:fibers].default
+    DEFAULT_BACKLOG = Catalog[:backlog].default
+    FIBERS_MAX = Catalog::FIBERS_MAX
     EXECUTORS_MAX = 64
-    U32 = 4_294_967_295
+    U32 = Catalog::U32
 
-    # The I/O loop's settings: name => [default, what is allowed]. The same list as NB_SERVER_SETTINGS in core/server/server.h; bounds of the
-    # core's own (core/base/limits.h) cap two of them.
-    SETTINGS = {
-      header_timeout_ms: [10_000, 1..U32],            # for a whole head, from its first byte
-      body_timeout_ms: [30_000, 1..U32],              # window in which a body or a response must move rate_min
-      idle_timeout_ms: [65_000, 1..U32],              # between requests of a connection
-      shutdown_timeout_ms: [30_000, 0..U32],          # after drain: what is not done by then is cut
-      rate_min: [500, 0..U32],                        # bytes a second a transfer must make within a window
-      header_bytes_max: [65_536, 256..262_144],       # NB_HEAD_BYTES_MAX
-      headers_max: [100, 1..256],                     # NB_HEADERS_MAX
-      body_bytes_max: [104_857_600, 0..(1 << 62)],
-      spool_bytes_max: [1_073_741_824, 0..(1 << 62)], # all bodies in temporary files together
-      connections_max: [10_000, 1..1_000_000],
-      queue_max: [1_000, 0..1_000_000],               # requests that wait for an executor; more: 503
-      credit: [256, 1..65_536],                       # requests given to one executor ahead of its running them
-      response_backlog_bytes: [1_048_576, 1..U32],    # of one response, before its writer parks
-      file_workers: [2, 1..256],
-      guest_turns: [1, 0..1]                          # 1: an idle executor may run the I/O loop's turns itself
-    }.freeze
+    # The I/O loop's settings by the engine's names and in its units: name => [default, what is allowed]. The same list as NB_SERVER_SETTINGS in
+    # core/server/server.h.
+    SETTINGS = Catalog::ENGINE.to_h { |row| [row.engine, [row.to_engine(row.default), row.engine_range].freeze] }.freeze
 
     # @param text [String, Integer] what was given
     # @param allowed [Range]
@@ -41,11 +25,7 @@ module NeverBlock
     # @return [Integer]
     # @raise [ConfigError]
     def self.integer(text, allowed, what)
-      number = text if text.is_a?(Integer)
-      number = Integer(text, 10) if text.is_a?(String) && text.match?(/\A[0-9]{1,18}\z/)
-      return number if number && allowed.cover?(number)
-
-      raise ConfigError, "#{what} is a whole number from #{allowed.begin} to #{allowed.end}; seen #{text.inspect}"
+      Type::Whole.new(allowed).read(text, what)
     end
 
     # @return [Array<Bind>] never empty
@@ -65,14 +45,21 @@ module NeverBlock
     # @return [Integer] descriptor of the log
     attr_reader :log_fd
 
+    # @return [Symbol] :text or :json
+    attr_reader :log_format
+    # @return [Boolean, Symbol] whether each request gets an entry; :json: as JSON, whatever the others are
+    attr_reader :log_requests
+
     # @param binds [Array<String, Bind>] URLs, see Bind; default http://127.0.0.1:9292
     # @param fibers [Integer] default 1024
     # @param executors [Integer] default 1
     # @param backlog [Integer] default 1024
+    # @param log_format [Symbol] :text (default) or :json
+    # @param log_requests [Boolean, Symbol] default false
     # @param settings [Hash] any of SETTINGS
     # @raise [ConfigError]
     def initialize(binds: [DEFAULT_BIND], fibers: DEFAULT_FIBERS, executors: 1, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
-                   log_fd: 2, **settings)
+                   log_fd: 2, log_format: :text, log_requests: false, **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
@@ -84,6 +71,8 @@ module NeverBlock
       @spool_directory = spool_directory
       @poller = poller
       @log_fd = log_fd
+      @log_format = Catalog[:log_format].read(log_format)
+      @log_requests = Catalog[:log_requests].read(log_requests)
       freeze
     end
 
@@ -110,5 +99,3 @@ module NeverBlock
     end
   end
 end
-
-require "neverblock/config/bind"

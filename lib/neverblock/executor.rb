@@ -14,8 +14,10 @@ module NeverBlock
     # @param error [Exception]
     # @param env [Hash, nil] nil when it failed before there was one
     def report(error, env)
-      request = env ? "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} (#{env["neverblock.request_id"]})" : "a request"
-      log&.error("#{request} failed", error)
+      return log&.error("a request failed", error) unless env
+
+      id = env["neverblock.request_id"]
+      log&.error("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} (#{id}) failed", error, request_id: id)
     end
 
     # One entry for an error that was raised into the thread while it ran no request.
@@ -25,7 +27,7 @@ module NeverBlock
     end
 
     def error_stream(log)
-      ErrorStream.new(log || $stderr)
+      ErrorStream.new(log&.passages || $stderr)
     end
   end
 end

@@ -1,75 +1,86 @@
 # frozen_string_literal: true
 
 # The server's log. The native part (core/base/log.h) takes whole lines and writes them from a thread of its own, so that no reader, however slow,
-# ever makes a request wait; this part gives entries their shape. One entry begins with "neverblock: " and never looks like two: what came from
-# outside has its control characters escaped, and every further line is indented.
+# ever makes a request wait; this part makes entries, and Log::Text or Log::Json gives them their shape. Every entry of the server's begins a line.
 
 module NeverBlock
   class Log
     PREFIX = "neverblock: "
-    # Lines of a trace in one entry. A deep framework has about 100; a runaway recursion has 10,000.
-    BACKTRACE_LINES_MAX = 150
-    CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/n
+    TIME = "%FT%T.%LZ"
+  end
+end
 
-    # One line. Never blocks, never parks the fiber, never raises for want of room: what does not fit is dropped and counted.
-    # @param message [String]
-    # @return [nil]
-    def info(message)
-      write("#{PREFIX}#{indent(message)}\n")
-      nil
+require "neverblock/log/trace"
+require "neverblock/log/text"
+
+module NeverBlock
+  class Log
+    TEXT = Text.new
+
+    # @param name [Symbol] :text (which it is when nobody says otherwise) or :json
+    # @return [void]
+    def format=(name)
+      require "neverblock/log/json" if name == :json
+      @format = name == :json ? Json.new : TEXT
     end
 
-    # One line that asks for somebody's attention.
+    # Never blocks, never parks the fiber, never raises for want of room: what does not fit is dropped and counted. So do the others.
     # @param message [String]
+    # @param fields [Hash{Symbol => Object}] what JSON shows besides, such as request_id
     # @return [nil]
-    def warn(message)
-      info("warning: #{message}")
+    def info(message, **fields)
+      add(:info, message, nil, fields)
     end
 
-    # One entry: the message, the exception's class and message, and its trace with the traces of its causes. Never blocks.
+    # An entry that asks for somebody's attention.
+    # @param message [String]
+    # @return [nil]
+    def warn(message, **fields)
+      add(:warning, message, nil, fields)
+    end
+
+    # An entry with the exception's class and message, and its trace with the traces of its causes.
     # @param message [String] what was being done
     # @param exception [Exception, nil]
     # @return [nil]
-    def error(message, exception = nil)
-      return info(message) unless exception
+    def error(message, exception = nil, **fields)
+      add(:error, message, exception && Trace.new(exception), fields)
+    end
 
-      write("#{PREFIX}#{indent(message)}: #{describe(exception)}")
+    # An entry for a request that was answered.
+    # @param fields [Hash{Symbol => Object}] see RequestLog
+    # @param with [Text, Json, nil] nil: as all other entries
+    # @return [nil]
+    def request(fields, with = nil)
+      write((with || shape).request(Time.now.utc, fields))
       nil
+    end
+
+    # Where the application's own text (rack.errors) goes: as it is, or as entries where every line has to be one.
+    # @return [#write]
+    def passages
+      shape.is_a?(Text) ? self : Passages.new(self, shape)
+    end
+
+    # Text of the application's, each write an entry.
+    Passages = Struct.new(:log, :shape) do
+      # @param text [String]
+      # @return [void]
+      def write(text)
+        line = shape.passage(Time.now.utc, text)
+        log.write(line) unless line.empty?
+      end
     end
 
     private
 
-    def describe(exception)
-      seen = []
-      text = +"".b
-      while exception && !seen.include?(exception)
-        text << "  caused by " unless seen.empty?
-        text << indent("#{exception.class}: #{message_of(exception)}") << "\n" << trace(exception)
-        seen << exception
-        exception = exception.cause
-      end
-      text
+    def shape
+      @format || TEXT
     end
 
-    # An application's exception class may raise in its own #message.
-    def message_of(exception)
-      exception.message.to_s
-    rescue StandardError => e
-      "(its message raised #{e.class})"
-    end
-
-    def trace(exception)
-      lines = exception.backtrace || []
-      shown = lines.first(BACKTRACE_LINES_MAX).map { |line| "    #{escape(line)}\n" }.join
-      lines.size > BACKTRACE_LINES_MAX ? "#{shown}    ... #{lines.size - BACKTRACE_LINES_MAX} more\n" : shown
-    end
-
-    def indent(text)
-      escape(text).gsub(/\n+(?!\z)/n, "\n  ").chomp
-    end
-
-    def escape(text)
-      text.to_s.b.gsub(CONTROL) { |byte| format("\\x%02x", byte.ord) }
+    def add(level, message, trace, fields)
+      write(shape.entry(Time.now.utc, level, message, trace, fields))
+      nil
     end
   end
 end

@@ -9,6 +9,8 @@ require "neverblock/application"
 require "neverblock/config"
 require "neverblock/errors"
 require "neverblock/log"
+require "neverblock/log/core_lines"
+require "neverblock/rack/request_log"
 
 module NeverBlock
   class Server
@@ -33,6 +35,7 @@ module NeverBlock
       @app = app
       @native = native
       @log = log || native::Log.new(config.log_fd)
+      @log.format = config.log_format
       @urls = []
       @threads = []
       @lock = Mutex.new
@@ -116,19 +119,29 @@ module NeverBlock
     private
 
     def open_engine
-      @engine = @native::Engine.new(**config.engine_options)
+      @core_lines = Log::CoreLines.new(log) if config.log_format == :json
+      @engine = @native::Engine.new(**config.engine_options, **{ log_fd: @core_lines&.fileno }.compact)
       @urls = Listening.new(@engine, config.backlog).open(config.binds).freeze
     rescue StandardError
       @engine&.close
+      @core_lines&.close
       raise
     end
 
     # The fibers are shared out; the first executors take what is left over.
     def make_executors
+      app = observed_app
       share, rest = config.fibers.divmod(config.executors)
       Array.new(config.executors) do |number|
-        @native::Executor.new(@engine, @app, fibers: share + (number < rest ? 1 : 0), log: log)
+        @native::Executor.new(@engine, app, fibers: share + (number < rest ? 1 : 0), log: log)
       end
+    end
+
+    def observed_app
+      return @app unless config.log_requests
+
+      require "neverblock/log/json"
+      RequestLog.new(@app, log, config.log_requests == :json ? Log::Json.new : nil)
     end
 
     def run_executor(executor, number, on_end)
@@ -162,6 +175,7 @@ module NeverBlock
 
         @engine.join
         @engine.close
+        @core_lines&.close
         @closed = true
       end
     end

@@ -95,7 +95,7 @@ class CLIProcessTest < Minitest::Test
 
   def test_a_hard_descriptor_limit_that_is_too_low_is_named_and_served_with
     ServerProcess.run(HELLO, wrap: ["sh", "-c", 'ulimit -n 512; exec "$@"', "sh"]) do |server|
-      server.await_stderr(/^neverblock: 512 descriptors are allowed and 10000 connections with 1024 requests may need \d+: raise the hard limit/)
+      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed and 10000 connections with 1024 requests may need \d+: raise the hard limit/)
       assert_equal "200", Net::HTTP.get_response(URI(server.url)).code
     end
   end

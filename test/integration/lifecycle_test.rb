@@ -54,7 +54,7 @@ class LifecycleTest < Minitest::Test
 
   def test_its_first_log_lines_say_what_runs
     ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7"]) do |server|
-      server.await_stderr(/^neverblock: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)
+      server.await_stderr(/^neverblock: \S+ info: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)
     end
   end
 
@@ -117,7 +117,7 @@ class LifecycleTest < Minitest::Test
     ServerProcess.run(HELLO) do |server|
       { "HUP" => "reloading", "USR2" => "upgrading", "TTIN" => "adding", "TTOU" => "removing" }.each do |signal, what|
         Process.kill(signal, server.pid)
-        server.await_stderr(/^neverblock: SIG#{signal}: #{what}.* does not work yet; nothing is done$/)
+        server.await_stderr(/^neverblock: \S+ info: SIG#{signal}: #{what}.* does not work yet; nothing is done$/)
       end
       assert_equal "hello /", get(server.url, "/")
     end

@@ -3,6 +3,8 @@
 require_relative "../support/fake_native"
 
 class LogTest < Minitest::Test
+  TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
+
   def setup
     @log = FakeNative::Log.new
   end
@@ -10,13 +12,13 @@ class LogTest < Minitest::Test
   def test_a_line_names_its_writer
     @log.info("ready")
     @log.warn("slow")
-    assert_equal "neverblock: ready\nneverblock: warning: slow\n", @log.text
+    assert_match(/\Aneverblock: #{TIME} info: ready\nneverblock: #{TIME} warning: slow\n\z/, @log.text)
   end
 
   def test_an_error_is_one_entry_with_its_trace
     @log.error("while testing", raised("boom"))
     lines = @log.text.lines
-    assert_equal "neverblock: while testing: RuntimeError: boom\n", lines.first
+    assert_match(/\Aneverblock: #{TIME} error: while testing: RuntimeError: boom\n\z/, lines.first)
     assert_match(/\A    .*log_test\.rb:\d+/, lines[1])
     assert(lines.drop(1).all? { |line| line.start_with?("    ") })
   end
@@ -58,7 +60,7 @@ class LogTest < Minitest::Test
     error = RuntimeError.new("deep")
     error.set_backtrace(["a.rb:1"] * 10_000)
     @log.error("x", error)
-    assert_equal NeverBlock::Log::BACKTRACE_LINES_MAX + 2, @log.text.lines.size
+    assert_equal NeverBlock::Log::Trace::LINES_MAX + 2, @log.text.lines.size
     assert_equal "    ... 9850 more\n", @log.text.lines.last
   end
 

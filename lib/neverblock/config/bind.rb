@@ -3,6 +3,7 @@
 # One address to listen on, read from a URL: http://HOST:PORT, http://[::1]:PORT or unix:///PATH?mode=0660. Reading checks everything that
 # can be checked without asking the system; names are resolved when the server listens.
 
+require "neverblock/config/type"
 require "neverblock/errors"
 
 module NeverBlock
@@ -12,6 +13,7 @@ module NeverBlock
       PATH_BYTES_MAX = RUBY_PLATFORM.include?("linux") ? 107 : 103
       MODE_MAX = 0o777
       PORT_MAX = 65_535
+      PORT = Type::Whole.new(0..PORT_MAX)
       FORMS = "http://HOST:PORT, http://[IPV6]:PORT or unix:///PATH?mode=0660"
 
       AUTHORITY = /\A(?:\[(?<ipv6>[0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|(?<host>[^:\[\]@]*))(?::(?<port>[^:]*))?\z/
@@ -106,7 +108,7 @@ module NeverBlock
         def port_of(text, host)
           refuse("the port is missing: http://#{host.include?(":") ? "[#{host}]" : host}:9292") if text.nil? || text.empty?
 
-          Config.integer(text, 0..PORT_MAX, "#{@text}: the port")
+          PORT.read(text, "#{@text}: the port")
         end
 
         def unix(rest)

@@ -1,31 +1,49 @@
 # frozen_string_literal: true
 
-# What the process's environment says, as hosting platforms set it: PORT, RACK_ENV, RAILS_ENV. A command-line option goes before it.
+# What the process's environment says, as hosting platforms set it: PORT, BIND, RACK_ENV and the other variables of the catalog. An option of the command
+# line goes before it; it goes before the configuration file.
 
 require "neverblock/config"
 
 module NeverBlock
   class Config
     class Environment
-      DEFAULT_NAME = "development"
+      DEFAULT_NAME = Catalog[:environment].default
+      EVERY_ADDRESS = "0.0.0.0"
+      # Their settings are read by #bind and #binds.
+      LISTENING = %i[bind port host].freeze
 
       # @param env [Hash, ENV]
       def initialize(env)
         @env = env
       end
 
+      # What is set, without the addresses.
+      # @return [Hash{Symbol => Object}] by Option#key
+      # @raise [ConfigError]
+      def values
+        Catalog::OPTIONS.each_with_object({}) do |row, found|
+          next if row.later || LISTENING.include?(row.key)
+
+          name = row.env.find { |variable| value(variable) } or next
+          found[row.key] = read(row, name)
+        end
+      end
+
       # @return [Integer, nil] PORT
       # @raise [ConfigError]
       def port
-        text = value("PORT") or return nil
-
-        Config.integer(text, 0..Bind::PORT_MAX, "PORT (in the environment)")
+        read(Catalog[:port], "PORT") if value("PORT")
       end
 
-      # The address that goes with a port nobody gave an address for: a platform that says PORT means every address of the machine.
+      # The address that goes with a port nobody gave an address for: a platform that says PORT means every address of the machine, unless it says HOST too.
+      # HOST alone is nothing: shells of the csh family set it to the machine's name.
       # @return [String]
+      # @raise [ConfigError]
       def host
-        value("PORT") ? "0.0.0.0" : "127.0.0.1"
+        return Catalog[:host].default unless value("PORT")
+
+        value("HOST") ? read(Catalog[:host], "HOST") : EVERY_ADDRESS
       end
 
       # @param port [Integer, nil] from the command line
@@ -34,32 +52,51 @@ module NeverBlock
       # @raise [ConfigError]
       def bind(port: nil, host: nil)
         host ||= self.host
-        port ||= self.port || 9292
+        port ||= self.port || Catalog[:port].default
         Bind.parse(host.include?(":") && !host.start_with?("[") ? "http://[#{host}]:#{port}" : "http://#{host}:#{port}")
       end
 
-      # Makes RACK_ENV (and for a name from the command line, RAILS_ENV) say what this server runs as.
+      # @return [Array<Bind>, nil] of BIND (URLs with spaces between), or of PORT; nil when neither is set
+      # @raise [ConfigError]
+      def binds
+        return value("BIND").split.map { |url| read(Catalog[:bind], "BIND", url) } if value("BIND")
+
+        [bind] if value("PORT")
+      end
+
+      # Makes RACK_ENV (and for a name from the command line, the variables that frameworks ask first) say what this server runs as.
       # @param chosen [String, nil] from the command line
+      # @param otherwise [String, nil] from the configuration file
       # @return [String]
-      def apply_name(chosen = nil)
-        @env["RAILS_ENV"] = chosen if chosen
-        @env["RACK_ENV"] = chosen || value("RACK_ENV") || value("RAILS_ENV") || DEFAULT_NAME
+      def apply_name(chosen = nil, otherwise = nil)
+        if chosen
+          @env["RAILS_ENV"] = chosen
+          @env["APP_ENV"] = chosen if value("APP_ENV")
+        end
+        @env["RACK_ENV"] = chosen || name_in_environment || otherwise || DEFAULT_NAME
       end
 
       # @return [Array<String>] one line for each variable of the interface that has no effect yet
       def warnings
-        lines = []
         workers = value("WEB_CONCURRENCY")
-        lines << "WEB_CONCURRENCY=#{workers} has no effect yet: this version runs one process" if workers && workers != "1"
-        lines << "PIDFILE has no effect yet: no file is written" if value("PIDFILE")
-        lines
+        return [] if workers.nil? || workers == "1"
+
+        ["WEB_CONCURRENCY=#{workers} has no effect yet: this version runs one process"]
       end
 
       private
 
+      def name_in_environment
+        Catalog[:environment].env.filter_map { |variable| value(variable) }.first
+      end
+
+      def read(row, variable, text = value(variable))
+        row.read(text, "#{variable} (in the environment)")
+      end
+
       def value(name)
         text = @env[name]
-        text unless text.nil? || text.empty?
+        text unless text.nil? || text.strip.empty?
       end
     end
   end

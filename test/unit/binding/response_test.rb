@@ -82,7 +82,7 @@ class ResponseTest < BindingCase
       assert_equal 500, ask("/#{URI.encode_www_form_component(name)}").status, name
     end
     assert_serves
-    assert_equal 2 * REFUSED.size, logged.scan(/^neverblock: GET \S+ \(\h+\) failed: /).size
+    assert_equal 2 * REFUSED.size, logged.scan(/^neverblock: \S+ error: GET \S+ \(\h+\) failed: /).size
     assert_equal 0, executor_running
   end
 

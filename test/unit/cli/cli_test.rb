@@ -29,10 +29,16 @@ class CLITest < Minitest::Test
     "-b localhost" => "cannot bind to \"localhost\": a bind is http://HOST:PORT",
     "-b 127.0.0.1:80" => "write http://127.0.0.1:80",
     "-b unix://run/x.sock" => "three slashes",
-    "-o *" => "-o takes a host name or an address",
-    "-e a/b" => "-e takes a name, such as production",
-    "-w many" => "-w (or auto) is a whole number",
+    "-o *" => "-o is a host name or an address",
+    "-e a/b" => "-e is a name, such as production",
+    "-w many" => "-w is a whole number from 1 to 1024, or auto; seen \"many\"",
     "--scheduler eventmachine" => "--scheduler is native or async; seen \"eventmachine\"",
+    "--log-format xml" => "--log-format is text or json; seen \"xml\"",
+    "--pidfile" => "--pidfile takes a value: --pidfile FILE",
+    "--log-requests=json" => "--log-requests takes no value",
+    "-C" => "-C takes a value: -C FILE",
+    "-C nowhere.rb" => "/nowhere.rb",
+    "-C ." => "is a folder; -C takes a file",
     "-b http://127.0.0.1:1 -p 2" => "-b names host and port already; leave out -p",
     "-b http://127.0.0.1:1 -o ::1" => "leave out -o",
     # Words
@@ -43,14 +49,11 @@ class CLITest < Minitest::Test
     # Not yet
     "-w 2" => "-w 2 does not work yet; -w 1 is what there is",
     "-w auto" => "-w auto does not work yet",
-    "-C neverblock.rb" => "--config does not work yet",
     "--public public" => "--public does not work yet; serve files from the application",
     "--sendfile-root /srv" => "--sendfile-root does not work yet",
     "--algorithm eba" => "--algorithm does not work yet",
     "--admin http://127.0.0.1:9293" => "--admin does not work yet",
     "--scheduler async" => "--scheduler async does not work yet",
-    "--log-requests" => "--log-requests does not work yet",
-    "--pidfile /run/x.pid" => "--pidfile does not work yet",
     "-b https://127.0.0.1:443?cert=c&key=k" => "https does not work yet",
     "check" => "the command check does not work yet",
     "check config.ru" => "the command check does not work yet",
@@ -78,13 +81,21 @@ class CLITest < Minitest::Test
     end
   end
 
-  def test_a_configuration_file_is_not_passed_over_in_silence
+  def test_the_default_configuration_file_is_read_where_it_is_unless_another_or_none_is_named
     Dir.mktmpdir do |directory|
       Dir.mkdir(File.join(directory, "config"))
-      File.write(File.join(directory, "config/neverblock.rb"), "fibers 3\n")
-      _, _, err = invoke(directory: directory)
-      assert_match(%r{\Aneverblock: reading config/neverblock.rb does not work yet; move it away}, err)
+      File.write(File.join(directory, "config/neverblock.rb"), "fibers :many\n")
+      File.write(File.join(directory, "other.rb"), "fibers 0\n")
+      assert_match(%r{\Aneverblock: config/neverblock\.rb:1: fibers is a whole number from 1 to 1000000; seen :many$}, invoke(directory: directory).last)
+      assert_match(/\Aneverblock: other\.rb:1: fibers is a whole number/, invoke("-C", "other.rb", directory: directory).last)
+      assert_match(/\Aneverblock: no config\.ru in/, invoke("-C", "-", directory: directory).last)
     end
+  end
+
+  def test_a_sample_configuration_file_goes_to_standard_output
+    status, out, err = invoke("--help-config")
+    assert_equal [0, ""], [status, err]
+    assert_match(/^# fibers 1024 /, out)
   end
 
   def test_a_bad_port_in_the_environment_is_one_line

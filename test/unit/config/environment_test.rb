@@ -11,6 +11,9 @@ class EnvironmentTest < Minitest::Test
     [{ "PORT" => "5000" }, nil, nil, "http://0.0.0.0:5000"],
     [{ "PORT" => "5000" }, 3000, nil, "http://0.0.0.0:3000"],
     [{ "PORT" => "5000" }, nil, "127.0.0.1", "http://127.0.0.1:5000"],
+    [{ "PORT" => "5000", "HOST" => "127.0.0.2" }, nil, nil, "http://127.0.0.2:5000"],
+    [{ "PORT" => "5000", "HOST" => "::1" }, nil, nil, "http://[::1]:5000"],
+    [{ "HOST" => "workstation" }, nil, nil, "http://127.0.0.1:9292"],
     [{}, 3000, nil, "http://127.0.0.1:3000"],
     [{}, 0, nil, "http://127.0.0.1:0"],
     [{}, nil, "0.0.0.0", "http://0.0.0.0:9292"],
@@ -35,6 +38,8 @@ class EnvironmentTest < Minitest::Test
     [{ "RACK_ENV" => "test" }, nil, "test", nil],
     [{ "RAILS_ENV" => "production" }, nil, "production", "production"],
     [{ "RACK_ENV" => "test", "RAILS_ENV" => "production" }, nil, "test", "production"],
+    [{ "APP_ENV" => "staging" }, nil, "staging", nil],
+    [{ "RACK_ENV" => "test", "APP_ENV" => "staging" }, nil, "test", nil],
     [{ "RACK_ENV" => "test", "RAILS_ENV" => "test" }, "production", "production", "production"]
   ].freeze
 
@@ -47,10 +52,35 @@ class EnvironmentTest < Minitest::Test
   end
 
   def test_variables_without_effect_yet_are_named
-    lines = NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "4", "PIDFILE" => "/run/x.pid").warnings
-    assert_equal 2, lines.size
+    lines = NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "4").warnings
+    assert_equal 1, lines.size
     assert_match(/WEB_CONCURRENCY=4 has no effect yet/, lines[0])
-    assert_match(/PIDFILE has no effect yet/, lines[1])
-    assert_empty NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "1", "PIDFILE" => "").warnings
+    assert_empty NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "1").warnings
+  end
+
+  def test_bind_names_addresses_and_goes_before_port
+    binds = NeverBlock::Config::Environment.new("BIND" => "http://127.0.0.1:1  unix:///run/x.sock", "PORT" => "5000").binds
+    assert_equal ["http://127.0.0.1:1", "unix:///run/x.sock"], binds.map(&:url)
+    assert_nil NeverBlock::Config::Environment.new({}).binds
+  end
+
+  def test_a_name_of_the_file_counts_where_the_environment_has_none
+    env = {}
+    assert_equal "staging", NeverBlock::Config::Environment.new(env).apply_name(nil, "staging")
+    assert_equal "staging", env["RACK_ENV"]
+    assert_equal "test", NeverBlock::Config::Environment.new({ "RACK_ENV" => "test" }).apply_name(nil, "staging")
+  end
+
+  def test_a_chosen_name_also_counts_for_those_who_ask_app_env_first
+    env = { "APP_ENV" => "test" }
+    NeverBlock::Config::Environment.new(env).apply_name("production")
+    assert_equal "production", env["APP_ENV"]
+  end
+
+  def test_other_variables_are_read_by_their_settings
+    env = { "PIDFILE" => "/run/x.pid", "RUBY_YJIT_ENABLE" => "0", "APP_ENV" => "staging", "RACK_ENV" => " " }
+    assert_equal({ pidfile: "/run/x.pid", yjit: false, environment: "staging" }, NeverBlock::Config::Environment.new(env).values)
+    error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("RACK_ENV" => "a b").values }
+    assert_equal 'RACK_ENV (in the environment) is a name, such as production; seen "a b"', error.message
   end
 end

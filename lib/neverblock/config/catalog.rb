@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+# Every setting there is, declared once. The command line, --help, the variables of the environment, the words of the configuration file, the checks, the
+# native engine's settings and the tables of docs/guides/configuration.md are all made from these rows.
+
+require "neverblock/config/bind"
+require "neverblock/config/option"
+
+module NeverBlock
+  class Config
+    module Catalog
+      U32 = 4_294_967_295
+      MS = 1_000
+      SIZE_MAX = 1 << 62
+      # A fiber costs two maps and some 13 KB; a million is past any machine's maps, so more is a slip of the hand.
+      FIBERS_MAX = 1_000_000
+      SECONDS = Type::Seconds.new(0.001..(U32 / 1_000.0))
+      FLAG = Type::Flag.new
+      PATH = Type::FilePath.new
+      ADDRESS = Type::Address.new
+      NAME = Type::Text.new(/\A[\w.-]+\z/, "a name, such as production")
+      HOST = Type::Text.new(/\A(\[[\h:.]+\]|[\h:.]+|[\w.-]+)\z/, "a host name or an address, such as 0.0.0.0")
+
+      LISTEN = "Where to listen"
+      RUN = "How to run"
+      FILES_OF_PROCESS = "The process and its log"
+      TIMEOUTS = "Timeouts"
+      LIMITS = "Limits"
+      EXECUTOR = "Executor"
+      SERVING_FILES = "Serving files"
+      ROUTES = "Routes and figures"
+      # Of the Ruby class Config alone: no promise that they stay.
+      INTERNAL = "Internal"
+
+      ONE_PROCESS = "-w 1 is what there is: run one process a core behind a proxy"
+      FILES_MEANWHILE = "serve files from the application (Rack::Static) or from a server in front"
+      SENDER_MEANWHILE = "files are sent by the one simple sender there is"
+      BODY_MEANWHILE = "answer with a body that responds to to_path"
+      STALLS_MEANWHILE = "this version neither slices time nor runs spare executors"
+
+      def self.option(name, section, type, **rest)
+        Option.new(name: name, section: section, type: type, **rest)
+      end
+      private_class_method :option
+
+      def self.whole(range)
+        Type::Whole.new(range)
+      end
+      private_class_method :whole
+
+      LISTENING = [
+        option(:bind, LISTEN, ADDRESS, default: "http://127.0.0.1:9292", flags: %w[-b --bind], argument: "URL", env: %w[BIND], repeat: true,
+                                       help: "an address to listen on, as often as wanted; port 0 takes any free one"),
+        option(:port, LISTEN, whole(0..Bind::PORT_MAX), default: 9292, flags: %w[-p --port], argument: "N", env: %w[PORT], in_file: false,
+                                                        help: "short for a bind on this port; as a variable it means every address of the machine"),
+        option(:host, LISTEN, HOST, default: "127.0.0.1", flags: %w[-o --host], argument: "HOST", env: %w[HOST], in_file: false,
+                                    help: "the address that goes with -p or PORT"),
+        option(:backlog, LISTEN, whole(1..65_535), default: 1_024, unit: "connections",
+                                                   help: "connections the kernel holds until they are accepted (listen(2)); net.core.somaxconn may lower it")
+      ].freeze
+
+      RUNNING = [
+        option(:fibers, RUN, whole(1..FIBERS_MAX), default: 1_024, unit: "requests", flags: %w[-f --fibers], argument: "N",
+                                                   help: "most requests running at once in a process"),
+        option(:environment, RUN, NAME, default: "development", flags: %w[-e --environment], argument: "NAME", env: %w[RACK_ENV RAILS_ENV APP_ENV],
+                                        help: "what the application runs as; -e sets RACK_ENV and RAILS_ENV"),
+        option(:workers, RUN, Type::Either.new(whole(1..1_024), Type::Choice.new(:auto)), default: 1, unit: "processes", flags: %w[-w --workers], argument: "N",
+                                                                                          later: ONE_PROCESS, works: [1], help: "processes"),
+        option(:scheduler, RUN, Type::Choice.new(:native, :async), default: :native, flags: %w[--scheduler], argument: "NAME", later: "native is what there is",
+                                                                   works: [:native], help: "the Fiber::Scheduler that requests run on"),
+        option(:cooperative, RUN, FLAG, default: false, flags: %w[--cooperative], help: "fibers switch only where they wait; this version never does otherwise"),
+        option(:yjit, RUN, FLAG, default: true, flags: %w[--[no-]yjit], env: %w[RUBY_YJIT_ENABLE], help: "switch YJIT on where Ruby can (3.3 and later)")
+      ].freeze
+
+      PROCESS = [
+        option(:config, FILES_OF_PROCESS, PATH, default: "config/neverblock.rb", flags: %w[-C --config], argument: "FILE", in_file: false,
+                                                help: "the configuration file; the default is read where it exists, - reads none"),
+        option(:pidfile, FILES_OF_PROCESS, PATH, flags: %w[--pidfile], argument: "FILE", env: %w[PIDFILE],
+                                                 help: "holds the process id while the server runs; a stale one is replaced, a live one refused"),
+        option(:log_format, FILES_OF_PROCESS, Type::Choice.new(:text, :json), default: :text, flags: %w[--log-format], argument: "NAME",
+                                                                              help: "how log entries are written; json: each an object on a line of its own"),
+        option(:log_requests, FILES_OF_PROCESS, Type::Either.new(FLAG, Type::Choice.new(:json)), default: false, flags: %w[--log-requests],
+                                                                                                 help: "an entry for each request the application has answered"),
+        option(:spool_directory, FILES_OF_PROCESS, PATH, help: "where request bodies over 64 KB wait, in files without a name; default $TMPDIR, or /tmp")
+      ].freeze
+
+      TIMING = [
+        option(:header, TIMEOUTS, SECONDS, group: :timeouts, default: 10, unit: "seconds", engine: :header_timeout_ms, factor: MS,
+                                           help: "for a whole request head, from its first byte"),
+        option(:body, TIMEOUTS, SECONDS, group: :timeouts, default: 30, unit: "seconds", engine: :body_timeout_ms, factor: MS,
+                                         help: "the window in which a body, or a response, must make rate_min"),
+        option(:idle, TIMEOUTS, SECONDS, group: :timeouts, default: 65, unit: "seconds", engine: :idle_timeout_ms, factor: MS,
+                                         help: "between two requests of a connection"),
+        option(:shutdown, TIMEOUTS, Type::Seconds.new(0..(U32 / 1_000.0)), group: :timeouts, default: 30, unit: "seconds", engine: :shutdown_timeout_ms, factor: MS,
+                                                                           help: "for running requests once the server drains; then they are cut"),
+        option(:rate_min, TIMEOUTS, whole(0..U32), group: :timeouts, default: 500, unit: "bytes a second", engine: :rate_min,
+                                                   help: "what a transfer must make within a window of body seconds"),
+        option(:request, TIMEOUTS, Type::Either.new(SECONDS, Type::Nothing.new), group: :timeouts, unit: "seconds", works: [nil],
+                                                                                 later: "NB.deadline does it for a block of the application",
+                                                                                 help: "until the application returns its head")
+      ].freeze
+
+      BOUNDS = [
+        option(:header_bytes, LIMITS, whole(256..262_144), group: :limits, default: 65_536, unit: "bytes", engine: :header_bytes_max, help: "of a request head; more: 431"),
+        option(:headers, LIMITS, whole(1..256), group: :limits, default: 100, unit: "fields", engine: :headers_max, help: "of a request head; more: 431"),
+        option(:body_bytes, LIMITS, whole(0..SIZE_MAX), group: :limits, default: 104_857_600, unit: "bytes", engine: :body_bytes_max, help: "of a request body; more: 413"),
+        option(:spool_bytes, LIMITS, whole(0..SIZE_MAX), group: :limits, default: 1_073_741_824, unit: "bytes", engine: :spool_bytes_max,
+                                                         help: "of all request bodies in files together; more: 503"),
+        option(:connections, LIMITS, whole(1..1_000_000), group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
+                                                          help: "open at once; more wait in the backlog, and push idle ones out"),
+        option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503")
+      ].freeze
+
+      EXECUTING = [
+        option(:offload_threads, EXECUTOR, whole(1..4_096), group: :executor, default: 32, unit: "threads", help: "most threads behind NB.offload"),
+        option(:slice_ms, EXECUTOR, whole(1..60_000), group: :executor, default: 10, unit: "ms", later: STALLS_MEANWHILE, help: "time slice of a fiber while others wait"),
+        option(:stall_ms, EXECUTOR, whole(1..60_000), group: :executor, default: 100, unit: "ms", later: STALLS_MEANWHILE, help: "after which a fiber counts as stalled"),
+        option(:spares, EXECUTOR, whole(0..256), group: :executor, default: 4, unit: "threads", later: STALLS_MEANWHILE, help: "executors that help out during a stall"),
+        option(:learn_lanes, EXECUTOR, FLAG, default: true, works: [false], later: STALLS_MEANWHILE, help: "routes that stalled run on threads"),
+        option(:cancel_on_disconnect, EXECUTOR, FLAG, default: false, works: [false], later: "a request runs to its end although its client has left",
+                                                      help: "NB::ClientGone at the next wait when the client has left")
+      ].freeze
+
+      FILES = [
+        option(:public_dir, SERVING_FILES, PATH, flags: %w[--public], argument: "DIR", later: FILES_MEANWHILE, help: "files that are served before the application is asked"),
+        option(:roots, SERVING_FILES, PATH, group: :sendfile, flags: %w[--sendfile-root], argument: "DIR", repeat: true, later: BODY_MEANWHILE,
+                                            help: "folders that X-Sendfile may name files of"),
+        option(:algorithm, SERVING_FILES, Type::Choice.new(:sba, :enba, :eba, :auto), group: :sendfile, default: :auto, flags: %w[--algorithm], argument: "NAME",
+                                                                                      later: SENDER_MEANWHILE, help: "how files are sent"),
+        option(:buffer, SERVING_FILES, whole(4_096..16_777_216), group: :sendfile, default: 81_920, unit: "bytes", later: SENDER_MEANWHILE, help: "a part of a file"),
+        option(:workers, SERVING_FILES, whole(0..1_024), group: :sendfile, default: 50, unit: "threads", later: SENDER_MEANWHILE, help: "that send files"),
+        option(:report, SERVING_FILES, Type::Text.new(%r{\Ahttps?://\S+\z}, "an http:// or https:// URL"), group: :sendfile, later: SENDER_MEANWHILE,
+                                                                                                           help: "where the results of downloads are posted"),
+        option(:accel, SERVING_FILES, PATH, repeat: true, later: BODY_MEANWHILE, help: "maps X-Accel-Redirect to a folder"),
+        option(:cache, SERVING_FILES, PATH, repeat: true, later: "set cache-control in the application", help: "cache-control of served files by route"),
+        option(:symlinks, SERVING_FILES, Type::Choice.new(:inside, :owner, :follow), default: :inside, later: SENDER_MEANWHILE, help: "which symbolic links are followed"),
+        option(:on_download, SERVING_FILES, Type::Nothing.new, later: "rack.response_finished tells when a response has ended", help: "called when a download has ended")
+      ].freeze
+
+      ROUTING = [
+        option(:route, ROUTES, PATH, repeat: true, later: "every route is served alike", help: "lane, bulkhead, input, algorithm or rate of some paths"),
+        option(:admin, ROUTES, ADDRESS, flags: %w[--admin], argument: "URL", later: "serve health checks from the application", help: "where figures are served")
+      ].freeze
+
+      INTERNALS = [
+        option(:credit, INTERNAL, whole(1..65_536), default: 256, unit: "requests", engine: :credit, help: "given to one executor ahead of its running them"),
+        option(:response_backlog_bytes, INTERNAL, whole(1..U32), default: 1_048_576, unit: "bytes", engine: :response_backlog_bytes,
+                                                                 help: "of one response before its writer parks"),
+        option(:file_workers, INTERNAL, whole(1..256), default: 2, unit: "threads", engine: :file_workers, help: "that write request bodies to files"),
+        option(:guest_turns, INTERNAL, whole(0..1), default: 1, engine: :guest_turns, help: "1: an idle executor may run the I/O loop's turns itself")
+      ].freeze
+
+      # What people set, in the order the documents have it.
+      OPTIONS = [*LISTENING, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *ROUTING].freeze
+      # What the native engine is told.
+      ENGINE = [*OPTIONS, *INTERNALS].select(&:engine).freeze
+      BY_KEY = [*OPTIONS, *INTERNALS].to_h { |row| [row.key, row] }.freeze
+
+      module_function
+
+      # @param key [Symbol] see Option#key
+      # @return [Option]
+      def [](key)
+        BY_KEY.fetch(key)
+      end
+
+      # @return [Array<Option>] that the file may have, in a group or, with nil, outside of any
+      def in_file(group)
+        OPTIONS.select { |row| row.in_file && row.group == group }
+      end
+
+      # @return [Array<Symbol>]
+      def groups
+        OPTIONS.filter_map(&:group).uniq
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# Every setting's value, whoever gave it: the command line before the environment, that before the configuration file, that before the default.
+
+require "neverblock/config"
+require "neverblock/config/environment"
+
+module NeverBlock
+  class Config
+    class Settings
+      # @param command [Hash{Symbol => Object}] values of the command line, by Option#key
+      # @param environment [Environment]
+      # @param file [Hash{Symbol => Object}] values of the configuration file
+      # @raise [ConfigError] of a variable
+      def initialize(command: {}, environment: Environment.new({}), file: {})
+        @command = command
+        @environment = environment
+        @file = file
+        @values = file.merge(environment.values, command)
+      end
+
+      # @param key [Symbol] see Option#key
+      def [](key)
+        @values.fetch(key) { Catalog[key].default }
+      end
+
+      # @param key [Symbol]
+      # @return whatever the file alone says
+      def in_file(key)
+        @file[key]
+      end
+
+      # @param key [Symbol]
+      # @return whatever the command line alone says
+      def on_command_line(key)
+        @command[key]
+      end
+
+      # @return [Array<Bind>]
+      # @raise [ConfigError]
+      def binds
+        return @command[:bind] if @command.key?(:bind)
+        return [@environment.bind(port: @command[:port], host: @command[:host])] if @command.key?(:port) || @command.key?(:host)
+
+        @environment.binds || @file[:bind] || [Bind.parse(Catalog[:bind].default)]
+      end
+
+      # @param fixed [Hash] further keywords of Config.new
+      # @return [Config] for a server
+      # @raise [ConfigError]
+      def config(**fixed)
+        options = %i[fibers backlog spool_directory log_format log_requests].to_h { |key| [key, self[key]] }
+        Config.new(binds: binds, **options, **engine, **fixed)
+      end
+
+      private
+
+      # Only what somebody said: the rest is the engine's own default.
+      def engine
+        Catalog::ENGINE.select { |row| @values.key?(row.key) }.to_h { |row| [row.engine, row.to_engine(@values.fetch(row.key))] }
+      end
+    end
+  end
+end

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+# What values a setting takes. A type reads what was given, as text (command line, environment) or as a Ruby value (configuration file), into the value
+# the server works with, and says in one line what is allowed when it cannot.
+
+require "neverblock/errors"
+
+module NeverBlock
+  class Config
+    class Type
+      # What a type finds in a value that is none of its own.
+      MISMATCH = Object.new.freeze
+
+      # @param value what was given
+      # @param what [String] what to call it in the complaint
+      # @return the value to work with
+      # @raise [ConfigError]
+      def read(value, what)
+        found = convert(value)
+        return found unless found.equal?(MISMATCH)
+
+        raise ConfigError, "#{what} is #{self}; seen #{shown(value)}"
+      end
+
+      private
+
+      # An object's own inspect may be pages long.
+      def shown(value)
+        text = value.inspect
+        text.length > 80 ? "#{text[0, 80]}..." : text
+      end
+
+      # @!method to_s
+      #   @return [String] what is allowed, to follow "is"
+
+      # A whole number within a range.
+      class Whole < Type
+        attr_reader :range
+
+        def initialize(range)
+          super()
+          @range = range
+        end
+
+        def convert(value)
+          number = value if value.is_a?(Integer)
+          number = Integer(value, 10) if value.is_a?(String) && value.match?(/\A[0-9]{1,19}\z/)
+          number && range.cover?(number) ? number : MISMATCH
+        end
+
+        def to_s
+          "a whole number from #{range.begin} to #{range.end}"
+        end
+      end
+
+      # A number of seconds, which may have a fraction.
+      class Seconds < Type
+        attr_reader :range
+
+        def initialize(range)
+          super()
+          @range = range
+        end
+
+        def convert(value)
+          number = value if value.is_a?(Numeric) && value.real?
+          number = Float(value) if value.is_a?(String) && value.match?(/\A\d{1,10}(\.\d{1,6})?\z/)
+          number && range.cover?(number) ? number : MISMATCH
+        end
+
+        def to_s
+          "a number of seconds from #{range.begin} to #{range.end}"
+        end
+      end
+
+      # One of some names: a symbol, or the same as text.
+      class Choice < Type
+        attr_reader :names
+
+        def initialize(*names)
+          super()
+          @names = names.freeze
+        end
+
+        def convert(value)
+          return MISMATCH unless value.is_a?(Symbol) || value.is_a?(String)
+
+          names.find { |name| name.to_s == value.to_s } || MISMATCH
+        end
+
+        def to_s
+          names.size > 1 ? "#{names[0...-1].join(", ")} or #{names.last}" : names.first.to_s
+        end
+      end
+
+      # true or false.
+      class Flag < Type
+        WORDS = { "true" => true, "yes" => true, "1" => true, "false" => false, "no" => false, "0" => false }.freeze
+
+        def convert(value)
+          return value if [true, false].include?(value)
+
+          value.is_a?(String) ? WORDS.fetch(value, MISMATCH) : MISMATCH
+        end
+
+        def to_s
+          "true or false"
+        end
+      end
+
+      # No value at all.
+      class Nothing < Type
+        def convert(value)
+          value.nil? ? nil : MISMATCH
+        end
+
+        def to_s
+          "nil"
+        end
+      end
+
+      # What any of several types takes.
+      class Either < Type
+        def initialize(*types)
+          super()
+          @types = types.freeze
+        end
+
+        def convert(value)
+          @types.each do |type|
+            found = type.convert(value)
+            return found unless found.equal?(MISMATCH)
+          end
+          MISMATCH
+        end
+
+        def to_s
+          @types.join(", or ")
+        end
+      end
+
+      # Text of a certain form.
+      class Text < Type
+        def initialize(pattern, description)
+          super()
+          @pattern = pattern
+          @description = description
+        end
+
+        def convert(value)
+          value.is_a?(String) && value.valid_encoding? && value.match?(@pattern) ? value : MISMATCH
+        end
+
+        def to_s
+          @description
+        end
+      end
+
+      # A path of a file or folder: a string, or a Pathname.
+      class FilePath < Type
+        def convert(value)
+          value = value.to_path if value.respond_to?(:to_path)
+          value.is_a?(String) && !value.empty? && !value.include?("\0") ? value : MISMATCH
+        end
+
+        def to_s
+          "a path"
+        end
+      end
+
+      # An address to listen on; its reader has better complaints of its own.
+      class Address < Type
+        def read(value, what)
+          raise ConfigError, "#{what} is #{self}; seen #{shown(value)}" unless value.is_a?(String) || value.is_a?(Bind)
+
+          Bind.parse(value)
+        end
+
+        def to_s
+          Bind::FORMS
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# What an exception of a user's Ruby file (config.ru, config/neverblock.rb) is in one line: where in that file, what, and the mend.
+
+module NeverBlock
+  module SourceError
+    module_function
+
+    # @param error [Exception]
+    # @param path [String] absolute path of the file
+    # @return [String]
+    def describe(error, path)
+      return syntax_error(error, path) if error.is_a?(SyntaxError)
+
+      "#{place(error, path)}: #{first_line(error.message)} (#{error.class})#{mend(error)}"
+    end
+
+    # The first line of the trace that is the user's own; a line in a gem helps nobody mend a file.
+    # @return [String] file and line
+    def place(error, path)
+      lines = error.backtrace || []
+      own = lines.find { |line| line.start_with?("#{File.dirname(path)}/") && !line.match?(%r{/(gems|vendor)/}) }
+      short((own || lines.first || path)[/\A.+?(:\d+)?(?=:in |\z)/])
+    end
+
+    # @return [String] the path as seen from here
+    def short(path)
+      path.delete_prefix("#{Dir.pwd}/")
+    end
+
+    # Up to Ruby 3.3 the message is "file:line: text", then the source; from 3.4 on the text stands behind the carets under the source.
+    def syntax_error(error, path)
+      lines = error.message.lines.map(&:strip)
+      where, text = lines.first.to_s.match(/\A(.+?:\d+): (.*)\z/)&.captures
+      detail = lines.filter_map { |line| line[/\^~*\s+(\S.*)\z/, 1] }.first
+      text = [text&.sub(/\Asyntax errors? found\z/, "")&.sub(/\Asyntax error, /, ""), detail].compact.reject(&:empty?).join(": ")
+      "#{short(where || path)}: syntax error: #{text.empty? ? first_line(error.message) : text}"
+    end
+
+    def mend(error)
+      return "" unless error.is_a?(LoadError)
+
+      "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
+    end
+
+    def first_line(message)
+      message.to_s.scrub("?").lines.map(&:strip).find { |line| !line.empty? } || "no message"
+    end
+
+    private_class_method :syntax_error, :mend, :first_line
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/cli"
+require "tmpdir"
+
+class HelpTest < Minitest::Test
+  Help = NeverBlock::CLI::Help
+  Catalog = NeverBlock::Config::Catalog
+
+  def test_help_names_every_flag_of_the_catalog_and_of_the_interface
+    options = Help.text.scan(/(?<=\s|\()-{1,2}[\w\[\]-]+/)
+    Catalog::OPTIONS.flat_map(&:flags).each { |flag| assert_includes options, flag }
+    %w[--bind --workers --fibers --environment --config --public --sendfile-root --algorithm --admin --scheduler --cooperative --log-requests
+       --pidfile --port --host --version --help --help-config -b -w -f -e -C -p -o -v -h].each { |name| assert_includes options, name }
+  end
+
+  def test_help_says_defaults_choices_variables_order_and_examples_and_what_does_not_work_yet
+    ["default http://127.0.0.1:9292", "default 1024", "takes text or json", "$PORT", "$PIDFILE", "Order: an option of the command line", "Examples:", "not working yet",
+     "check, status, top, stop, reload, upgrade, files"].each { |words| assert_includes Help.text.gsub(/\s+/, " "), words }
+  end
+
+  def test_help_fits_a_terminal
+    assert_operator Help.text.lines.map { |line| line.chomp.length }.max, :<=, 124
+  end
+
+  def test_every_line_of_the_sample_file_is_a_comment_and_is_right_without_its_mark
+    assert(Help.sample.lines.all? { |line| line.start_with?("#") || line == "\n" })
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "neverblock.rb")
+      File.write(path, Help.sample.lines.drop(2).map { |line| line.sub(/\A# /, "") }.join)
+      values = NeverBlock::Config::UserFile.read(path)
+      assert_equal Catalog::OPTIONS.select { |row| row.in_file && row.later.nil? }.map(&:key).sort, values.keys.sort
+    end
+  end
+end

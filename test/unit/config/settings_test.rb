@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/config/settings"
+
+class SettingsTest < Minitest::Test
+  Config = NeverBlock::Config
+
+  def settings(command: {}, env: {}, file: {})
+    Config::Settings.new(command: command, environment: Config::Environment.new(env), file: file)
+  end
+
+  def bind(url)
+    Config::Bind.parse(url)
+  end
+
+  def test_the_command_line_goes_before_the_environment_before_the_file_before_the_default
+    assert_nil settings[:pidfile]
+    assert_equal "f", settings(file: { pidfile: "f" })[:pidfile]
+    assert_equal "e", settings(file: { pidfile: "f" }, env: { "PIDFILE" => "e" })[:pidfile]
+    assert_equal "c", settings(file: { pidfile: "f" }, env: { "PIDFILE" => "e" }, command: { pidfile: "c" })[:pidfile]
+    assert_equal 1024, settings[:fibers]
+  end
+
+  def test_false_and_nil_are_values_too
+    assert_equal false, settings(file: { yjit: false })[:yjit]
+  end
+
+  # command line, environment, file => addresses
+  BINDS = [
+    [{}, {}, {}, %w[http://127.0.0.1:9292]],
+    [{}, {}, { bind: %w[http://127.0.0.1:1 unix:///run/x.sock] }, %w[http://127.0.0.1:1 unix:///run/x.sock]],
+    [{}, { "PORT" => "2" }, { bind: %w[http://127.0.0.1:1] }, %w[http://0.0.0.0:2]],
+    [{}, { "BIND" => "http://127.0.0.1:3", "PORT" => "2" }, {}, %w[http://127.0.0.1:3]],
+    [{ port: 4 }, { "BIND" => "http://127.0.0.1:3" }, { bind: %w[http://127.0.0.1:1] }, %w[http://127.0.0.1:4]],
+    [{ host: "::1" }, { "PORT" => "2" }, {}, %w[http://[::1]:2]],
+    [{ bind: %w[http://127.0.0.1:5] }, { "PORT" => "2" }, { bind: %w[http://127.0.0.1:1] }, %w[http://127.0.0.1:5]]
+  ].freeze
+
+  BINDS.each do |command, env, file, urls|
+    define_method("test_with #{command} and #{env} and #{file} it listens on #{urls.join(" and ")}") do
+      parsed = [command, file].map { |values| values.transform_values { |value| value.is_a?(Array) ? value.map { |url| bind(url) } : value } }
+      assert_equal urls, settings(command: parsed[0], env: env, file: parsed[1]).binds.map(&:url)
+    end
+  end
+
+  def test_the_engine_is_told_in_its_own_units_and_only_what_was_said
+    config = settings(file: { "timeouts.header": 2.5, "limits.queue": 7, log_format: :json, spool_directory: "/var/tmp" }).config
+    assert_equal({ header_timeout_ms: 2_500, queue_max: 7, spool_directory: "/var/tmp", poller: nil, log_fd: 2 }, config.engine_options)
+    assert_equal :json, config.log_format
+  end
+end

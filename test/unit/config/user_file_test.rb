@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/config/user_file"
+require "tmpdir"
+
+class UserFileTest < Minitest::Test
+  UserFile = NeverBlock::Config::UserFile
+
+  def test_every_form_of_a_setting_is_read
+    values = read(<<~'RUBY')
+      require "etc"
+      bind "http://127.0.0.1:3000"
+      bind "unix:///run/x.sock?mode=0660" if true
+      per_core = 100
+      fibers per_core * [Etc.nprocessors, 1].min
+      timeouts { header 2.5; idle "65" }
+      limits do
+        queue per_core
+      end
+      log_requests :json
+      pidfile File.join(__dir__, "x.pid")
+      workers 1
+      cancel_on_disconnect false
+    RUBY
+    assert_equal %w[http://127.0.0.1:3000 unix:///run/x.sock], values.delete(:bind).map(&:url)
+    assert_equal({ fibers: 100, "timeouts.header": 2.5, "timeouts.idle": 65.0, "limits.queue": 100, log_requests: :json, workers: 1, cancel_on_disconnect: false },
+                 values.reject { |key, _| key == :pidfile })
+    assert_match(/x\.pid\z/, values[:pidfile])
+  end
+
+  def test_what_is_said_last_counts
+    assert_equal({ fibers: 2 }, read("fibers 1\nfibers 2\n"))
+  end
+
+  def test_an_empty_file_says_nothing
+    assert_empty read("")
+  end
+
+  # Text of the file => line, and words of the complaint.
+  WRONG = {
+    "fibers :many\n" => [1, "fibers is a whole number from 1 to 1000000; seen :many"],
+    "\n\nfibers 0\n" => [3, "seen 0"],
+    "fibers\n" => [1, "fibers takes one value; seen 0"],
+    "fibers 1, 2\n" => [1, "fibers takes one value; seen 2"],
+    "fibers { 3 }\n" => [1, "fibers takes no block"],
+    "fibers = 3\n" => [1, "fibers = ... is a variable of Ruby and sets nothing; write the value after the name: fibers VALUE"],
+    "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
+    "qwertz 3\n" => [1, "unknown setting qwertz; there are bind, backlog"],
+    "limits {\n  ques 3\n}\n" => [2, "unknown setting limits ques; did you mean queue?"],
+    "limits { fibers 3 }\n" => [1, "fibers stands outside of limits { }"],
+    "queue 3\n" => [1, "queue stands inside limits { }"],
+    "limits 3\n" => [1, "limits takes a block and nothing else, such as limits { header_bytes 65536 }"],
+    "limits queue: 3\n" => [1, "limits takes a block and nothing else"],
+    "timeouts { header 0 }\n" => [1, "timeouts header is a number of seconds from 0.001 to"],
+    "timeouts { body nil }\n" => [1, "seen nil"],
+    "bind 9292\n" => [1, "bind is http://HOST:PORT"],
+    "bind \"localhost\"\n" => [1, "cannot bind to \"localhost\""],
+    "bind \"https://0.0.0.0:443\"\n" => [1, "https does not work yet"],
+    "log_format :xml\n" => [1, "log_format is text or json; seen :xml"],
+    "log_requests 1\n" => [1, "log_requests is true or false, or json; seen 1"],
+    "yjit \"maybe\"\n" => [1, "yjit is true or false"],
+    "environment \"a b\"\n" => [1, "environment is a name"],
+    "pidfile \"\"\n" => [1, "pidfile is a path"],
+    "port 3000\n" => [1, "unknown setting port"],
+    "workers 2\n" => [1, "workers 2 does not work yet"],
+    "workers :auto\n" => [1, "workers auto does not work yet"],
+    "scheduler :async\n" => [1, "scheduler async does not work yet"],
+    "cancel_on_disconnect true\n" => [1, "cancel_on_disconnect does not work yet"],
+    "timeouts { request 3 }\n" => [1, "timeouts request 3 does not work yet"],
+    "executor { slice_ms 5 }\n" => [1, "executor slice_ms does not work yet"],
+    "sendfile { buffer 4096 }\n" => [1, "sendfile does not work yet"],
+    "public_dir \"public\"\n" => [1, "public_dir does not work yet"],
+    "route \"/x\", lane: :thread\n" => [1, "route does not work yet"],
+    "on_download { |r| r }\n" => [1, "on_download does not work yet"],
+    "admin \"http://127.0.0.1:1\"\n" => [1, "admin does not work yet"],
+    "# fine\nfibers (\n" => [nil, "syntax error"],
+    "x = 1\nraise \"no database\"\n" => [2, "no database (RuntimeError)"],
+    "def deep = raise(ArgumentError, \"deep\")\n\ndeep\n" => [1, "deep (ArgumentError)"],
+    "require \"no/such/file\"\n" => [1, "no/such/file (LoadError)"],
+    "Nope\n" => [1, "uninitialized constant"],
+    "def again = again\nagain\n" => [1, "(SystemStackError)"],
+    "throw :x\n" => [1, "uncaught throw :x"]
+  }.freeze
+
+  WRONG.each do |text, (line, words)|
+    define_method("test_#{text.strip.inspect} is one line that names file and line") do
+      error = assert_raises(NeverBlock::ConfigError) { read(text) }
+      assert_match(/\Aneverblock\.rb:#{line || "\\d+"}: /, error.message)
+      assert_includes error.message, words
+      refute_includes error.message, "\n"
+    end
+  end
+
+  def test_a_mistake_in_a_file_that_it_requires_is_found_there
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "part.rb"), "\nraise 'in part'\n")
+      error = assert_raises(NeverBlock::ConfigError) { read("require_relative \"part\"\n", directory) }
+      assert_match(/\Apart\.rb:2: in part \(RuntimeError\)\z/, error.message)
+    end
+  end
+
+  def test_a_file_that_is_not_there_or_is_none_is_named
+    assert_match(/no configuration file .*nowhere\.rb/, assert_raises(NeverBlock::ConfigError) { UserFile.read("nowhere.rb") }.message)
+    Dir.mktmpdir { |directory| assert_match(/is a folder/, assert_raises(NeverBlock::ConfigError) { UserFile.read(directory) }.message) }
+  end
+
+  def test_bytes_that_are_no_text_are_a_line_too
+    assert_raises(NeverBlock::ConfigError) { read("pidfile \"\xFF\"\n\xFF = 3\n".b) }
+  end
+
+  private
+
+  def read(text, directory = nil)
+    return Dir.mktmpdir { |made| read(text, made) } unless directory
+
+    File.binwrite(File.join(directory, "neverblock.rb"), text)
+    Dir.chdir(directory) { UserFile.read("neverblock.rb") }
+  end
+end

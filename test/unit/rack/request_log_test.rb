@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../../support/fake_native"
+require "json"
+require "neverblock/log/json"
+require "neverblock/rack/request_log"
+
+class RequestLogTest < Minitest::Test
+  def setup
+    @log = FakeNative::Log.new
+    @env = { "REQUEST_METHOD" => "POST", "REQUEST_URI" => "/a?b=c", "REMOTE_ADDR" => "192.0.2.7", "neverblock.request_id" => "id-1", "rack.response_finished" => [] }
+  end
+
+  def test_an_entry_comes_when_the_response_is_done_and_not_before
+    answer = [200, {}, ["x"]]
+    assert_same answer, NeverBlock::RequestLog.new(->(_env) { answer }, @log).call(@env)
+    assert_empty @log.text
+    finish(200)
+    assert_match(%r{\Aneverblock: \S+Z info: POST /a\?b=c 200 \d+\.\d+ ms 192\.0\.2\.7 id-1\n\z}, @log.text)
+  end
+
+  def test_it_tells_what_was_asked_though_a_middleware_changes_what_it_sees
+    NeverBlock::RequestLog.new(->(env) { env["REQUEST_METHOD"] = "PUT" }, @log).call(@env)
+    finish(200)
+    assert_includes @log.text, " POST "
+  end
+
+  def test_an_application_that_failed_is_500_with_its_error
+    app = ->(_env) { raise ArgumentError, "x" }
+    assert_raises(ArgumentError) { NeverBlock::RequestLog.new(app, @log).call(@env) }
+    finish(nil, ArgumentError.new("x"))
+    assert_match(/ 500 .* id-1 ArgumentError\n\z/, @log.text)
+  end
+
+  def test_it_may_be_json_although_the_log_is_text
+    NeverBlock::RequestLog.new(->(_env) { [204, {}, []] }, @log, NeverBlock::Log::Json.new).call(@env)
+    finish(204)
+    entry = JSON.parse(@log.text)
+    assert_equal ["POST", "/a?b=c", 204, "192.0.2.7", "id-1"], entry.values_at("method", "target", "status", "remote_addr", "request_id")
+    assert_kind_of Float, entry["duration_ms"]
+  end
+
+  def test_a_target_cannot_forge_an_entry
+    @env["REQUEST_URI"] = "/\nneverblock: forged"
+    NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, @log).call(@env)
+    finish(200)
+    assert_equal 1, @log.text.scan(/^neverblock: /).size
+  end
+
+  private
+
+  def finish(status, error = nil)
+    @env["rack.response_finished"].each { |callback| callback.call(@env, status, {}, error) }
+  end
+end
