@@ -3,8 +3,12 @@
 # The demo: an ordinary Rack application that waits a lot. Start it with bin/demo, which also starts the slow services it asks (services.ru).
 
 require_relative "lib/demo/application"
+require_relative "lib/demo/figures"
+
+use Demo::Figures
 
 run Demo::Application.new(
   suppliers: Demo::Suppliers.new(ENV["DEMO_SERVICES"]),
-  catalog: Demo::Catalog.open(ENV.fetch("DEMO_DATABASE") { File.expand_path("../../build/demo/catalog.sqlite3", __dir__) })
+  catalog: Demo::Catalog.open(ENV.fetch("DEMO_DATABASE") { File.expand_path("../../build/demo/catalog.sqlite3", __dir__) }),
+  runs: Demo::Runs.new(ENV["DEMO_ADDRESS_FILE"])
 )

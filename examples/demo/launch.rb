@@ -56,8 +56,12 @@ module Demo
     end
 
     def start_server(folder, port, log)
-      env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "PORT" => nil }
-      Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}"], env: env, log: log).start
+      address = File.join(folder, "address")
+      env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "DEMO_ADDRESS_FILE" => address, "PORT" => nil }
+      server = Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}"], env: env, log: log).start
+      # Port 0 is known only now, and the demo asks itself.
+      File.write(address, server.url)
+      server
     rescue Child::Failed => e
       raise if log
 

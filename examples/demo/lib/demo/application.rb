@@ -1,23 +1,34 @@
 # frozen_string_literal: true
 
-# The application behind the demo's URLs. Nothing here knows of fibers: it sleeps, asks other servers and a database, and returns.
+# The application behind the demo's URLs. Nothing here knows of fibers: it sleeps, asks other servers and a database, and returns. Two of its parts ask
+# several things at once, and say so with NB.all: the dashboard and the runs.
 
 require "digest"
 require "json"
 require "rack/utils"
+require_relative "assets"
 require_relative "catalog"
+require_relative "dashboard"
 require_relative "page"
+require_relative "runs"
 require_relative "suppliers"
 
 module Demo
   class Application
     SLEEP_MAX_S = 30.0
-    HTML = { "content-type" => "text/html; charset=utf-8" }.freeze
+    PUBLIC = File.expand_path("../../public", __dir__)
+    # Nothing is loaded from anywhere else; the browser holds us to it.
+    HTML = { "content-type" => "text/html; charset=utf-8", "content-security-policy" => "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+             "x-content-type-options" => "nosniff" }.freeze
+    JSON_TYPE = { "content-type" => "application/json", "cache-control" => "no-store" }.freeze
     TEXT = { "content-type" => "text/plain; charset=utf-8" }.freeze
 
-    def initialize(suppliers:, catalog:)
+    def initialize(suppliers:, catalog:, runs:)
       @suppliers = suppliers
       @catalog = catalog
+      @runs = runs
+      @dashboard = Dashboard.new(suppliers: suppliers, catalog: catalog)
+      @assets = Assets.new(PUBLIC)
       @running = 0
     end
 
@@ -27,6 +38,8 @@ module Demo
       route(env)
     rescue Suppliers::Unavailable => e
       [502, TEXT, ["#{e.message}\n"]]
+    rescue Runs::Unavailable => e
+      api(503, "error" => e.message)
     ensure
       @running -= 1
     end
@@ -44,8 +57,29 @@ module Demo
       when "/echo" then echo(env)
       when "/download" then download
       when "/error" then raise "this request was asked to fail; the server goes on, and its log has this trace"
-      else [404, TEXT, ["nothing here; see /\n"]]
+      when "/api/dashboard" then api(200, @dashboard.to_h)
+      when "/api/runs" then start_run(env)
+      when %r{\A/api/runs/(\h{16})\z} then run(Regexp.last_match(1))
+      else file(env)
       end
+    end
+
+    def file(env)
+      path = env["PATH_INFO"]
+      @assets.include?(path) ? @assets.serve(path, env["HTTP_IF_NONE_MATCH"]) : [404, TEXT, ["nothing here; see /\n"]]
+    end
+
+    # 202: the run goes on after the answer. Another site's page may not start one.
+    def start_run(env)
+      return [405, TEXT.merge("allow" => "POST"), ["a run is started with POST\n"]] unless env["REQUEST_METHOD"] == "POST"
+      return [403, TEXT, ["only the demo's own page may start a run\n"]] unless [nil, "none", "same-origin"].include?(env["HTTP_SEC_FETCH_SITE"])
+
+      api(202, @runs.start.to_h)
+    end
+
+    def run(id)
+      run = @runs.find(id) or return api(404, "error" => "no such run; the demo keeps the last #{Runs::KEPT}, and none over a restart")
+      api(200, run.to_h)
     end
 
     # One row of SQLite and three slow services, one after the other; the server's own clock says from when to when.
@@ -53,8 +87,14 @@ module Demo
       started = now
       product = find(query) or return json(404, "error" => "no such product")
 
-      parts = @suppliers.all(product["id"])
-      json(200, "product" => product, "parts" => parts, "running" => @running, "started" => started, "finished" => now)
+      waits = {}
+      parts = Suppliers::DELAYS_S.keys.to_h do |name|
+        asked = now
+        answer = @suppliers.ask(name, product["id"])
+        waits[name] = [asked, now]
+        [name, answer]
+      end
+      json(200, "product" => product, "parts" => parts, "running" => @running, "started" => started, "waits" => waits, "finished" => now)
     end
 
     def product(query)
@@ -89,7 +129,12 @@ module Demo
     end
 
     def json(status, value)
-      [status, { "content-type" => "application/json" }, [JSON.pretty_generate(value), "\n"]]
+      [status, JSON_TYPE, [JSON.pretty_generate(value), "\n"]]
+    end
+
+    # For the page's scripts: as short as it can be.
+    def api(status, value)
+      [status, JSON_TYPE, [JSON.generate(value)]]
     end
 
     def now

@@ -35,8 +35,10 @@ module Demo
       DELAYS_S.keys.to_h { |name| [name, ask(name, id)] }
     end
 
-    private
-
+    # @param name [String] of a service
+    # @param id [Integer] a product
+    # @return [Object] its answer
+    # @raise [Unavailable]
     def ask(name, id)
       raise Unavailable, "no services are running: start the demo with bin/demo" unless @url
 

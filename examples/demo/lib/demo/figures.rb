@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+# What the application can know of its server by itself: a Rack middleware that counts, and what Ruby and the kernel say of this process, answered as
+# JSON at /api/figures. Figures that count themselves, as these do, stop when Ruby is stuck; the server's own (--admin) will not.
+
+require "json"
+
+module Demo
+  class Figures
+    PATH = "/api/figures"
+    SECONDS = 60
+    PAGE_BYTES = 4096
+
+    # One second: the most requests inside at one moment of it, and how many ended in it.
+    Second = Struct.new(:number, :inside, :served)
+
+    # @param app [#call]
+    def initialize(app)
+      @app = app
+      @lock = Mutex.new
+      @inside = @most = @served = @failed = 0
+      @seconds = [Second.new(now.to_i, 0, 0)]
+      @began = now
+    end
+
+    def call(env)
+      return [200, { "content-type" => "application/json", "cache-control" => "no-store" }, [JSON.generate(to_h)]] if env["PATH_INFO"] == PATH
+
+      count(env)
+    end
+
+    # Requests for figures are not counted.
+    # @return [Hash{String => Object}] bytes, seconds, numbers; nil for what this machine does not tell
+    def to_h
+      requests.merge(
+        "uptime_s" => (now - @began).round(1),
+        "cpu_s" => Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID).round(3),
+        "memory_bytes" => memory_bytes,
+        "fibers" => ObjectSpace.each_object(Fiber).count(&:alive?),
+        "threads" => Thread.list.size,
+        "collections" => GC.count,
+        "process" => Process.pid,
+        "ruby" => RUBY_VERSION
+      )
+    end
+
+    private
+
+    def count(env)
+      step(1)
+      response = @app.call(env)
+    ensure
+      step(-1, failed: response.nil? || response[0].to_i >= 500)
+    end
+
+    def step(by, failed: false)
+      @lock.synchronize do
+        second = second_now
+        @inside += by
+        second.inside = @inside if @inside > second.inside
+        @most = @inside if @inside > @most
+        next unless by.negative?
+
+        second.served += 1
+        @served += 1
+        @failed += 1 if failed
+      end
+    end
+
+    # The seconds nobody came in had those inside that were.
+    def second_now
+      number = now.to_i
+      first = [@seconds.last.number + 1, number - SECONDS].max
+      first.upto(number) { |missing| @seconds << Second.new(missing, @inside, 0) }
+      @seconds.shift while @seconds.size > SECONDS
+      @seconds.last
+    end
+
+    def requests
+      @lock.synchronize do
+        second_now
+        empty = Array.new(SECONDS - @seconds.size, 0)
+        { "inside" => @inside, "inside_most" => @most, "served" => @served, "failed" => @failed,
+          "inside_by_second" => empty + @seconds.map(&:inside), "served_by_second" => empty + @seconds.map(&:served) }
+      end
+    end
+
+    # proc(5), /proc/PID/statm: the second field is the resident set in pages.
+    def memory_bytes
+      File.read("/proc/self/statm").split[1].to_i * page_bytes
+    rescue SystemCallError
+      nil
+    end
+
+    def page_bytes
+      @page_bytes ||= begin
+        require "etc"
+        Etc.sysconf(Etc::SC_PAGESIZE) || PAGE_BYTES
+      end
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end
