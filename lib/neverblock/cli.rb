@@ -24,7 +24,16 @@ module NeverBlock
     # @param err [IO]
     # @return [Integer] exit status
     def run(argv, env: ENV, out: $stdout, err: $stderr)
-      dispatch(argv.dup, env, out)
+      guard(env: env, err: err) { dispatch(argv.dup, env, out) }
+    end
+
+    # Turns every failure of the block into one line and a status.
+    # @param env [Hash, ENV] for NB_DEBUG
+    # @param err [IO]
+    # @yieldreturn [Integer] exit status
+    # @return [Integer] exit status
+    def guard(env: ENV, err: $stderr)
+      yield
     rescue Error => e
       complain(err, e.message, e, env)
     rescue Interrupt

@@ -2,6 +2,7 @@
 
 # Rack::Lint between the server and an application finds nothing to complain about, with the Rack this suite runs with and with Rack 2.2.
 
+require_relative "../support/gem_bundle"
 require_relative "../support/server_process_case"
 
 # Requests that both versions must pass.
@@ -113,34 +114,14 @@ end
 class RackLint22Test < ServerProcessCase
   include LintRequests
 
-  GEMFILE = File.expand_path("rack_22.gemfile", __dir__)
-  BUNDLE = File.join(ServerProcess::ROOT, "tmp/bundle-rack22")
+  BUNDLE = GemBundle.new(File.expand_path("rack_22.gemfile", __dir__), "bundle-rack22")
 
   def self.app
     RackLintTest::APP
   end
 
   def self.server_options
-    { env: bundle_env.merge("RUBYOPT" => "-rbundler/setup", "RUBYLIB" => nil) }
-  end
-
-  # The lock file belongs to the bundle, not to the source tree.
-  def self.bundle_env
-    @bundle_env ||= begin
-      gemfile = File.join(BUNDLE, "Gemfile")
-      FileUtils.mkdir_p(BUNDLE)
-      FileUtils.cp(GEMFILE, gemfile)
-      env = { "BUNDLE_GEMFILE" => gemfile, "BUNDLE_PATH" => BUNDLE, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil, "RUBYOPT" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil }
-      install(env)
-      env
-    end
-  end
-
-  def self.install(env)
-    return if system(env, "bundle", "check", out: File::NULL, err: File::NULL)
-
-    output = IO.popen(env, %w[bundle install --quiet], err: %i[child out], &:read)
-    raise "Rack 2.2 could not be installed:\n#{output}" unless $?.success?
+    { env: BUNDLE.env.merge("RUBYOPT" => "-rbundler/setup") }
   end
 
   def rack_version

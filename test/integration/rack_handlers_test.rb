@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+# `rackup -s neverblock` as people type it, with the rackup of Rack 3 (the gem rackup) and that of Rack 2 (in rack itself).
+
+require "minitest/autorun"
+require "net/http"
+require "open3"
+require "socket"
+require_relative "../support/gem_bundle"
+require_relative "../support/server_process"
+
+# rackup of a bundle, in place of our own command.
+class RackupProcess < ServerProcess
+  # @param urls [Integer] how many addresses it will announce
+  def initialize(app, bundle:, gem:, words:, urls: 1, env: {})
+    super(app, binds: [nil] * urls, env: bundle.env.merge({ "RACK_ENV" => "test", "PORT" => nil }, env))
+    @gem = gem
+    @words = words
+  end
+
+  def self.command(gem)
+    [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", "load Gem.bin_path(#{gem.inspect}, 'rackup')", "--"]
+  end
+
+  private
+
+  def words(rackup)
+    [*self.class.command(@gem), *@words, rackup]
+  end
+end
+
+module RackHandlerTests
+  APP = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [Rack.release, ' ', env['SERVER_SOFTWARE']]] }\n"
+  DEADLINE_S = 30
+  ANY = %w[-o 127.0.0.1 -p 0].freeze
+
+  def test_rackup_with_our_name_serves_where_it_was_told_and_ends_cleanly
+    serve("-s", "neverblock", *ANY, "-O", "fibers=7") do |server|
+      assert_match(%r{\Ahttp://127\.0\.0\.1:[1-9]}, server.url)
+      assert_match(/\A#{rack_version}\S* neverblock/i, Net::HTTP.get(URI(server.url)))
+      server.await_stderr(/info: version .*, 7 fibers$/)
+      assert_predicate server.stop, :success?
+    end
+  end
+
+  def test_an_interrupt_drains_and_ends_with_0
+    serve("-s", "neverblock", *ANY) { |server| assert_predicate server.stop(signal: "INT"), :success? }
+  end
+
+  def test_the_environment_makes_it_the_default
+    serve(*ANY, env: { handler_variable => "neverblock" }) { |server| assert_match(/neverblock/i, Net::HTTP.get(URI(server.url))) }
+  end
+
+  def test_a_require_makes_it_the_default
+    serve("-r", "neverblock/rack/default", *ANY) { |server| assert_match(/neverblock/i, Net::HTTP.get(URI(server.url))) }
+    serve("-r", "never_block/server/thin", *ANY) { |server| assert_match(/neverblock/i, Net::HTTP.get(URI(server.url))) }
+  end
+
+  def test_an_address_of_our_own_form_goes_before_rackups
+    Dir.mktmpdir do |directory|
+      serve("-s", "neverblock", "-O", "bind=unix://#{directory}/x.sock?mode=0600 http://127.0.0.1:0", "-O", "log_format=json", urls: 2) do |server|
+        assert_equal "unix://#{directory}/x.sock", server.urls[0]
+        assert_equal "200", Net::HTTP.get_response(URI(server.urls[1])).code
+        assert_match(/"message":"version /, server.await_stderr(/^\{.*\}$/)[0])
+      end
+      assert_empty Dir.children(directory)
+    end
+  end
+
+  def test_the_configuration_file_counts
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "settings.rb")
+      File.write(path, "bind \"http://127.0.0.1:0\"\nfibers 9\n")
+      serve("-s", "neverblock", "-O", "configuration=#{path}") { |server| server.await_stderr(/, 9 fibers$/) }
+    end
+  end
+
+  # Words of the command line => the line on standard error.
+  WRONG = {
+    %w[-O fibers=zero] => "neverblock: -O fibers is a whole number from 1 to 1000000; seen \"zero\"\n",
+    %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": a bind is/,
+    %w[-p http] => /\Aneverblock: Port is a whole number from 0 to 65535/,
+    %w[-O public_dir=x] => /\Aneverblock: -O public_dir does not work yet/,
+    %w[-O configuration=/no/such.rb] => "neverblock: no configuration file /no/such.rb\n"
+  }.freeze
+
+  WRONG.each do |words, line|
+    define_method("test_#{words.join(" ")} is one line and status 1") do
+      status, err = invoke("-s", "neverblock", *words)
+      assert_equal 1, status, err
+      assert_operator line, :===, err
+      assert_equal 1, err.lines.size, err
+    end
+  end
+
+  def test_a_busy_port_is_one_line_and_status_1
+    TCPServer.open("127.0.0.1", 0) do |holder|
+      status, err = invoke("-s", "neverblock", "-o", "127.0.0.1", "-p", holder.local_address.ip_port.to_s)
+      assert_equal [1, 1], [status, err.lines.size], err
+      assert_match(/\Aneverblock: cannot listen on .*is busy/, err)
+    end
+  end
+
+  def test_its_options_are_in_rackups_help
+    _, _, out = invoke("-s", "neverblock", "--help")
+    ["-O fibers=N", "-O bind=URL", "-O log_format=NAME", "-O timeouts.header=VALUE"].each { |words| assert_includes out, words }
+  end
+
+  private
+
+  def serve(*words, env: {}, urls: 1)
+    server = RackupProcess.new(APP, bundle: bundle, gem: gem_of_rackup, words: words, env: env, urls: urls).start
+    yield server
+  ensure
+    server&.stop(expect: nil)
+  end
+
+  def invoke(*words)
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "config.ru"), APP)
+      env = bundle.env.merge("RACK_ENV" => "test", "PORT" => nil, "NB_DEBUG" => nil)
+      Timeout.timeout(DEADLINE_S) do
+        out, err, status = Open3.capture3(env, *RackupProcess.command(gem_of_rackup), *words, chdir: directory, stdin_data: "")
+        [status.exitstatus, err, out]
+      end
+    end
+  end
+end
+
+class Rackup2HandlerTest < Minitest::Test
+  include RackHandlerTests
+
+  BUNDLE = GemBundle.new(File.expand_path("rackup_2.gemfile", __dir__), "bundle-rackup2")
+
+  def bundle = BUNDLE
+  def gem_of_rackup = "rackup"
+  def handler_variable = "RACKUP_HANDLER"
+  def rack_version = /3\.2\./
+
+  def test_the_handler_says_that_it_is_the_default
+    code = "require 'rackup'; require 'rackup/handler/neverblock'; print Rackup::Handler.default, ' ', Rackup::Handler.get('neverblock')"
+    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), "-rbundler/setup", "-e", code)
+    assert_equal "Rackup::Handler::NeverBlock Rackup::Handler::NeverBlock", out
+  end
+end
+
+class Rack22HandlerTest < Minitest::Test
+  include RackHandlerTests
+
+  BUNDLE = GemBundle.new(File.expand_path("rack_22.gemfile", __dir__), "bundle-rack22")
+
+  def bundle = BUNDLE
+  def gem_of_rackup = "rack"
+  def handler_variable = "RACK_HANDLER"
+  def rack_version = /2\.2\./
+
+  def test_the_handler_says_that_it_is_the_default
+    code = "require 'rack'; require 'rack/handler/neverblock'; print Rack::Handler.default, ' ', Rack::Handler.get('neverblock')"
+    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), "-rbundler/setup", "-e", code)
+    assert_equal "Rack::Handler::NeverBlock Rack::Handler::NeverBlock", out
+  end
+end
