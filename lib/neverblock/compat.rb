@@ -6,6 +6,7 @@
 #   tcp_fast_fallback    3.4 and later     TCPSocket.new by name stops the loop until it is connected                      Bug #21270
 #   fork                 before 4.0        a child goes on with the scheduler and the fibers of its parent                 async, process_fork
 #   fiber_raise          all               Fiber#raise at a fiber that waits does not come back to who raised              cont.c, fiber_raise
+#   fiber_kill           3.3 and later     Fiber#kill at a fiber that waits does not come back to who killed               cont.c, rb_fiber_m_kill
 #   io_close             before 4.0        IO#close wakes no fiber that waits for the IO                                   Bug #21166
 #   sysread              before 4.1        IO#sysread and IO#syswrite raise EAGAIN where io_read and io_write are hooked   io.c, rb_io_sysread
 #   pwrite               3.3 and later     IO#pwrite calls its hook without Ruby's lock                                    io.c, internal_pwrite_func
@@ -16,6 +17,7 @@
 #   thread_join          3.1, 3.2          Thread#join(limit) never returns                                                Bug #19709
 #   mutex_sleep          all               ConditionVariable#wait leaves without its mutex when it is interrupted          Bug #20907
 #   condition_variable   all               ConditionVariable#broadcast may crash beside waits with limits; a signal is lost thread_sync.c, sync_wakeup
+#   queue_close          all               Queue#close and SizedQueue#clear may crash beside waits that end                thread_sync.c, sync_wakeup
 #   timeout              3.1 to 3.4.10     the block of a Timeout can rescue the timeout                                   Bug #21947
 #   enumerator           3.1, 3.2          the body of Enumerator#next stops the loop                                      Feature #19141
 #
@@ -50,6 +52,7 @@ end
 require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/compat/fork"
 require "neverblock/compat/fiber_raise"
+require "neverblock/compat/fiber_kill" if RUBY_VERSION >= "3.3"
 require "neverblock/compat/io_close"
 require "neverblock/compat/sysread"
 require "neverblock/compat/flock"
@@ -60,6 +63,7 @@ require "neverblock/compat/require" if RUBY_VERSION < "3.2"
 require "neverblock/compat/thread_join" if RUBY_VERSION < "3.3"
 require "neverblock/compat/mutex_sleep"
 require "neverblock/compat/condition_variable"
+require "neverblock/compat/queue_close"
 require "neverblock/compat/timeout"
 require "neverblock/compat/enumerator" if RUBY_VERSION < "3.3"
 require "neverblock/compat/libraries"

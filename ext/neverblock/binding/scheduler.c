@@ -219,9 +219,15 @@ static VALUE report_exception(VALUE argument, VALUE exception) {
 
 static VALUE fiber_call(VALUE block) { return rb_funcall(block, id_call, 0); }
 
+static VALUE fiber_rescue(RB_BLOCK_CALL_FUNC_ARGLIST(tag, block)) {
+    (void)tag, (void)argc, (void)argv, (void)blockarg;
+    return rb_rescue2(fiber_call, block, report_exception, Qnil, rb_eException, (VALUE)0);
+}
+
+/* `throw NeverBlock::Scheduler` ends the fiber (compat/fiber_kill.rb). */
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
     (void)yielded, (void)argc, (void)argv, (void)blockarg;
-    return rb_rescue2(fiber_call, block, report_exception, Qnil, rb_eException, (VALUE)0);
+    return rb_catch_obj(nb_scheduler_class, fiber_rescue, block);
 }
 
 typedef struct start_call {

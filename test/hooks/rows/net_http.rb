@@ -4,22 +4,40 @@ require "net/http"
 require "hooks/services/holding"
 
 HookTable.library "net/http" do
+  def self.looks_up(variant, **options, &call)
+    row "Net::HTTP.get", variant, **options do
+      gate = name_server
+      service = HookServices::Http.new(host: HookTable::Names::ADDRESS)
+      inside { instance_exec(service.port, &call) }
+      event { gate << "!" }
+      gives "GET /a: "
+    end
+  end
+
   row "Net::HTTP.get", "by address" do
     service = http
     inside { Net::HTTP.get(service.host, "/a", service.port) }
     gives "GET /a: "
   end
 
-  row "Net::HTTP.get", "by name, while it connects", cured: { ">= 3.4" => "tcp_fast_fallback" } do
+  row "Net::HTTP.get", "by name, while it connects" do
     service = holding(HookServices::FullBacklog.new)
     inside { Net::HTTP.get("localhost", "/a", service.port) }
     gives "GET /a: "
   end
 
-  row "Net::HTTP.get", "by name, with Socket.tcp_fast_fallback", since: "3.4" do
+  looks_up("by a name that is looked up", cured: { ">= 3.4" => "tcp_fast_fallback" }) { |port| Net::HTTP.get("hook-table.test", "/a", port) }
+  looks_up("by a name that is looked up, with Socket.tcp_fast_fallback", since: "3.4",
+           blocks: "the application has turned it on again; it waits by select(2): Bug #21270; ipsocket.c, init_fast_fallback_inetsock_internal") do |port|
+    Socket.tcp_fast_fallback = true # the first scheduler has turned it off
+    Net::HTTP.get("hook-table.test", "/a", port)
+  end
+
+  # What is left of it when the name has one address is a connection like any other's.
+  row "Net::HTTP.get", "by name, while it connects, with Socket.tcp_fast_fallback", since: "3.4" do
     service = holding(HookServices::FullBacklog.new)
     inside do
-      Socket.tcp_fast_fallback = true # the first scheduler has turned it off
+      Socket.tcp_fast_fallback = true
       Net::HTTP.get("localhost", "/a", service.port)
     end
     gives "GET /a: "

@@ -8,7 +8,6 @@ HookTable.library "resolv" do
   address = HookServices::Dns::ADDRESS
   name = HookServices::Dns::NAME
   text = Resolv::DNS::Resource::IN::TXT
-  since_select = { "< 3.2" => "io_select" } # resolv waits by IO.select
   dns = ->(stage, **options) { stage.instance_eval { holding(HookServices::Dns.new(**options)) } }
 
   {
@@ -28,7 +27,7 @@ HookTable.library "resolv" do
     "Resolv#getnames" => [->(client) { Resolv.new([client]).getnames(address) }, [name]],
     "Resolv#each_name" => [->(client) { [].tap { |all| Resolv.new([client]).each_name(address) { |one| all << one } } }, [name]]
   }.each do |method, (call, value)|
-    row method, cured: since_select do
+    row method do
       service = dns.call(self)
       client = service.client
       inside { call.call(client) }
@@ -38,7 +37,7 @@ HookTable.library "resolv" do
 
   { "getaddress" => [name, address], "getaddresses" => [name, [address]], "getname" => [address, name], "getnames" => [address, [name]] }
     .each do |method, (question, value)|
-    row "Resolv.#{method}", cured: since_select do
+    row "Resolv.#{method}" do
       service = dns.call(self)
       Resolv::DefaultResolver.replace_resolvers([service.client])
       inside { Resolv.public_send(method, question) }
@@ -47,7 +46,7 @@ HookTable.library "resolv" do
   end
 
   { "each_address" => [name, address], "each_name" => [address, name] }.each do |method, (question, value)|
-    row "Resolv.#{method}", cured: since_select do
+    row "Resolv.#{method}" do
       service = dns.call(self)
       Resolv::DefaultResolver.replace_resolvers([service.client])
       inside { [].tap { |all| Resolv.public_send(method, question) { |one| all << one } } }
@@ -55,14 +54,14 @@ HookTable.library "resolv" do
     end
   end
 
-  row "Resolv::DNS#getaddress", "a long answer, by TCP", cured: since_select do
+  row "Resolv::DNS#getaddress", "a long answer, by TCP" do
     service = dns.call(self, hold: :tcp, truncate: true)
     client = service.client
     inside { client.getaddress(name).to_s }
     gives address
   end
 
-  row "Resolv::DNS#getaddress", "no answer in time", cured: since_select do
+  row "Resolv::DNS#getaddress", "no answer in time" do
     service = HookServices::Dns.new
     client = service.client.tap { |made| made.timeouts = 0.5 }
     inside { client.getaddress(name) }
@@ -71,7 +70,7 @@ HookTable.library "resolv" do
     raises Resolv::ResolvError
   end
 
-  row "Resolv::DNS#getaddress", "two at once", cured: since_select do
+  row "Resolv::DNS#getaddress", "two at once" do
     service = dns.call(self)
     client = service.client
     other = nil
@@ -80,7 +79,7 @@ HookTable.library "resolv" do
     gives { |found| found == address && other == address }
   end
 
-  row "TCPSocket.new", "with resolv-replace", cured: since_select do
+  row "TCPSocket.new", "with resolv-replace" do
     require "hooks/services/bundled"
     HookServices::Bundled.require("resolv-replace", gem: "resolv-replace")
     peer = HookServices::Peer.new { |socket| socket.write("hello") }

@@ -3,8 +3,6 @@
 require "socket"
 
 HookTable.library "Socket" do
-  fast_fallback = { cured: { ">= 3.4" => "tcp_fast_fallback" } }
-
   # An address that a connection waits for: of a listener whose queue is full. The event empties it.
   # @return [Array(Addrinfo, Proc)]
   def self.connects(name, variant = nil, **options, &call)
@@ -17,11 +15,30 @@ HookTable.library "Socket" do
   end
 
   # The connection itself waits: its first packet was dropped, and is sent again after a second.
-  connects("TCPSocket.new", "by address", also: "TCPSocket.open", **fast_fallback) { |address| TCPSocket.new(address.ip_address, address.ip_port) }
-  connects("TCPSocket.new", "by name", **fast_fallback) { |address| TCPSocket.new("localhost", address.ip_port) }
-  connects("TCPSocket.new", "within a time", since: "3.0", **fast_fallback) { |address| TCPSocket.new(address.ip_address, address.ip_port, connect_timeout: 60) }
-  connects("Socket.tcp", "by address", **fast_fallback) { |address| Socket.tcp(address.ip_address, address.ip_port) }
-  connects("Socket.tcp", "by name, within a time", **fast_fallback) { |address| Socket.tcp("localhost", address.ip_port, connect_timeout: 60) }
+  connects("TCPSocket.new", "by address", also: "TCPSocket.open") { |address| TCPSocket.new(address.ip_address, address.ip_port) }
+  connects("TCPSocket.new", "by name") { |address| TCPSocket.new("localhost", address.ip_port) }
+  connects("TCPSocket.new", "within a time", since: "3.0") { |address| TCPSocket.new(address.ip_address, address.ip_port, connect_timeout: 60) }
+  connects("Socket.tcp", "by address") { |address| Socket.tcp(address.ip_address, address.ip_port) }
+  connects("Socket.tcp", "by name, within a time") { |address| Socket.tcp("localhost", address.ip_port, connect_timeout: 60) }
+
+  # Before there is anything to connect to: the name is looked up.
+  def self.looks_up(name, variant, **options, &call)
+    row name, variant, **options do
+      gate = name_server
+      listener = TCPServer.new(HookTable::Names::ADDRESS, 0)
+      inside { instance_exec(listener.local_address.ip_port, &call).remote_address.ip_address }
+      event { gate << "!" }
+      gives HookTable::Names::ADDRESS
+    end
+  end
+
+  looks_up("TCPSocket.new", "by a name that is looked up", cured: { ">= 3.4" => "tcp_fast_fallback" }) { |port| TCPSocket.new("hook-table.test", port) }
+  looks_up("TCPSocket.new", "by a name that is looked up, with fast_fallback", since: "3.4",
+           blocks: "that is what was asked for; it waits by select(2): Bug #21270; ipsocket.c, init_fast_fallback_inetsock_internal") do |port|
+    TCPSocket.new("hook-table.test", port, fast_fallback: true)
+  end
+  looks_up("Socket.tcp", "by a name that is looked up") { |port| Socket.tcp("hook-table.test", port) }
+  looks_up("Socket.tcp", "by a name that is looked up, with fast_fallback", since: "3.4") { |port| Socket.tcp("hook-table.test", port, fast_fallback: true) }
   connects("Socket#connect") { |address| Socket.new(:INET, :STREAM).tap { |socket| socket.connect(address) } }
   connects("Addrinfo#connect", also: %w[Addrinfo#connect_from Addrinfo#connect_to Addrinfo#connect_internal]) { |address| address.connect }
   connects("Addrinfo#connect", "within a time") { |address| address.connect(timeout: 60) }

@@ -9,7 +9,7 @@ HookTable.library "Thread" do
     gives true
   end
 
-  row "Thread#join", "within a time", cured: { "< 3.3" => "thread_join" } do
+  row "Thread#join", "within a time" do
     gate = Thread::Queue.new
     thread = other_thread { gate.pop }
     inside { thread.join(60).equal?(thread) }

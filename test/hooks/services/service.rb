@@ -15,16 +15,20 @@ module HookServices
   class Service
     HOST = "127.0.0.1"
 
+    # @return [String] the address it listens on
+    attr_reader :host
+
     attr_reader :port, :gate, :seen
 
     # @param hold [Object, nil] the point at which to wait for the gate; each service names its own
     # @param tls [Boolean] TLS, with a certificate nobody vouches for
-    def initialize(hold: nil, tls: false)
+    def initialize(hold: nil, tls: false, host: HOST)
+      @host = host
       @hold = hold
       @tls = tls && Certificate.server_context
       @gate = Gate.new
       @seen = []
-      @server = TCPServer.new(HOST, 0)
+      @server = TCPServer.new(host, 0)
       @port = @server.addr[1]
       @threads = []
       @sockets = []
@@ -32,13 +36,9 @@ module HookServices
       @threads << Thread.new { accept }
     end
 
-    def host
-      HOST
-    end
-
     # @return [String] an address for net/http and open-uri
     def uri(path = "/")
-      "http#{"s" if @tls}://#{HOST}:#{@port}#{path}"
+      "http#{"s" if @tls}://#{host}:#{@port}#{path}"
     end
 
     # @return [Integer] how many connections there were

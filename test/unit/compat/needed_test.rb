@@ -150,10 +150,71 @@ class CompatNeededTest < Minitest::Test
     right order == %i[push popped]
   RUBY
 
+  # Ruby's own lookup does not ask the scheduler.
   fault "tcp_fast_fallback", ("3.4".."9"), <<~RUBY
     require "socket"
-    scheduled { nil }
-    right !Socket.respond_to?(:tcp_fast_fallback) || !Socket.tcp_fast_fallback
+    asked = nil
+    NeverBlock::Scheduler.prepend(Module.new { define_method(:address_resolve) { |name| super(asked = name) } })
+    port = TCPServer.new("127.0.0.1", 0).local_address.ip_port
+    scheduled { Fiber.schedule { TCPSocket.new("localhost", port) } }
+    right asked == "localhost"
+  RUBY
+
+  fault "fiber_kill", ("3.3".."9"), <<~RUBY
+    (right(true); exit) unless Fiber.method_defined?(:kill)
+    done = []
+    scheduled do
+      killed = Fiber.schedule { begin; sleep; ensure; sleep(0.001); done << :ensured; end }
+      Fiber.schedule { killed.kill; done << :killer }
+    end
+    right done == %i[killer ensured]
+  RUBY
+
+  fault "sysread", ALL, <<~RUBY
+    read = nil
+    scheduled do
+      r, w = IO.pipe
+      Fiber.schedule { read = r.sysread(9) }
+      Fiber.schedule { w << "x" }
+    end
+    right read == "x"
+  RUBY
+
+  fault "pwrite", ("3.3".."9"), <<~RUBY
+    require "tempfile"
+    file = Tempfile.new
+    scheduled { 100.times { Fiber.schedule { file.pwrite("x", 0) } } }
+    right file.read == "x"
+  RUBY
+
+  # The hook takes longer than a slice of time, so that the loop's thread runs in the middle of the walk, and those who are next to be woken leave. Before 3.3
+  # the walk is the same, and their memory is still there.
+  fault "queue_close", ("3.3".."9"), <<~RUBY
+    parked = Queue.new
+    queue = Queue.new
+    ended = 0
+    NeverBlock::Scheduler.prepend(Module.new do
+      define_method(:unblock) do |blocker, fiber|
+        super(blocker, fiber)
+        until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.25
+        nil while blocker.equal?(queue) && ended.zero? && (@slow ||= until_s) > Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end)
+    scheduler = Thread.new do
+      scheduled do
+        fibers = Array.new(300) { Fiber.schedule { begin; queue.pop; rescue IndexError; nil; ensure; ended += 1; end } }
+        Fiber.schedule do
+          sleep(0.01)
+          parked << true
+          sleep(0.05)
+          fibers.reverse_each { |fiber| fiber.raise(IndexError) rescue nil }
+        end
+      end
+    end
+    parked.pop
+    queue.close
+    scheduler.join
+    right ended == 300
   RUBY
 
   # A race that takes a thread switch at one place of Ruby's: seen by the soak within a minute, not by every run.

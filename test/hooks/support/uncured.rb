@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+# Plays the rows that a file of lib/neverblock/compat is said to cure without that file, and prints those that yield all the same, as a JSON list.
+#
+#   ruby -Itest -Ilib test/hooks/support/uncured.rb io_select
+
+require "json"
+
+without = ARGV.fetch(0)
+$LOADED_FEATURES << File.expand_path("../../../lib/neverblock/compat/#{without}.rb", __dir__)
+
+module NeverBlock
+  module Compat
+    # Called by the scheduler, whether it is there or not.
+    module TcpFastFallback
+      def self.apply = nil
+      def self.apply_once = nil
+    end
+  end
+end
+
+require_relative "hook_table"
+require_relative "isolation"
+
+rows = HookTable.load.select { |row| row.present? && row.cure == without }
+rows.select! { |row| HookTable::Isolation.play(row, patience_s: HookTable::Stage::PATIENCE_WITH_BLOCKING_S, end_s: 2)["verdict"] == "yields" }
+puts JSON.generate(rows.map(&:title))
