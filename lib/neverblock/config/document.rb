@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+# The tables of docs/guides/configuration.md, made from the catalog. A test fails when the guide has others; `ruby -Ilib -rneverblock/config/document -e
+# NeverBlock::Config::Document.write` brings it up to date.
+
+require "neverblock/config/catalog"
+
+module NeverBlock
+  class Config
+    module Document
+      PATH = File.expand_path("../../../docs/guides/configuration.md", __dir__)
+      BEGINS = "<!-- made from lib/neverblock/config/catalog.rb: begin -->"
+      ENDS = "<!-- made from lib/neverblock/config/catalog.rb: end -->"
+
+      module_function
+
+      # @return [String] Markdown
+      def tables
+        working, later = Catalog::OPTIONS.partition { |row| row.later.nil? }
+        sections = working.group_by(&:section).map { |name, rows| "### #{name}\n\n#{table(rows)}" }
+        "#{sections.join("\n")}\n### Known, and refused until they work\n\n#{later_table(later)}"
+      end
+
+      # @param text [String] of the guide
+      # @return [String] the same with today's tables
+      def renew(text)
+        before, rest = text.split(BEGINS, 2)
+        after = rest.to_s.split(ENDS, 2)[1] or raise ArgumentError, "the guide has no #{BEGINS} and #{ENDS}"
+        "#{before}#{BEGINS}\n#{tables}#{ENDS}#{after}"
+      end
+
+      # @param path [String] of the guide
+      # @return [void]
+      def write(path = PATH)
+        File.write(path, renew(File.read(path)))
+      end
+
+      def table(rows)
+        head = "| in the file | default | takes | command line | environment | what it is |\n|---|---|---|---|---|---|\n"
+        rows.inject(head) do |text, row|
+          cells = [row.in_file ? code(row.group ? "#{row.group} { #{row.name} }" : row.name) : "", default(row), row.type, flags(row), row.env.map { |name|
+            code(name)
+          }.join(", "), row.help]
+          "#{text}#{line(cells)}"
+        end
+      end
+
+      def later_table(rows)
+        head = "| in the file | command line | default, once it works | what it is | works already | meanwhile |\n|---|---|---|---|---|---|\n"
+        rows.inject(head) do |text, row|
+          works = row.works.map { |value| code(value.inspect) }.join(", ")
+          "#{text}#{line([code(row.group ? "#{row.group} { #{row.name} }" : row.name), flags(row), default(row), row.help, works, row.later])}"
+        end
+      end
+
+      def line(cells)
+        "| #{cells.map { |cell| cell.to_s.gsub("|", "\\|") }.join(" | ")} |\n"
+      end
+
+      def default(row)
+        return "" if row.default.nil?
+
+        "#{code(row.default.is_a?(Integer) ? digits(row.default) : row.default.inspect)}#{" #{row.unit}" if row.unit}"
+      end
+
+      # 104_857_600, as the file may have it too.
+      def digits(number)
+        number.to_s.reverse.scan(/\d{1,3}/).join("_").reverse
+      end
+
+      def flags(row)
+        row.flags.map { |flag| code(flag) }.join(", ")
+      end
+
+      def code(text)
+        "`#{text}`"
+      end
+
+      private_class_method :table, :later_table, :line, :default, :digits, :flags, :code
+    end
+  end
+end

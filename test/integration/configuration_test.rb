@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+# What the configuration promises of a running process: who goes before whom, the pidfile, sockets, and the log.
+
+require "json"
+require "minitest/autorun"
+require "net/http"
+require "socket"
+require_relative "../support/gate"
+require_relative "../support/server_process"
+
+class ConfigurationTest < Minitest::Test
+  APP = <<~'RACKUP'
+    run ->(env) do
+      raise ArgumentError, "no\nsuch page" if env["PATH_INFO"] == "/bad"
+      env["rack.errors"].puts("from the application") if env["PATH_INFO"] == "/talk"
+      [200, { "content-type" => "text/plain" }, [env["neverblock.request_id"], " ", ENV["RACK_ENV"]]]
+    end
+  RACKUP
+  QUICK_S = 10
+
+  def setup
+    @directory = Dir.mktmpdir
+  end
+
+  def teardown
+    FileUtils.rm_rf(@directory)
+  end
+
+  def test_command_line_environment_file_and_default_in_that_order
+    file = write("bind 'unix://#{@directory}/file.sock'\nfibers 11\nenvironment 'staging'\npidfile '#{@directory}/file.pid'\n")
+    env = { "RACK_ENV" => nil, "RAILS_ENV" => nil, "PORT" => nil, "PIDFILE" => nil }
+    serve("-C", file, binds: [], urls: 1, env: env) do |server|
+      server.await_stderr(/staging, 11 fibers$/)
+      assert_equal "unix://#{@directory}/file.sock", server.urls[0]
+      assert_path_exists "#{@directory}/file.pid"
+    end
+    serve("-C", file, "-f", "12", env: env.merge("RACK_ENV" => "test", "PIDFILE" => "#{@directory}/env.pid")) do |server|
+      server.await_stderr(/test, 12 fibers$/)
+      assert_equal %w[env.pid settings.rb], Dir.children(@directory).sort
+      assert_match(/ test\z/, Net::HTTP.get(URI(server.url)))
+    end
+    assert_equal ["settings.rb"], Dir.children(@directory)
+  end
+
+  def test_limits_and_timeouts_of_the_file_reach_the_io_loop
+    file = write("limits { header_bytes 512 }\ntimeouts { header 0.2 }\n")
+    serve("-C", file) do |server|
+      response = Net::HTTP.get_response(URI("#{server.url}/?#{"x" * 600}"))
+      assert_includes %w[414 431], response.code
+      server.connect do |client|
+        client.write("GET / HTTP/1.1\r\n")
+        assert_equal 408, client.response.status
+      end
+    end
+  end
+
+  def test_the_pidfile_names_the_process_is_refused_to_a_second_one_and_replaced_after_a_crash
+    path = "#{@directory}/server.pid"
+    first = ServerProcess.new(APP, options: ["--pidfile", path]).start
+    assert_equal "#{first.pid}\n", File.read(path)
+    refused = assert_raises(ServerProcess::Failed) { ServerProcess.new(APP, options: ["--pidfile", path]).start }
+    assert_match(/^neverblock: the pidfile #{path} belongs to process #{first.pid} \(.*\), which runs; stop it first/, refused.message)
+    assert_equal "#{first.pid}\n", File.read(path)
+    first.kill
+    assert_path_exists path
+    serve("--pidfile", path) { |second| assert_equal "#{second.pid}\n", File.read(path) }
+    assert_empty Dir.children(@directory)
+  ensure
+    first&.kill
+  end
+
+  def test_a_start_that_fails_leaves_no_pidfile
+    TCPServer.open("127.0.0.1", 0) do |holder|
+      binds = ["http://127.0.0.1:#{holder.local_address.ip_port}"]
+      assert_raises(ServerProcess::Failed) { ServerProcess.new(APP, binds: binds, options: ["--pidfile", "#{@directory}/x.pid"]).start }
+    end
+    assert_empty Dir.children(@directory)
+  end
+
+  def test_a_server_that_leaves_without_its_requests_takes_its_pidfile_along
+    Gate.open do |gate|
+      server = ServerProcess.new("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n", options: ["--pidfile", "#{@directory}/x.pid"]).start
+      client = Thread.new { Net::HTTP.get(URI(server.url)) rescue nil } # rubocop:disable Style/RescueModifier -- it is cut
+      gate.arrival.close
+      Process.kill("TERM", server.pid)
+      server.await_stderr(/draining/)
+      Process.kill("TERM", server.pid)
+      assert_equal 1, server.wait(QUICK_S)&.exitstatus
+      assert_empty Dir.children(@directory)
+      client.join
+    ensure
+      server&.kill
+    end
+  end
+
+  def test_a_socket_left_behind_is_replaced_and_removed_by_its_maker
+    path = "#{@directory}/x.sock"
+    crashed = ServerProcess.new(APP, binds: ["unix://#{path}"]).start
+    crashed.kill
+    assert File.socket?(path)
+    serve(binds: ["unix://#{path}?mode=0660", "http://127.0.0.1:0"]) do |server|
+      assert_equal 0o660, File.stat(path).mode & 0o777
+      UNIXSocket.open(path) do |socket|
+        socket.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert_match(/\AHTTP\/1\.1 200 /, socket.read)
+      end
+      assert_equal "200", Net::HTTP.get_response(URI(server.urls[1])).code
+    end
+    assert_empty Dir.children(@directory)
+  ensure
+    crashed&.kill
+  end
+
+  def test_a_json_log_is_json_in_every_line_with_the_requests_ids
+    serve("--log-format", "json", "--log-requests") do |server|
+      Net::HTTP.get_response(URI("#{server.url}/bad?x=1"), "X-Request-Id" => "mine-1")
+      Net::HTTP.get_response(URI("#{server.url}/talk"), "X-Request-Id" => "not a sane one")
+      server.stop
+      entries = server.stderr.lines.map { |line| JSON.parse(line) }
+      entries.each { |entry| assert_match(/\A\d{4}-.*Z\z/, entry["time"]) && assert_includes(%w[info warning error], entry["level"]) }
+      failed = entries.find { |entry| entry["exception"] }
+      assert_equal ["error", "mine-1", "ArgumentError", "no\nsuch page"], [*failed.values_at("level", "request_id"), *failed["exception"].values_at("class", "message")]
+      assert_match(/config\.ru:2/, failed["exception"]["backtrace"].first)
+      requests = entries.select { |entry| entry["message"] == "request" }
+      assert_equal [["GET", "/bad?x=1", 500], ["GET", "/talk", 200]], (requests.map { |entry| entry.values_at("method", "target", "status") })
+      assert_equal "mine-1", requests[0]["request_id"]
+      assert_match(/\A\h{10,}\z/, requests[1]["request_id"])
+      assert_equal(1, entries.count { |entry| entry.values_at("source", "message") == ["rack.errors", "from the application"] })
+    end
+  end
+
+  # The I/O loop's own lines are written in C and go through Ruby to become entries.
+  def test_what_the_io_loop_says_is_json_too
+    serve("--log-format", "json", wrap: ["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"]) do |server|
+      clients = Array.new(60) { TCPSocket.new("127.0.0.1", URI(server.url).port) }
+      server.await_stderr(/"level":"warning".*no descriptor left for another connection.*"source":"io_loop"/)
+      assert(server.stderr.lines.all? { |line| JSON.parse(line) })
+    ensure
+      clients&.each(&:close)
+    end
+  end
+
+  def test_a_text_log_has_a_line_for_each_request_when_asked
+    serve("--log-requests") do |server|
+      id, = Net::HTTP.get(URI("#{server.url}/a?b=c")).split
+      server.await_stderr(%r{^neverblock: \d{4}-\S+Z info: GET /a\?b=c 200 \d+\.\d+ ms 127\.0\.0\.1 #{id}$})
+    end
+    serve do |server|
+      Net::HTTP.get(URI("#{server.url}/a?b=c"))
+      server.stop
+      refute_includes server.stderr, "/a?b=c"
+    end
+  end
+
+  private
+
+  def write(text)
+    File.join(@directory, "settings.rb").tap { |path| File.write(path, text) }
+  end
+
+  def serve(*options, binds: ["http://127.0.0.1:0"], urls: binds.size, **rest)
+    # One that is told its addresses by other means announces them all the same.
+    server = urls == binds.size ? ServerProcess.new(APP, binds: binds, options: options, **rest) : Told.new(APP, binds: [nil] * urls, options: options, **rest)
+    server.start
+    begin
+      yield server
+    ensure
+      server.stop
+    end
+  end
+
+  # Its addresses are not on its command line.
+  class Told < ServerProcess
+    private
+
+    def words(rackup)
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *@options]
+    end
+  end
+end
