@@ -44,6 +44,7 @@ module NeverBlock
     end
 
     def dispatch(argv, env, out)
+      argv[0] = "--help" if argv.first == "help"
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
       return bench(argv) if command == "bench"
 

@@ -43,6 +43,11 @@ class ConfigurationTest < Minitest::Test
     assert_equal ["settings.rb"], Dir.children(@directory)
   end
 
+  def test_the_file_finds_the_environment_of_the_command_line
+    file = write("fibers ENV.fetch('RACK_ENV') == 'production' ? 21 : 22\n")
+    serve("-C", file, "-e", "production", env: { "RACK_ENV" => "test" }) { |server| server.await_stderr(/production, 21 fibers$/) }
+  end
+
   def test_limits_and_timeouts_of_the_file_reach_the_io_loop
     file = write("limits { header_bytes 512 }\ntimeouts { header 0.2 }\n")
     serve("-C", file) do |server|

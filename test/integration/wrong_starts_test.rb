@@ -76,6 +76,7 @@ class WrongStartsTest < Minitest::Test
     "environment 7\n" => ":1: environment is a name",
     "pidfile nil\n" => ":1: pidfile is a path; seen nil",
     "pidfile \"no/such/x.pid\"\n" => "there is no folder",
+    "spool_directory \"/no/such\"\n" => "spool_directory /no/such: there is no such folder; make it first",
     "workers :auto\n" => ":1: workers auto does not work yet",
     "admin \"http://127.0.0.1:1\"\n" => ":1: admin does not work yet",
     "sendfile { workers 3 }\n" => ":1: sendfile does not work yet",
@@ -122,7 +123,7 @@ class WrongStartsTest < Minitest::Test
     assert_equal 1, err.lines.size, err
     assert_match(/\Aneverblock: /, err)
     assert_includes err, line
-    assert_match(/\Aneverblock: (config\/neverblock\.rb:\d+: |the pidfile|cannot write the pidfile|cannot)/, err) if file
+    assert_match(/\Aneverblock: (config\/neverblock\.rb:\d+: |the pidfile|spool_directory|cannot write the pidfile|cannot)/, err) if file
     refute_match(/\.rb:\d+:in /, err)
   end
 

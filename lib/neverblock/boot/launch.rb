@@ -6,6 +6,7 @@
 require "neverblock/boot/heap"
 require "neverblock/boot/limits"
 require "neverblock/boot/notices"
+require "neverblock/boot/spool"
 require "neverblock/server/pid_file"
 
 module NeverBlock
@@ -30,6 +31,7 @@ module NeverBlock
         name = @environment.apply_name(@settings.on_command_line(:environment), @settings.in_file(:environment))
         limits = Limits.new(config)
         limits.check_fibers
+        Spool.check(config.spool_directory)
         lines = limits.raise_descriptors + [Notices.enable_yjit(@settings[:yjit])] + @environment.warnings + warnings
         holding_pidfile { serve(config, name, lines, &load) }
       end

@@ -43,11 +43,15 @@ module NeverBlock
         Help.text
       end
 
-      # Reads the configuration file and the environment.
+      # Reads the environment and the configuration file, which finds -e in RACK_ENV.
       # @return [Config::Settings]
       # @raise [ConfigError]
       def settings
-        @settings ||= Config::Settings.new(command: @given, environment: Config::Environment.new(@env), file: Config::UserFile.read(@given[:config]))
+        @settings ||= begin
+          environment = Config::Environment.new(@env)
+          environment.apply_name(@given[:environment]) if @given.key?(:environment)
+          Config::Settings.new(command: @given, environment: environment, file: Config::UserFile.read(@given[:config]))
+        end
       end
 
       # @return [Config]

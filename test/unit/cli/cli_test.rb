@@ -108,6 +108,7 @@ class CLITest < Minitest::Test
     status, out, err = invoke("serve", "--help")
     assert_equal [0, ""], [status, err]
     assert_match(/\AUsage: neverblock/, out)
+    assert_equal out, invoke("help")[1]
   end
 
   def test_the_trace_is_shown_when_asked_for

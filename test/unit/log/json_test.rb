@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../support/fake_native"
+require_relative "../../support/fake_native"
 require "json"
 require "neverblock/error_stream"
 require "neverblock/log/json"
@@ -34,7 +34,7 @@ class LogJsonTest < Minitest::Test
     entry = read.fetch(0)
     assert_equal %w[error abc], entry.values_at("level", "request_id")
     assert_equal ["ArgumentError", "wrapped\nin two lines"], entry["exception"].values_at("class", "message")
-    assert_match(/log_json_test\.rb:\d+/, entry["exception"]["backtrace"].first)
+    assert_match(/json_test\.rb:\d+/, entry["exception"]["backtrace"].first)
     assert_equal "IOError", entry["exception"]["cause"]["class"]
   end
 
