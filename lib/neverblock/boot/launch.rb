@@ -36,9 +36,11 @@ module NeverBlock
         holding_pidfile { serve(config, name, lines, &load) }
       end
 
-      # The server, once it was made: for those who want to stop it from elsewhere.
-      # @return [Server::Runner, nil]
-      attr_reader :runner
+      # As TERM would, once it serves. Any thread. (Sinatra calls it.)
+      # @return [void]
+      def stop
+        @runner&.signal("TERM")
+      end
 
       private
 
