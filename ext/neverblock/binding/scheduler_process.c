@@ -28,6 +28,7 @@ static int pidfd_open_of(pid_t pid) {
 }
 #endif
 
+/* nil: it has ended and cannot be reaped yet, as while a tracer holds it (ptrace(2)). */
 static VALUE wait_for_pidfd(VALUE argument) {
     process_call *call = (process_call *)argument;
     nb_descriptor_wait(call->scheduler, call->fd, NB_POLL_READ, INT64_MAX);
@@ -55,13 +56,15 @@ static VALUE join_thread(VALUE argument) {
 
 static VALUE kill_thread(VALUE argument) { return rb_funcall(((process_call *)argument)->thread, id_kill, 0); }
 
-/* A pidfd tells the end of one process only: not a stop (WUNTRACED), not the first of a group. */
+/* A pidfd tells the end of one process only: not a stop (WUNTRACED), not the first of a group. Always answers with a
+   Process::Status: Kernel#system takes nil for one, and Ruby crashes. */
 static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags) {
     process_call call = {.scheduler = nb_scheduler_get(self), .pid = pid, .flags = flags, .thread = Qnil, .fd = -1};
     pid_t number = NUM2PIDT(pid);
     if (number > 0 && NUM2INT(flags) == 0) call.fd = pidfd_open_of(number);
     if (call.fd >= 0) nb_descriptor_own(call.scheduler, call.fd);
-    if (call.fd >= 0) return rb_ensure(wait_for_pidfd, (VALUE)&call, close_pidfd, (VALUE)&call);
+    VALUE status = call.fd < 0 ? Qnil : rb_ensure(wait_for_pidfd, (VALUE)&call, close_pidfd, (VALUE)&call);
+    if (!NIL_P(status)) return status;
 
     call.thread = rb_thread_create(wait_in_thread, &call);
     return rb_ensure(join_thread, (VALUE)&call, kill_thread, (VALUE)&call);

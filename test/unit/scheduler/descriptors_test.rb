@@ -4,6 +4,7 @@ require_relative "../../support/scheduler_harness"
 require "English"
 require "fiddle"
 require "io/wait"
+require "minitest/mock"
 require "net/http"
 require "socket"
 require "tempfile"
@@ -286,6 +287,23 @@ class SchedulerDescriptorsTest < Minitest::Test
         assert_raises(Errno::ECHILD) { Process.wait(pid) }
       end
     end
+  end
+
+  # The kernel says so of a child that a tracer (strace -f) has not let go of yet; Kernel#system takes any answer for a Process::Status.
+  def test_a_child_that_has_ended_and_cannot_be_reaped_yet_is_waited_for
+    wait = Process::Status.method(:wait)
+    asked = []
+    not_yet = lambda do |pid, flags|
+      asked << flags
+      flags == Process::WNOHANG ? nil : wait.call(pid, flags)
+    end
+    Process::Status.stub(:wait, not_yet) do
+      in_scheduler do
+        fiber { assert system("exit 0") }
+        fiber { refute system("exit 3") }
+      end
+    end
+    assert_equal 2, asked.count(0)
   end
 
   private
