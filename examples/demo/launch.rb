@@ -29,6 +29,7 @@ module Demo
       @check ? in_temporary_folder { |folder| check(folder) } : serve
     ensure
       [@server, @services].compact.each(&:stop)
+      FileUtils.rm_f(@address) if @address
     end
 
     private
@@ -56,11 +57,12 @@ module Demo
     end
 
     def start_server(folder, port, log)
-      address = File.join(folder, "address")
-      env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "DEMO_ADDRESS_FILE" => address, "PORT" => nil }
+      # One for each demo that runs: several may share the folder.
+      @address = File.join(folder, "address.#{Process.pid}")
+      env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "DEMO_ADDRESS_FILE" => @address, "PORT" => nil }
       server = Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}"], env: env, log: log).start
       # Port 0 is known only now, and the demo asks itself.
-      File.write(address, server.url)
+      File.write(@address, server.url)
       server
     rescue Child::Failed => e
       raise if log

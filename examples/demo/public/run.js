@@ -4,7 +4,7 @@ import { describe, Waterfall } from "./charts.js";
 import { count, minutes, seconds } from "./format.js";
 
 const EVERY_MS = 100;
-const HINT = "Point at a line for its times.";
+const HINT = "Point at a line, or tap it, for its times.";
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const NUMBERS = ["together", "one-by-one", "ratio"];
 const element = (id) => document.getElementById(id);
@@ -101,8 +101,9 @@ export class RunPanel {
     show("together-note", "from the first sent to the last answered");
     show("ratio", `${ratio < 10 ? ratio : Math.round(ratio)}×`);
     show("ratio-note", `${overlap} ran at the same moment`);
-    const said = `${count(run.requests - failed)} of ${run.requests} answered in ${seconds(together)}, ${overlap} of them at the same moment.`;
-    this.say(failed ? said : said.replace(`${run.requests} of ${run.requests}`, `All ${run.requests}`));
+    const answered = failed ? `${count(run.requests - failed)} of ${run.requests}` : `All ${run.requests}`;
+    const said = `${answered} answered in ${seconds(together)}, ${overlap} of them at the same moment.`;
+    this.say(said);
     if (failed) this.fail(`${failed} requests got no right answer: ${run.rows.find((row) => row.error).error}.`);
     this.chartBox.setAttribute("aria-label", `Waterfall of the requests: ${said} The table below has each.`);
     this.fillTable(run.rows);

@@ -15,8 +15,10 @@ module Demo
     Second = Struct.new(:number, :inside, :served)
 
     # @param app [#call]
-    def initialize(app)
+    # @param clock [#call] seconds of a clock that only goes forward
+    def initialize(app, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
       @app = app
+      @clock = clock
       @lock = Mutex.new
       @inside = @most = @served = @failed = 0
       @seconds = [Second.new(now.to_i, 0, 0)]
@@ -100,7 +102,7 @@ module Demo
     end
 
     def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      @clock.call
     end
   end
 end

@@ -1,0 +1,253 @@
+# frozen_string_literal: true
+
+# The demo's page in headless Chromium: what people see and press, at a desk and on a phone, in both themes. Leaves pictures in tmp/demo-page.
+
+require "ferrum"
+require "fileutils"
+require "minitest/autorun"
+require_relative "demo_process"
+
+class DemoBrowserTest < Minitest::Test
+  CHROMIUM = ENV.fetch("PATH", "").split(":").product(%w[chromium chromium-browser google-chrome]).map { |parts| File.join(*parts) }.find { |path| File.executable?(path) }
+  PICTURES = File.expand_path("../../tmp/demo-page", __dir__)
+  WAIT_S = 40
+  SIZES = { desktop: [1280, 900, 1, false], tablet: [820, 1180, 1, true], phone: [360, 740, 2, true] }.freeze
+  # What a browser calls a bad experience begins at 0.1 (web.dev, "Cumulative Layout Shift").
+  SHIFT_MAX = 0.05
+
+  # How many separate lines of the waterfall's canvas are painted over a tenth of its width at least.
+  PAINTED_LINES = <<~JS
+    (() => {
+      const canvas = document.querySelector("#waterfall canvas");
+      const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let lines = 0, before = false;
+      for (let y = 0; y < height - 28 * devicePixelRatio; y++) { // below is the axis
+        let painted = 0;
+        for (let x = 0; x < width; x++) if (data[4 * (y * width + x) + 3] > 200) painted++;
+        const now = painted > width / 10;
+        if (now && !before) lines++;
+        before = now;
+      }
+      return lines;
+    })()
+  JS
+
+  class << self
+    def demo
+      @demo ||= DemoProcess.new(PORT: "0").tap { |demo| Minitest.after_run { demo.stop } }
+    end
+
+    # One for all tests; each has its pages in a context of its own, as a new visitor has.
+    def browser
+      @browser ||= start.tap { |browser| Minitest.after_run { browser.quit } }
+    end
+
+    private
+
+    # As root Chromium needs to be without its sandbox; it sees our own pages only.
+    def start
+      Ferrum::Browser.new(browser_path: CHROMIUM, headless: "new", timeout: WAIT_S, process_timeout: WAIT_S,
+                          browser_options: { "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil })
+    end
+  end
+
+  def setup
+    skip "no Chromium here (bin/setup --all installs Debian's where it can be had): the demo's page was not driven" unless CHROMIUM
+    @context = self.class.browser.contexts.create
+    @complaints = []
+    @asked = []
+  end
+
+  def teardown
+    self.class.browser.contexts.dispose(@context.id) if @context
+  end
+
+  { desktop: %w[light dark], tablet: %w[light], phone: %w[light dark] }.each do |size, themes|
+    themes.each do |theme|
+      define_method(:"test_the_page_runs_200_requests_#{size}_#{theme}") { drive(size, theme) }
+    end
+  end
+
+  def test_the_theme_follows_the_system_until_the_button_is_pressed_and_is_kept
+    page = open_page(:desktop, "light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    assert_equal "false", page.at_css("#theme").attribute("aria-pressed")
+    press(page, "#theme")
+    dark = page.evaluate(background)
+    refute_equal light, dark
+    assert_equal "true", page.at_css("#theme").attribute("aria-pressed")
+    page.refresh
+    wait_for(page, "document.querySelector('#theme').getAttribute('aria-pressed') === 'true'")
+    assert_equal dark, page.evaluate(background)
+    press(page, "#theme")
+    assert_equal light, page.evaluate(background)
+    system = open_page(:desktop, "dark", "no-preference", self.class.browser.contexts.create)
+    assert_equal dark, system.evaluate(background)
+    assert_empty @complaints
+  end
+
+  def test_the_keyboard_alone_is_enough
+    page = open_page(:desktop, "light", "reduce")
+    wait_for(page, "!document.querySelector('#fire').disabled")
+    seen = []
+    until seen.last == "fire" || seen.size > 20
+      page.keyboard.type(:Tab)
+      seen << page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.textContent")
+    end
+    assert_equal ["skip", "Run", "Dashboard", "Try it", "theme", "fire"], seen
+    page.keyboard.type(:Enter)
+    wait_for_end_of_run(page)
+    assert_equal 200, page.evaluate(PAINTED_LINES)
+    assert_empty @complaints
+  end
+
+  # The server dies while a run is on, is seen to be gone, comes back, and the same page goes on.
+  def test_a_server_that_stops_is_said_and_tried_again
+    DemoProcess.run(PORT: "0") do |demo|
+      page = open_page(:phone, "light", url: demo.url)
+      wait_for(page, "document.querySelectorAll('#products td.number').length === 18")
+      press(page, "#fire")
+      wait_for(page, "document.querySelector('#run-status').textContent.includes('on their way')")
+      Process.kill("KILL", page.evaluate("document.querySelector('#figures-status').textContent.match(/Process (\\d+)/)[1]").to_i)
+      wait_for(page, "!document.querySelector('#run-error').hidden && document.querySelector('#figures').classList.contains('stale')")
+      assert_includes page.at_css("#run-error").text, "The server stopped answering while the run was on."
+      assert_includes page.at_css("#figures-status").text, "The server does not answer."
+      picture(page, "phone-light-gone")
+      assert_equal 1, demo.wait
+      DemoProcess.run(PORT: demo.url[/\d+\z/]) do |again|
+        again.url
+        wait_for(page, "!document.querySelector('#figures').classList.contains('stale')")
+        press(page, "#run-error button")
+        wait_for(page, "document.querySelector('#run-status').textContent.startsWith('All 200')")
+        assert page.evaluate("document.querySelector('#run-error').hidden")
+        assert_equal 200, page.evaluate("document.querySelectorAll('#rows tbody tr').length")
+      end
+    end
+  end
+
+  def test_a_service_that_does_not_answer_leaves_its_places_empty
+    page = open_page(:desktop, "light") do |blank|
+      blank.command("Page.addScriptToEvaluateOnNewDocument", source: <<~JS)
+        const fetched = window.fetch;
+        window.fetch = async (path, ...more) => {
+          const answer = await fetched(path, ...more);
+          if (path !== "/api/dashboard") return answer;
+          const shop = await answer.json();
+          for (const product of shop.products) product.stock = null;
+          return new Response(JSON.stringify({ ...shop, missing: ["stock"] }));
+        };
+      JS
+    end
+    wait_for(page, "!document.querySelector('#shop-error').hidden")
+    assert_equal "No answer from: stock. Their places are empty; the rest is right.", page.at_css("#shop-error").text
+    assert_equal "–", page.at_css("#products tbody tr td:nth-child(4)").text
+    assert_empty @complaints
+  end
+
+  private
+
+  def drive(size, theme)
+    page = open_page(size, theme)
+    picture(page, "#{size}-#{theme}-loading")
+    wait_for(page, "document.querySelectorAll('#products td.number').length === 18")
+    assert_match(/\APut together in \d/, page.at_css("#shop-status").text)
+    assert_fits page, "ready"
+    fire(page)
+    assert_fits page, "done"
+    picture(page, "#{size}-#{theme}-done")
+    assert_figures page
+    page.execute("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert_fits page, "opened"
+    assert_operator page.evaluate("shifts"), :<, SHIFT_MAX, "what stands on the page has moved: #{page.evaluate("shifted.join(' ')")}"
+    assert_empty @complaints
+    assert_empty(@asked.reject { |url| url.start_with?(self.class.demo.url) })
+  end
+
+  def fire(page)
+    press(page, "#fire")
+    wait_for(page, "document.querySelector('#together-note').textContent.includes(' of 200 answered')")
+    assert page.evaluate("document.querySelector('#fire').disabled")
+    wait_for_end_of_run(page)
+    assert_match(/\AAll 200 answered in \d+\.\d\d s, \d+ of them at the same moment\.\z/, page.at_css("#run-status").text)
+    assert_equal 200, page.evaluate(PAINTED_LINES)
+    assert_equal 200, page.evaluate("document.querySelectorAll('#rows tbody tr').length")
+    assert_match(/\A\d+\.\d\d s\z/, page.at_css("#together").text)
+    assert_match(/\A\d+ min \d+ s\z/, page.at_css("#one-by-one").text)
+    assert_operator page.at_css("#ratio").text.to_f, :>=, 10
+    assert_includes page.at_css("#waterfall").attribute("aria-label"), "All 200 answered"
+  end
+
+  def assert_figures(page)
+    wait_for(page, "Number(document.querySelector('[data-figure=inside_most]').textContent) >= 150")
+    texts = page.css("[data-figure]").to_h { |node| [node.attribute("data-figure"), node.text] }
+    assert_equal 10, texts.size
+    assert_match(/\A\d+(\.\d)? MB\z/, texts["memory"]) if File.exist?("/proc/self/statm")
+    assert_operator texts["served"].delete(",").to_i, :>=, 200
+    assert_equal "0", texts["failed"]
+  end
+
+  def assert_fits(page, step)
+    wide, screen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert_operator wide, :<=, screen, "#{step}: the page can be scrolled sideways"
+  end
+
+  def open_page(size, theme, motion = "no-preference", context = @context, url: self.class.demo.url)
+    page = context.create_page
+    width, height, scale, mobile = SIZES.fetch(size)
+    page.command("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: scale, mobile: mobile)
+    page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: theme }, { name: "prefers-reduced-motion", value: motion }])
+    listen(page)
+    yield page if block_given?
+    page.go_to("#{url}/")
+    page
+  end
+
+  # Whatever the browser finds wrong, and every address it asks for.
+  def listen(page)
+    page.command("Log.enable")
+    page.on("Log.entryAdded") { |event| @complaints << event.dig("entry", "text") }
+    page.on("Runtime.exceptionThrown") { |event| @complaints << event.dig("exceptionDetails", "exception", "description") }
+    page.on("Runtime.consoleAPICalled") { |event| @complaints << event["args"].to_s if %w[error warning assert].include?(event["type"]) }
+    page.on("Network.requestWillBeSent") { |event| @asked << event.dig("request", "url") }
+    page.command("Page.addScriptToEvaluateOnNewDocument", source: <<~JS)
+      var shifts = 0, shifted = [];
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) {
+          if (entry.hadRecentInput) continue;
+          shifts += entry.value;
+          shifted.push(...entry.sources.map((source) => source.node?.id || source.node?.className || source.node?.nodeName));
+        }
+      }).observe({ type: "layout-shift", buffered: true });
+    JS
+  end
+
+  # The page scrolls smoothly, and a press must not hit where the button was.
+  def press(page, selector)
+    page.execute("document.querySelector(arguments[0]).scrollIntoView({ behavior: 'instant', block: 'center' })", selector)
+    page.at_css(selector).click
+  end
+
+  def wait_for_end_of_run(page)
+    wait_for(page, "!document.querySelector('#fire').disabled")
+  end
+
+  # Looks again whenever the page changes.
+  def wait_for(page, condition)
+    page.evaluate_async(<<~JS, WAIT_S)
+      const done = arguments[arguments.length - 1];
+      const look = () => { if (#{condition}) { observer.disconnect(); done(true); } };
+      const observer = new MutationObserver(look);
+      observer.observe(document.documentElement, { subtree: true, childList: true, attributes: true, characterData: true });
+      look();
+    JS
+  rescue Ferrum::ScriptTimeoutError
+    flunk "in #{WAIT_S} s never: #{condition}; the page says: #{page.evaluate("[...document.querySelectorAll('[role=status], [role=alert], #figures-status')].map((node) => node.textContent).join(' | ')")}"
+  end
+
+  # The whole page.
+  def picture(page, name)
+    FileUtils.mkdir_p(PICTURES)
+    page.screenshot(path: File.join(PICTURES, "#{name}.png"), full: true)
+  end
+end
