@@ -22,6 +22,12 @@ module NeverBlock
         raise ConfigError, "#{what} is #{self}; seen #{shown(value)}"
       end
 
+      # @!method convert(value)
+      #   @return the value to work with, or MISMATCH
+
+      # @!method to_s
+      #   @return [String] what is allowed, to follow "is"
+
       private
 
       # An object's own inspect may be pages long.
@@ -29,9 +35,6 @@ module NeverBlock
         text = value.inspect
         text.length > 80 ? "#{text[0, 80]}..." : text
       end
-
-      # @!method to_s
-      #   @return [String] what is allowed, to follow "is"
 
       # A whole number within a range.
       class Whole < Type
