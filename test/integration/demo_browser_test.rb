@@ -179,7 +179,7 @@ class DemoBrowserTest < Minitest::Test
   end
 
   def assert_figures(page)
-    wait_for(page, "Number(document.querySelector('[data-figure=inside_most]').textContent) >= 150")
+    wait_for(page, "Number(document.querySelector('[data-figure=in_flight_most]').textContent) >= 150")
     texts = page.css("[data-figure]").to_h { |node| [node.attribute("data-figure"), node.text] }
     assert_equal 10, texts.size
     assert_match(/\A\d+(\.\d)? MB\z/, texts["memory"]) if File.exist?("/proc/self/statm")
@@ -242,7 +242,8 @@ class DemoBrowserTest < Minitest::Test
       look();
     JS
   rescue Ferrum::ScriptTimeoutError
-    flunk "in #{WAIT_S} s never: #{condition}; the page says: #{page.evaluate("[...document.querySelectorAll('[role=status], [role=alert], #figures-status')].map((node) => node.textContent).join(' | ')")}"
+    said = page.evaluate("[...document.querySelectorAll('[role=status], [role=alert], #figures-status')].map((node) => node.textContent)")
+    flunk "in #{WAIT_S} s never: #{condition}; the page says: #{said.join(" | ")}"
   end
 
   # The whole page.

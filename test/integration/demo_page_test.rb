@@ -95,7 +95,7 @@ class DemoPageTest < Minitest::Test
     assert_operator figures["memory_bytes"], :>, 10_000_000 if File.exist?("/proc/self/statm")
     assert_operator figures["cpu_s"], :>, 0
     assert_operator figures["fibers"], :>, 0
-    assert_equal [60, 60], figures.values_at("inside_by_second", "served_by_second").map(&:size)
+    assert_equal [60, 60], figures.values_at("in_flight_by_second", "served_by_second").map(&:size)
     before = figures["served"]
     get("/sqlite")
     assert_operator JSON.parse(get("/api/figures").body)["served"], :>, before
@@ -148,31 +148,31 @@ class DemoFiguresTest < Minitest::Test
     @time += 2
     3.times { ask }
     seen = @figures.to_h
-    assert_equal [4, 0, 1], seen.values_at("served", "inside", "inside_most")
+    assert_equal [4, 0, 1], seen.values_at("served", "in_flight", "in_flight_most")
     assert_equal [1, 0, 3], seen["served_by_second"].last(3)
   end
 
-  def test_who_stays_inside_is_inside_in_every_second
+  def test_who_stays_is_in_flight_in_every_second
     ask("inside" => lambda {
       @time += 3
-      assert_equal [1, 1, 1, 1], @figures.to_h["inside_by_second"].last(4)
+      assert_equal [1, 1, 1, 1], @figures.to_h["in_flight_by_second"].last(4)
       [200, {}, []]
     })
     @time += 1
-    assert_equal [1, 1, 1, 1, 0], @figures.to_h["inside_by_second"].last(5)
+    assert_equal [1, 1, 1, 1, 0], @figures.to_h["in_flight_by_second"].last(5)
   end
 
   def test_only_the_last_minute_is_kept
     ask
     @time += 10_000
-    assert_equal [[0] * 60, [0] * 60], @figures.to_h.values_at("inside_by_second", "served_by_second")
+    assert_equal [[0] * 60, [0] * 60], @figures.to_h.values_at("in_flight_by_second", "served_by_second")
   end
 
   def test_failures_are_answers_of_500_and_exceptions
     ask("status" => 404)
     ask("status" => 502)
     assert_raises(ZeroDivisionError) { ask("inside" => -> { 1 / 0 }) }
-    assert_equal [3, 2, 0], @figures.to_h.values_at("served", "failed", "inside")
+    assert_equal [3, 2, 0], @figures.to_h.values_at("served", "failed", "in_flight")
   end
 
   def test_asking_for_the_figures_is_not_counted

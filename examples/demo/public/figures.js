@@ -11,7 +11,7 @@ export class FiguresPanel {
   constructor() {
     this.panel = document.getElementById("figures");
     this.status = document.getElementById("figures-status");
-    this.inside = minuteChart(document.getElementById("inside-chart"));
+    this.inFlight = minuteChart(document.getElementById("in-flight-chart"));
     this.served = minuteChart(document.getElementById("served-chart"));
     this.busy = false;
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.turn(); });
@@ -41,9 +41,9 @@ export class FiguresPanel {
     this.panel.classList.remove("stale");
     this.status.textContent = `Process ${seen.process}, up ${minutes(Math.round(seen.uptime_s))}`.replace(".0 s", " s");
     const figures = { cpu: this.cpuShare(seen), memory: bytes(seen.memory_bytes), cpu_s: `${seen.cpu_s.toFixed(1)} s` };
-    for (const name of ["inside", "inside_most", "served", "failed", "fibers", "threads", "collections"]) figures[name] = count(seen[name]);
+    for (const name of ["in_flight", "in_flight_most", "served", "failed", "fibers", "threads", "collections"]) figures[name] = count(seen[name]);
     for (const place of this.panel.querySelectorAll("[data-figure]")) place.textContent = figures[place.dataset.figure];
-    this.plot(this.inside, "Requests inside", seen.inside_by_second);
+    this.plot(this.inFlight, "Requests in flight", seen.in_flight_by_second);
     this.plot(this.served, "Requests served", seen.served_by_second);
   }
 

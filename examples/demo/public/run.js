@@ -6,9 +6,13 @@ import { count, minutes, seconds } from "./format.js";
 const EVERY_MS = 100;
 const HINT = "Point at a line, or tap it, for its times.";
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const NONE = "–";
 const NUMBERS = ["together", "one-by-one", "ratio"];
 const element = (id) => document.getElementById(id);
-const show = (id, text) => { element(id).textContent = text; };
+const show = (id, text) => {
+  element(id).textContent = text;
+  element(id).classList.toggle("none", text === NONE);
+};
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class RunPanel {
@@ -35,6 +39,7 @@ export class RunPanel {
       }
       this.end(run);
     } catch (error) {
+      for (const id of NUMBERS) show(id, NONE);
       this.fail(error instanceof Unreachable ? "The server stopped answering while the run was on. Is bin/demo still there?" : error.message);
     }
     this.button.disabled = false;
@@ -47,7 +52,7 @@ export class RunPanel {
     element("run-error").hidden = true;
     show("waterfall-empty", "One request alone, as a measure…");
     element("waterfall-empty").hidden = false;
-    for (const id of NUMBERS) show(id, "–");
+    for (const id of NUMBERS) show(id, NONE);
     this.say("First one alone, as a measure…");
     this.waterfall.show([], 0);
     this.onTurn(true);
@@ -98,7 +103,7 @@ export class RunPanel {
     this.showAlone(run.alone);
     this.waterfall.show(run.rows, run.elapsed_s);
     show("together", seconds(together));
-    show("together-note", "from the first sent to the last answered");
+    show("together-note", "first sent to last answered");
     show("ratio", `${ratio < 10 ? ratio : Math.round(ratio)}×`);
     show("ratio-note", `${overlap} ran at the same moment`);
     const answered = failed ? `${count(run.requests - failed)} of ${run.requests}` : `All ${run.requests}`;

@@ -11,8 +11,8 @@ module Demo
     SECONDS = 60
     PAGE_BYTES = 4096
 
-    # One second: the most requests inside at one moment of it, and how many ended in it.
-    Second = Struct.new(:number, :inside, :served)
+    # One second: the most requests in flight at one moment of it, and how many ended in it.
+    Second = Struct.new(:number, :in_flight, :served)
 
     # @param app [#call]
     # @param clock [#call] seconds of a clock that only goes forward
@@ -20,7 +20,7 @@ module Demo
       @app = app
       @clock = clock
       @lock = Mutex.new
-      @inside = @most = @served = @failed = 0
+      @in_flight = @most = @served = @failed = 0
       @seconds = [Second.new(now.to_i, 0, 0)]
       @began = now
     end
@@ -58,9 +58,9 @@ module Demo
     def step(by, failed: false)
       @lock.synchronize do
         second = second_now
-        @inside += by
-        second.inside = @inside if @inside > second.inside
-        @most = @inside if @inside > @most
+        @in_flight += by
+        second.in_flight = @in_flight if @in_flight > second.in_flight
+        @most = @in_flight if @in_flight > @most
         next unless by.negative?
 
         second.served += 1
@@ -69,11 +69,11 @@ module Demo
       end
     end
 
-    # The seconds nobody came in had those inside that were.
+    # The seconds in which nobody came had those in flight that were.
     def second_now
       number = now.to_i
       first = [@seconds.last.number + 1, number - SECONDS].max
-      first.upto(number) { |missing| @seconds << Second.new(missing, @inside, 0) }
+      first.upto(number) { |missing| @seconds << Second.new(missing, @in_flight, 0) }
       @seconds.shift while @seconds.size > SECONDS
       @seconds.last
     end
@@ -82,8 +82,8 @@ module Demo
       @lock.synchronize do
         second_now
         empty = Array.new(SECONDS - @seconds.size, 0)
-        { "inside" => @inside, "inside_most" => @most, "served" => @served, "failed" => @failed,
-          "inside_by_second" => empty + @seconds.map(&:inside), "served_by_second" => empty + @seconds.map(&:served) }
+        { "in_flight" => @in_flight, "in_flight_most" => @most, "served" => @served, "failed" => @failed,
+          "in_flight_by_second" => empty + @seconds.map(&:in_flight), "served_by_second" => empty + @seconds.map(&:served) }
       end
     end
 
