@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
 class SchedulerSoak
-  # A thread beside the loops that ends the process when a wait does not end, and keeps the figures of memory and descriptors.
+  # A thread beside the loops that ends the process when a wait does not end, or the loops do not when all is over, and keeps the figures of memory and descriptors.
   class Watch
-    STUCK_S = Integer(ENV.fetch("NB_SOAK_STUCK_S", "120"), 10)
+    STUCK_S = Integer(ENV.fetch("NB_SOAK_STUCK_S", "60"), 10)
     EVERY_S = 0.25
     # Of the whole: caches, pools and the heap have their size then.
     WARM = 0.2
     # Collections and malloc's arenas move this much and no more.
     GROWTH_KB = 64 * 1024
     GROWTH_DESCRIPTORS = 4
+    # Beside each thread's own: an enumerator that was not read to its end, which something on a stack looks like a reference to.
+    GROWTH_FIBERS = 4
     STUCK = 3
 
     def initialize(books)
@@ -42,7 +44,7 @@ class SchedulerSoak
       failures = []
       failures << "#{@last[:descriptors]} descriptors, at first #{@first[:descriptors]}" if @last[:descriptors] > @first[:descriptors] + GROWTH_DESCRIPTORS
       failures << "#{@most} KB of memory, warm #{@warm[:memory]}" if @warm && @most > @warm[:memory] + GROWTH_KB
-      failures << "#{@last[:fibers]} fibers are left" if @last[:fibers] > Thread.list.size
+      failures << "#{@last[:fibers]} fibers are left" if @last[:fibers] > Thread.list.size + GROWTH_FIBERS
       failures
     end
 
@@ -53,7 +55,8 @@ class SchedulerSoak
       @warm ||= { memory: [memory, @most].max } if @books.done >= @books.target * WARM
       @most = [@most, memory].max
       stuck = @books.doing.select { |doing| @books.clock - doing.since > STUCK_S }
-      give_up(stuck) if stuck.any?
+      @over_since ||= @books.clock if @books.over?
+      give_up(stuck) if stuck.any? || (@over_since && @books.clock - @over_since > STUCK_S)
     end
 
     def give_up(stuck)
