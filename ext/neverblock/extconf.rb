@@ -22,7 +22,7 @@ SOURCES = {
   "core/server" => %w[connection dispatch exchange listener loop reply server lease timeouts],
   "binding" => %w[
     engine env executor neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox scheduler_io
-    scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_timeout scheduler_wait task
+    scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
   ]
 }.freeze
 

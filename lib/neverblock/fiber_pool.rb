@@ -50,6 +50,7 @@ module NeverBlock
     # @return [self]
     # @raise [Error] where there is no loop; when the queue is full and the caller cannot park, because it is no fiber of the loop or because every fiber of
     #   the pool waits in #spawn
+    # @raise [FiberError] when no fiber can be started, naming vm.max_map_count where that is why; the block is not run then
     def spawn(evented = true, &block)
       raise ArgumentError, "NB::FiberPool#spawn needs a block" unless block
 

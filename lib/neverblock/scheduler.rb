@@ -127,23 +127,38 @@ module NeverBlock
     #   @param mode [Boolean] false: a block in which waits park again
     #   @return what the block returns; whatever way it is left, the mode ends with it
 
+    # @!method lend
+    #   Calls the block, in which the fiber waits for what another Ruby thread does for it. Meanwhile the loop offers Ruby's lock to other threads after each
+    #   turn, where with fibers always ready it would keep it for 100 ms at a time; half of its time at most.
+    #   @return what the block returns
+
     # @!method held?
     #   @return [Boolean] whether the current fiber is in a {#hold}
 
     if RUBY_VERSION >= "3.4"
-      # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: zlib, copies of large IO::Buffers): NeverBlock.offload. Their
-      # arguments lie on this fiber's stack (ruby/ruby#13437, socketry/io-event#170), so it is not left before they have ended, by an exception neither,
-      # and the work keeps hold of the fiber, which might be dropped where it waits.
+      # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: opening, looking up, renaming, removing and closing files, zlib, copies of
+      # large IO::Buffers): NeverBlock.offload. Their arguments lie on this fiber's stack (ruby/ruby#13437, socketry/io-event#170), so it is not left before
+      # they have ended, by an exception neither, and the work keeps hold of the fiber, which might be dropped where it waits.
       # @param work [#call]
       def blocking_operation_wait(work)
-        return Compat.blocking { work.call } if held?
-
         fiber = Fiber.current
+        return Compat.blocking { work.call } if held? || @at_once.equal?(fiber)
+
         done = false
         NeverBlock.offload(on_cancel: :wait) { (work.call || true) && (done = fiber) && nil }
+      rescue Offload::NoWorker # where no thread can be made
+        nil
       ensure
         # Raised into before it was begun: it is done all the same. IO#close has forgotten its descriptor by now.
         Compat.blocking { work.call } if done == false
+      end
+
+      # Calls the block, whose blocking operations are known not to wait: they are done here.
+      def at_once
+        @at_once = Fiber.current
+        yield
+      ensure
+        @at_once = nil # also another fiber's, whose operations go to a thread then
       end
     end
 

@@ -9,10 +9,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <ruby/thread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 VALUE nb_scheduler_class;
 unsigned nb_fork_generation;
 
+/* For want of a stack a collection is made when at least so many fibers have ended since the last: beside thousands that wait it takes a second. */
+#define NB_COLLECT_ENDED_MIN 128
+
+static size_t ended_fibers;
 static nb_list all_schedulers = {&all_schedulers, &all_schedulers};
 static VALUE fiber_class, fiber_error;
 static ID id_new, id_call, id_full_message, id_write, id_closed_p;
@@ -30,6 +36,9 @@ static void scheduler_mark(void *data) {
     rb_gc_mark(scheduler->loop);
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
+    rb_gc_mark(scheduler->starter);
+    rb_gc_mark(scheduler->starter_thread);
+    rb_gc_mark(scheduler->start_error);
 }
 
 /* The waits lie on stacks that may be gone by now: they are not looked at. */
@@ -72,6 +81,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     scheduler->loop = Qnil;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
+    scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
     scheduler->room_for = NB_ROOM_FOR_MIN;
@@ -98,6 +108,7 @@ void nb_scheduler_open(nb_scheduler *scheduler) {
 }
 
 void nb_scheduler_release(nb_scheduler *scheduler) {
+    scheduler->starter = scheduler->starter_thread = Qnil;
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_mute(scheduler);
     nb_poll_destroy(scheduler->poll);
     scheduler->poll = NULL;
@@ -128,9 +139,11 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
+    scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->attached = false;
     scheduler->sleeping = false;
     scheduler->pending_tag = 0;
+    scheduler->lent = 0;
     nb_parked_table_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);
     init_lists(scheduler);
@@ -168,6 +181,21 @@ void nb_scheduler_closing(int fd) {
 static VALUE scheduler_s_closing(VALUE klass, VALUE io) {
     if (some_watch() && !RTEST(rb_funcall(io, id_closed_p, 0))) nb_scheduler_closing(nb_descriptor_of(io));
     return klass;
+}
+
+/* closes_at_once?(io): whether close(2) cannot wait: a pipe, or a socket that does not linger (SO_LINGER, socket(7)). A file's may write to the disk. */
+static VALUE scheduler_s_closes_at_once_p(VALUE klass, VALUE io) {
+    (void)klass;
+    if (RTEST(rb_funcall(io, id_closed_p, 0))) return Qfalse;
+    int fd = nb_descriptor_of(io);
+    struct stat status;
+    if (fstat(fd, &status) != 0) return Qfalse;
+    if (S_ISFIFO(status.st_mode)) return Qtrue;
+    if (!S_ISSOCK(status.st_mode)) return Qfalse;
+    struct linger linger = {0};
+    socklen_t size = sizeof linger;
+    if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size) != 0) return Qfalse;
+    return linger.l_onoff == 0 || linger.l_linger == 0 ? Qtrue : Qfalse;
 }
 
 /* --- For the rest of the binding --- */
@@ -227,12 +255,14 @@ static VALUE fiber_rescue(RB_BLOCK_CALL_FUNC_ARGLIST(tag, block)) {
 /* `throw NeverBlock::Scheduler` ends the fiber (compat/fiber_kill.rb). */
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
     (void)yielded, (void)argc, (void)argv, (void)blockarg;
-    return rb_catch_obj(nb_scheduler_class, fiber_rescue, block);
+    VALUE value = rb_catch_obj(nb_scheduler_class, fiber_rescue, block);
+    ended_fibers++;
+    return value;
 }
 
 typedef struct start_call {
     nb_scheduler *scheduler;
-    VALUE fiber;
+    VALUE fiber, error;
 } start_call;
 
 static VALUE start_body(VALUE argument) {
@@ -241,10 +271,26 @@ static VALUE start_body(VALUE argument) {
     return Qnil;
 }
 
-/* A fiber gets its stack when it is first switched to: what fails there is told with its mend. */
 static VALUE start_failed(VALUE argument, VALUE error) {
-    (void)argument;
-    rb_exc_raise(rb_funcall(rb_path2class("NeverBlock::Boot::Limits"), rb_intern("explain"), 1, error));
+    start_call *call = (start_call *)argument;
+    call->error = error;
+    return Qnil;
+}
+
+/* A fiber gets its stack when it is first switched to: what fails there is told with its mend. The stacks of fibers that have ended
+   are given back when these are collected, and nothing else about a stack makes Ruby collect. */
+static void start(start_call *call) {
+    VALUE limits = rb_path2class("NeverBlock::Boot::Limits");
+    for (;;) {
+        call->error = Qnil;
+        rb_rescue2(start_body, (VALUE)call, start_failed, (VALUE)call, fiber_error, (VALUE)0);
+        if (NIL_P(call->error)) return;
+        bool no_stack = RTEST(rb_funcall(limits, rb_intern("no_stack?"), 1, call->error));
+        if (!no_stack || ended_fibers < NB_COLLECT_ENDED_MIN) break;
+        ended_fibers = 0;
+        rb_gc_start();
+    }
+    rb_exc_raise(rb_funcall(limits, rb_intern("explain"), 1, call->error));
 }
 
 static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
@@ -257,8 +303,8 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
     VALUE body = rb_proc_new(fiber_body, block);
     VALUE fiber = rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
-    start_call call = {scheduler, fiber};
-    rb_rescue2(start_body, (VALUE)&call, start_failed, Qnil, fiber_error, (VALUE)0);
+    start_call call = {scheduler, fiber, Qnil};
+    start(&call);
     RB_GC_GUARD(body);
     return fiber;
 }
@@ -342,6 +388,25 @@ static VALUE scheduler_raise_in(int argc, VALUE *argv, VALUE self) {
     return interrupt(self, argv[0], rb_ary_new_from_values(argc - 1, argv + 1));
 }
 
+static VALUE lend_body(VALUE argument) {
+    (void)argument;
+    return rb_yield_values(0);
+}
+
+/* A fork in the block has set it to 0. */
+static VALUE lend_end(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (scheduler->lent > 0) scheduler->lent--;
+    return Qnil;
+}
+
+/* lend { } */
+static VALUE scheduler_lend(VALUE self) {
+    rb_need_block();
+    nb_scheduler_get(self)->lent++;
+    return rb_ensure(lend_body, Qnil, lend_end, self);
+}
+
 static VALUE scheduler_run(VALUE self) {
     nb_scheduler_run(self);
     return self;
@@ -375,6 +440,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_alloc_func(nb_scheduler_class, scheduler_alloc);
     rb_define_singleton_method(nb_scheduler_class, "after_fork", scheduler_s_after_fork, 0);
     rb_define_singleton_method(nb_scheduler_class, "closing", scheduler_s_closing, 1);
+    rb_define_singleton_method(nb_scheduler_class, "closes_at_once?", scheduler_s_closes_at_once_p, 1);
     rb_define_method(nb_scheduler_class, "fiber", scheduler_fiber, -1);
     rb_define_method(nb_scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(nb_scheduler_class, "expect_wake", scheduler_expect_wake, 0);
@@ -384,6 +450,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(nb_scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
     rb_define_method(nb_scheduler_class, "raise_in", scheduler_raise_in, -1);
+    rb_define_method(nb_scheduler_class, "lend", scheduler_lend, 0);
     rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
@@ -393,6 +460,7 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_resolve_define(nb_scheduler_class);
     nb_scheduler_heap_define(module);
     nb_scheduler_mutex_define();
+    nb_scheduler_start_define();
     nb_scheduler_process_define(nb_scheduler_class);
     nb_scheduler_timeout_define(nb_scheduler_class);
     pthread_atfork(NULL, NULL, count_fork);

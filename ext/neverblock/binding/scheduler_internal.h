@@ -141,10 +141,14 @@ struct nb_scheduler {
     nb_descriptor *descriptors;
     size_t descriptor_count;
     size_t watching; /* watches in all lists */
+    size_t lent;     /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
+    int64_t lend_ns; /* what the thread will have run when it offers the lock again */
     size_t holds;    /* hold blocks that fibers are in: 0 saves looking for one */
     nb_inbox *inbox;
     nb_scheduler_source source;
-    int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
+    VALUE starter, starter_thread; /* scheduler_start.c; nil: not made yet */
+    VALUE start_error;             /* what was raised in the starter, to be raised by the loop, or nil */
+    int pending_tag;               /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
     unsigned fork_generation;
     nb_list all; /* every scheduler of the process, for fork */
 };
@@ -192,6 +196,12 @@ void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
 /* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
 void nb_loop_expire(nb_scheduler *scheduler);
 nb_status nb_loop_open(nb_scheduler *scheduler);
+
+/* scheduler_start.c: the fiber to transfer to instead of `fiber`, which is new, and which it starts. Afterwards nb_start_check raises what
+   was raised there: FiberError when there is no stack to be had. */
+VALUE nb_start_by(nb_scheduler *scheduler, VALUE fiber);
+void nb_start_check(nb_scheduler *scheduler);
+void nb_scheduler_start_define(void);
 
 /* scheduler_hold.c: hold, held? */
 void nb_scheduler_hold_define(VALUE klass);

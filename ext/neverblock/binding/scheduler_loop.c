@@ -59,9 +59,10 @@ void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (wait) resume_wait(wait);
     if (fiber == scheduler->loop) return;
 
+    VALUE target = wait ? fiber : nb_start_by(scheduler, fiber);
     scheduler->now_fresh = false;
     scheduler->switched = true;
-    transfer_to(scheduler, fiber);
+    transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {
         nb_wait *spawner = NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link);
         resume_wait(spawner);
@@ -69,6 +70,7 @@ void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     }
     scheduler->switched = false;
     if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
+    nb_start_check(scheduler);
 }
 
 typedef struct protected_switch {
@@ -219,6 +221,29 @@ static void busy_poll(nb_scheduler *scheduler) {
     if (nb_loop_now(scheduler) - scheduler->polled_ns >= NB_BUSY_POLL_NS) poll_now(scheduler);
 }
 
+/* While fibers are ready the loop never sleeps, and Ruby takes its lock away every 100 ms only: a thread that works for a fiber of ours, and
+   needs the lock several times, would have it that often. So it is offered after each turn. Any thread may take it then, and keep it for
+   those 100 ms: the loop runs as long itself before it offers the lock again. */
+static void lend_lock(nb_scheduler *scheduler) {
+    int64_t run_ns = nb_clock_thread_ns();
+    if (run_ns < scheduler->lend_ns) {
+        rb_thread_check_ints();
+        return;
+    }
+    int64_t began_ns = nb_clock_monotonic_ns();
+    stamp(scheduler, 0);
+    rb_thread_schedule();
+    scheduler->lend_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
+}
+
+static void let_others_run(nb_scheduler *scheduler) {
+    if (scheduler->lent > 0 && !nb_list_empty(&scheduler->ready)) {
+        lend_lock(scheduler);
+    } else {
+        rb_thread_check_ints();
+    }
+}
+
 static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
@@ -230,7 +255,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
 
     nb_loop_expire(scheduler);
     if (nb_inbox_pending(scheduler)) nb_inbox_drain(scheduler);
-    rb_thread_check_ints();
+    let_others_run(scheduler);
 
     if (until && until->state != NB_WAITING) return;
     if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watching > 0)) {

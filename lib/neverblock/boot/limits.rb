@@ -27,10 +27,22 @@ module NeverBlock
       # @param error [FiberError] of a fiber that could not be started
       # @return [FiberError] the same, with the mend when it is the kernel's limit of maps
       def self.explain(error)
-        return error unless NO_STACK.match?(error.message)
+        return error unless no_stack?(error)
 
-        new(nil).no_stack(error)
+        without_hooks { new(nil).no_stack(error) }
       end
+
+      # @param error [FiberError]
+      # @return [Boolean] whether it is for want of a stack that the fiber could not be started
+      def self.no_stack?(error)
+        NO_STACK.match?(error.message)
+      end
+
+      # Where there is no stack for a fiber there is none for a thread that a hook of Ruby 3.4 may want for reading a file.
+      def self.without_hooks(&block)
+        Fiber.respond_to?(:blocking) ? Fiber.blocking { block.call } : block.call
+      end
+      private_class_method :without_hooks
 
       # @param config [Config, nil]
       # @param proc_root [String]

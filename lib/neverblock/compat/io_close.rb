@@ -3,6 +3,10 @@
 # IO#close does not wake the fibers that wait for the IO, and epoll forgets a closed descriptor without a word: they would wait for ever. Bug #21166
 # (4.0 interrupts them by fiber_interrupt, which makes this a second, harmless call). Threads get an IOError; so do fibers with this.
 
+#
+# Ruby 3.4 has close(2) done on another thread where it can (blocking_operation_wait), whatever is closed: 50 to 100 us for each pipe and socket, which close
+# at once, against 5, and a wait where none was. Files go there, their disk may be slow; these do not. 4.0 asks the hook io_close.
+
 module NeverBlock
   module Compat
     module IOClose
@@ -11,6 +15,18 @@ module NeverBlock
         super
       end
     end
+
+    # Ruby 3.4
+    module IOCloseAtOnce
+      def close
+        scheduler = Compat.scheduler
+        return super unless scheduler && Scheduler.closes_at_once?(self)
+
+        scheduler.at_once { super }
+      end
+    end
+
+    IO.prepend(IOCloseAtOnce) if RUBY_VERSION.start_with?("3.4")
 
     IO.prepend(IOClose)
   end

@@ -7,6 +7,10 @@ require "neverblock/offload/worker"
 
 module NeverBlock
   module Offload
+    # No thread can be made, and there is none.
+    class NoWorker < ThreadError
+    end
+
     class Pool
       # @return [Integer] most threads at once
       attr_reader :size
@@ -33,7 +37,7 @@ module NeverBlock
       def call(job, on_cancel)
         begin
           submit(job)
-          outcome = job.wait
+          outcome = lend { job.wait }
         rescue Exception => e # rubocop:disable Lint/RescueException -- cancelled, by whatever
           raise abandon(job, on_cancel, e)
         end
@@ -69,6 +73,12 @@ module NeverBlock
 
       private
 
+      # A loop that is busy offers its worker Ruby's lock.
+      def lend(&block)
+        scheduler = Fiber.scheduler
+        scheduler.respond_to?(:lend) ? scheduler.lend(&block) : block.call
+      end
+
       def empty
         @pid = Process.pid
         @jobs = []
@@ -89,8 +99,8 @@ module NeverBlock
         return if @workers.size >= @size
 
         @workers[Worker.new(self)] = true
-      rescue ThreadError
-        raise if @workers.empty?
+      rescue ThreadError => e
+        raise NoWorker, e.message if @workers.empty?
       end
 
       def next_job

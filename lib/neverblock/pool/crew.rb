@@ -101,18 +101,20 @@ module NeverBlock
         raise if settled
 
         settled = true
-        raise unless put_back(job)
+        raise unless give_place_back(later ? job : nil)
       ensure
         pass_place_on(later ? job : nil) unless settled
       end
 
-      # No fiber can be made. The others take the job when they can.
-      # @return [Boolean] false: there are no others
-      def put_back(job)
+      # No fiber can be made. Who asks for one is told; a job of the queue is taken by another fiber when it can.
+      # @param job [#call, nil] of the queue
+      # @return [Boolean] whether it will be
+      def give_place_back(job)
         @lock.synchronize do
           @taken -= 1
-          @jobs.unshift(job) if @taken.positive?
-          @taken.positive?
+          kept = job && @taken.positive?
+          @jobs.unshift(job) if kept
+          kept
         end
       end
 

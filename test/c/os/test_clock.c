@@ -32,6 +32,15 @@ static void coarse_time_is_a_little_behind(void **state) {
     }
 }
 
+static void a_threads_time_goes_on_while_it_runs_and_never_faster_than_the_clock(void **state) {
+    (void)state;
+    int64_t before = nb_clock_monotonic_ns(), first = nb_clock_thread_ns(), last = first;
+    while (last == first)
+        last = nb_clock_thread_ns();
+    assert_true(last > first);
+    assert_true(last - first <= nb_clock_monotonic_ns() - before);
+}
+
 static void wall_time_counts_seconds_since_1970(void **state) {
     (void)state;
     time_t before = time(NULL);
@@ -44,6 +53,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(monotonic_time_never_goes_back_and_does_go_on),
         cmocka_unit_test(coarse_time_is_a_little_behind),
+        cmocka_unit_test(a_threads_time_goes_on_while_it_runs_and_never_faster_than_the_clock),
         cmocka_unit_test(wall_time_counts_seconds_since_1970),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,30 +24,69 @@ class SchedulerManyFibersTest < Minitest::Test
     RUBY
   end
 
-  def test_one_fiber_too_many_names_the_sysctl_and_costs_none_of_the_others
-    skip "there is no such limit here" if MAPS.nil? || MAPS > 131_072
-    # A fiber that gets no stack leaves its thread's count of blocking fibers one too low (cont.c, fiber_switch), and hooks are called in its root fiber. The message
-    # reads /proc, which on 3.4 is one (blocking_operation_wait): it never comes back. To be mended.
-    skip "open on Ruby 3.4: the message is not given, Fiber.schedule hangs" if RUBY_VERSION >= "3.4"
+  # What the thread does after the wall: hooks are called in fibers, and in fibers only.
+  AFTER = <<~RUBY
+    gate.close
+    Fiber.scheduler.run
+    hooks = [Fiber.current_scheduler.nil?]
+    turns = []
+    2.times { |i| Fiber.schedule { hooks << !Fiber.current_scheduler.nil?; turns << i; sleep(0.001); turns << i + 2 } }
+    Fiber.scheduler.run
+    puts waiting == ended, hooks.uniq.inspect, turns.first(2).inspect
+  RUBY
 
-    out, err = run_script(<<~RUBY)
-      waiting = ended = 0
-      gate = Queue.new
+  def test_one_fiber_too_many_of_the_threads_own_names_the_sysctl_and_the_loop_goes_on
+    assert_wall(<<~RUBY)
       Thread.new do
         Fiber.set_scheduler(NeverBlock::Scheduler.new)
         loop { Fiber.schedule { waiting += 1; gate.pop; ended += 1 } }
       rescue FiberError => e
         puts e.message, waiting > 10_000
-        gate.close
+        #{AFTER}
       end.join
-      puts waiting == ended
     RUBY
-    message, *rest = out.lines
-    assert_match(/no memory map is left for another fiber .*vm.max_map_count is #{MAPS}\).*sysctl -w vm.max_map_count=#{MAPS * 4}$/, message, err)
-    assert_equal [%W[true\n true\n], ""], [rest, err]
+  end
+
+  def test_one_fiber_too_many_of_a_fibers_names_the_sysctl_and_the_loop_goes_on
+    assert_wall(<<~RUBY)
+      Thread.new do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+        Fiber.schedule do
+          loop { Fiber.schedule { waiting += 1; gate.pop; ended += 1 } }
+        rescue FiberError => e
+          puts e.message, waiting > 10_000
+          gate.close
+        end
+        #{AFTER}
+      end.join
+    RUBY
+  end
+
+  def test_one_fiber_too_many_of_a_pool_names_the_sysctl_and_the_pool_goes_on
+    assert_wall(<<~RUBY)
+      Thread.new do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+        pool = NB::FiberPool.new(40_000)
+        begin
+          loop { pool.spawn { waiting += 1; gate.pop; ended += 1 } }
+        rescue FiberError => e
+          puts e.message, waiting > 10_000 && pool.stats == { running: waiting, queued: 0, waiting: 0 }
+        end
+        #{AFTER.sub("Fiber.schedule {", "pool.spawn {")}
+      end.join
+    RUBY
   end
 
   private
+
+  def assert_wall(script)
+    skip "there is no such limit here" if MAPS.nil? || MAPS > 131_072
+
+    out, err = run_script("waiting = ended = 0\ngate = Queue.new\n#{script}")
+    message, *rest = out.lines
+    assert_match(/no memory map is left for another fiber .*vm.max_map_count is #{MAPS}\).*sysctl -w vm.max_map_count=#{MAPS * 4}$/, message, err)
+    assert_equal [%W[true\n true\n [true]\n [0,\ 1]\n], ""], [rest, err]
+  end
 
   def run_script(script)
     out, err, = Open3.capture3("timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", "require 'neverblock'\n#{script}")

@@ -376,15 +376,16 @@ class FiberPoolTest < VerbsCase
     assert_equal 2, done
   end
 
-  def test_a_fiber_that_cannot_be_made_leaves_the_block_to_those_there_are
+  def test_a_fiber_that_cannot_be_made_is_the_spawners_error_and_the_others_go_on
     order = []
     run_loop do
       pool = pool(5)
       pool.spawn { sleep(0) and order << 0 }
-      failing_to_schedule(FiberError) { pool.spawn { order << 1 } }
-      assert_equal({ running: 1, queued: 1, waiting: 0 }, pool.stats)
+      failing_to_schedule(FiberError) { assert_raises(FiberError) { pool.spawn { flunk } } }
+      assert_equal({ running: 1, queued: 0, waiting: 0 }, pool.stats)
+      pool.spawn { order << 1 }
     end
-    assert_equal [0, 1], order
+    assert_equal [1, 0], order
   end
 
   # What is raised into a fiber that has just been woken comes out at its next wait, which may be in Fiber.schedule.

@@ -23,4 +23,6 @@ int64_t nb_clock_monotonic_ns(void) { return read_ns(CLOCK_MONOTONIC); }
 
 int64_t nb_clock_coarse_ns(void) { return read_ns(COARSE_CLOCK); }
 
+int64_t nb_clock_thread_ns(void) { return read_ns(CLOCK_THREAD_CPUTIME_ID); }
+
 int64_t nb_clock_wall_s(void) { return (int64_t)time(NULL); }

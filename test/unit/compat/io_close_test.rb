@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "open3"
+require "socket"
+require "tempfile"
+
+# IO#close in a fiber of Ruby 3.4, which offers close(2) to other threads.
+class CompatIOCloseTest < Minitest::Test
+  include SchedulerHarness
+
+  def test_pipes_and_sockets_close_at_once_and_files_and_lingering_sockets_may_not
+    IO.pipe { |reader, writer| assert_equal [true, true], at_once(reader, writer) }
+    UNIXSocket.pair.each { |socket| assert_equal [true], at_once(socket) }
+    TCPServer.open("127.0.0.1", 0) { |server| assert_equal [true], at_once(server) }
+    Tempfile.create { |file| assert_equal [false], at_once(file) }
+    assert_equal [false, true, true], [[true, 5], [true, 0], [false, 5]].map { |on, seconds| lingering(on, seconds) }
+  end
+
+  def test_a_closed_io_is_none_that_closes_at_once
+    reader, writer = IO.pipe
+    [reader, writer].each(&:close)
+    assert_equal [false, false], at_once(reader, writer)
+  end
+
+  def test_what_closes_at_once_goes_to_no_thread
+    assert_equal [0, 0, 0], in_fiber { [offloaded { IO.pipe.each(&:close) }, offloaded { IO.pipe { nil } }, offloaded { UNIXSocket.pair.each(&:close) }] }
+  end
+
+  def test_a_file_that_was_written_is_closed_by_a_thread_on_ruby_34
+    skip "blocking_operation_wait is Ruby 3.4's" if RUBY_VERSION < "3.4"
+
+    Tempfile.create { |file| assert_equal 1, in_fiber { offloaded { file.close } } }
+  end
+
+  # Bytes that were buffered go out first, and waiting for their room parks.
+  def test_a_pipe_that_is_full_is_flushed_before_it_is_closed_and_parks_its_fiber
+    seen = nil
+    in_scheduler do
+      reader, writer = IO.pipe
+      writer.write_nonblock("a" * 65_536)
+      writer.sync = false
+      fiber { writer.write("b") && writer.close }
+      fiber { seen = reader.read }
+    end
+    assert_equal [65_537, "b"], [seen.size, seen[-1]]
+  end
+
+  # At the wall of memory maps, say.
+  def test_without_a_thread_to_be_had_files_are_opened_and_closed_all_the_same
+    out, err, = Open3.capture3("timeout", "30", RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
+      require "neverblock"
+      require "neverblock/offload"
+      NeverBlock::Offload::Worker.define_singleton_method(:new) { |*| raise ThreadError, "can't create Thread" }
+      NB.run do
+        puts File.stat(#{__FILE__.inspect}).size
+        File.open(#{__FILE__.inspect}, "r+") { |file| puts file.gets }
+        begin
+          NB.offload { 1 }
+        rescue ThreadError => e
+          puts e.class, e.message
+        end
+      end
+    RUBY
+    assert_equal ["#{File.size(__FILE__)}\n# frozen_string_literal: true\nNeverBlock::Offload::NoWorker\ncan't create Thread\n", ""], [out, err]
+  end
+
+  private
+
+  def at_once(*ios) = ios.map { |io| NeverBlock::Scheduler.closes_at_once?(io) }
+
+  def lingering(on, seconds)
+    TCPServer.open("127.0.0.1", 0) do |server|
+      server.setsockopt(Socket::Option.linger(on, seconds))
+      at_once(server).first
+    end
+  end
+
+  def in_fiber(&block)
+    value = nil
+    in_scheduler { fiber { value = block.call } }
+    value
+  end
+
+  # How often the block asks for another thread.
+  def offloaded
+    times = 0
+    counted = ->(*, **, &work) { (times += 1) && NeverBlock::Compat.blocking(&work) }
+    NeverBlock.stub(:offload, counted) { yield }
+    times
+  end
+end

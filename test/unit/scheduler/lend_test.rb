@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "neverblock/offload"
+
+# Scheduler#lend: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
+class SchedulerLendTest < Minitest::Test
+  include SchedulerHarness
+
+  TURN_S = 0.0002
+  # How often the work takes the lock. Ruby takes it from a busy thread every 100 ms (TIME_QUANTUM_MSEC in thread.c): hundreds of turns each.
+  TIMES = 15
+  TURNS_MAX = 20
+
+  def test_a_worker_has_the_lock_after_a_turn_and_not_after_a_hundred
+    assert_operator turns_beside { |turn| NeverBlock.offload { take_lock(turn) } }, :<, TURNS_MAX
+  end
+
+  def test_any_wait_for_a_thread_can_lend
+    assert_operator turns_beside { |turn| Fiber.scheduler.lend { Thread.new { take_lock(turn) }.value } }, :<, TURNS_MAX
+  end
+
+  def test_lend_is_its_blocks_value_and_ends_with_an_exception
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      assert_equal 5, scheduler.lend { scheduler.lend { 5 } }
+      assert_raises(IOError) { scheduler.lend { raise IOError } }
+      assert_raises(LocalJumpError) { scheduler.lend }
+    end
+  end
+
+  # However often it is offered. (Without a lend Ruby gives each thread half of the time.)
+  def test_a_thread_that_keeps_the_lock_leaves_the_loop_a_third_of_the_time
+    done = false
+    hog = Thread.new { run_until { done } }
+    own = nil
+    in_scheduler(60) do
+      fiber { Fiber.scheduler.lend { sleep(0) until done } }
+      fiber do
+        own = run_until { sleep(0) and used > 0.3 }
+        done = true
+      end
+    end
+    assert_operator own / (own + hog.value), :>, 0.2
+  ensure
+    done = true
+  end
+
+  private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def used = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+
+  # @return [Float] what the thread has run meanwhile, which other processes have no part in
+  def run_until
+    began = used
+    until yield
+      began_turn = used
+      nil while used - began_turn < TURN_S
+    end
+    used - began
+  end
+
+  # Without Ruby's lock and with it again.
+  # @return [Array<Integer>] the turn at each
+  def take_lock(turn)
+    Array.new(TIMES) do
+      IO.select(nil, nil, nil, 0.00001)
+      turn.call
+    end
+  end
+
+  # One turn.
+  def spin
+    began = now
+    nil while now - began < TURN_S
+    sleep(0)
+  end
+
+  # @return [Integer] turns of a busy loop between two times that the work has the lock, the median: this machine's other processes have their turns too
+  def turns_beside(&block)
+    turns = 0
+    seen = nil
+    in_scheduler(60) do
+      fiber { seen = block.call(-> { turns }) }
+      fiber { (turns += 1) && spin until seen }
+    end
+    seen.each_cons(2).map { |before, after| after - before }.sort[TIMES / 2]
+  end
+end
