@@ -156,6 +156,7 @@ class DemoBrowserTest < Minitest::Test
     fire(page)
     assert_fits page, "done"
     picture(page, "#{size}-#{theme}-done")
+    assert_tells_of_a_line page
     assert_figures page
     page.execute("for (const each of document.querySelectorAll('details')) each.open = true")
     assert_fits page, "opened"
@@ -176,6 +177,14 @@ class DemoBrowserTest < Minitest::Test
     assert_match(/\A\d+ min \d+ s\z/, page.at_css("#one-by-one").text)
     assert_operator page.at_css("#ratio").text.to_f, :>=, 10
     assert_includes page.at_css("#waterfall").attribute("aria-label"), "All 200 answered"
+  end
+
+  def assert_tells_of_a_line(page)
+    page.execute("document.querySelector('#waterfall').scrollIntoView({ behavior: 'instant', block: 'center' })")
+    left, middle = page.evaluate("(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelector('#waterfall').getBoundingClientRect())")
+    page.mouse.move(x: left, y: middle)
+    wait_for(page, "document.querySelector('#readout').textContent.startsWith('Request')")
+    assert_match(/\ARequest \d+: \d\.\d\d s, of which price \d\.\d\d s, stock \d\.\d\d s, reviews \d\.\d\d s\z/, page.at_css("#readout").text)
   end
 
   def assert_figures(page)

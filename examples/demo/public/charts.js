@@ -110,6 +110,7 @@ export class Waterfall {
 export function describe(row) {
   if (!row) return "";
   if (row.received == null) return `Request ${row.product}: sent at ${seconds(row.sent)}, not answered yet`;
-  const took = `Request ${row.product}: sent at ${seconds(row.sent)}, answered at ${seconds(row.received)}`;
-  return row.error ? `${took}: ${row.error}` : `${took}, ${seconds(row.received - row.sent)} in all`;
+  const took = `Request ${row.product}: ${seconds(row.received - row.sent)}`;
+  if (row.error) return `${took}, then ${row.error}`;
+  return `${took}, of which ${SERVICES.map((name) => `${name} ${seconds(row.waits[name][1] - row.waits[name][0])}`).join(", ")}`;
 }

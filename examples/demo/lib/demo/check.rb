@@ -99,6 +99,8 @@ module Demo
       expect("/", "200") { |body| body.include?("<title>NeverBlock demo</title>") }
       expect("/product?id=7", "200") { |body| body.include?(Catalog.name_of(7)) }
       expect("/sqlite", "200") { |body| JSON.parse(body)["kinds"].sum { |kind| kind["products"] } == Catalog::PRODUCTS }
+      expect("/api/dashboard", "200") { |body| JSON.parse(body)["missing"] == [] }
+      expect("/assets/app.js", "200") { |body| body == File.binread(File.expand_path("../../public/app.js", __dir__)) }
       expect("/download", "200") { |body| body.start_with?("SQLite format 3\0") }
       expect("/error", "500") { true }
       expect("/nowhere", "404") { true }

@@ -64,7 +64,7 @@ module Demo
       row.sent = now
       response = Net::HTTP.start(@uri.host, @uri.port, open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S) { |http| http.get("/slow?id=#{row.product}") }
       row.received = now
-      return row.error = "answered #{response.code}" unless response.is_a?(Net::HTTPOK)
+      return row.error = "answered #{response.code}: #{response.body.to_s.lines.first.to_s.strip[0, 200]}" unless response.is_a?(Net::HTTPOK)
 
       row.answer = JSON.parse(response.body)
     rescue SystemCallError, IOError, Timeout::Error, JSON::ParserError => e
