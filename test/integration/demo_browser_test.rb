@@ -33,13 +33,22 @@ class DemoBrowserTest < Minitest::Test
   JS
 
   class << self
+    # Neither stays while other files are tested.
+    def run(...)
+      super
+    ensure
+      @browser&.quit
+      @demo&.stop
+      @browser = @demo = nil
+    end
+
     def demo
-      @demo ||= DemoProcess.new(PORT: "0").tap { |demo| Minitest.after_run { demo.stop } }
+      @demo ||= DemoProcess.new(PORT: "0")
     end
 
     # One for all tests; each has its pages in a context of its own, as a new visitor has.
     def browser
-      @browser ||= start.tap { |browser| Minitest.after_run { browser.quit } }
+      @browser ||= start
     end
 
     private
@@ -53,13 +62,14 @@ class DemoBrowserTest < Minitest::Test
 
   def setup
     skip "no Chromium here (bin/setup --all installs Debian's where it can be had): the demo's page was not driven" unless CHROMIUM
-    @context = self.class.browser.contexts.create
+    @contexts = []
+    @context = create_context
     @complaints = []
     @asked = []
   end
 
   def teardown
-    self.class.browser.contexts.dispose(@context.id) if @context
+    @contexts&.each { |context| self.class.browser.contexts.dispose(context.id) }
   end
 
   { desktop: %w[light dark], tablet: %w[light], phone: %w[light dark] }.each do |size, themes|
@@ -82,7 +92,7 @@ class DemoBrowserTest < Minitest::Test
     assert_equal dark, page.evaluate(background)
     press(page, "#theme")
     assert_equal light, page.evaluate(background)
-    system = open_page(:desktop, "dark", "no-preference", self.class.browser.contexts.create)
+    system = open_page(:desktop, "dark", "no-preference", create_context)
     assert_equal dark, system.evaluate(background)
     assert_empty @complaints
   end
@@ -146,6 +156,10 @@ class DemoBrowserTest < Minitest::Test
   end
 
   private
+
+  def create_context
+    self.class.browser.contexts.create.tap { |context| @contexts << context }
+  end
 
   def drive(size, theme)
     page = open_page(size, theme)

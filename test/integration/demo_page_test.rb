@@ -14,7 +14,15 @@ class DemoPageTest < Minitest::Test
   FOLDER = File.expand_path("../../examples/demo", __dir__)
 
   def self.demo
-    @demo ||= DemoProcess.new(PORT: "0").tap { |demo| Minitest.after_run { demo.stop } }
+    @demo ||= DemoProcess.new(PORT: "0")
+  end
+
+  # It does not stay while other files are tested.
+  def self.run(...)
+    super
+  ensure
+    @demo&.stop
+    @demo = nil
   end
 
   def test_every_file_of_the_page_is_there_with_its_type
