@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static ID id_wait, id_value, id_kill;
+static ID id_wait, id_value, id_kill, id_new;
 static VALUE status_class;
 
 typedef struct process_call {
@@ -42,9 +42,10 @@ static VALUE close_pidfd(VALUE argument) {
     return Qnil;
 }
 
-static VALUE wait_in_thread(void *argument) {
-    process_call *call = argument;
-    return rb_funcall(status_class, id_wait, 2, call->pid, call->flags);
+/* The thread may begin when the fiber that made it is gone: what it needs comes as its arguments. */
+static VALUE wait_in_thread(RB_BLOCK_CALL_FUNC_ARGLIST(first, unused)) {
+    (void)first, (void)unused, (void)blockarg;
+    return rb_funcall(status_class, id_wait, argc, argv[0], argv[1]);
 }
 
 static VALUE call_value(VALUE thread) { return rb_funcall(thread, id_value, 0); }
@@ -66,7 +67,8 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags) {
     VALUE status = call.fd < 0 ? Qnil : rb_ensure(wait_for_pidfd, (VALUE)&call, close_pidfd, (VALUE)&call);
     if (!NIL_P(status)) return status;
 
-    call.thread = rb_thread_create(wait_in_thread, &call);
+    VALUE arguments[] = {pid, flags};
+    call.thread = rb_block_call(rb_cThread, id_new, 2, arguments, wait_in_thread, Qnil);
     return rb_ensure(join_thread, (VALUE)&call, kill_thread, (VALUE)&call);
 }
 
@@ -74,6 +76,7 @@ void nb_scheduler_process_define(VALUE klass) {
     id_wait = rb_intern("wait");
     id_value = rb_intern("value");
     id_kill = rb_intern("kill");
+    id_new = rb_intern("new");
     rb_gc_register_address(&status_class);
     status_class = rb_path2class("Process::Status");
     rb_define_method(klass, "process_wait", scheduler_process_wait, 2);
