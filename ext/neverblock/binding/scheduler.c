@@ -70,6 +70,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->pass);
     nb_list_init(&scheduler->spawners);
     nb_list_init(&scheduler->files);
+    nb_list_init(&scheduler->unproven);
     nb_list_init(&scheduler->overdue);
     nb_list_init(&scheduler->blocks);
     nb_timers_init(&scheduler->timers);
@@ -85,6 +86,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
     scheduler->room_for = NB_ROOM_FOR_MIN;
+    scheduler->dry_fd = -1;
     init_lists(scheduler);
     nb_list_append(&all_schedulers, &scheduler->all);
     scheduler->self = TypedData_Wrap_Struct(klass, &scheduler_type, scheduler);
@@ -110,6 +112,7 @@ void nb_scheduler_open(nb_scheduler *scheduler) {
 void nb_scheduler_release(nb_scheduler *scheduler) {
     scheduler->starter = scheduler->starter_thread = Qnil;
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_mute(scheduler);
+    nb_descriptors_unkeep(scheduler);
     nb_poll_destroy(scheduler->poll);
     scheduler->poll = NULL;
     if (scheduler->wake.read_fd >= 0) nb_wake_deinit(&scheduler->wake);
@@ -165,7 +168,7 @@ static VALUE scheduler_s_after_fork(VALUE klass) {
 static bool some_watch(void) {
     for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
         const nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
-        if (scheduler->watching > 0 || !nb_list_empty(&scheduler->files)) return true;
+        if (scheduler->watching > 0 || scheduler->keeps || !nb_list_empty(&scheduler->files)) return true;
     }
     return false;
 }

@@ -83,17 +83,25 @@ struct nb_wait {
 typedef struct nb_watch nb_watch;
 struct nb_watch {
     nb_watch *next, *previous; /* in nb_descriptor.first */
+    nb_list unproven;          /* in the scheduler's list, while it trusts a registration that was kept */
+    int64_t trusts_since_ns;
     nb_wait *wait;
+    VALUE io; /* 0: none. Compared only */
     int fd;
     uint32_t interest; /* NB_POLL_READ, NB_POLL_WRITE */
     uint32_t ready;
     bool listed;
+    bool dry;      /* a transfer of this IO has just had EAGAIN */
+    bool doubtful; /* what it trusted was gone: its number had changed its file, before this wait or since */
 };
 
 typedef struct nb_descriptor {
     nb_watch *first;
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
+    VALUE kept_for;      /* the IO whose registration outlasts its wait, or 0; compared only: the object may be gone */
+    uint8_t single;      /* so many of the next registrations are for one wait only */
+    bool added;          /* the latest registration was an add: the poller did not know the file */
     bool known;          /* was registered once, so that change is tried before add */
     bool owned;          /* the scheduler's own (a pidfd): closed in a forked child */
     bool no_socket;      /* recv(2) said so; a guess once the number is given out again */
@@ -140,10 +148,14 @@ struct nb_scheduler {
     nb_wake wake;
     nb_descriptor *descriptors;
     size_t descriptor_count;
-    size_t watching; /* watches in all lists */
-    size_t lent;     /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
-    int64_t lend_ns; /* what the thread will have run when it offers the lock again */
-    size_t holds;    /* hold blocks that fibers are in: 0 saves looking for one */
+    nb_list unproven;      /* watches that trust a kept registration, oldest first */
+    int dry_fd;            /* a transfer of ours has just had EAGAIN of it, or -1 */
+    uint32_t dry_interest; /* and for this */
+    bool keeps;            /* registrations were kept */
+    size_t watching;       /* watches in all lists */
+    size_t lent;           /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
+    int64_t lend_ns;       /* what the thread will have run when it offers the lock again */
+    size_t holds;          /* hold blocks that fibers are in: 0 saves looking for one */
     nb_inbox *inbox;
     nb_scheduler_source source;
     VALUE starter, starter_thread; /* scheduler_start.c; nil: not made yet */
@@ -213,6 +225,11 @@ VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument);
 /* scheduler_io.c */
 void nb_scheduler_io_define(VALUE klass);
 void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event);
+/* The poller goes away, and what was registered with it. */
+void nb_descriptors_unkeep(nb_scheduler *scheduler);
+/* Registers what trusts a kept registration since this time or longer; to be done for all before a sleep. false: fibers are ready whose
+   descriptor is closed. */
+bool nb_descriptors_prove(nb_scheduler *scheduler, int64_t since_ns);
 /* The descriptor is about to be closed: who waits for it gets IOError. */
 void nb_descriptor_closing(nb_scheduler *scheduler, int fd);
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */

@@ -1,10 +1,15 @@
 /*
  * scheduler_io.c - waiting for descriptors, and the hooks io_wait, io_read and io_write.
  *
- * Watches hang in a table by descriptor number. Each wait registers its descriptor anew (oneshot), in one system call: changing the old
+ * Watches hang in a table by descriptor number. A wait registers its descriptor anew (oneshot), in one system call: changing the old
  * registration fails when the number has been closed and given out again, and then it is added. A registration carries a
  * generation, so that an event of the file that had the number before is dropped. Several fibers may wait for one
  * descriptor; when it fires for some, it is armed again for the others.
+ *
+ * A wait that comes right after EAGAIN of our own read or write needs no look at what is ready now, only news. Its registration is kept
+ * (edge-triggered), and the next such wait of the same IO trusts it: no system call. That the number is still the same file is
+ * then not known. Mostly the event comes, and nobody needs to know; where it has not when the loop is about to sleep, or for NB_TRUST_NS
+ * in a loop that never sleeps, the wait is proven: registered as any other. A close that Ruby tells of ends the keeping.
  */
 #include "scheduler_internal.h"
 
@@ -24,6 +29,8 @@
 #include <unistd.h>
 
 #define NB_DESCRIPTORS_MIN 64
+/* Registrations for one wait only, after one for longer has brought news that nobody waited for. */
+#define SINGLE_AFTER_NEWS 32
 #define ANY_READINESS ((uint32_t)(NB_POLL_READ | NB_POLL_WRITE | NB_POLL_PRIORITY))
 
 typedef struct nb_io_wait {
@@ -55,11 +62,13 @@ static void watch_link(nb_scheduler *scheduler, nb_watch *watch) {
     if (watch->next) watch->next->previous = watch;
     descriptor->first = watch;
     watch->listed = true;
+    nb_list_init(&watch->unproven);
     scheduler->watching++;
 }
 
 static void watch_unlink(nb_scheduler *scheduler, nb_watch *watch) {
     if (!watch->listed) return;
+    nb_list_remove(&watch->unproven);
     if (watch->next) watch->next->previous = watch->previous;
     if (watch->previous) {
         watch->previous->next = watch->next;
@@ -92,6 +101,12 @@ void nb_descriptor_disown(nb_scheduler *scheduler, int fd) {
     close(fd);
 }
 
+void nb_descriptors_unkeep(nb_scheduler *scheduler) {
+    for (size_t fd = 0; scheduler->keeps && fd < scheduler->descriptor_count; fd++)
+        scheduler->descriptors[fd].kept_for = 0;
+    scheduler->keeps = false;
+}
+
 void nb_descriptors_deinit(nb_scheduler *scheduler) {
     nb_free(scheduler->descriptors);
     scheduler->descriptors = NULL;
@@ -120,26 +135,40 @@ static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
         nb_wait_raise(watch->wait, exception, NULL);
     }
     descriptor->armed = 0;
+    descriptor->kept_for = 0;
 }
 
-void nb_descriptor_closing(nb_scheduler *scheduler, int fd) {
-    if (!nb_list_empty(&scheduler->files)) nb_files_closing(scheduler, fd, closed_error());
-    if (fd < 0 || (size_t)fd >= scheduler->descriptor_count) return;
-    if (scheduler->descriptors[fd].first) raise_closed(scheduler, &scheduler->descriptors[fd]);
-}
-
-/* Tells the poller what all watches of the descriptor want. */
-static nb_status arm(nb_scheduler *scheduler, int fd) {
+static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
     nb_descriptor *descriptor = &scheduler->descriptors[fd];
     uint32_t interest = interest_of(descriptor);
     uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)fd;
     nb_status status = NB_NOT_FOUND;
 
-    if (descriptor->known) status = nb_poll_change(scheduler->poll, fd, interest | NB_POLL_ONESHOT, cookie);
-    if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->poll, fd, interest | NB_POLL_ONESHOT, cookie);
-    if (status == NB_EXISTS) status = nb_poll_change(scheduler->poll, fd, interest | NB_POLL_ONESHOT, cookie);
+    if (descriptor->known) status = nb_poll_change(scheduler->poll, fd, interest | how, cookie);
+    descriptor->added = status == NB_NOT_FOUND;
+    if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->poll, fd, interest | how, cookie);
+    if (status == NB_EXISTS) status = nb_poll_change(scheduler->poll, fd, interest | how, cookie);
     descriptor->known = status == NB_OK;
     descriptor->armed = status == NB_OK ? interest : 0;
+    return status;
+}
+
+/* Tells the poller what all watches of the descriptor want. */
+static nb_status arm(nb_scheduler *scheduler, int fd) {
+    scheduler->descriptors[fd].kept_for = 0;
+    return registered(scheduler, fd, NB_POLL_ONESHOT);
+}
+
+/* The same, for longer than one event. */
+static nb_status arm_for_longer(nb_scheduler *scheduler, int fd, VALUE io) {
+    nb_descriptor *descriptor = &scheduler->descriptors[fd];
+    if (descriptor->single > 0) {
+        descriptor->single--;
+        return arm(scheduler, fd);
+    }
+    nb_status status = registered(scheduler, fd, NB_POLL_EDGE);
+    descriptor->kept_for = status == NB_OK ? io : 0;
+    scheduler->keeps = true;
     return status;
 }
 
@@ -150,6 +179,36 @@ static void disarm(nb_scheduler *scheduler, int fd) {
     descriptor->generation++;
     descriptor->armed = 0;
     descriptor->known = false;
+    descriptor->kept_for = 0;
+}
+
+/* Before the close: a file that somebody else has open too would go on ringing, under a number that is another's by then. Where the loop
+   sleeps the poller is its own; it drops such events. */
+static void unkeep(nb_scheduler *scheduler, int fd) {
+    if (!scheduler->sleeping) {
+        disarm(scheduler, fd);
+        return;
+    }
+    scheduler->descriptors[fd].generation++;
+    scheduler->descriptors[fd].armed = 0;
+    scheduler->descriptors[fd].kept_for = 0;
+}
+
+void nb_descriptor_closing(nb_scheduler *scheduler, int fd) {
+    if (!nb_list_empty(&scheduler->files)) nb_files_closing(scheduler, fd, closed_error());
+    if (fd < 0 || (size_t)fd >= scheduler->descriptor_count) return;
+    if (scheduler->descriptors[fd].kept_for) unkeep(scheduler, fd);
+    if (scheduler->descriptors[fd].first) raise_closed(scheduler, &scheduler->descriptors[fd]);
+}
+
+/* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop for nothing. */
+static void keep_no_longer(nb_scheduler *scheduler, int fd) {
+    nb_descriptor *descriptor = &scheduler->descriptors[fd];
+    uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)fd;
+    nb_poll_change(scheduler->poll, fd, NB_POLL_ONESHOT, cookie);
+    descriptor->armed = 0;
+    descriptor->kept_for = 0;
+    descriptor->single = SINGLE_AFTER_NEWS;
 }
 
 void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
@@ -160,14 +219,21 @@ void nb_descriptors_deliver(nb_scheduler *scheduler, const nb_poll_event *event)
 
     uint32_t ready = event->events & ANY_READINESS;
     if (event->events & (NB_POLL_HANGUP | NB_POLL_ERROR)) ready = ANY_READINESS;
-    descriptor->armed = 0;
+    bool wanted = false;
+    if (scheduler->dry_fd == fd) scheduler->dry_fd = -1;
     for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
         next = watch->next;
         if ((watch->interest & ready) == 0) continue;
         watch->ready = watch->interest & ready;
         watch_unlink(scheduler, watch);
         nb_wait_wake(watch->wait, NB_WOKEN);
+        wanted = true;
     }
+    if (descriptor->kept_for && descriptor->first == NULL) {
+        if (!wanted) keep_no_longer(scheduler, fd);
+        return;
+    }
+    descriptor->armed = 0;
     if (descriptor->first && arm(scheduler, fd) != NB_OK) raise_closed(scheduler, descriptor);
 }
 
@@ -183,21 +249,59 @@ static void leave_watches(nb_wait *wait) {
     }
 }
 
-/* Others wait for this number already: is it still the file they mean? */
-static void drop_stale(nb_scheduler *scheduler, int fd) {
-    nb_descriptor *descriptor = &scheduler->descriptors[fd];
-    if (descriptor->first == NULL) return;
-    uint64_t cookie = (uint64_t)descriptor->generation << 32 | (uint32_t)fd;
-    nb_status status = nb_poll_change(scheduler->poll, fd, interest_of(descriptor) | NB_POLL_ONESHOT, cookie);
+static bool prove(nb_scheduler *scheduler, nb_watch *watch) {
+    nb_descriptor *descriptor = &scheduler->descriptors[watch->fd];
+    nb_list_remove(&watch->unproven);
+    if (arm_for_longer(scheduler, watch->fd, watch->io) != NB_OK) {
+        raise_closed(scheduler, descriptor);
+        return false;
+    }
+    watch->doubtful = descriptor->added;
+    return true;
+}
+
+bool nb_descriptors_prove(nb_scheduler *scheduler, int64_t since_ns) {
+    bool sound = true;
+    while (!nb_list_empty(&scheduler->unproven)) {
+        nb_watch *watch = NB_LIST_ENTRY(scheduler->unproven.next, nb_watch, unproven);
+        if (watch->trusts_since_ns > since_ns) break;
+        if (!prove(scheduler, watch)) sound = false;
+    }
+    return sound;
+}
+
+/* Others wait for this number already: is it still the file they mean? Where that cannot be known, another IO under the number says no. */
+static void drop_stale(nb_scheduler *scheduler, const nb_watch *watch) {
+    nb_descriptor *descriptor = &scheduler->descriptors[watch->fd];
+    nb_watch *first = descriptor->first;
+    if (!nb_list_empty(&first->unproven) && !prove(scheduler, first)) return;
+    if (first->doubtful && first->io != watch->io) {
+        raise_closed(scheduler, descriptor);
+        return;
+    }
+    uint64_t cookie = (uint64_t)descriptor->generation << 32 | (uint32_t)watch->fd;
+    nb_status status = nb_poll_change(scheduler->poll, watch->fd, interest_of(descriptor) | NB_POLL_ONESHOT, cookie);
     if (status != NB_OK) raise_closed(scheduler, descriptor);
+}
+
+/* The first and only wait of its descriptor: may it trust the last registration? */
+static bool trust(nb_scheduler *scheduler, nb_watch *watch) {
+    const nb_descriptor *descriptor = &scheduler->descriptors[watch->fd];
+    if (watch->io != descriptor->kept_for || watch->interest != descriptor->armed) return false;
+    watch->trusts_since_ns = scheduler->polled_ns;
+    nb_list_append(&scheduler->unproven, &watch->unproven);
+    return true;
 }
 
 /* NB_OK: watched, or ready at once (EPERM: epoll's word for a file that is always ready; epoll_ctl(2)). */
 static nb_status watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
     if (!descriptors_reserve(scheduler, watch->fd)) return NB_NO_MEMORY;
-    drop_stale(scheduler, watch->fd);
+    bool only = scheduler->descriptors[watch->fd].first == NULL;
+    if (!only) drop_stale(scheduler, watch);
     watch_link(scheduler, watch);
-    nb_status status = arm(scheduler, watch->fd);
+    bool for_longer = only && watch->dry;
+    if (for_longer && trust(scheduler, watch)) return NB_OK;
+    nb_status status = for_longer ? arm_for_longer(scheduler, watch->fd, watch->io) : arm(scheduler, watch->fd);
     if (status == NB_OK) return NB_OK;
     int error = errno;
     watch_unlink(scheduler, watch);
@@ -221,20 +325,25 @@ static uint32_t ready_now(int fd, uint32_t interest) {
 }
 
 /* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask before. */
-uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, int64_t deadline_ns) {
-    if (deadline_ns <= scheduler->now_ns) return ready_now(fd, interest);
-    nb_watch watch = {.fd = fd, .interest = interest};
-    nb_io_wait io_wait = {.watches = &watch, .count = 1};
+static uint32_t watch_wait(nb_scheduler *scheduler, nb_watch *watch, int64_t deadline_ns) {
+    if (deadline_ns <= scheduler->now_ns) return ready_now(watch->fd, watch->interest);
+    nb_io_wait io_wait = {.watches = watch, .count = 1};
     nb_scheduler_open(scheduler);
     nb_wait_init(&io_wait.wait, scheduler, NB_WAIT_IO);
     io_wait.wait.leave = leave_watches;
-    watch.wait = &io_wait.wait;
+    watch->wait = &io_wait.wait;
 
-    nb_status status = watch_enter(scheduler, &watch);
+    nb_status status = watch_enter(scheduler, watch);
     if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
     if (status != NB_OK) rb_memerror();
-    if (watch.ready == 0 && nb_wait_park(&io_wait.wait, deadline_ns) == NB_TIMED_OUT) return ready_now(fd, interest);
-    return watch.ready;
+    if (watch->ready == 0 && nb_wait_park(&io_wait.wait, deadline_ns) == NB_TIMED_OUT)
+        return ready_now(watch->fd, watch->interest);
+    return watch->ready;
+}
+
+uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, int64_t deadline_ns) {
+    nb_watch watch = {.fd = fd, .interest = interest};
+    return watch_wait(scheduler, &watch, deadline_ns);
 }
 
 /* --- io_wait --- */
@@ -262,6 +371,13 @@ static void raise_io_timeout(void) {
 #endif
 }
 
+/* Is the last that was heard of the descriptor that there is nothing? Asked once. */
+static bool take_dry(nb_scheduler *scheduler, int fd, uint32_t interest) {
+    bool dry = scheduler->dry_fd == fd && scheduler->dry_interest == interest;
+    scheduler->dry_fd = -1;
+    return dry;
+}
+
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 2, 3);
@@ -272,7 +388,9 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     if (events & RUBY_IO_PRIORITY) interest |= NB_POLL_PRIORITY;
 
     VALUE given = argc == 3 ? argv[2] : Qnil, own = NIL_P(given) ? timeout_of(argv[0]) : Qnil;
-    uint32_t ready = nb_descriptor_wait(scheduler, fd, interest, nb_wait_deadline(scheduler, NIL_P(own) ? given : own));
+    int64_t deadline_ns = nb_wait_deadline(scheduler, NIL_P(own) ? given : own);
+    nb_watch watch = {.fd = fd, .interest = interest, .io = argv[0], .dry = take_dry(scheduler, fd, interest)};
+    uint32_t ready = watch_wait(scheduler, &watch, deadline_ns);
     if (ready == 0 && !NIL_P(own)) raise_io_timeout();
     if (ready == 0) return Qfalse;
     int came = 0;
@@ -292,8 +410,8 @@ typedef struct nb_any_call {
 static void any_enter(nb_any_call *call, VALUE ios, uint32_t interest, bool *ready) {
     for (long i = 0; i < RARRAY_LEN(ios); i++) {
         nb_watch *watch = &call->io_wait.watches[call->io_wait.count];
-        *watch = (nb_watch){
-            .fd = nb_descriptor_of(RARRAY_AREF(ios, i)), .interest = interest, .wait = &call->io_wait.wait};
+        VALUE io = RARRAY_AREF(ios, i);
+        *watch = (nb_watch){.fd = nb_descriptor_of(io), .interest = interest, .io = io, .wait = &call->io_wait.wait};
         nb_status status = watch_enter(call->scheduler, watch);
         if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
         if (status != NB_OK) rb_memerror();
@@ -431,9 +549,14 @@ static bool transfer_goes_on(nb_transfer *transfer, ssize_t moved) {
             nb_file_warm(transfer->scheduler, transfer->fd, transfer->size - transfer->moved);
         return true;
     }
-    if (transfer->moved >= transfer->minimum) return false;
+    if (transfer->moved >= transfer->minimum) {
+        transfer->scheduler->dry_fd = transfer->fd;
+        transfer->scheduler->dry_interest = transfer->interest;
+        return false;
+    }
     int64_t deadline_ns = nb_wait_deadline(transfer->scheduler, timeout_of(transfer->io));
-    if (nb_descriptor_wait(transfer->scheduler, transfer->fd, transfer->interest, deadline_ns) == 0) raise_io_timeout();
+    nb_watch watch = {.fd = transfer->fd, .interest = transfer->interest, .io = transfer->io, .dry = true};
+    if (watch_wait(transfer->scheduler, &watch, deadline_ns) == 0) raise_io_timeout();
     return true;
 }
 
