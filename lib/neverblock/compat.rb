@@ -9,12 +9,17 @@
 #   fiber_kill           3.3 and later     Fiber#kill at a fiber that waits does not come back to who killed               cont.c, rb_fiber_m_kill
 #   io_close             before 4.0        IO#close wakes no fiber that waits for the IO                                   Bug #21166
 #   sysread              before 4.1        IO#sysread and IO#syswrite raise EAGAIN where io_read and io_write are hooked   io.c, rb_io_sysread
-#   pwrite               3.3 and later     IO#pwrite calls its hook without Ruby's lock                                    io.c, internal_pwrite_func
+#   pwrite               all               IO#pwrite calls its hook without Ruby's lock (3.3 and later) or has none        io.c, internal_pwrite_func
+#   blocking_write       before 3.3.1      a write to a full pipe in blocking mode stops the loop                          Bug #19546
+#   warn                 all               a warning nobody reads stops the process                                        io.c, rb_write_error2
+#   fifo                 before 3.4        opening a FIFO stops the loop                                                   Feature #20876
+#   name_info            all               getnameinfo(3) stops the loop                                                   raddrinfo.c, rb_getnameinfo
 #   flock                all               File#flock stops the loop                                                       file.c, rb_file_flock
 #   copy_stream          all               IO.copy_stream of a blocking pipe stops the loop                                io.c, copy_stream_body
 #   io_select            3.1               IO.select has no hook                                                           Feature #19060
 #   require              3.1               a require that parks crashes or is lost; autoload raises NameError              Bug #18663
 #   thread_join          3.1, 3.2          Thread#join(limit) never returns                                                Bug #19709
+#   thread_pass          all               Thread.pass lets no other fiber run                                             thread.c, thread_s_pass
 #   mutex_sleep          all               ConditionVariable#wait leaves without its mutex when it is interrupted          Bug #20907
 #   condition_variable   all               ConditionVariable#broadcast may crash beside waits with limits; a signal is lost thread_sync.c, sync_wakeup
 #   queue_close          all               Queue#close and SizedQueue#clear may crash beside waits that end                thread_sync.c, sync_wakeup
@@ -56,11 +61,16 @@ require "neverblock/compat/fiber_kill" if RUBY_VERSION >= "3.3"
 require "neverblock/compat/io_close"
 require "neverblock/compat/sysread"
 require "neverblock/compat/flock"
-require "neverblock/compat/pwrite" if RUBY_VERSION >= "3.3"
+require "neverblock/compat/pwrite"
+require "neverblock/compat/blocking_write" if RUBY_VERSION < "3.3.1"
+require "neverblock/compat/warn"
+require "neverblock/compat/fifo" if RUBY_VERSION < "3.4"
+require "neverblock/compat/name_info"
 require "neverblock/compat/copy_stream"
 require "neverblock/compat/io_select" if RUBY_VERSION < "3.2"
 require "neverblock/compat/require" if RUBY_VERSION < "3.2"
 require "neverblock/compat/thread_join" if RUBY_VERSION < "3.3"
+require "neverblock/compat/thread_pass"
 require "neverblock/compat/mutex_sleep"
 require "neverblock/compat/condition_variable"
 require "neverblock/compat/queue_close"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Ruby 3.3 and later: IO#pwrite calls the hook io_pwrite without Ruby's lock (internal_pwrite_func in io.c): the process hangs or crashes. In a fiber it goes
-# past the hooks and blocks the thread; IO::Buffer#pwrite calls the hook as it should.
+# Ruby 3.3 and later: IO#pwrite calls the hook io_pwrite without Ruby's lock (internal_pwrite_func in io.c): the process hangs or crashes. Before, neither it nor
+# IO#pread has a hook. In a fiber they go past the hooks, on another thread (NB.offload). IO::Buffer#pwrite calls the hook as it should.
 
 module NeverBlock
   module Compat
@@ -9,10 +9,18 @@ module NeverBlock
       def pwrite(data, offset)
         return super unless Compat.scheduler
 
-        Compat.blocking { super(data, offset) }
+        text = data.to_s
+        NeverBlock.offload { super(text, offset) }
+      end
+    end
+
+    module Pread
+      def pread(*)
+        Compat.scheduler ? NeverBlock.offload { super } : super
       end
     end
 
     IO.prepend(Pwrite)
+    IO.prepend(Pread) if RUBY_VERSION < "3.3"
   end
 end

@@ -41,11 +41,10 @@ HookTable.library "File" do
   open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", blocks: disk, &:read)
   open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", blocks: disk, &:gets)
   open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n", blocks: disk) { |io| io.sysread(100) }
-  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", blocks: { "< 3.3" => disk }) { |io| io.pread(4, 1) }
+  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", cured: { "< 3.3" => "pwrite" }) { |io| io.pread(4, 1) }
   open_disk("IO#write", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: disk) { |io| io.tap { io.sync = true }.write("hello") }
   open_disk("IO#syswrite", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: disk) { |io| io.syswrite("hello") }
-  unlocked = "Ruby calls its hook without Ruby's lock; compat/pwrite.rb goes past it: io.c, internal_pwrite_func"
-  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, blocks: { "< 3.3" => disk, ">= 3.3" => unlocked }) { |io| io.pwrite("ello", 1) }
+  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, cured: { ">= 0" => "pwrite" }) { |io| io.pwrite("ello", 1) }
   open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: disk) { |io| (io << "hello").flush }
   open_disk("IO#close", "a slow disk", request: :flush, blocks: disk, &:close)
   open_disk("IO#fsync", "a slow disk", request: :fsync, gives: 0, blocks: disk, &:fsync)
@@ -97,28 +96,28 @@ HookTable.library "File" do
 end
 
 HookTable.library "FIFOs" do
-  open = { "< 3.4" => "open(2) of a FIFO waits for the other end, and has no hook: io.c, rb_sysopen; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
+  open = { "< 3.4" => "fifo" }
 
-  row "File.open", "a FIFO nobody writes to", blocks: open do
+  row "File.open", "a FIFO nobody writes to", cured: open do
     inside { File.open(fifo, &:read) }
     event { Thread.new { File.write(path("fifo"), "hello") }.join }
     gives "hello"
   end
 
-  row "File.open", "a FIFO nobody reads", blocks: open do
+  row "File.open", "a FIFO nobody reads", cured: open do
     reader = nil
     inside { File.open(fifo, "w") { |io| io.write("hello") } }
     event { reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK) }
     gives { |bytes| bytes == 5 && reader.read_nonblock(100) == "hello" }
   end
 
-  row "File.read", "a FIFO nobody writes to", blocks: open do
+  row "File.read", "a FIFO nobody writes to", cured: open do
     inside { File.read(fifo) }
     event { Thread.new { File.write(path("fifo"), "hello") }.join }
     gives "hello"
   end
 
-  row "File.write", "a FIFO nobody reads", blocks: open do
+  row "File.write", "a FIFO nobody reads", cured: open do
     reader = nil
     inside { File.write(fifo, "hello") }
     event { reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK) }

@@ -207,8 +207,7 @@ HookTable.library "IO" do
     gives "data"
   end
 
-  row "IO#write", "to a full pipe whose descriptor is blocking",
-      blocks: { "< 3.3" => "Ruby writes without asking first (io.c, internal_write_func), and the hook io_write is sound since 3.3.1 only: Bug #19640, ruby/ruby#9792" } do
+  row "IO#write", "to a full pipe whose descriptor is blocking", cured: { "< 3.3.1" => "blocking_write" } do
     reader, writer = IO.pipe
     full = fill(writer)
     writer.nonblock = false # what #fill has set
@@ -218,8 +217,7 @@ HookTable.library "IO" do
     gives { |bytes| bytes == 5 && (arrived << drain(reader, full + 5 - arrived.bytesize)).end_with?("hello") }
   end
 
-  row "IO#write", "more than a pipe holds, whose descriptor is blocking",
-      blocks: { "< 3.3" => "as above: io.c, internal_write_func" } do
+  row "IO#write", "more than a pipe holds, whose descriptor is blocking", cured: { "< 3.3.1" => "blocking_write" } do
     reader, writer = blocking_pipe
     text = "x" * 1_000_000
     arrived = +""

@@ -122,6 +122,7 @@ HookTable.library "fileutils" do
     gate = File.open(from, File::RDWR)
     writer = File.open(from, File::WRONLY)
     inside { FileUtils.copy_file(from, path("copy")).then { File.read(path("copy")) } }
+    reached { descriptors_of(from) == 3 }
     event { gate.close }
     event { writer.tap { writer.write("late") }.close }
     gives "late"
@@ -160,6 +161,7 @@ HookTable.library "digest" do
     gate = File.open(from, File::RDWR)
     writer = File.open(from, File::WRONLY)
     inside { Digest::SHA256.file(from).hexdigest }
+    reached { descriptors_of(from) == 3 }
     event { gate.close }
     event { writer.tap { writer.write("late") }.close }
     gives Digest::SHA256.hexdigest("late")

@@ -278,10 +278,10 @@ HookTable.library "Socket" do
     end
   end
 
-  reverse = "getnameinfo(3) has no hook: raddrinfo.c, rb_getnameinfo"
-  names("Addrinfo#getnameinfo", blocks: reverse) { Addrinfo.tcp("127.9.9.9", 80).getnameinfo.first }
-  names("Socket.getnameinfo", blocks: reverse) { Socket.getnameinfo(["AF_INET", 80, "127.9.9.9"]).first }
-  names("IPSocket#peeraddr", "with the name", blocks: reverse, also: "IPSocket#addr") do
+  reverse = { ">= 0" => "name_info" }
+  names("Addrinfo#getnameinfo", cured: reverse) { Addrinfo.tcp("127.9.9.9", 80).getnameinfo.first }
+  names("Socket.getnameinfo", cured: reverse) { Socket.getnameinfo(["AF_INET", 80, "127.9.9.9"]).first }
+  names("IPSocket#peeraddr", "with the name", cured: reverse, also: "IPSocket#addr") do
     UDPSocket.new.tap { |socket| socket.connect("127.9.9.9", 80) }.peeraddr(true)[2]
   end
   names("Socket.gethostbyaddr", blocks: "gethostbyaddr(3) has no hook: socket.c, sock_s_gethostbyaddr") do

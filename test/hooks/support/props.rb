@@ -27,6 +27,15 @@ module HookTable
       path(name).tap { |path| File.mkfifo(path) }
     end
 
+    # @return [Integer] how many descriptors of this process are that file's
+    def descriptors_of(path)
+      Dir.children("/proc/self/fd").count do |fd|
+        File.readlink("/proc/self/fd/#{fd}") == path
+      rescue Errno::ENOENT
+        false # that of the folder
+      end
+    end
+
     # @return [Array(TCPSocket, TCPSocket)] connected over the loopback interface
     def tcp_pair
       listener = TCPServer.new("127.0.0.1", 0)

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# getnameinfo(3), which asks a name server for the name of an address, has no hook in any Ruby (raddrinfo.c, rb_getnameinfo): the loop would stand still for as
+# long as the server takes. In a fiber it is called on another thread (NB.offload), where it may be left behind by a timeout.
+
+require "socket"
+
+module NeverBlock
+  module Compat
+    module NameInfo
+      NUMERIC = Socket::NI_NUMERICHOST | Socket::NI_NUMERICSERV
+
+      def self.call(flags, &block)
+        Compat.scheduler && flags.to_i & NUMERIC != NUMERIC ? NeverBlock.offload(&block) : block.call
+      end
+
+      def getnameinfo(flags = 0)
+        NameInfo.call(flags) { super }
+      end
+
+      # Socket.getnameinfo
+      module OfSocket
+        def getnameinfo(address, flags = 0)
+          NameInfo.call(flags) { super }
+        end
+      end
+
+      # IPSocket#addr, #peeraddr: with true, :hostname, or nothing while do_not_reverse_lookup is off.
+      module OfPeer
+        def addr(reverse_lookup = nil)
+          neverblock_asks?(reverse_lookup) ? NeverBlock.offload { super } : super
+        end
+
+        def peeraddr(reverse_lookup = nil)
+          neverblock_asks?(reverse_lookup) ? NeverBlock.offload { super } : super
+        end
+
+        private
+
+        def neverblock_asks?(reverse_lookup)
+          return false unless Compat.scheduler
+
+          reverse_lookup.nil? ? !do_not_reverse_lookup : [true, :hostname].include?(reverse_lookup)
+        end
+      end
+    end
+
+    Addrinfo.prepend(NameInfo)
+    Socket.singleton_class.prepend(NameInfo::OfSocket)
+    IPSocket.prepend(NameInfo::OfPeer)
+  end
+end

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+# Thread.pass lets other threads run and no other fiber (thread.c, thread_s_pass; all Rubies): who passes until another fiber of the thread has done something
+# would pass for ever. In a fiber every other that is ready runs once, too.
+
+module NeverBlock
+  module Compat
+    module ThreadPass
+      def pass
+        sleep(0) if Compat.scheduler
+        super
+      end
+    end
+
+    Thread.singleton_class.prepend(ThreadPass)
+  end
+end
