@@ -44,8 +44,8 @@ module NeverBlock
     # An exception that leaves the block is reported and costs nothing else (SystemExit, Interrupt and their like leave the loop). After the block, however
     # it ended, the procs in Fiber.current[:callbacks] are called, the last first, each even if another raises.
     #
-    # To cancel a block, raise in its fiber: `fiber.raise(...)` with a fiber of #fibers; the pool stays whole. A block may also end itself by Fiber#kill (Ruby
-    # 3.3 and later): another fiber takes the place.
+    # To cancel a block, raise in its fiber: `fiber.raise(...)` with a fiber of #fibers; the pool stays whole. Fiber#kill (Ruby 3.3
+    # and later) ends the block and its fiber, by whomever it is called: another fiber takes the place.
     # @param evented [Boolean] false: the block's waits keep the thread, as in NB.neverblock(false)
     # @return [self]
     # @raise [Error] where there is no loop; when the queue is full and the caller cannot park, because it is no fiber of the loop or because every fiber of

@@ -8,7 +8,8 @@ module NeverBlock
     module Fifo
       # @return [Boolean] whether the name is that of a FIFO, in a fiber that may park
       def self.waits?(name)
-        Compat.scheduler && !name.is_a?(Integer) && File.pipe?(name)
+        scheduler = Compat.scheduler
+        scheduler && !name.is_a?(Integer) && !scheduler.held? && File.pipe?(name)
       rescue TypeError, ArgumentError
         false # Ruby says so too
       end
@@ -27,8 +28,8 @@ module NeverBlock
       private
 
       # File.open, File.new, Kernel#open
-      def initialize(name = nil, *, **)
-        Fifo.waits?(name) ? Fifo.apart { super } : super
+      def initialize(*arguments, **options)
+        Fifo.waits?(arguments.first) ? Fifo.apart { super } : super
       end
 
       # What opens, reads or writes, and closes.
