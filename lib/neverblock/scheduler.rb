@@ -57,7 +57,7 @@ module NeverBlock
     #   @return [true]
 
     # @!method block(blocker, timeout = nil)
-    #   Hook of Mutex, Queue, Thread#join...: parks until #unblock names this fiber.
+    #   Hook of Mutex, Queue, Thread#join...: parks until #unblock names this fiber. Waiting for a Thread is a #lend.
     #   @param timeout [Numeric, nil] seconds
     #   @return [Boolean] false when the time was over first
 

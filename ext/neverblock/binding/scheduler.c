@@ -356,12 +356,27 @@ static VALUE scheduler_yield(VALUE self) {
     return scheduler_kernel_sleep(1, &duration, self);
 }
 
+/* A fork has set it to 0. */
+static void take_back(nb_wait *wait) {
+    if (wait->scheduler->lent > 0) wait->scheduler->lent--;
+}
+
+/* Ruby's own locks (of a file that is being required) have no class. */
+static bool is_thread(VALUE blocker) {
+    return RB_TYPE_P(blocker, T_DATA) && RBASIC_CLASS(blocker) != 0 && RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
+}
+
+/* Who waits for a thread (Thread#join, Thread#value) lends it Ruby's lock. */
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, 2);
     int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 1 ? Qnil : argv[1]);
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_BLOCK);
+    if (is_thread(argv[0])) {
+        scheduler->lent++;
+        wait.leave = take_back;
+    }
     return nb_wait_park(&wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
 }
 

@@ -16,8 +16,17 @@ class SchedulerLendTest < Minitest::Test
     assert_operator turns_beside { |turn| NeverBlock.offload { take_lock(turn) } }, :<, TURNS_MAX
   end
 
-  def test_any_wait_for_a_thread_can_lend
-    assert_operator turns_beside { |turn| Fiber.scheduler.lend { Thread.new { take_lock(turn) }.value } }, :<, TURNS_MAX
+  def test_who_waits_for_a_thread_lends
+    assert_operator turns_beside { |turn| Thread.new { take_lock(turn) }.value }, :<, TURNS_MAX
+  end
+
+  def test_any_wait_can_lend
+    found = turns_beside do |turn|
+      queue = Queue.new
+      Thread.new { queue << take_lock(turn) }
+      Fiber.scheduler.lend { queue.pop }
+    end
+    assert_operator found, :<, TURNS_MAX
   end
 
   def test_lend_is_its_blocks_value_and_ends_with_an_exception
