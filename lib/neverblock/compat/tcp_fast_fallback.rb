@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Ruby 3.4 and later: TCPSocket.new by name resolves and connects in C code that no scheduler hook reaches ("Happy Eyeballs" 2), so that Net::HTTP
-# stops every fiber of the thread until it is connected. Bug #21270. Without it, address_resolve and io_wait are used, as before 3.4. The first scheduler of
+# Ruby 3.4 and later: TCPSocket.new by name ("Happy Eyeballs" 2) waits for the lookup, and for a connection while other addresses are left, by select(2) in C
+# code that no scheduler hook reaches (ipsocket.c; the last address alone is connected to as before), so that Net::HTTP stops every fiber of the thread. Bug #21270,
+# open in 3.4.11. Without it, address_resolve and io_wait are used, as before 3.4. The first scheduler of
 # the process turns it off, so that a thread, NB.run and the server have it alike.
 
 module NeverBlock
