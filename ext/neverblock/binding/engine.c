@@ -99,17 +99,17 @@ static uint64_t number(VALUE value, uint64_t max, const char *name) {
     return result;
 }
 
+/* Lives on the stack: a string that only an array held would be moved by a compaction, and its bytes with it. */
 typedef struct settings {
     nb_server_config config;
-    VALUE texts; /* the strings its pointers point into */
+    VALUE spool_directory, poller; /* the strings its pointers point into */
 } settings;
 
-static char *optional_text(settings *given, VALUE value) {
+static char *optional_text(VALUE *kept, VALUE value) {
     if (NIL_P(value)) return NULL;
     StringValueCStr(value);
-    value = rb_str_new_frozen(value);
-    rb_ary_push(given->texts, value);
-    return RSTRING_PTR(value);
+    *kept = rb_str_new_frozen(value);
+    return RSTRING_PTR(*kept);
 }
 
 /* Takes one keyword into the configuration; false when there is no such setting. */
@@ -125,9 +125,9 @@ static bool set(settings *given, const char *name, VALUE value) {
     if (strcmp(name, "log_fd") == 0) {
         config->log_fd = NUM2INT(value);
     } else if (strcmp(name, "spool_directory") == 0) {
-        config->spool_directory = optional_text(given, value);
+        config->spool_directory = optional_text(&given->spool_directory, value);
     } else if (strcmp(name, "poller") == 0) {
-        config->poller = optional_text(given, value);
+        config->poller = optional_text(&given->poller, value);
     } else {
         return false;
     }
@@ -150,7 +150,7 @@ static int set_keyword(VALUE key, VALUE value, VALUE argument) {
 static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE keywords;
     nb_engine *engine = get(self);
-    settings given = {.texts = rb_ary_new()};
+    settings given = {.spool_directory = Qnil, .poller = Qnil};
     rb_scan_args(argc, argv, ":", &keywords);
     nb_server_config_default(&given.config);
     if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&given);
@@ -160,7 +160,8 @@ static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     if (status != NB_OK) nb_raise_status(status, "the server could not be made");
     engine->server = server;
     engine->pid = getpid();
-    RB_GC_GUARD(given.texts);
+    RB_GC_GUARD(given.spool_directory);
+    RB_GC_GUARD(given.poller);
     return self;
 }
 

@@ -427,15 +427,13 @@ class OffloadTest < VerbsCase
   # On a busy machine a short time may be over before a thread has taken the work, which then never begins.
   def left_after_a_deadline_in_work_that_had_begun
     begun = Queue.new
-    ended = Queue.new
-    work = lambda do
-      begun << true
-      sleep(0.001) until NB.deadline.zero?
-      ended << NB.deadline
-    end
+    over = Queue.new
+    left = Queue.new
     seconds = 0.001
+    work = -> { begun << true and over.pop and left << NB.deadline }
     assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds *= 2) { NB.offload(&work) } } while begun.empty?
-    ended.pop
+    over << true
+    left.pop
   end
   private :left_after_a_deadline_in_work_that_had_begun
 
