@@ -132,24 +132,30 @@ module NeverBlock
     #   turn, where with fibers always ready it would keep it for 100 ms at a time; half of its time at most.
     #   @return what the block returns
 
+    # @!method shield
+    #   Calls the block, whose waits are not ended from outside: what is raised into the fiber meanwhile (Fiber#raise, Timeout, Cancellation#cancel) is raised in
+    #   the next wait that follows; of a Timeout or Cancellation that ends before, not at all. Not so Thread#raise and signals.
+    #   @return what the block returns
+
     # @!method held?
     #   @return [Boolean] whether the current fiber is in a {#hold}
 
     if RUBY_VERSION >= "3.4"
       # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: opening, looking up, renaming, removing and closing files, zlib, copies of
       # large IO::Buffers): NeverBlock.offload. Their arguments lie on this fiber's stack (ruby/ruby#13437, socketry/io-event#170), so it is not left before
-      # they have ended, by an exception neither, and the work keeps hold of the fiber, which might be dropped where it waits.
+      # they have ended; and not by an exception then, which would lose their result, a file's descriptor say. The work keeps hold of the fiber, which might be
+      # dropped where it waits.
       # @param work [#call]
       def blocking_operation_wait(work)
         fiber = Fiber.current
         return Compat.blocking { work.call } if held? || @at_once.equal?(fiber)
 
         done = false
-        NeverBlock.offload(on_cancel: :wait) { (work.call || true) && (done = fiber) && nil }
+        shield { NeverBlock.offload(on_cancel: :wait) { (work.call || true) && (done = fiber) && nil } }
       rescue Offload::NoWorker # where no thread can be made
         nil
       ensure
-        # Raised into before it was begun: it is done all the same. IO#close has forgotten its descriptor by now.
+        # Also when a thread's exception has come before it was begun: IO#close has forgotten its descriptor by now.
         Compat.blocking { work.call } if done == false
       end
 

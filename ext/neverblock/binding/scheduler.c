@@ -146,7 +146,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->attached = false;
     scheduler->sleeping = false;
     scheduler->pending_tag = 0;
-    scheduler->lent = 0;
+    scheduler->lent = scheduler->shields = 0;
     nb_parked_table_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);
     init_lists(scheduler);
@@ -479,6 +479,7 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_heap_define(module);
     nb_scheduler_mutex_define();
     nb_scheduler_start_define();
+    nb_scheduler_wait_define(nb_scheduler_class);
     nb_scheduler_process_define(nb_scheduler_class);
     nb_scheduler_timeout_define(nb_scheduler_class);
     pthread_atfork(NULL, NULL, count_fork);

@@ -76,7 +76,8 @@ struct nb_wait {
     nb_wait_kind kind;
     nb_wait_state state;
     nb_wait_outcome outcome;
-    bool held; /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
+    bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
+    bool held;     /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
 };
 
 /* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the waiter's. */
@@ -153,6 +154,7 @@ struct nb_scheduler {
     uint32_t dry_interest; /* and for this */
     bool keeps;            /* registrations were kept */
     size_t watching;       /* watches in all lists */
+    size_t shields;        /* shield blocks that fibers are in: 0 saves looking for one */
     size_t lent;           /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
     int64_t lend_ns;       /* what the thread will have run when it offers the lock again */
     size_t holds;          /* hold blocks that fibers are in: 0 saves looking for one */
@@ -194,6 +196,8 @@ nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
 /* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError (negative). */
 int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
 void nb_parked_table_deinit(nb_parked_table *table);
+
+void nb_scheduler_wait_define(VALUE klass);
 
 /* scheduler_loop.c */
 int64_t nb_loop_now(nb_scheduler *scheduler);   /* reads the clock at most once a switch */

@@ -86,6 +86,8 @@ void nb_parked_table_deinit(nb_parked_table *table) {
 
 /* --- Waits --- */
 
+static ID id_shield;
+
 static void wait_expired(nb_scheduler *scheduler, nb_alarm *alarm) {
     (void)scheduler;
     nb_wait_wake(NB_LIST_ENTRY(alarm, nb_wait, alarm), NB_TIMED_OUT);
@@ -186,7 +188,8 @@ static VALUE raised_before(nb_scheduler *scheduler, VALUE fiber) {
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
-    VALUE exception = raised_before(wait->scheduler, wait->fiber);
+    wait->shielded = wait->scheduler->shields > 0 && RTEST(rb_thread_local_aref(rb_thread_current(), id_shield));
+    VALUE exception = wait->shielded ? Qnil : raised_before(wait->scheduler, wait->fiber);
     if (!NIL_P(exception)) {
         park_end((VALUE)wait);
         raise_into(exception);
@@ -231,7 +234,9 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
 
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
     if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
+    if (wait->shielded && (overdue || !NIL_P(wait->exception))) return false;
     wait->exception = exception;
+    if (wait->shielded) return true;
     wait->overdue = overdue;
     nb_wait_wake(wait, NB_RAISES);
     return true;
@@ -285,4 +290,40 @@ int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
     struct timespec time = rb_time_timespec_interval(interval);
     if ((double)time.tv_sec >= seconds_max) return INT64_MAX;
     return nb_loop_clock(scheduler) + (int64_t)time.tv_sec * NB_NS_PER_S + (int64_t)time.tv_nsec;
+}
+
+/* --- shield --- */
+
+typedef struct shield_call {
+    nb_scheduler *scheduler;
+    VALUE outer;
+} shield_call;
+
+static VALUE shield_body(VALUE argument) {
+    (void)argument;
+    rb_thread_local_aset(rb_thread_current(), id_shield, Qtrue);
+    return rb_yield_values(0);
+}
+
+/* A fork in the block has set the count to 0. */
+static VALUE shield_end(VALUE argument) {
+    shield_call *call = (shield_call *)argument;
+    if (call->scheduler->shields > 0) call->scheduler->shields--;
+    rb_thread_local_aset(rb_thread_current(), id_shield, call->outer);
+    return Qnil;
+}
+
+/* shield { } */
+static VALUE scheduler_shield(VALUE self) {
+    shield_call call = {nb_scheduler_get(self), rb_thread_local_aref(rb_thread_current(), id_shield)};
+    rb_need_block();
+    call.scheduler->shields++;
+    VALUE result = rb_ensure(shield_body, Qnil, shield_end, (VALUE)&call);
+    RB_GC_GUARD(self);
+    return result;
+}
+
+void nb_scheduler_wait_define(VALUE klass) {
+    id_shield = rb_intern("__neverblock_shield__");
+    rb_define_method(klass, "shield", scheduler_shield, 0);
 }

@@ -281,7 +281,7 @@ class SchedulerSoak
       true
     end
 
-    # Opened, looked up and closed by another thread on Ruby 3.4. An open that is interrupted leaves its descriptor to the collector.
+    # Opened, looked up and closed by another thread on Ruby 3.4.
     def file
       wait(:file) do
         File.open(__FILE__, "r+") { |file| expect("a file's first character", file.getc == "#") }

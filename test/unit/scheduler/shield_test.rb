@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "timeout"
+
+# Scheduler#shield, and what Ruby 3.4 does in it: operations on another thread whose result an exception would lose.
+class SchedulerShieldTest < Minitest::Test
+  include SchedulerHarness
+
+  class Own < StandardError; end
+
+  def test_what_is_raised_in_a_shield_is_raised_in_the_wait_after_it
+    steps = []
+    in_scheduler do
+      queue = Queue.new
+      waits = fiber do
+        steps << Fiber.scheduler.shield { queue.pop }
+        sleep
+      rescue Own => e
+        steps << e.message
+      end
+      fiber do
+        waits.raise(Own, "late")
+        queue << :popped
+      end
+    end
+    assert_equal [:popped, "late"], steps
+  end
+
+  def test_a_timeout_that_is_over_in_a_shield_ends_its_block_after_it_and_no_other
+    steps = []
+    in_scheduler do
+      fiber do
+        Timeout.timeout(0.001) { steps << Fiber.scheduler.shield { sleep(0.01) } and sleep }
+      rescue Timeout::Error
+        steps << :over
+        Timeout.timeout(0.001) { Fiber.scheduler.shield { sleep(0.01) } }
+        sleep(0)
+        steps << :on_time
+      end
+    end
+    assert_equal [true, :over, :on_time], [!steps[0].nil?, *steps[1..]]
+  end
+
+  def test_a_shield_is_its_fibers_only_and_ends_with_its_block
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      other = fiber { assert_raises(Own) { sleep } }
+      fiber { scheduler.shield { other.raise(Own) } }
+      assert_raises(IOError) { scheduler.shield { raise IOError } }
+      assert_raises(LocalJumpError) { scheduler.shield }
+    end
+  end
+
+  # On Ruby 3.4 another thread opens: its descriptor came to nobody.
+  def test_a_file_whose_opening_was_cancelled_is_closed
+    before = descriptors
+    came = 0
+    in_scheduler do
+      20.times do
+        opens = fiber do
+          File.open(__FILE__, &:readline) && sleep
+        rescue Own
+          came += 1
+        end
+        fiber { opens.raise(Own) }
+      end
+    end
+    assert_equal 20, came
+    assert_operator descriptors, :<=, before # other tests' objects may have been collected
+  end
+
+  private
+
+  def descriptors = Dir.children("/proc/self/fd").size
+end
