@@ -1,6 +1,6 @@
 /*
- * scheduler_file.c - files, for which no poller tells when the disk has answered: the hooks io_pread and io_pwrite, and the wait of io_read
- * for a regular file whose pages are not in memory.
+ * scheduler_file.c - files, for which no poller tells when the disk has answered: the hooks io_pread and io_pwrite, the wait of io_read
+ * for a regular file whose pages are not in memory, and reads and writes of file systems that another machine or process answers for.
  *
  * First the kernel is asked for what it can do without waiting (preadv2(2), RWF_NOWAIT); what it cannot goes to a native thread, while
  * the fiber parks. The thread works on memory of the job's own, never on Ruby's: a fiber that is interrupted may lose its string or
@@ -39,7 +39,7 @@ typedef struct nb_file_job {
     nb_job job;
     int fd;
     bool writes;
-    off_t from;
+    off_t from; /* -1: at the file's position */
     size_t size;
     char *bytes; /* what to write, or what was read */
     ssize_t moved;
@@ -58,6 +58,10 @@ typedef struct nb_file_wait nb_file_wait;
 static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done_signal = PTHREAD_COND_INITIALIZER;
 
+static ssize_t write_at(int fd, const char *bytes, size_t size, off_t from) {
+    return from < 0 ? write(fd, bytes, size) : pwrite(fd, bytes, size, from);
+}
+
 /* --- On the native thread --- */
 
 static void job_run(nb_job *base) {
@@ -70,7 +74,7 @@ static void job_run(nb_job *base) {
     if (!job->writes) job->bytes = nb_alloc(job->size);
     if (job->bytes) {
         do {
-            job->moved = job->writes ? pwrite(job->fd, job->bytes, job->size, job->from)
+            job->moved = job->writes ? write_at(job->fd, job->bytes, job->size, job->from)
                                      : pread(job->fd, job->bytes, job->size, job->from);
         } while (job->moved < 0 && errno == EINTR);
     }
@@ -216,11 +220,20 @@ bool nb_file_regular(int fd) {
 }
 
 #if defined(__linux__)
-/* statfs(2) */
-static bool lies_in_memory(int fd) {
+/* statfs(2); 0: unknown */
+static unsigned long file_system_of(int fd) {
     struct statfs system;
-    if (fstatfs(fd, &system) != 0) return false;
-    switch ((unsigned long)system.f_type) {
+    return fstatfs(fd, &system) == 0 ? (unsigned long)system.f_type & UINT32_MAX : 0;
+}
+#else
+static unsigned long file_system_of(int fd) {
+    (void)fd;
+    return 0;
+}
+#endif
+
+static bool lies_in_memory(int fd) {
+    switch (file_system_of(fd)) {
     case 0x01021994: /* TMPFS_MAGIC */
     case 0x858458f6: /* RAMFS_MAGIC */
     case 0x9fa0:     /* PROC_SUPER_MAGIC */
@@ -230,12 +243,32 @@ static bool lies_in_memory(int fd) {
         return false;
     }
 }
-#else
-static bool lies_in_memory(int fd) {
-    (void)fd;
-    return false;
+
+/* A process or another machine answers, not the kernel's own memory and disks: a write may wait as long as it takes them. */
+static bool lies_elsewhere(int fd) {
+    switch (file_system_of(fd)) {
+    case 0x65735546: /* FUSE_SUPER_MAGIC */
+    case 0x6969:     /* NFS_SUPER_MAGIC */
+    case 0xff534d42: /* CIFS_SUPER_MAGIC */
+    case 0xfe534d42: /* SMB2_SUPER_MAGIC */
+    case 0x517b:     /* SMB_SUPER_MAGIC */
+    case 0x00c36400: /* CEPH_SUPER_MAGIC */
+    case 0x01021997: /* V9FS_MAGIC */
+    case 0x5346414f: /* AFS_SUPER_MAGIC */
+    case 0x6b414653: /* AFS_FS_MAGIC */
+    case 0x01161970: /* GFS2_MAGIC */
+    case 0x7461636f: /* OCFS2_SUPER_MAGIC */
+    case 0x47504653: /* GPFS_SUPER_MAGIC */
+    case 0x0bd00bd0: /* LUSTRE_SUPER_MAGIC */
+        return true;
+    default:
+        return false;
+    }
 }
-#endif
+
+bool nb_file_waits(int fd, bool writes) {
+    return writes ? lies_elsewhere(fd) && nb_file_regular(fd) : nb_file_regular(fd) && !lies_in_memory(fd);
+}
 
 void nb_file_warm(nb_scheduler *scheduler, int fd, size_t size) {
     off_t from = lseek(fd, 0, SEEK_CUR);
@@ -254,6 +287,8 @@ typedef struct file_transfer {
     size_t offset, size; /* in the buffer */
     size_t moved;
     nb_file_job *job; /* answered and not yet freed */
+    ssize_t once;     /* what move_once moved, or -1 and the error */
+    int error;
 } file_transfer;
 
 char *nb_buffer_memory(VALUE buffer, bool writable, size_t offset, size_t size) {
@@ -284,7 +319,7 @@ static ssize_t move_here(const file_transfer *transfer) {
     char *bytes = memory_of(transfer);
     size_t left = transfer->size - transfer->moved;
     off_t from = transfer->from + (off_t)transfer->moved;
-    return transfer->writes ? pwrite(transfer->fd, bytes, left, from) : pread(transfer->fd, bytes, left, from);
+    return transfer->writes ? write_at(transfer->fd, bytes, left, from) : pread(transfer->fd, bytes, left, from);
 }
 
 static ssize_t move_in_thread(file_transfer *transfer) {
@@ -336,6 +371,30 @@ static VALUE move_all(VALUE argument) {
 static VALUE move_end(VALUE argument) {
     free_job((file_transfer *)argument);
     return Qnil;
+}
+
+static VALUE move_once(VALUE argument) {
+    file_transfer *transfer = (file_transfer *)argument;
+    transfer->once = move_in_thread(transfer);
+    transfer->error = errno;
+    return Qnil;
+}
+
+/* A read that is interrupted leaves the position where it was. A write is made at the file's own: it may append. */
+ssize_t nb_file_move(nb_scheduler *scheduler, int fd, bool writes, VALUE buffer, size_t offset, size_t size) {
+    off_t from = writes ? -1 : lseek(fd, 0, SEEK_CUR);
+    if (!writes && from < 0) return -1;
+    file_transfer transfer = {.scheduler = scheduler,
+                              .buffer = buffer,
+                              .fd = fd,
+                              .writes = writes,
+                              .from = from,
+                              .offset = offset,
+                              .size = size};
+    rb_ensure(move_once, (VALUE)&transfer, move_end, (VALUE)&transfer);
+    if (!writes && transfer.once > 0) lseek(fd, from + (off_t)transfer.once, SEEK_SET);
+    errno = transfer.error;
+    return transfer.once;
 }
 
 size_t nb_buffer_size(VALUE buffer) {

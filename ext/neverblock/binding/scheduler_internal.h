@@ -252,6 +252,11 @@ void nb_scheduler_file_define(VALUE klass);
    empty); EOPNOTSUPP: the kernel or the file system cannot tell. */
 ssize_t nb_file_read_now(int fd, char *bytes, size_t size, off_t from);
 bool nb_file_regular(int fd);
+/* A regular file for which a thread has to wait: the kernel could not tell (EOPNOTSUPP of nb_file_read_now), or, for a write, another machine or
+   process answers (NFS, FUSE...). */
+bool nb_file_waits(int fd, bool writes);
+/* Parks until a thread has read or written, at the file's position, what a read(2) or write(2) would. Bytes, or -1 and errno. Raises. */
+ssize_t nb_file_move(nb_scheduler *scheduler, int fd, bool writes, VALUE buffer, size_t offset, size_t size);
 /* Parks until what comes next in the file, `size` bytes at most, has been read by another thread; the position stays. Raises. */
 void nb_file_warm(nb_scheduler *scheduler, int fd, size_t size);
 /* The descriptor is about to be closed: returns when no native thread uses it, and who waits for one gets the exception. */

@@ -480,6 +480,7 @@ static void learn_no_socket(nb_scheduler *scheduler, int fd) {
     scheduler->descriptors[fd].no_socket = true;
 }
 
+/* EOPNOTSUPP: a thread has to do it (nb_file_move). */
 static ssize_t read_now(nb_scheduler *scheduler, int fd, char *bytes, size_t size) {
     if (!thought_no_socket(scheduler, fd)) {
         ssize_t moved = recv(fd, bytes, size, MSG_DONTWAIT);
@@ -488,16 +489,25 @@ static ssize_t read_now(nb_scheduler *scheduler, int fd, char *bytes, size_t siz
     }
     ssize_t moved = nb_file_read_now(fd, bytes, size, -1);
     if (moved > 0 || (moved < 0 && errno != EOPNOTSUPP)) return moved;
+    if (moved < 0 && nb_file_waits(fd, false)) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
     if (!would_block(fd, POLLIN)) return read(fd, bytes, size);
     errno = EAGAIN;
     return -1;
 }
 
+/* As read_now. */
 static ssize_t write_now(nb_scheduler *scheduler, int fd, const char *bytes, size_t size) {
     if (!thought_no_socket(scheduler, fd)) {
         ssize_t moved = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (moved >= 0 || errno != ENOTSOCK) return moved;
         learn_no_socket(scheduler, fd);
+    }
+    if (nb_file_waits(fd, true)) {
+        errno = EOPNOTSUPP;
+        return -1;
     }
     if (!would_block(fd, POLLOUT)) return write(fd, bytes, writable_size(fd, size));
     errno = EAGAIN;
@@ -518,13 +528,17 @@ typedef struct nb_transfer {
     int warmings;
 } nb_transfer;
 
+/* May park. */
 static ssize_t transfer_now(const nb_transfer *transfer) {
     bool reads = transfer->interest == NB_POLL_READ;
     char *bytes = nb_buffer_memory(transfer->buffer, reads, transfer->offset, transfer->size) + transfer->moved;
     size_t left = transfer->size - transfer->moved;
-    if (!reads) return write_now(transfer->scheduler, transfer->fd, bytes, left);
-    if (transfer->warmings > NB_WARMINGS_MAX) return read(transfer->fd, bytes, left);
-    return read_now(transfer->scheduler, transfer->fd, bytes, left);
+    if (reads && transfer->warmings > NB_WARMINGS_MAX) return read(transfer->fd, bytes, left);
+    ssize_t moved = reads ? read_now(transfer->scheduler, transfer->fd, bytes, left)
+                          : write_now(transfer->scheduler, transfer->fd, bytes, left);
+    if (moved >= 0 || errno != EOPNOTSUPP || !thought_no_socket(transfer->scheduler, transfer->fd)) return moved;
+    return nb_file_move(transfer->scheduler, transfer->fd, !reads, transfer->buffer, transfer->offset + transfer->moved,
+                        left);
 }
 
 /* A regular file is always ready: EAGAIN then means the disk. */

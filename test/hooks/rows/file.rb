@@ -5,10 +5,10 @@
 
 HookTable.library "File" do
   disk = "no hook: the system call is made here, with or without Ruby's lock: file.c, io.c"
-  reading = "the hook io_read reads by another thread where the kernel can tell that the disk is needed (preadv2(2)); of this disk, as of a network's, it " \
-            "cannot, and the system call is made in the hook: io.c, internal_read_func"
-  writing = "the system call is made in the hook io_write, or, before Ruby 3.3.1, without one (Bug #19546): io.c, internal_write_func"
+  writing = { "< 3.3.1" => "the system call is made here, without the hook io_write: Bug #19546; io.c, internal_write_func" }
   flushing = "no hook before Ruby 4.0 (Bug #21789): io.c, io_flush_buffer"
+  # Ruby 3.3 reads code by io_read, Ruby 3.4 maps it, and on Ruby 3.1 compat/require.rb keeps the thread (Bug #18663).
+  loading = { "< 3.3" => "#{disk}; load.c", ">= 3.4" => "#{disk}; load.c" }
   # From 3.4 on calls that can do without Ruby's lock are offered to blocking_operation_wait.
   before34 = { "< 3.4" => "#{disk}; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
 
@@ -36,17 +36,18 @@ HookTable.library "File" do
 
   disk("File.open", "a slow disk", request: :open, blocks: before34, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
   disk("IO.sysopen", "a slow disk", request: :open, blocks: before34) { |folder| IO.sysopen("#{folder}/text") }
-  disk("File.read", "a slow disk", request: :read, gives: "hello\n", blocks: reading, also: %w[IO.read IO.binread]) { |folder| File.read("#{folder}/text") }
-  disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"], blocks: reading) { |folder| File.readlines("#{folder}/text") }
-  disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"], blocks: reading) { |folder| File.foreach("#{folder}/text").to_a }
-  disk("File.write", "a slow disk", request: :write, gives: 5, blocks: writing, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
+  disk("File.read", "a slow disk", request: :read, gives: "hello\n", also: %w[IO.read IO.binread]) { |folder| File.read("#{folder}/text") }
+  disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"]) { |folder| File.readlines("#{folder}/text") }
+  disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"]) { |folder| File.foreach("#{folder}/text").to_a }
+  disk("File.write", "a slow disk", request: :write, gives: 5, blocks: flushing, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
   disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, blocks: before34) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
   disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, blocks: before34) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
-  open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", blocks: reading, &:read)
-  open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", blocks: reading, &:gets)
-  open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n", blocks: reading) { |io| io.sysread(100) }
+  open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", &:read)
+  open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", &:gets)
+  open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n") { |io| io.sysread(2) + io.sysread(100) }
   open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", cured: { "< 3.3" => "pwrite" }) { |io| io.pread(4, 1) }
   open_disk("IO#write", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: writing) { |io| io.tap { io.sync = true }.write("hello") }
+  open_disk("IO#write", "appending, a slow disk", request: :write, mode: "a", gives: [5, 11], blocks: writing) { |io| [io.tap { io.sync = true }.write("hello"), io.pos] }
   open_disk("IO#syswrite", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: writing) { |io| io.syswrite("hello") }
   open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, cured: { "< 3.3" => "pwrite" }) { |io| io.pwrite("ello", 1) }
   open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: flushing) { |io| (io << "hello").flush }
@@ -77,8 +78,8 @@ HookTable.library "File" do
   disk("File.chmod", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
   disk("File.chown", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
   disk("File.utime", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
-  disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| require "#{folder}/code.rb" }
-  disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: "#{disk}; load.c") { |folder| load "#{folder}/code.rb" }
+  disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: loading) { |folder| require "#{folder}/code.rb" }
+  disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: loading) { |folder| load "#{folder}/code.rb" }
 
   row "File#flock", "held by another", cured: { ">= 0" => "flock" } do
     file = File.open(file("x"))

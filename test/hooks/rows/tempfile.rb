@@ -8,7 +8,7 @@ require "tmpdir"
 # What these do on a disk that takes its time. From 3.4 on opening, looking up and removing go to another thread (blocking_operation_wait).
 HookTable.library "tempfile" do
   calls = { "< 3.4" => "system calls on files have no hook: io.c, file.c, dir.c" }
-  writing = "writing to a file has no hook that waits: io.c"
+  flushing = "no hook before Ruby 4.0 (Bug #21789): io.c, io_flush_buffer"
 
   { "Tempfile.create" => [:create, ->(folder) { Tempfile.create("row", folder, &:path) }],
     "Tempfile.new" => [:create, ->(folder) { Tempfile.new("row", folder).path }],
@@ -23,7 +23,7 @@ HookTable.library "tempfile" do
 
   { "Tempfile#unlink" => [:unlink, calls, ->(file) { file.unlink || true }, %w[Tempfile#delete]],
     "Tempfile#close!" => [:unlink, calls, ->(file) { file.close! || true }, []],
-    "Tempfile#write" => [:write, writing, ->(file) { file.write("text") && file.flush && true }, []] }.each do |name, (request, reason, call, also)|
+    "Tempfile#write" => [:write, flushing, ->(file) { file.write("text") && file.flush && true }, []] }.each do |name, (request, reason, call, also)|
     row name, "on a slow disk", blocks: reason, also: also do
       file = Tempfile.new("row", slow_disk(request))
       inside { call.call(file) }
@@ -34,7 +34,7 @@ HookTable.library "tempfile" do
 end
 
 HookTable.library "logger" do
-  row "Logger#info", "to a file on a slow disk", blocks: "writing to a file has no hook that waits: io.c" do
+  row "Logger#info", "to a file on a slow disk", blocks: { "< 3.3.1" => "the system call is made without the hook io_write: Bug #19546; io.c" } do
     logger = Logger.new(File.join(slow_disk(:write), "log"))
     inside { logger.info("late") }
     elapses { disk_keeps? }
