@@ -168,8 +168,8 @@ module NeverBlock
     end
 
     def lost
-      "the fiber of NB.run's block stopped where nothing goes on with it: transferring to a fiber of the loop, or killing one (Fiber#transfer, Fiber#kill), " \
-        "leaves the caller behind; end fibers by raising in them (Fiber#raise)"
+      "the fiber of NB.run's block stopped where nothing goes on with it: transferring to a fiber of the loop (Fiber#transfer) leaves the caller behind; " \
+        "end fibers by raising in them (Fiber#raise)"
     end
   end
 end
