@@ -456,7 +456,7 @@ static bool rack_is_2(void) {
 
 /*
  * Executor.new(engine, app, fibers: 1024, log: nil): before engine.start. fibers: most requests running at once. log: a
- * NeverBlock::Log. Raises NeverBlock::Error when the engine has started or is closed.
+ * NeverBlock::Log. Raises NeverBlock::Error when the engine has started or is closed, Errno::EMFILE when there is no descriptor for its scheduler.
  */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE engine, app, keywords;
@@ -479,6 +479,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->fibers_max = (uint32_t)fibers;
     nb_ring_consumer_attach(&executor->requests, nb_channel_requests(executor->channel));
     nb_ring_producer_attach(&executor->responses, nb_channel_responses(executor->channel));
+    /* Its descriptors, before clients can take the last ones. */
+    nb_scheduler_poll_descriptor(executor->scheduler);
     RB_GC_GUARD(keywords);
     return self;
 }

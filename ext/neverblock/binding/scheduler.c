@@ -206,9 +206,12 @@ static VALUE scheduler_s_closes_at_once_p(VALUE klass, VALUE io) {
 void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (scheduler->attached) rb_raise(rb_eArgError, "this scheduler has a source already");
-    nb_scheduler_release(scheduler);
     scheduler->source = *source;
     scheduler->attached = true;
+    if (scheduler->poll == NULL || nb_loop_watch_source(scheduler) == NB_OK) return;
+    int error = errno;
+    scheduler->attached = false;
+    rb_syserr_fail(error, "NeverBlock::Scheduler");
 }
 
 void nb_scheduler_detach(VALUE self) { nb_scheduler_get(self)->attached = false; }

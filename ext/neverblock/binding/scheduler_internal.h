@@ -212,6 +212,8 @@ void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
 /* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
 void nb_loop_expire(nb_scheduler *scheduler);
 nb_status nb_loop_open(nb_scheduler *scheduler);
+/* The source's descriptor, in an open poller. */
+nb_status nb_loop_watch_source(nb_scheduler *scheduler);
 
 /* scheduler_start.c: the fiber to transfer to instead of `fiber`, which is new, and which it starts. Afterwards nb_start_check raises what
    was raised there: FiberError when there is no stack to be had. */

@@ -329,7 +329,10 @@ nb_status nb_loop_open(nb_scheduler *scheduler) {
     status = nb_poll_create(NULL, &scheduler->poll);
     if (status != NB_OK) return status;
     status = nb_poll_add(scheduler->poll, scheduler->wake.read_fd, NB_POLL_READ, NB_COOKIE_WAKE);
-    if (status != NB_OK || !scheduler->attached) return status;
+    return status == NB_OK && scheduler->attached ? nb_loop_watch_source(scheduler) : status;
+}
+
+nb_status nb_loop_watch_source(nb_scheduler *scheduler) {
     return nb_poll_add(scheduler->poll, scheduler->source.wake_fd, NB_POLL_READ | NB_POLL_EDGE, NB_COOKIE_SOURCE);
 }
 

@@ -23,13 +23,18 @@ class TestRun
     def run(_out)
       Tempfile.create("nb-result") do |result|
         last_words = LastWords.new
-        child = Child.new(command, env: { "NB_TEST_RESULT" => result.path }, chdir: @root, streams: [:err])
+        child = Child.new(command, env: { "NB_TEST_RESULT" => result.path, **patience }, chdir: @root, streams: [:err])
         outcome = child.run { |line| $stderr.print(last_words << line) }
         judge(report(File.read(result.path)), outcome, child.status, last_words)
       end
     end
 
     private
+
+    # One test of the slow suite may take what the whole suite may.
+    def patience
+      name == "slow" && !ENV.key?("NB_TEST_SECONDS") ? { "NB_TEST_SECONDS" => Child::LIMIT_S.to_s } : {}
+    end
 
     def report(text)
       text.empty? ? {} : JSON.parse(text)
