@@ -373,18 +373,19 @@ static void a_spooled_body_whose_client_goes_gives_its_budget_back(void **state)
     nb_test_client_reset(c);
     while (nb_test_world_stats(w).spool_bytes > 0)
         nb_test_world_settle(w);
-    /* and one that lies in the executor's ring, unread: */
-    c = nb_test_world_client(w);
-    nb_test_executor_stall(w->executors[0], true);
-    assert_true(nb_test_post(c, "/echo", 200000, false));
-    while (nb_test_world_stats(w).spool_bytes < 200000)
+    /* and one that lies in the executor's ring, unread; one whose last bytes were still being written never came so far: */
+    while (nb_test_executor_count(w->executors[0], NB_TEST_ANSWERED) == 0) {
+        c = nb_test_world_client(w);
+        nb_test_executor_stall(w->executors[0], true);
+        assert_true(nb_test_post(c, "/echo", 200000, false));
+        while (nb_test_world_stats(w).spool_bytes < 200000)
+            nb_test_world_settle(w);
+        nb_test_client_reset(c);
         nb_test_world_settle(w);
-    nb_test_client_reset(c);
-    nb_test_world_settle(w);
-    nb_test_executor_stall(w->executors[0], false);
-    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
-    while (nb_test_world_stats(w).spool_bytes > 0)
-        nb_test_world_settle(w);
+        nb_test_executor_stall(w->executors[0], false);
+        while (nb_test_world_stats(w).spool_bytes > 0)
+            nb_test_world_settle(w);
+    }
     nb_test_world_close(w);
 }
 
@@ -518,7 +519,7 @@ static void a_response_that_cannot_be_finished_is_cut_never_ended_cleanly(void *
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         nb_test_client *c = nb_test_world_client(w);
         assert_true(nb_test_get(c, paths[i]));
-        assert_true(nb_test_get(c, "/hello"));
+        (void)nb_test_get(c, "/hello"); /* the connection may be cut by now */
         if (nb_test_read(c, "GET", &w->response)) fail_msg("%s ended cleanly", paths[i]);
         assert_true(w->response.cut || w->response.status == 0);
     }
