@@ -8,6 +8,7 @@ require "json"
 require "rack/utils"
 require_relative "assets"
 require_relative "catalog"
+require_relative "clock"
 require_relative "dashboard"
 require_relative "page"
 require_relative "runs"
@@ -15,6 +16,8 @@ require_relative "suppliers"
 
 module Demo
   class Application
+    include Clock
+
     SLEEP_MAX_S = 30.0
     PUBLIC = File.expand_path("../../public", __dir__)
     # Nothing is loaded from anywhere else; the browser holds us to it.
@@ -135,10 +138,6 @@ module Demo
     # For the page's scripts: as short as it can be.
     def api(status, value)
       [status, JSON_TYPE, [JSON.generate(value)]]
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

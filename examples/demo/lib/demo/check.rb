@@ -7,10 +7,13 @@ require "json"
 require "net/http"
 require "uri"
 require_relative "catalog"
+require_relative "clock"
 require_relative "suppliers"
 
 module Demo
   class Check
+    include Clock
+
     REQUESTS = 200
     SAMPLE = 5
     # Requests that must have run at the same moment; the rest is room for a slow machine that sends the last when the first has ended.
@@ -135,10 +138,6 @@ module Demo
 
     def say(line)
       @out.puts("demo: #{line}")
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

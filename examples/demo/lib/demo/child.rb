@@ -3,9 +3,12 @@
 # One neverblock process of the demo: started, waited for until it says where it listens, and ended.
 
 require "rbconfig"
+require_relative "clock"
 
 module Demo
   class Child
+    include Clock
+
     # A process that did not start, or did not end as it should; the message is for the person at the terminal.
     class Failed < StandardError; end
 
@@ -97,10 +100,6 @@ module Demo
       limit = now + seconds
       sleep 0.01 while running? && now < limit
       !running?
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -3,9 +3,12 @@
 # The shop's dashboard: three queries of SQLite, and for each of the best-selling products three slow services, all asked at once.
 
 require "neverblock"
+require_relative "clock"
 
 module Demo
   class Dashboard
+    include Clock
+
     PRODUCTS = 6
 
     def initialize(suppliers:, catalog:)
@@ -39,10 +42,6 @@ module Demo
         own = answers.select { |(asked, _), _| asked == product }
         product.merge(own.to_h { |(_, service), answer| [service, answer] })
       end
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

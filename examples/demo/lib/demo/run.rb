@@ -7,9 +7,12 @@ require "json"
 require "net/http"
 require "neverblock"
 require "uri"
+require_relative "clock"
 
 module Demo
   class Run
+    include Clock
+
     TIMEOUT_S = 60
     STATES = %w[alone together done failed].freeze
 
@@ -102,10 +105,6 @@ module Demo
 
     def since(zero, time)
       time && (time - zero).round(4)
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end
