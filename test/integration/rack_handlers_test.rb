@@ -106,6 +106,12 @@ module RackHandlerTests
     ["-O fibers=N", "-O bind=URL", "-O log_format=NAME", "-O timeouts.header=VALUE"].each { |words| assert_includes out, words }
   end
 
+  def test_the_handler_says_that_it_is_the_default
+    code = "require '#{gem_of_rackup}'; require '#{gem_of_rackup}/handler/neverblock'; print #{handlers}.default, ' ', #{handlers}.get('neverblock')"
+    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), "-rbundler/setup", "-e", code)
+    assert_equal "#{handlers}::NeverBlock #{handlers}::NeverBlock", out
+  end
+
   private
 
   def serve(*words, env: {}, urls: 1)
@@ -134,14 +140,9 @@ class Rackup2HandlerTest < Minitest::Test
 
   def bundle = BUNDLE
   def gem_of_rackup = "rackup"
+  def handlers = "Rackup::Handler"
   def handler_variable = "RACKUP_HANDLER"
   def rack_version = /3\.2\./
-
-  def test_the_handler_says_that_it_is_the_default
-    code = "require 'rackup'; require 'rackup/handler/neverblock'; print Rackup::Handler.default, ' ', Rackup::Handler.get('neverblock')"
-    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), "-rbundler/setup", "-e", code)
-    assert_equal "Rackup::Handler::NeverBlock Rackup::Handler::NeverBlock", out
-  end
 end
 
 class Rack22HandlerTest < Minitest::Test
@@ -151,12 +152,7 @@ class Rack22HandlerTest < Minitest::Test
 
   def bundle = BUNDLE
   def gem_of_rackup = "rack"
+  def handlers = "Rack::Handler"
   def handler_variable = "RACK_HANDLER"
   def rack_version = /2\.2\./
-
-  def test_the_handler_says_that_it_is_the_default
-    code = "require 'rack'; require 'rack/handler/neverblock'; print Rack::Handler.default, ' ', Rack::Handler.get('neverblock')"
-    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), "-rbundler/setup", "-e", code)
-    assert_equal "Rack::Handler::NeverBlock Rack::Handler::NeverBlock", out
-  end
 end

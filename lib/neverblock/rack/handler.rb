@@ -20,6 +20,19 @@ module NeverBlock
     FOREIGN = %w[accesslog app builder caching config daemonize debug early_hints environment eval heapfile host include log_stdout log_to_stdout name path pid port
                  profile_file profile_mode quiet require restart_cmd server silent user_supplied_options using verbose warn].freeze
 
+    # What rackup and Rack 2 ask of a handler module.
+    module Face
+      # See RackHandler.run.
+      def run(app, **options, &block)
+        RackHandler.run(app, options, &block)
+      end
+
+      # @return [Hash{String => String}] what -O takes
+      def valid_options
+        RackHandler.valid_options
+      end
+    end
+
     class << self
       # Serves until told to stop; then returns, or ends the process with status 1 after one line on standard error when the start or the end failed.
       # @param app [#call]

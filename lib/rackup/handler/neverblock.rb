@@ -9,15 +9,7 @@ require "neverblock/rack/handler"
 module Rackup
   module Handler
     module NeverBlock
-      # See NeverBlock::RackHandler.run.
-      def self.run(app, **options, &block)
-        ::NeverBlock::RackHandler.run(app, options, &block)
-      end
-
-      # @return [Hash{String => String}] what -O takes
-      def self.valid_options
-        ::NeverBlock::RackHandler.valid_options
-      end
+      extend ::NeverBlock::RackHandler::Face
 
       # Before rackup's own choice.
       module Default
