@@ -7,6 +7,7 @@
 
 require "neverblock/application"
 require "neverblock/config"
+require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/log"
 require "neverblock/log/core_lines"
@@ -104,8 +105,8 @@ module NeverBlock
     # @param timeout [Numeric, nil] seconds; nil: for ever
     # @return [Boolean] false when the time was up first
     def wait(timeout = nil)
-      limit = timeout && (now + timeout)
-      return false unless @threads.all? { |thread| thread.join(limit && [limit - now, 0].max) }
+      limit = timeout && (Deadline.now + timeout)
+      return false unless @threads.all? { |thread| thread.join(limit && [limit - Deadline.now, 0].max) }
 
       close_engine
       true
@@ -178,10 +179,6 @@ module NeverBlock
         @core_lines&.close
         @closed = true
       end
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -164,15 +164,11 @@ class ConfigurationTest < Minitest::Test
     File.join(@directory, "settings.rb").tap { |path| File.write(path, text) }
   end
 
-  def serve(*options, binds: ["http://127.0.0.1:0"], urls: binds.size, **rest)
+  def serve(*options, binds: ["http://127.0.0.1:0"], urls: binds.size, **rest, &block)
     # One that is told its addresses by other means announces them all the same.
-    server = urls == binds.size ? ServerProcess.new(APP, binds: binds, options: options, **rest) : Told.new(APP, binds: [nil] * urls, options: options, **rest)
-    server.start
-    begin
-      yield server
-    ensure
-      server.stop
-    end
+    return ServerProcess.run(APP, binds: binds, options: options, **rest, &block) if urls == binds.size
+
+    Told.run(APP, binds: [nil] * urls, options: options, **rest, &block)
   end
 
   # Its addresses are not on its command line.

@@ -36,8 +36,8 @@ module NeverBlock
         text.length > 80 ? "#{text[0, 80]}..." : text
       end
 
-      # A whole number within a range.
-      class Whole < Type
+      # A number within a range.
+      class Within < Type
         attr_reader :range
 
         def initialize(range)
@@ -46,33 +46,37 @@ module NeverBlock
         end
 
         def convert(value)
-          number = value if value.is_a?(Integer)
-          number = Integer(value, 10) if value.is_a?(String) && value.match?(/\A[0-9]{1,19}\z/)
+          number = number_of(value)
           number && range.cover?(number) ? number : MISMATCH
         end
 
         def to_s
-          "a whole number from #{range.begin} to #{range.end}"
+          "#{self.class::KIND} from #{range.begin} to #{range.end}"
         end
       end
 
-      # A number of seconds, which may have a fraction.
-      class Seconds < Type
-        attr_reader :range
+      class Whole < Within
+        KIND = "a whole number"
 
-        def initialize(range)
-          super()
-          @range = range
+        private
+
+        def number_of(value)
+          return value if value.is_a?(Integer)
+
+          Integer(value, 10) if value.is_a?(String) && value.match?(/\A[0-9]{1,19}\z/)
         end
+      end
 
-        def convert(value)
-          number = value if value.is_a?(Numeric) && value.real?
-          number = Float(value) if value.is_a?(String) && value.match?(/\A\d{1,10}(\.\d{1,6})?\z/)
-          number && range.cover?(number) ? number : MISMATCH
-        end
+      # May have a fraction.
+      class Seconds < Within
+        KIND = "a number of seconds"
 
-        def to_s
-          "a number of seconds from #{range.begin} to #{range.end}"
+        private
+
+        def number_of(value)
+          return value if value.is_a?(Numeric) && value.real?
+
+          Float(value) if value.is_a?(String) && value.match?(/\A\d{1,10}(\.\d{1,6})?\z/)
         end
       end
 

@@ -3,6 +3,8 @@
 # An entry in the log for each request the application has answered (log_requests). It stands around the application only where it is asked for, and writes when
 # the response is done (rack.response_finished), so that a body which takes long is counted with its time.
 
+require "neverblock/deadline"
+
 module NeverBlock
   class RequestLog
     # @param app [#call]
@@ -17,7 +19,7 @@ module NeverBlock
     # As Rack has it; parks where the application does.
     # @return [Array] the application's answer
     def call(env)
-      began = now
+      began = Deadline.now
       request = { method: env["REQUEST_METHOD"], target: env["REQUEST_URI"] } # before a middleware changes what it sees
       env["rack.response_finished"] << ->(_env, status, _headers, error) { finished(env, request, status, error, began) }
       @app.call(env)
@@ -27,14 +29,10 @@ module NeverBlock
 
     # An application that failed gave no status; what its client sees then is 500.
     def finished(env, request, status, error, began)
-      fields = { **request, status: status || 500, duration_ms: ((now - began) * 1_000).round(3), remote_addr: env["REMOTE_ADDR"],
+      fields = { **request, status: status || 500, duration_ms: ((Deadline.now - began) * 1_000).round(3), remote_addr: env["REMOTE_ADDR"],
                  request_id: env["neverblock.request_id"] }
       fields[:error] = error.class.to_s if error
       @log.request(fields, @shape)
-    end
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end
