@@ -359,10 +359,12 @@ static VALUE scheduler_yield(VALUE self) {
     return scheduler_kernel_sleep(1, &duration, self);
 }
 
-/* A fork has set it to 0. */
-static void take_back(nb_wait *wait) {
-    if (wait->scheduler->lent > 0) wait->scheduler->lent--;
+/* A fork meanwhile has set it to 0. */
+static void take_back(nb_scheduler *scheduler) {
+    if (scheduler->lent > 0) scheduler->lent--;
 }
+
+static void leave_thread(nb_wait *wait) { take_back(wait->scheduler); }
 
 /* Ruby's own locks (of a file that is being required) have no class. */
 static bool is_thread(VALUE blocker) {
@@ -378,7 +380,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
     nb_wait_init(&wait, scheduler, NB_WAIT_BLOCK);
     if (is_thread(argv[0])) {
         scheduler->lent++;
-        wait.leave = take_back;
+        wait.leave = leave_thread;
     }
     return nb_wait_park(&wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
 }
@@ -414,10 +416,8 @@ static VALUE lend_body(VALUE argument) {
     return rb_yield_values(0);
 }
 
-/* A fork in the block has set it to 0. */
 static VALUE lend_end(VALUE self) {
-    nb_scheduler *scheduler = nb_scheduler_get(self);
-    if (scheduler->lent > 0) scheduler->lent--;
+    take_back(nb_scheduler_get(self));
     return Qnil;
 }
 
