@@ -50,16 +50,20 @@ module NeverBlock
     # @return [Boolean, Symbol] whether each request gets an entry; :json: as JSON, whatever the others are
     attr_reader :log_requests
 
+    # @return [Array<Route>] the first that matches wins
+    attr_reader :routes
+
     # @param binds [Array<String, Bind>] URLs, see Bind; default http://127.0.0.1:9292
     # @param fibers [Integer] default 1024
     # @param executors [Integer] default 1
     # @param backlog [Integer] default 1024
     # @param log_format [Symbol] :text (default) or :json
     # @param log_requests [Boolean, Symbol] default false
+    # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
     # @param settings [Hash] any of SETTINGS
     # @raise [ConfigError]
     def initialize(binds: [DEFAULT_BIND], fibers: DEFAULT_FIBERS, executors: 1, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
-                   log_fd: 2, log_format: :text, log_requests: false, **settings)
+                   log_fd: 2, log_format: :text, log_requests: false, routes: [], **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
@@ -73,6 +77,7 @@ module NeverBlock
       @log_fd = log_fd
       @log_format = Catalog[:log_format].read(log_format)
       @log_requests = Catalog[:log_requests].read(log_requests)
+      @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
       freeze
     end
 

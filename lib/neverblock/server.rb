@@ -122,6 +122,7 @@ module NeverBlock
     def open_engine
       @core_lines = Log::CoreLines.new(log) if config.log_format == :json
       @engine = @native::Engine.new(**config.engine_options, **{ log_fd: @core_lines&.fileno }.compact)
+      config.routes.each { |route| @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect) }
       @urls = Listening.new(@engine, config.backlog).open(config.binds).freeze
     rescue StandardError
       @engine&.close

@@ -194,6 +194,27 @@ static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlo
     return path;
 }
 
+static uint8_t choice(VALUE value) {
+    return NIL_P(value) ? NB_ROUTE_UNSAID : RTEST(value) ? NB_ROUTE_YES : NB_ROUTE_NO;
+}
+
+/* route(pattern, stream_input, cancel_on_disconnect) -> its number, from 1. pattern: an absolute path, or a prefix that
+ * ends with "*". cancel_on_disconnect: nil for what the whole server does. The first that matches wins. Raises
+ * ArgumentError for what is no pattern, NeverBlock::Error after start or when there are too many. */
+static VALUE engine_route(VALUE self, VALUE pattern, VALUE stream_input, VALUE cancel_on_disconnect) {
+    uint16_t made = 0;
+    StringValue(pattern);
+    nb_route route = {.stream_input = RTEST(stream_input), .cancel_on_disconnect = choice(cancel_on_disconnect)};
+    nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
+    nb_status status = nb_server_route_add(nb_engine_server(self), text, route, &made);
+    RB_GC_GUARD(pattern);
+    if (status == NB_INVALID) rb_raise(rb_eArgError, "%+" PRIsVALUE " is no pattern of a route", pattern);
+    if (status == NB_FULL)
+        rb_raise(nb_error_class, "%" PRIsVALUE ": routes are added before the engine starts, at most %u of %u bytes",
+                 pattern, NB_ROUTES_MAX, NB_ROUTES_TEXT_BYTES);
+    return UINT2NUM(made);
+}
+
 static VALUE engine_start(VALUE self) {
     nb_status status = nb_server_start(nb_engine_server(self));
     if (status == NB_EXISTS) rb_raise(nb_error_class, "an engine starts once");
@@ -297,6 +318,7 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "initialize", engine_initialize, -1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
+    rb_define_method(class, "route", engine_route, 3);
     rb_define_method(class, "start", engine_start, 0);
     rb_define_method(class, "drain", engine_drain, 0);
     rb_define_method(class, "stop_now", engine_stop_now, 0);

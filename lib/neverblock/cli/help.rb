@@ -99,7 +99,7 @@ module NeverBlock
         "#{code.ljust(40)} # #{row.help}#{" (#{row.unit})" if row.unit}"
       end
 
-      EXAMPLES = { pidfile: '"tmp/neverblock.pid"', spool_directory: '"/var/tmp"' }.freeze
+      EXAMPLES = { pidfile: '"tmp/neverblock.pid"', spool_directory: '"/var/tmp"', route: '"/uploads/*", input: :whole' }.freeze
 
       def example(row)
         return EXAMPLES.fetch(row.key) if row.default.nil?

@@ -5,6 +5,7 @@
 
 require "neverblock/config/bind"
 require "neverblock/config/option"
+require "neverblock/config/route"
 
 module NeverBlock
   class Config
@@ -138,7 +139,7 @@ module NeverBlock
       ].freeze
 
       ROUTING = [
-        option(:route, ROUTES, PATH, repeat: true, later: "every route is served alike", help: "lane, bulkhead, input, algorithm or rate of some paths"),
+        option(:route, ROUTES, Route::Line.new, repeat: true, help: "how requests of some paths are served; see Routes"),
         option(:admin, ROUTES, ADDRESS, flags: %w[--admin], argument: "URL", later: "serve health checks from the application", help: "where figures are served")
       ].freeze
 

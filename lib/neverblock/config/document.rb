@@ -18,7 +18,7 @@ module NeverBlock
       def tables
         working, later = Catalog::OPTIONS.partition { |row| row.later.nil? }
         sections = working.group_by(&:section).map { |name, rows| "### #{name}\n\n#{table(rows)}" }
-        "#{sections.join("\n")}\n### Known, and refused until they work\n\n#{later_table(later)}"
+        "#{sections.join("\n")}\n### Words of a route\n\n#{words_table(Route::WORDS.reject(&:later))}\n### Known, and refused until they work\n\n#{later_table(later + Route::WORDS.select(&:later))}"
       end
 
       # @param text [String] of the guide
@@ -38,10 +38,16 @@ module NeverBlock
       def table(rows)
         head = "| in the file | default | takes | command line | environment | what it is |\n|---|---|---|---|---|---|\n"
         rows.inject(head) do |text, row|
-          cells = [row.in_file ? code(row.group ? "#{row.group} { #{row.name} }" : row.name) : "", default(row), row.type, flags(row), row.env.map { |name|
+          cells = [row.in_file ? code(name(row)) : "", default(row), row.type, flags(row), row.env.map { |name|
             code(name)
           }.join(", "), row.help]
           "#{text}#{line(cells)}"
+        end
+      end
+
+      def words_table(words)
+        words.inject("| word | takes | default | what it is |\n|---|---|---|---|\n") do |text, word|
+          "#{text}#{line([code("#{word.name}:"), word.type, default(word), word.help])}"
         end
       end
 
@@ -49,8 +55,14 @@ module NeverBlock
         head = "| in the file | command line | default, once it works | what it is | works already | meanwhile |\n|---|---|---|---|---|---|\n"
         rows.inject(head) do |text, row|
           works = row.works.map { |value| code(value.inspect) }.join(", ")
-          "#{text}#{line([code(row.group ? "#{row.group} { #{row.name} }" : row.name), flags(row), default(row), row.help, works, row.later])}"
+          "#{text}#{line([code(name(row)), flags(row), default(row), row.help, works, row.later])}"
         end
+      end
+
+      def name(row)
+        return "route PATH, #{row.name}:" if Route::WORDS.include?(row)
+
+        row.group ? "#{row.group} { #{row.name} }" : row.name
       end
 
       def line(cells)
@@ -76,7 +88,7 @@ module NeverBlock
         "`#{text}`"
       end
 
-      private_class_method :table, :later_table, :line, :default, :digits, :flags, :code
+      private_class_method :table, :words_table, :later_table, :name, :line, :default, :digits, :flags, :code
     end
   end
 end

@@ -50,7 +50,7 @@ module NeverBlock
       # @raise [ConfigError]
       def config(**fixed)
         options = %i[fibers backlog spool_directory log_format log_requests].to_h { |key| [key, self[key]] }
-        Config.new(binds: binds, **options, **engine, **fixed)
+        Config.new(binds: binds, routes: self[:route] || [], **options, **engine, **fixed)
       end
 
       private

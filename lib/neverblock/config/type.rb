@@ -22,6 +22,24 @@ module NeverBlock
         raise ConfigError, "#{what} is #{self}; seen #{shown(value)}"
       end
 
+      # @param words [Array] what a word of the file was given
+      # @param keywords [Hash{Symbol => Object}] the same
+      # @param what [String] the word
+      # @return [Object] the one value that read takes
+      # @raise [ConfigError]
+      def gather(words, keywords, what)
+        return words.first if words.size == 1 && keywords.empty?
+
+        raise ConfigError, "#{what} takes one value; seen #{words.size + keywords.size}"
+      end
+
+      # @param others [Array] what the same word was given before
+      # @param value [Object] what it is given now
+      # @param what [String] the word
+      # @return [void]
+      # @raise [ConfigError] when it makes no sense after them
+      def check_after(others, value, what); end
+
       # @!method convert(value)
       #   @return the value to work with, or MISMATCH
 

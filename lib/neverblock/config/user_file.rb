@@ -48,10 +48,8 @@ module NeverBlock
       def take(row, words, keywords, block)
         refuse("#{row} does not work yet; #{row.later}", NotYetError) if row.later && row.works.empty?
         refuse("#{row} takes no block") if block
-        refuse("#{row} takes one value; seen #{words.size + keywords.size}") unless words.size == 1 && keywords.empty?
-
-        value = placed { row.read(words.first) }
-        row.repeat ? (@values[row.key] ||= []) << value : @values[row.key] = value
+        value = placed { row.read(row.type.gather(words, keywords, row.to_s)) }
+        row.repeat ? add(row, value) : @values[row.key] = value
         nil
       end
 
@@ -80,6 +78,12 @@ module NeverBlock
       end
 
       private
+
+      def add(row, value)
+        others = @values[row.key] ||= []
+        placed { row.type.check_after(others, value, row.to_s) }
+        others << value
+      end
 
       def source
         raise ConfigError, "#{@path} is a folder; -C takes a file" if File.directory?(@path)

@@ -347,6 +347,14 @@ static bool plan_text(task *t, const char *path) {
     return true;
 }
 
+static bool plan_route(task *t, const char *path, const nb_request_message *request) {
+    char number[8];
+    if (strncmp(path, "/route", 6) != 0) return false;
+    snprintf(number, sizeof number, "%u", request->route);
+    keep_text(t, number);
+    return true;
+}
+
 static void plan_echo(task *t, const nb_request_message *request) {
     t->announced = t->total = request->body_bytes;
     t->body_fd = (int)request->body_fd;
@@ -359,7 +367,8 @@ static void plan(task *t, const nb_request_message *request) {
     char path[256];
     snprintf(path, sizeof path, "%.*s", (int)request->path.size, (const char *)request + request->path.offset);
     t->flags = NB_RESPONSE_HAS_LENGTH;
-    bool known = plan_text(t, path) || plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path);
+    bool known = plan_route(t, path, request) || plan_text(t, path) || plan_stream(t, path) || plan_abort(t, path) ||
+                 plan_file(t, path);
     if (!known) {
         plan_echo(t, request);
     } else if (request->body_fd >= 0) {

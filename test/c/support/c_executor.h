@@ -17,6 +17,7 @@
  *   /short, /long   announce 10 bytes and send 5; announce 5 and send 10
  *   /status/N       that status, no body
  *   /fields/N       as /hello with a field of N bytes
+ *   /route...       200 with the number of its route
  *   anything else   200 with the request's body
  */
 #ifndef NB_TEST_C_EXECUTOR_H

@@ -28,10 +28,23 @@ void nb_test_world_init(nb_test_world *world) {
     world->descriptors_before = nb_test_descriptors();
 }
 
+static void add_routes(nb_test_world *world, const char *const patterns[]) {
+    for (uint16_t i = 0, number = 0; patterns[i]; i++) {
+        nb_slice pattern = {patterns[i], strlen(patterns[i])};
+        assert_status(NB_OK, nb_server_route_add(world->server, pattern, world->route, &number));
+        assert_int_equal(i + 1, number);
+    }
+}
+
 void nb_test_world_open(nb_test_world *world, unsigned executors) {
+    nb_test_world_open_routed(world, executors, (const char *const[]){NULL});
+}
+
+void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]) {
     nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
+    add_routes(world, patterns);
     for (unsigned i = 0; i < executors; i++)
         assert_status(NB_OK, nb_server_channel_add(world->server, &world->channels[i]));
     assert_status(NB_OK, nb_server_start(world->server));

@@ -16,6 +16,7 @@
 typedef struct nb_test_world {
     nb_server_config config; /* the default; change it before nb_test_world_open */
     nb_test_executor_options options;
+    nb_route route; /* what the routes of nb_test_world_open_routed mean */
     nb_server *server;
     uint16_t port;
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];
@@ -34,6 +35,8 @@ typedef struct nb_test_world {
 void nb_test_world_init(nb_test_world *world);
 /* Starts the server on a loopback port with so many executors. */
 void nb_test_world_open(nb_test_world *world, unsigned executors);
+/* The same with a route for each pattern; NULL behind the last. */
+void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]);
 /* Drains unless it has ended, joins, destroys, checks. */
 void nb_test_world_close(nb_test_world *world);
 /* Opens a client that is closed with the world. */

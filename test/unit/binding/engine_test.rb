@@ -53,7 +53,7 @@ class EngineTest < BindingCase
 
   # Each argument of each call in turn; the others are right. What is accepted must be what it says.
   def test_no_argument_of_a_wrong_type_or_size_does_more_than_raise
-    { listen_tcp: ["127.0.0.1", 0, 8], listen_unix: ["/nonexistent/socket", 0, 8], join: [0] }.each do |name, right|
+    { listen_tcp: ["127.0.0.1", 0, 8], listen_unix: ["/nonexistent/socket", 0, 8], join: [0], route: ["/x", true, nil] }.each do |name, right|
       right.each_index do |index|
         WRONG.each do |wrong|
           engine.public_send(name, *right.dup.tap { |arguments| arguments[index] = wrong })
@@ -75,6 +75,15 @@ class EngineTest < BindingCase
     assert_raises(TypeError, ArgumentError) { NeverBlock::Engine.new(3 => 1) }
     assert_raises(ArgumentError) { NeverBlock::Engine.new(poller: "e\0poll") }
     assert_raises(NeverBlock::Error) { NeverBlock::Engine.new(poller: "none of these") }
+  end
+
+  def test_routes_are_numbered_and_what_is_none_is_refused
+    routed = engine
+    assert_equal [1, 2, 3], [routed.route("/x", true, nil), routed.route("/y/*", false, true), routed.route(Naming.new("/z"), nil, false)]
+    ["", "x", "/x*y", "/a b", "/\0"].each { |wrong| assert_raises(ArgumentError) { routed.route(wrong, true, nil) } }
+    assert_match(/at most 256/, assert_raises(NeverBlock::Error) { 300.times { |number| routed.route("/#{number}", true, nil) } }.message)
+    assert_raises(NeverBlock::Error) { engine.start.route("/x", true, nil) }
+    assert_raises(NeverBlock::Error) { engine.tap(&:close).route("/x", true, nil) }
   end
 
   def test_a_port_or_mode_out_of_range_is_not_cut_to_size

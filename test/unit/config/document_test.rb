@@ -21,7 +21,8 @@ class DocumentTest < Minitest::Test
 
   def test_every_setting_has_a_row
     rows = Document.tables.lines.grep(/\A\| /).size - (Document.tables.scan("|---|").empty? ? 0 : Document.tables.lines.grep(/\A\|---/).size)
-    assert_equal NeverBlock::Config::Catalog::OPTIONS.size, rows
+    words = NeverBlock::Config::Route::WORDS
+    assert_equal NeverBlock::Config::Catalog::OPTIONS.size + words.size, rows
   end
 
   # The guide's examples of a file are files that work.

@@ -14,6 +14,9 @@
 
 typedef uint64_t nb_exchange_id;
 
+/* A request that no route of the configuration takes (server/routes.h). */
+#define NB_ROUTE_NONE 0u
+
 typedef struct nb_span { /* bytes of the same message */
     uint32_t offset, size;
 } nb_span;
@@ -66,6 +69,8 @@ typedef struct nb_request_message {
     uint8_t has_body; /* the request was framed with a body, be it empty */
     uint16_t peer_port;
     uint16_t listener; /* number of the listener it came by */
+    uint16_t route;    /* number in the table of routes, which both sides have; NB_ROUTE_NONE */
+    uint16_t pad;
     uint32_t header_count;
     nb_span method_text, target, path, query;
     nb_span host; /* authority that counts (an absolute target's or Host) */

@@ -54,6 +54,7 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
         .has_body = facts->framing->body != NB_BODY_NONE,
         .peer_port = facts->peer->port,
         .listener = facts->listener,
+        .route = facts->route,
         .header_count = head->header_count,
         .method_text = span_of(facts, head->method_text, raw_offset),
         .target = span_of(facts, head->target, raw_offset),

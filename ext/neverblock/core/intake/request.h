@@ -19,7 +19,7 @@ typedef struct nb_request_facts {
     nb_slice raw; /* the bytes every slice of head points into */
     nb_exchange_id exchange;
     int64_t arrived_ns;
-    uint16_t listener;
+    uint16_t listener, route;
 } nb_request_facts;
 
 /* Bytes of the message for this head, without the body; a multiple of 8. */

@@ -321,6 +321,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         .exchange = nb_exchange_id_of(exchange),
         .arrived_ns = loop->now_ns,
         .listener = connection->listener,
+        .route = nb_routes_match(&loop->routes, head->path),
     };
     connection->served = true;
     NB_COUNT(loop, requests, 1);

@@ -24,6 +24,7 @@
 #include "server/dispatch.h"
 #include "server/exchange.h"
 #include "server/listener.h"
+#include "server/routes.h"
 #include "server/server.h"
 #include "server/timeouts.h"
 
@@ -52,6 +53,7 @@ typedef struct nb_loop {
     nb_dispatch dispatch;
     nb_exchanges exchanges;
     nb_spool spool;
+    nb_routes routes;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
     bool listening_paused;      /* by the limit of connections, or for want of descriptors */

@@ -94,6 +94,14 @@ const char *nb_server_listener_address(const nb_server *server, uint16_t number,
     return server->loop.listeners[number].address;
 }
 
+nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number) {
+    return server->started ? NB_FULL : nb_routes_add(&server->loop.routes, pattern, route, number);
+}
+
+const nb_route *nb_server_route(const nb_server *server, uint16_t number) {
+    return nb_routes_get(&server->loop.routes, number);
+}
+
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel) {
     if (server->started) return NB_FULL;
     return nb_dispatch_channel_add(&server->loop.dispatch, &server->loop.wake, channel);

@@ -3,7 +3,7 @@
  * which exchanges flat messages with executors over channels. Knows nothing of Ruby; a C program may be the executor
  * (test/c/support/).
  *
- * Life: create, listen (any number), channel_add (one for each executor), start, ... drain, join, destroy. All calls
+ * Life: create, listen and route_add (any number), channel_add (one for each executor), start, ... drain, join, destroy. All calls
  * but drain and stats come from the thread that owns the server; nb_server_drain and nb_server_stop_now may be called
  * from any thread and from a signal handler.
  */
@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "intake/channel.h"
+#include "server/routes.h"
 
 /* Every setting with its unit and default: field, default. X(type, name, default) */
 #define NB_SERVER_SETTINGS(X)                                                                                          \
@@ -66,6 +67,10 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
 /* How many there are; the numeric address ("" for a UNIX socket) and port of one. */
 uint16_t nb_server_listeners(const nb_server *server);
 const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port);
+/* Before start; see routes.h. NB_FULL: too late, or too many. */
+nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
+/* What the route of a request message means; NULL when it has none. Any thread once the server has started. */
+const nb_route *nb_server_route(const nb_server *server, uint16_t number);
 /* Before start. The channel belongs to the server and lives until destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
 /* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free

@@ -1,0 +1,64 @@
+/*
+ * routes.h - what the configuration says of some paths: a flat, bounded table, asked once for each request.
+ *
+ * A pattern is an absolute path ("/uploads"), or a prefix that ends with "*" ("/x/" and a star takes all that begins with "/x/").
+ * It is compared byte for byte with the path of the request target as the client sent it, without the query: the same
+ * bytes an application finds in PATH_INFO. Nothing is decoded and no slash is added, so "/%75ploads" and "/uploads/" are
+ * other paths than "/uploads". Routes say how a request is served, never who may ask: whoever writes a path another way
+ * gets what every path without a route gets.
+ *
+ * The first route that matches wins. Filled before the loop starts and only read afterwards, by any thread. A request
+ * message carries the number alone.
+ */
+#ifndef NB_SERVER_ROUTES_H
+#define NB_SERVER_ROUTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "intake/message.h"
+
+#define NB_ROUTES_MAX 256u
+
+/* Bytes of all patterns together: a page or two of configuration. */
+#define NB_ROUTES_TEXT_BYTES 16384u
+
+typedef enum nb_route_choice { NB_ROUTE_UNSAID, NB_ROUTE_NO, NB_ROUTE_YES } nb_route_choice;
+
+/* What a route means. All zero: what every path has. */
+typedef struct nb_route {
+    uint8_t stream_input;         /* true: the request is given on when its head is there; the body follows */
+    uint8_t cancel_on_disconnect; /* nb_route_choice; NB_ROUTE_UNSAID: as for the whole server */
+} nb_route;
+
+typedef struct nb_route_entry {
+    uint16_t start, bytes; /* of the pattern in `text`, without its "*" */
+    bool prefix;
+    nb_route route;
+} nb_route_entry;
+
+typedef struct nb_routes {
+    uint16_t count;
+    uint16_t text_bytes;
+    nb_route_entry entries[NB_ROUTES_MAX];
+    char text[NB_ROUTES_TEXT_BYTES];
+} nb_routes;
+
+/* Adds a route behind the others. *number: what messages call it, from 1. NB_INVALID: no pattern; NB_FULL: no room. */
+nb_status nb_routes_add(nb_routes *routes, nb_slice pattern, nb_route route, uint16_t *number);
+
+uint16_t nb_routes_find(const nb_routes *routes, nb_slice path);
+
+/* The number of the first route that takes `path`; NB_ROUTE_NONE. */
+static inline uint16_t nb_routes_match(const nb_routes *routes, nb_slice path) {
+    return routes->count == 0 ? NB_ROUTE_NONE : nb_routes_find(routes, path);
+}
+
+/* NULL for NB_ROUTE_NONE and for a number nobody gave. */
+static inline const nb_route *nb_routes_get(const nb_routes *routes, uint16_t number) {
+    return number != NB_ROUTE_NONE && number <= routes->count ? &routes->entries[number - 1].route : NULL;
+}
+
+#endif

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/config"
+
+class RouteTest < Minitest::Test
+  Route = NeverBlock::Config::Route
+  Line = Route::Line
+
+  def test_a_path_and_the_beginning_of_one_are_patterns
+    ["/", "/uploads", "/x/*", "/*", "/a%20b", "/~a;v=1,(2)!$&'+:@"].each { |pattern| assert_equal pattern, Route.read(pattern, { input: :whole }).pattern }
+  end
+
+  def test_words_are_read_and_what_is_not_said_stays_open
+    route = Route.read("/x", { input: "whole" })
+    assert_equal :whole, route.input
+    assert_nil route.cancel_on_disconnect
+    assert_equal false, Route.read("/x", { cancel_on_disconnect: false, input: :whole }).cancel_on_disconnect
+    assert_predicate route, :frozen?
+  end
+
+  WRONG = {
+    "x" => "it begins with a slash", "*" => "it begins with a slash", "/a?b" => "the path alone counts", "/a#b" => "the path alone counts", "/a b" => "%20 for a space",
+    "/caf\u00e9" => "%C3%A9", "/x*y" => "a star", "" => "seen \"\"", "/\n" => "seen", "/x\0" => "seen", nil => "seen nil", 3 => "seen 3", %r{/x} => "seen /", "/\xFF" => "seen"
+  }.freeze
+
+  def test_what_is_no_pattern_is_one_line_that_says_what_is
+    WRONG.each do |pattern, words|
+      message = assert_raises(NeverBlock::ConfigError) { Route.read(pattern, { input: :whole }) }.message
+      assert_match(%r{\Aroute takes an absolute path as "/uploads", or the beginning of one and a star as "/x/\*"; seen }, message)
+      assert_includes message, words
+      refute_includes message, "\n"
+      assert_operator Route.read("/#{"x" * 100}", { input: :whole }).pattern.size, :>, 100
+    end
+  end
+
+  def test_words_that_come_later_and_words_that_nobody_knows
+    { lane: :thread, at_once: 2, queue: 10, algorithm: :eba, rate: 1_000 }.each do |name, value|
+      error = assert_raises(NeverBlock::NotYetError) { Route.read("/x", { name => value }) }
+      assert_match(%r{\Aroute "/x" #{name}: does not work yet; \w}, error.message)
+    end
+    assert_match(/unknown word inputs; did you mean input\?/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", { inputs: :stream }) }.message)
+    assert_match(/unknown word qwertz; a route takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", { qwertz: 1 }) }.message)
+    assert_match(/says nothing; it takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", {}) }.message)
+  end
+
+  def test_a_value_of_a_word_is_checked
+    error = assert_raises(NeverBlock::ConfigError) { Line.new.read(["/x", { input: :no }], "route") }
+    assert_equal 'route "/x" input: is stream or whole; seen :no', error.message
+  end
+
+  def test_a_route_behind_one_that_takes_all_its_paths_is_refused
+    line = Line.new
+    first = [Route.read("/a/*", { input: :whole }), Route.read("/b", { input: :whole })]
+    ["/a/*", "/a/", "/a/b", "/a/b/*", "/b"].each do |pattern|
+      error = assert_raises(NeverBlock::ConfigError) { line.check_after(first, Route.read(pattern, { input: :whole }), "route") }
+      assert_match(/\Aroute "#{Regexp.escape(pattern)}" is never reached/, error.message)
+    end
+    ["/a", "/*", "/b*", "/b/", "/c"].each { |pattern| assert_nil line.check_after(first, Route.read(pattern, { input: :whole }), "route") }
+  end
+
+  def test_there_are_no_more_than_the_engine_has_room_for
+    line = Line.new
+    routes = Array.new(Route::MAX) { |number| Route.read("/#{number}", { input: :whole }) }
+    assert_nil line.check_after(routes[0...-1], routes.last, "route")
+    assert_raises(NeverBlock::ConfigError) { line.check_after(routes, Route.read("/more", { input: :whole }), "route") }
+    long = Route.read("/#{"x" * Route::PATTERN_BYTES_MAX}", { input: :whole })
+    assert_raises(NeverBlock::ConfigError) { line.check_after([], long, "route") }
+  end
+
+  def test_a_configuration_holds_its_routes
+    config = NeverBlock::Config.new(routes: [["/x", { input: :whole }], Route.read("/y/*", { input: :whole })])
+    assert_equal ["/x", "/y/*"], config.routes.map(&:to_s)
+    assert_predicate config.routes, :frozen?
+    assert_empty NeverBlock::Config.new.routes
+    assert_raises(NeverBlock::ConfigError) { NeverBlock::Config.new(routes: [["x", {}]]) }
+  end
+end
