@@ -366,10 +366,11 @@ static void trim_pool(nb_executor *executor) {
     nb_task_retire_idle(executor, kept);
 }
 
-/* Asks for as many requests as there are fibers for, a few ahead at most. */
+/* Asks for as many requests as there are fibers for, a few ahead at most, and says how many there are fibers for. */
 static void ask_for_more(nb_executor *executor) {
     nb_channel_memory *memory = executor->channel->memory;
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
+    atomic_store_explicit(&memory->able, executor->received + free_fibers, memory_order_relaxed);
     uint64_t wanted = executor->received + (free_fibers < executor->credit ? free_fibers : executor->credit);
     if (wanted <= atomic_load_explicit(&memory->wanted, memory_order_relaxed)) return;
     atomic_store_explicit(&memory->wanted, wanted, memory_order_release);

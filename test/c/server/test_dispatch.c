@@ -150,6 +150,22 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
     assert_null(next(0));
 }
 
+static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **state) {
+    (void)state;
+    ask(1, 1);
+    atomic_store(&memory_of(1)->able, 3); /* one it asks for now, two more when it has begun that */
+    atomic_store(&memory_of(2)->able, 9);
+    atomic_store(&memory_of(2)->executor_gone, 1);
+    for (int i = 0; i < 1 + 4 + 2; i++)
+        assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+    assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
+    assert_int_equal(6, f.dispatch.waiting);
+    ask(1, 2); /* who has them can be given them: nothing was promised twice */
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(4, f.dispatch.waiting);
+    assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
+}
+
 static void waiting_requests_of_ended_exchanges_are_dropped_their_files_closed(void **state) {
     (void)state;
     nb_exchange *first = exchange(), *second = exchange();
@@ -324,6 +340,7 @@ int main(void) {
         CASE(sleepers_come_first_then_the_most_credit_then_the_order),
         CASE(one_without_room_is_not_chosen_while_another_has_some),
         CASE(the_queue_is_bounded_ordered_and_goes_to_whom_asks_first),
+        CASE(beyond_the_bound_as_many_wait_as_there_are_free_fibers_for),
         CASE(waiting_requests_of_ended_exchanges_are_dropped_their_files_closed),
         CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
         CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),

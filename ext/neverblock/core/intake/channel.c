@@ -25,6 +25,7 @@ static nb_channel_memory *memory_create(void) {
     nb_doorbell_init(&memory->executor_bell);
     nb_doorbell_init(&memory->loop_bell);
     atomic_init(&memory->wanted, 0);
+    atomic_init(&memory->able, 0);
     atomic_init(&memory->loop_starved, 0);
     atomic_init(&memory->executor_blocked, 0);
     atomic_init(&memory->executor_gone, 0);

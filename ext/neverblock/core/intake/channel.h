@@ -5,7 +5,7 @@
  * The shared part (nb_channel_memory) holds no pointer and may lie in memory shared by two processes. An executor
  * pulls: each time it has room and is about to wait it raises `wanted`, the number of requests it has asked for since
  * the start; the I/O loop sends a request only while its own count of sent ones is below. So an executor that is busy
- * or stalled gets nothing more.
+ * or stalled gets nothing more. `able` counts likewise those it has fibers for: `wanted` is a few of them at a time.
  *
  * `pulse` tells any thread what the executor is doing without asking it: see the fields.
  */
@@ -31,6 +31,7 @@ typedef struct nb_channel_memory {
     nb_doorbell executor_bell; /* the executor sleeps */
     nb_doorbell loop_bell;     /* the I/O loop sleeps (each channel has its own flag of it) */
     _Alignas(64) _Atomic uint64_t wanted;
+    _Atomic uint64_t able;
     _Alignas(64) _Atomic uint32_t
         loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some */
     _Alignas(64) _Atomic uint32_t

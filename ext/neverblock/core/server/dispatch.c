@@ -110,8 +110,26 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
     exchange->channel = (uint16_t)(channel - dispatch->channels);
 }
 
+/* A burst comes faster than fibers are started, and a collection may come between: that is no overload. */
+static uint64_t free_fibers(const nb_dispatch *dispatch) {
+    uint64_t count = 0;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *channel = &dispatch->channels[i];
+        nb_channel_memory *memory = channel->channel->memory;
+        if (channel->stop_due || atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) continue;
+        uint64_t able = atomic_load_explicit(&memory->able, memory_order_relaxed);
+        if (able > channel->sent) count += able - channel->sent;
+    }
+    return count;
+}
+
+static bool full(const nb_dispatch *dispatch) {
+    return dispatch->waiting >= dispatch->waiting_max &&
+           dispatch->waiting - dispatch->waiting_max >= free_fibers(dispatch);
+}
+
 static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
-    if (dispatch->waiting >= dispatch->waiting_max) return NB_FULL;
+    if (full(dispatch)) return NB_FULL;
     nb_waiting *waiting = nb_alloc(sizeof(*waiting));
     if (!waiting) return NB_NO_MEMORY;
     *waiting = (nb_waiting){NULL, nb_exchange_id_of(exchange), message};
@@ -134,7 +152,7 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
         commit(dispatch, channel, exchange, bytes);
         return NB_OK;
     }
-    if (dispatch->waiting >= dispatch->waiting_max) return NB_FULL;
+    if (full(dispatch)) return NB_FULL;
     nb_request_message *message = nb_alloc(bytes);
     if (!message) return NB_NO_MEMORY;
     nb_request_message_write(message, facts);

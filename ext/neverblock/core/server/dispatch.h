@@ -2,7 +2,8 @@
  * dispatch.h - from complete requests to executors: the bounded intake queue and the channels that pull from it.
  *
  * A request goes straight into a channel's ring while nothing waits before it and an executor has asked for more; else
- * it waits in the queue, and past the queue's bound it is refused (the caller answers 503). Sleeping executors are
+ * it waits in the queue, and past the queue's bound it is refused (the caller answers 503). The bound is for those that
+ * have no fiber to run in: beyond it there may wait as many as the executors have free ones. Sleeping executors are
  * served first, then the one that has the most credit left: so a request never queues behind a busy executor while
  * another is free. Owned by the loop's thread.
  */
