@@ -172,6 +172,10 @@ static void publish(nb_executor *executor, size_t bytes) {
 
 void nb_executor_send(nb_task *task, size_t bytes) { publish(task->executor, bytes); }
 
+uint64_t nb_executor_backlog_high(const nb_executor *executor) {
+    return atomic_load_explicit(&executor->channel->memory->allowance, memory_order_relaxed) / 2;
+}
+
 void nb_executor_wait_drained(nb_task *task) {
     task->waits_drained = !task->gone;
     if (task->waits_drained) wait_in(task);
@@ -326,6 +330,9 @@ static void receive(nb_executor *executor, const nb_message *message) {
         if (!(task = find_task(executor, message->exchange))) break;
         task->gone = true;
         wake_task(executor, task);
+        break;
+    case NB_MESSAGE_LEFT:
+        if ((task = find_task(executor, message->exchange))) task->left = true;
         break;
     case NB_MESSAGE_STOP:
         stop(executor);
@@ -537,7 +544,6 @@ static VALUE run_body(VALUE self) {
     executor->thread = rb_thread_current();
     executor->forks = nb_fork_generation;
     executor->credit = nb_server_credit(executor->server);
-    executor->backlog_high = nb_server_backlog_high(executor->server);
     add_listeners(executor);
     attach(executor);
     rb_fiber_scheduler_set(executor->scheduler);

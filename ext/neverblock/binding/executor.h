@@ -38,6 +38,7 @@ struct nb_task {
     bool head_request;
     bool spooled; /* its body is a file */
     bool gone;    /* the client is, or the response was cut: nothing more needs to be sent */
+    bool left;    /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
     bool head_sent;
     bool ended;         /* the last part was sent */
     bool waits_drained; /* parked until the backlog is low */
@@ -69,7 +70,6 @@ struct nb_executor {
     unsigned taken;                  /* messages, since the drain began */
     bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
     uint32_t credit;                 /* requests asked for ahead */
-    uint64_t backlog_high;           /* unacknowledged bytes at which a writer parks */
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
     nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
     uint32_t refused_count;
@@ -95,6 +95,8 @@ VALUE nb_executor_park(VALUE scheduler);
 void *nb_executor_reserve(nb_task *task, size_t bytes);
 /* Ends the part and makes it visible; rings the loop when it has waited long. */
 void nb_executor_send(nb_task *task, size_t bytes);
+/* Body bytes a response may have sent since its backlog was last known to be low; then its writer parks. */
+uint64_t nb_executor_backlog_high(const nb_executor *executor);
 /* Parks until the response's backlog is low or the client is gone. Raises what is raised into the fiber meanwhile. */
 void nb_executor_wait_drained(nb_task *task);
 

@@ -294,14 +294,20 @@ static void send_part(nb_task *task, nb_slice body, uint16_t flags) {
     nb_executor_send(task, bytes);
 }
 
+static size_t slice_bytes(size_t left, uint64_t high) {
+    size_t most = high < NB_RESPONSE_SLICE_BYTES ? (size_t)high : NB_RESPONSE_SLICE_BYTES;
+    return left < most ? left : most ? most : 1;
+}
+
 /* Any number of body bytes, in slices, the writer parked while the client is behind. The last slice carries `flags`.
  * `owner` keeps the bytes. */
 static void send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags) {
     while (body.size > 0 || (flags & NB_PART_LAST)) {
         if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
-        size_t step = body.size < NB_RESPONSE_SLICE_BYTES ? body.size : NB_RESPONSE_SLICE_BYTES;
+        uint64_t high = nb_executor_backlog_high(task->executor);
+        size_t step = slice_bytes(body.size, high);
         bool last = step == body.size;
-        bool full = task->unacknowledged + step >= task->executor->backlog_high && !(last && (flags & NB_PART_LAST));
+        bool full = task->unacknowledged + step >= high && !(last && (flags & NB_PART_LAST));
         send_part(task, (nb_slice){body.data, step},
                   (uint16_t)((last ? flags : 0) | (full ? NB_PART_TELL_DRAINED : 0)));
         if (full) nb_executor_wait_drained(task);
@@ -376,7 +382,7 @@ static void send_chunk(writer *writing, VALUE chunk) {
     if (bytes.size == 0) return;
     writing->sent += bytes.size;
     if (!task->head_sent) {
-        size_t first = bytes.size < NB_RESPONSE_SLICE_BYTES ? bytes.size : NB_RESPONSE_SLICE_BYTES;
+        size_t first = slice_bytes(bytes.size, nb_executor_backlog_high(task->executor));
         send_head(task, writing->gathered, (nb_slice){bytes.data, first}, 0);
         bytes = (nb_slice){bytes.data + first, bytes.size - first};
     }

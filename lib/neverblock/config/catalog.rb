@@ -107,6 +107,8 @@ module NeverBlock
         option(:body_bytes, LIMITS, whole(0..SIZE_MAX), group: :limits, default: 104_857_600, unit: "bytes", engine: :body_bytes_max, help: "of a request body; more: 413"),
         option(:spool_bytes, LIMITS, whole(0..SIZE_MAX), group: :limits, default: 1_073_741_824, unit: "bytes", engine: :spool_bytes_max,
                                                          help: "of all request bodies in files together; more: 503"),
+        option(:response_bytes, LIMITS, whole(1_048_576..SIZE_MAX), group: :limits, default: 268_435_456, unit: "bytes", engine: :response_bytes_max,
+                                                                    help: "of all responses on their way; near it each may hold less, 32 KB at the least, and its writer waits"),
         option(:connections, LIMITS, whole(1..1_000_000), group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
                                                           help: "open at once; more wait in the backlog, and push idle ones out"),
         option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503")

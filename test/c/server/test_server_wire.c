@@ -197,7 +197,7 @@ static void a_client_that_finished_sending_is_answered(void **state) {
     assert_true(nb_test_send_text(c, REQUEST("GET /hold", "") REQUEST("GET /hello", "") "GET /unfin"));
     nb_test_client_finish(c);
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
-    nb_test_world_settle(w);
+    nb_test_executor_await(w->executors[0], NB_TEST_LEFT, 1);
     nb_test_executor_release(w->executors[0]);
     nb_test_world_expect(w, c, 200, "held");
     nb_test_world_expect(w, c, 200, "hello");

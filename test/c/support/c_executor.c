@@ -104,12 +104,15 @@ static void fill(const task *t, char *out, size_t bytes) {
 static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
     uint64_t end = t->abort_at < t->total ? t->abort_at : t->total;
     uint64_t left = t->file_fd >= 0 ? 0 : end - t->done;
-    size_t slice = left < NB_RESPONSE_SLICE_BYTES ? (size_t)left : NB_RESPONSE_SLICE_BYTES;
+    uint64_t high = self->options.backlog_high;
+    if (high == 0) high = atomic_load_explicit(&self->channel->memory->allowance, memory_order_relaxed) / 2;
+    uint64_t most = t->parks && high < NB_RESPONSE_SLICE_BYTES ? high : NB_RESPONSE_SLICE_BYTES;
+    size_t slice = (size_t)(left < most ? left : most);
     *flags = 0;
     if (t->file_fd >= 0) return 0;
     if (t->done + slice == end) {
         *flags = (uint16_t)(NB_PART_LAST | (t->abort_at <= t->total ? NB_PART_ABORTED : 0));
-    } else if (t->parks && t->unacknowledged + slice >= self->options.backlog_high) {
+    } else if (t->parks && t->unacknowledged + slice >= high) {
         *flags = NB_PART_TELL_DRAINED;
     }
     return slice;
@@ -423,6 +426,10 @@ static void receive(nb_test_executor *self, const nb_message *message) {
         if (t) t->gone = true;
         count(self, NB_TEST_GONE);
         break;
+    case NB_MESSAGE_LEFT:
+        if (t && t->gone) atomic_fetch_add(&self->faults, 1);
+        count(self, NB_TEST_LEFT);
+        break;
     case NB_MESSAGE_STOP:
         self->stop_received = true;
         count(self, NB_TEST_STOPPED);
@@ -552,7 +559,6 @@ nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
     self->channel = channel;
     if (options) self->options = *options;
     if (self->options.credit == 0) self->options.credit = nb_server_credit(server);
-    if (self->options.backlog_high == 0) self->options.backlog_high = nb_server_backlog_high(server);
     for (int i = 0; i < NB_TEST_EVENTS; i++)
         self->events[i] = gate;
     self->go = gate;

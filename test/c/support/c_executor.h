@@ -39,6 +39,7 @@ typedef enum nb_test_event {
     NB_TEST_RECEIVED, /* requests */
     NB_TEST_ANSWERED, /* last parts sent */
     NB_TEST_GONE,
+    NB_TEST_LEFT,
     NB_TEST_DRAINED,
     NB_TEST_PARKED,  /* writers that wait for DRAINED */
     NB_TEST_FULL,    /* times the response ring was found full */

@@ -116,6 +116,7 @@ void nb_test_world_close(nb_test_world *world) {
         assert_int_equal(0, stats.connections);
         assert_int_equal(0, stats.queue);
         assert_int_equal(0, stats.spool_bytes);
+        assert_int_equal(0, stats.response_bytes);
     }
     if (world->inspect) world->inspect(world->server);
     nb_server_destroy(world->server);

@@ -42,4 +42,7 @@
 /* Body bytes in one record of a response: large bodies go in slices, so that one response never fills the ring. */
 #define NB_RESPONSE_SLICE_BYTES 65536u
 
+/* Bytes a response may hold however many others there are: enough to go on, little enough for ten thousand. */
+#define NB_RESPONSE_FLOOR_BYTES 32768u
+
 #endif

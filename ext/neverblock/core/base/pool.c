@@ -12,6 +12,7 @@ struct nb_pool_block {
 void nb_pool_init(nb_pool *pool) {
     pool->free = NULL;
     pool->kept = 0;
+    pool->sending = 0;
 }
 
 void nb_pool_deinit(nb_pool *pool) {

@@ -17,6 +17,7 @@ typedef struct nb_pool_block nb_pool_block;
 typedef struct nb_pool {
     nb_pool_block *free;
     unsigned kept;
+    unsigned sending; /* blocks out that hold bytes of responses: kept by outbox.c */
 } nb_pool;
 
 void nb_pool_init(nb_pool *pool);

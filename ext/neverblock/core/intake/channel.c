@@ -27,6 +27,7 @@ static nb_channel_memory *memory_create(void) {
     atomic_init(&memory->wanted, 0);
     atomic_init(&memory->able, 0);
     atomic_init(&memory->loop_starved, 0);
+    atomic_init(&memory->allowance, NB_RESPONSE_FLOOR_BYTES);
     atomic_init(&memory->executor_blocked, 0);
     atomic_init(&memory->executor_gone, 0);
     atomic_init(&memory->pulse.switched_ns, 0);

@@ -34,6 +34,8 @@ typedef struct nb_channel_memory {
     _Atomic uint64_t able;
     _Alignas(64) _Atomic uint32_t
         loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some */
+    _Atomic uint32_t
+        allowance; /* bytes each response may hold now (limits.h, server/loop.c); its writer parks at half of them */
     _Alignas(64) _Atomic uint32_t
         executor_blocked;           /* the executor found the response ring full: ring it when there is room */
     _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */

@@ -37,6 +37,9 @@ typedef enum nb_message_type {
     NB_MESSAGE_GONE = 3,
     /* nb_message, exchange 0: no request will come any more; the executor ends when it has none left. */
     NB_MESSAGE_STOP = 4,
+    /* nb_message: the client has finished sending while its response is under way. Mostly it has closed, and GONE comes once something is
+       written; a half-closed client still reads. */
+    NB_MESSAGE_LEFT = 5,
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */

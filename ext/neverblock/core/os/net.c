@@ -36,6 +36,9 @@
 /* Connections that died in the queue are skipped, this many a call; the poller tells of the rest again. */
 enum { ACCEPT_SKIPS_MAX = 64 };
 
+/* A client that vanished is noticed after two minutes of silence. */
+enum { KEEP_ALIVE_IDLE_S = 60, KEEP_ALIVE_INTERVAL_S = 15, KEEP_ALIVE_PROBES = 4 };
+
 static nb_status fail_closing(int fd) {
     int error = errno;
     close(fd);
@@ -76,8 +79,20 @@ static uint16_t port_of(const struct sockaddr_storage *address) {
     return 0;
 }
 
+/* What is accepted inherits it (socket(7), tcp(7)), so a client costs no call. A connection on which nothing moves is probed, and one whose
+   client has closed or vanished without our writing to it ends: an idle event stream is not kept for ever. */
+static void set_keep_alive(int fd) {
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+#if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &(int){KEEP_ALIVE_IDLE_S}, sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &(int){KEEP_ALIVE_INTERVAL_S}, sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &(int){KEEP_ALIVE_PROBES}, sizeof(int));
+#endif
+}
+
 static int set_listen_options(int fd, int family) {
     const int on = 1;
+    set_keep_alive(fd);
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0) return -1;
     if (family != AF_INET6) return 0;
     return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
@@ -263,6 +278,11 @@ nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *mo
     if (sent < 0) return status_of_errno();
     *moved = (size_t)sent;
     return NB_OK;
+}
+
+bool nb_net_peer_finished(int fd) {
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 void nb_net_finish(int fd) { (void)shutdown(fd, SHUT_WR); }

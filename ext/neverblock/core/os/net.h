@@ -40,6 +40,8 @@ nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *mo
 /* Bytes written and not yet taken by the peer (acknowledged, or read from a UNIX socket); 0 where the system does not
  * tell. */
 size_t nb_net_unacknowledged(int fd);
+/* The peer has finished sending, and all it sent was read. */
+bool nb_net_peer_finished(int fd);
 /* Says that we have finished sending. */
 void nb_net_finish(int fd);
 /* Closes; with `reset` the peer gets an RST and unsent bytes are dropped (SO_LINGER 0). */

@@ -32,6 +32,7 @@ void nb_outbox_init(nb_outbox *outbox) { *outbox = (nb_outbox){NULL, NULL, 0}; }
 
 static void chunk_free(nb_chunk *chunk, nb_pool *pool) {
     if (chunk->capacity) {
+        pool->sending--;
         nb_pool_give(pool, chunk);
         return;
     }
@@ -66,6 +67,7 @@ void nb_outbox_clear(nb_outbox *outbox, nb_pool *pool) {
 static nb_chunk *memory_chunk(nb_outbox *outbox, nb_pool *pool) {
     nb_chunk *chunk = nb_pool_take(pool);
     if (!chunk) return NULL;
+    pool->sending++;
     chunk->offset = chunk->end = 0;
     chunk->capacity = (uint32_t)CHUNK_BYTES;
     chunk->fd = -1;

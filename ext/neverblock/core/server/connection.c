@@ -448,9 +448,17 @@ static void advance(nb_loop *loop, nb_connection *connection) {
     }
 }
 
+/* Executors are told for each request under way: most clients that finish sending have closed. */
+static void tell_left(nb_loop *loop, nb_connection *connection) {
+    for (nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
+        if (!exchange->ended && exchange != connection->receiving) nb_dispatch_tell_left(&loop->dispatch, exchange);
+    }
+}
+
 /* The client finished sending: what it asked for whole is still answered (a half-closed client is a client). */
 static void input_ended(nb_loop *loop, nb_connection *connection) {
     connection->read_ended = true;
+    tell_left(loop, connection);
     if (connection->state == NB_CONNECTION_BODY) {
         refuse(loop, connection, connection->receiving,
                (nb_refusal){400, "the body ended before its announced length"});
@@ -494,6 +502,8 @@ void nb_connection_ready(nb_loop *loop, nb_connection *connection, uint32_t even
         if (wants_read(connection)) {
             read_some(loop, connection);
         } else {
+            bool last = connection->state == NB_CONNECTION_LAST && !connection->read_ended;
+            if (last && nb_net_peer_finished(connection->transport.fd)) input_ended(loop, connection);
             set_interest(loop, connection, connection->interest & (uint8_t)~NB_POLL_READ);
         }
     }
@@ -578,8 +588,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
 
 static void tell_drained(nb_loop *loop, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
-    if (!exchange || !exchange->tell_drained || connection->outbox.bytes > loop->config.response_backlog_bytes / 4)
-        return;
+    if (!exchange || !exchange->tell_drained || connection->outbox.bytes > loop->dispatch.allowance / 4) return;
     exchange->tell_drained = false;
     nb_dispatch_tell_drained(&loop->dispatch, exchange);
 }

@@ -66,6 +66,7 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, const nb_wake *loop_wak
     added->channel = channel;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
+    atomic_store_explicit(&channel->memory->allowance, dispatch->allowance, memory_order_relaxed);
     *result = channel;
     return NB_OK;
 }
@@ -96,6 +97,8 @@ static nb_dispatch_channel *choose(nb_dispatch *dispatch, size_t bytes) {
     return best;
 }
 
+static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange);
+
 static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **chosen) {
     nb_dispatch_channel *channel = choose(dispatch, bytes);
     if (!channel) return NULL;
@@ -108,6 +111,7 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
     channel->sent++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
+    if (exchange->left_due) tell_or_list(dispatch, exchange);
 }
 
 /* A burst comes faster than fibers are started, and a collection may come between: that is no overload. */
@@ -191,6 +195,8 @@ static bool tell(nb_dispatch_channel *channel, nb_message_type type, nb_exchange
 static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
     if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, nb_exchange_id_of(exchange))) return false;
     exchange->drained_due = false;
+    if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, nb_exchange_id_of(exchange))) return false;
+    exchange->left_due = false;
     if (exchange->gone_due && !tell(channel, NB_MESSAGE_GONE, nb_exchange_id_of(exchange))) return false;
     exchange->gone_due = false;
     return true;
@@ -205,8 +211,21 @@ static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
     channel->news = exchange;
 }
 
+void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes) {
+    if (bytes == dispatch->allowance) return;
+    dispatch->allowance = bytes;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        atomic_store_explicit(&dispatch->channels[i].channel->memory->allowance, bytes, memory_order_relaxed);
+    }
+}
+
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange) {
     exchange->drained_due = true;
+    tell_or_list(dispatch, exchange);
+}
+
+void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange) {
+    exchange->left_due = true;
     tell_or_list(dispatch, exchange);
 }
 

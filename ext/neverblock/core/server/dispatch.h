@@ -25,7 +25,7 @@ typedef struct nb_dispatch_channel {
     nb_ring_producer requests;
     nb_ring_consumer responses;
     uint64_t sent;     /* requests given to it */
-    nb_exchange *news; /* exchanges with DRAINED or GONE to tell, when the ring was full */
+    nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
     bool dirty;        /* something is committed and not published */
     bool stop_due, stopped;
 } nb_dispatch_channel;
@@ -37,6 +37,7 @@ typedef struct nb_dispatch {
     uint16_t count;
     nb_waiting *first, *last;
     uint32_t waiting, waiting_max;
+    uint32_t allowance; /* as the channels' */
     nb_exchanges *exchanges;
 } nb_dispatch;
 
@@ -49,8 +50,11 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
 /* The same for a finished message, which is taken on success (nb_alloc'ed). */
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message);
 
-/* Tells the exchange's executor DRAINED or GONE, now or when its ring has room. */
+/* Bytes each response may hold from now on; known to the executors at their next part. */
+void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes);
+/* Tells the exchange's executor DRAINED, LEFT or GONE, now or when its ring has room; LEFT also when it has got the request. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);
+void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);
 /* No request will come any more. */
 void nb_dispatch_stop(nb_dispatch *dispatch);

@@ -40,7 +40,7 @@ struct nb_exchange {
     bool ended;         /* the last part came */
     bool cut;           /* the connection must end after what is there, without a clean end of the body */
     bool tell_drained;  /* the writer waits for DRAINED */
-    bool drained_due, gone_due, in_news;
+    bool drained_due, left_due, gone_due, in_news;
 };
 
 typedef struct nb_exchanges {

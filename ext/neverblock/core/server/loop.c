@@ -14,7 +14,8 @@
 #include "os/fork.h"
 #include "os/net.h"
 
-/* Readiness events and response parts taken in one turn, so that neither starves the other. */
+/* Readiness events and response parts taken in one turn, so that neither starves the other; and of parts no more than a ring holds, since
+   what each response may hold is found anew once a turn. */
 #define EVENTS_IN_A_TURN 256
 #define PARTS_IN_A_TURN 512
 
@@ -86,6 +87,17 @@ static nb_status open_parts(nb_loop *loop) {
     return loop->spool.directory ? NB_OK : NB_NO_MEMORY;
 }
 
+/* Each response may hold as much as is free of the budget of all: many slow readers are given less each, by themselves, and the budget is
+   never quite used up (the dynamic thresholds of Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998). */
+static void allow_responses(nb_loop *loop) {
+    uint64_t held = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES, all = loop->config.response_bytes_max;
+    uint64_t allowed = held < all ? all - held : 0;
+    if (allowed < NB_RESPONSE_FLOOR_BYTES) allowed = NB_RESPONSE_FLOOR_BYTES;
+    if (allowed > loop->config.response_backlog_bytes) allowed = loop->config.response_backlog_bytes;
+    atomic_store_explicit(&loop->counters.response_bytes, held, memory_order_relaxed);
+    nb_dispatch_allow(&loop->dispatch, (uint32_t)allowed);
+}
+
 nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
     memset(loop, 0, sizeof(*loop));
     loop->config = *config;
@@ -99,6 +111,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
     nb_pool_init(&loop->pool);
     nb_exchanges_init(&loop->exchanges);
     nb_dispatch_init(&loop->dispatch, &loop->exchanges, config->queue_max);
+    allow_responses(loop);
     set_timeouts(loop);
     set_limits(loop);
     loop->now_ns = nb_clock_monotonic_ns();
@@ -185,10 +198,11 @@ static void update_time(nb_loop *loop) {
 
 /* True when some were left for the next turn. */
 static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
-    size_t bytes;
+    size_t bytes, taken_bytes = 0;
     const nb_message *part = NULL;
     int taken = 0;
-    while (taken < PARTS_IN_A_TURN && (part = nb_ring_peek(&channel->responses, &bytes))) {
+    bool room = true;
+    while (room && (part = nb_ring_peek(&channel->responses, &bytes))) {
         nb_exchange *exchange = nb_exchange_find(&loop->exchanges, part->exchange);
         if (exchange) {
             nb_connection_part(loop, exchange, part);
@@ -196,7 +210,9 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
             nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
         }
         nb_ring_advance(&channel->responses);
+        taken_bytes += bytes;
         taken++;
+        room = taken < PARTS_IN_A_TURN && taken_bytes < NB_RING_BYTES;
     }
     if (taken && nb_ring_release(&channel->responses)) {
         nb_doorbell_fence(&channel->channel->memory->executor_bell);
@@ -311,6 +327,7 @@ static bool run_turn(nb_loop *loop) {
     bool more = take_responses(loop);
     take_written(loop);
     flush_dirty(loop);
+    allow_responses(loop);
     expire(loop);
     wind_down(loop);
     nb_listeners_resume_if_possible(loop);

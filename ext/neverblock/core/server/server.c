@@ -112,8 +112,6 @@ uint32_t nb_server_credit(const nb_server *server) {
     return server->loop.dispatch.count > 1 && credit > SHARED_CREDIT ? SHARED_CREDIT : credit;
 }
 
-uint64_t nb_server_backlog_high(const nb_server *server) { return server->loop.config.response_backlog_bytes / 2; }
-
 /* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
 static bool executor_waits(nb_server *server) {
     if (!atomic_load_explicit(&server->lease.guest_allowed, memory_order_acquire)) return false;

@@ -32,6 +32,7 @@
     X(uint32_t, queue_max, 1000)                 /* requests that wait for an executor; more: 503 */                   \
     X(uint32_t, credit, 256)                     /* requests given to one executor ahead of its running them */        \
     X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                        \
+    X(uint64_t, response_bytes_max, 268435456)   /* of all responses: near it each may hold less */                    \
     X(uint32_t, file_workers, 2)                 /* threads that write request bodies to files */                      \
     X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */
 
@@ -49,7 +50,8 @@ void nb_server_config_default(nb_server_config *config);
 #define NB_SERVER_STATS(X) \
     X(accepted)            \
     X(connections)         \
-    X(requests) X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes)
+    X(requests)            \
+    X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes) X(response_bytes)
 
 typedef struct nb_server_stats {
 #define NB_SERVER_STAT(name) uint64_t name;
@@ -76,8 +78,6 @@ nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
 /* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free
  * sooner. */
 uint32_t nb_server_credit(const nb_server *server);
-/* Bytes of one response that a writer may have sent since the backlog was last known to be low; then it parks. */
-uint64_t nb_server_backlog_high(const nb_server *server);
 nb_status nb_server_start(nb_server *server);
 
 /*
