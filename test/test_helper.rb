@@ -18,5 +18,5 @@ require_relative "support/suite_reporter"
 require_relative "support/hang_guard"
 
 Minitest.extensions << "suite_reporter"
-HangGuard.install(seconds: Integer(ENV.fetch("NB_TEST_SECONDS", "120"), 10))
+HangGuard.install(seconds: Integer(ENV.fetch("NB_TEST_SECONDS", "300"), 10))
 require "minitest/autorun"

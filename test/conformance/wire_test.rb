@@ -16,7 +16,7 @@ class WireTest < Minitest::Test
       reset_after_reading(socket) if reset
       socket.close
     end
-    Wire::Client.open("http://127.0.0.1:#{listener.local_address.ip_port}", deadline_s: 5) do |client|
+    Wire::Client.open("http://127.0.0.1:#{listener.local_address.ip_port}") do |client|
       yield client, { method: method, version: version }
     end
   ensure
@@ -26,7 +26,7 @@ class WireTest < Minitest::Test
 
   # Not before: a reset that overtakes the bytes may be told in other ways.
   def reset_after_reading(socket)
-    Wire::Kernel.wait_until_peer_has_read(socket, 5)
+    Wire::Kernel.wait_until_peer_has_read(socket, Patience::SECONDS)
     socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_LINGER, [1, 0].pack("ii"))
   end
 
@@ -109,7 +109,9 @@ class WireTest < Minitest::Test
     { bytewise: [1] * bytes.bytesize, by_line: bytes.lines.map(&:bytesize), whole: [bytes.bytesize] }.each do |delivery, sizes|
       listener = TCPServer.new("127.0.0.1", 0)
       reader = Thread.new { reads(listener.accept) }
-      Wire::Client.open("http://127.0.0.1:#{listener.local_address.ip_port}") { |client| client.deliver(Wire::Delivery.public_send(delivery, bytes)) }
+      Wire::Client.open("http://127.0.0.1:#{listener.local_address.ip_port}", settle_s: Patience::SECONDS) do |client|
+        client.deliver(Wire::Delivery.public_send(delivery, bytes))
+      end
       assert_equal sizes, reader.value, delivery.to_s
     ensure
       listener&.close

@@ -4,6 +4,7 @@
 # NB_TEST_EVENTS names. The application's half is AppEvents.put, the test's is AppEvents::Reader.
 
 require "json"
+require_relative "patience"
 
 module AppEvents
   class Missing < StandardError; end
@@ -31,7 +32,7 @@ module AppEvents
 
     # Waits until it has happened that often.
     # @raise [Missing] when it has not within `seconds`
-    def await(name, tag, count: 1, seconds: 5)
+    def await(name, tag, count: 1, seconds: Patience::SECONDS)
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       until (found = all(name, tag)).size >= count
         raise Missing, "#{name} of #{tag} happened #{found.size} times within #{seconds} s, expected #{count}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit

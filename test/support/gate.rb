@@ -6,9 +6,9 @@
 require "socket"
 require "timeout"
 
-class Gate
-  DEADLINE_S = 10
+require_relative "patience"
 
+class Gate
   # To put into a rackup file.
   # @return [String] an expression that waits at this gate
   def wait_expression
@@ -29,7 +29,7 @@ class Gate
   # Waits until a request has arrived here.
   # @return [TCPSocket] which lets it go when closed
   def arrival
-    Timeout.timeout(DEADLINE_S) { @server.accept }
+    Timeout.timeout(Patience::SECONDS) { @server.accept }
   end
 
   # @return [Boolean] whether one more is waiting outside

@@ -5,9 +5,10 @@
 
 require "test_helper"
 require "neverblock/scheduler"
+require_relative "patience"
 
 module SchedulerHarness
-  SECONDS = 10
+  SECONDS = Patience::SECONDS
 
   # Counts who is inside, and lets a fiber wait until all are, by giving way to the others.
   class Gate

@@ -11,14 +11,14 @@ require "rbconfig"
 require "timeout"
 require "tmpdir"
 
+require_relative "patience"
 require_relative "wire"
 
 class ServerProcess
   class Failed < StandardError; end
 
   ROOT = File.expand_path("../..", __dir__)
-  START_S = 20
-  STOP_S = 20
+  START_S = STOP_S = Patience::SECONDS
   LISTENING = /Listening on (\S+)/
 
   # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
@@ -128,7 +128,7 @@ class ServerProcess
 
   # Waits until standard error matches; logs are written by a thread of their own.
   # @raise [Failed] after `seconds`
-  def await_stderr(pattern, seconds: 5)
+  def await_stderr(pattern, seconds: Patience::SECONDS)
     limit = now + seconds
     until (match = pattern.match(stderr))
       raise Failed, "no #{pattern.inspect} on standard error within #{seconds} s:\n#{stderr}" if now > limit
@@ -218,7 +218,7 @@ class ServerProcess
 
   def finish_reader
     @stderr_text = stderr
-    @reader&.join(1)
+    @reader&.join(Patience::SECONDS)
   end
 
   def now

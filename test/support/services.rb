@@ -11,12 +11,13 @@ require "fileutils"
 require "socket"
 require "tmpdir"
 
+require_relative "patience"
+
 module Services
   # The server is not on this machine, or did not come up; the message holds the end of what it printed.
   class Unavailable < StandardError; end
 
-  START_S = 60 # initdb and the first start of a database on a busy machine
-  STOP_S = 20
+  START_S = STOP_S = Patience::SECONDS
   OUTPUT_BYTES_MAX = 16_384
 
   class << self
@@ -90,7 +91,7 @@ module Services
 
     def stop
       finish_process if @pid
-      @drain&.join(1)
+      @drain&.join(Patience::SECONDS)
       FileUtils.remove_entry(@folder) if @folder && File.exist?(@folder)
       @folder = nil
     end

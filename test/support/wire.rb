@@ -8,6 +8,7 @@
 require "socket"
 require "uri"
 
+require_relative "patience"
 require_relative "wire_kernel"
 require_relative "wire_response"
 
@@ -24,7 +25,7 @@ module Wire
   class Cut < Error; end
 
   # Seconds a client waits for what is due next.
-  DEADLINE_S = Float(ENV.fetch("NB_WIRE_DEADLINE", "5"))
+  DEADLINE_S = Float(ENV.fetch("NB_WIRE_DEADLINE", Patience::SECONDS))
 
   # Ways to hand the same bytes to the kernel. Each maps the bytes to the pieces that are sent one after the other.
   module Delivery
@@ -66,6 +67,7 @@ module Wire
     # @param url [String] "http://HOST:PORT", "http://[::1]:PORT" or "unix:///PATH"
     # @param deadline_s [Float] how long what is due next may take
     # @param receive_buffer_bytes [Integer] SO_RCVBUF: a small one makes a slow reader
+    # @param settle_s [Float] how long #deliver waits for a piece to be read before it sends the next
     def self.open(url, **options)
       client = new(url, **options)
       return client unless block_given?
@@ -79,8 +81,9 @@ module Wire
 
     attr_reader :socket
 
-    def initialize(url, deadline_s: DEADLINE_S, receive_buffer_bytes: nil)
+    def initialize(url, deadline_s: DEADLINE_S, receive_buffer_bytes: nil, settle_s: SETTLE_S)
       @deadline_s = deadline_s
+      @settle_s = settle_s
       @socket = connect(url, receive_buffer_bytes)
       @buffer = String.new(encoding: Encoding::BINARY)
       @ended = nil
@@ -242,7 +245,7 @@ module Wire
     def settle
       return if @misses >= SETTLE_MISSES_MAX
 
-      @misses += 1 unless Kernel.wait_until_peer_has_read(@socket, SETTLE_S)
+      @misses += 1 unless Kernel.wait_until_peer_has_read(@socket, @settle_s)
     end
 
     def fill

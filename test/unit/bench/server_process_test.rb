@@ -104,7 +104,7 @@ class BenchServerProcessTest < BenchCase
 
   # Ended, or a zombie that its new parent has not waited for yet; what was killed may still be on its way there.
   def assert_gone(pid)
-    Timeout.timeout(10) { Thread.pass until [nil, "Z", "X"].include?(state_of(pid)) }
+    Timeout.timeout(60) { Thread.pass until [nil, "Z", "X"].include?(state_of(pid)) }
   end
 
   def state_of(pid)

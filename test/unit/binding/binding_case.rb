@@ -3,13 +3,14 @@
 # What the tests of the binding share: a server in this process, so that a test sees executors, fibers and engines from inside, and a wire client.
 
 require_relative "../../support/unit"
+require_relative "../../support/patience"
 require_relative "../../support/wire"
 require "tempfile"
 require "rack"
 require "neverblock"
 
 class BindingCase < Minitest::Test
-  SECONDS = 10
+  SECONDS = Patience::SECONDS
   PLAIN = { "content-type" => "text/plain" }.freeze
 
   def setup

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/patience"
 require "neverblock"
 require "neverblock/boot/launch"
 require "neverblock/config/settings"
@@ -8,7 +9,7 @@ require "net/http"
 require "tmpdir"
 
 class LaunchTest < Minitest::Test
-  SECONDS = 10
+  SECONDS = Patience::SECONDS
 
   def setup
     @directory = Dir.mktmpdir

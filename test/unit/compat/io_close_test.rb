@@ -48,7 +48,7 @@ class CompatIOCloseTest < Minitest::Test
 
   # At the wall of memory maps, say.
   def test_without_a_thread_to_be_had_files_are_opened_and_closed_all_the_same
-    out, err, = Open3.capture3("timeout", "30", RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
+    out, err, = Open3.capture3("timeout", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
       require "neverblock"
       require "neverblock/offload"
       NeverBlock::Offload::Worker.define_singleton_method(:new) { |*| raise ThreadError, "can't create Thread" }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/patience"
 require "open3"
 require "rbconfig"
 require "timeout"
@@ -29,7 +30,7 @@ class CompatNeededTest < Minitest::Test
 
   def self.fault(file, rubies, script)
     name = file.tr("/", "_")
-    define_method("test_#{name}_does_what_it_is_for") { assert_equal ["right"], run_script(script, without: nil, seconds: 30) }
+    define_method("test_#{name}_does_what_it_is_for") { assert_equal ["right"], run_script(script, without: nil, seconds: Patience::SECONDS) }
     define_method("test_#{name}_is_needed") do
       skip "Ruby #{RUBY_VERSION} has not this fault" unless rubies.cover?(RUBY_VERSION)
       refute_equal ["right"], run_script(script, without: file, seconds: HANGS_S)
@@ -219,7 +220,7 @@ class CompatNeededTest < Minitest::Test
 
   # A race that takes a thread switch at one place of Ruby's: seen by the soak within a minute, not by every run.
   def test_a_broadcast_wakes_all_who_wait
-    assert_equal ["right"], run_script(<<~RUBY, without: nil, seconds: 30)
+    assert_equal ["right"], run_script(<<~RUBY, without: nil, seconds: Patience::SECONDS)
       mutex, condition, woken = Mutex.new, ConditionVariable.new, 0
       scheduled do
         5.times { Fiber.schedule { mutex.synchronize { condition.wait(mutex); woken += 1 } } }

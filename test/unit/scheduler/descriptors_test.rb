@@ -186,7 +186,7 @@ class SchedulerDescriptorsTest < Minitest::Test
     waiting = Queue.new
     closer = Thread.new { waiting.pop and here.close }
     in_scheduler { fiber { waiting << true and assert_raises(IOError) { here.wait_readable } } }
-    closer.join(5)
+    closer.join(SECONDS)
   end
 
   # Behind Ruby's back, as a C extension might: nobody is told, but when the number is given out again the next wait notices.

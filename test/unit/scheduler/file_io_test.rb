@@ -169,7 +169,7 @@ class SchedulerFileIOTest < Minitest::Test
   end
 
   def test_file_transfers_under_gc_stress
-    in_scheduler(60) do
+    in_scheduler(2 * SECONDS) do
       fiber do
         cold
         GC.stress = true

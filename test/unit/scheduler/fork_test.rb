@@ -72,7 +72,7 @@ class SchedulerForkTest < Minitest::Test
     started = Queue.new
     forker = Thread.new { started.pop and got << Process.wait2(fork { exit!(5) }).last.exitstatus }
     in_scheduler { fiber { started << true and assert_equal(5, got.pop) } }
-    forker.join(5)
+    forker.join(SECONDS)
   end
 
   # fork(2) by other means than Process._fork leaves the scheduler set: the fiber goes on alone in the child.

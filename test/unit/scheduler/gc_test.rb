@@ -28,7 +28,7 @@ class SchedulerGCTest < Minitest::Test
   end
 
   def test_every_wait_under_gc_stress
-    in_scheduler(60) do
+    in_scheduler(2 * SECONDS) do
       r, w = IO.pipe
       queue = Queue.new
       fiber do

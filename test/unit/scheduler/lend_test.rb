@@ -43,7 +43,7 @@ class SchedulerLendTest < Minitest::Test
     done = false
     hog = Thread.new { run_until { done } }
     own = nil
-    in_scheduler(60) do
+    in_scheduler do
       fiber { Fiber.scheduler.lend { sleep(0) until done } }
       fiber do
         own = run_until { sleep(0) and used > 0.3 }
@@ -90,7 +90,7 @@ class SchedulerLendTest < Minitest::Test
   def turns_beside(&block)
     turns = 0
     seen = nil
-    in_scheduler(60) do
+    in_scheduler do
       fiber { seen = block.call(-> { turns }) }
       fiber { (turns += 1) && spin until seen }
     end

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/patience"
 require "open3"
 require "rbconfig"
 
 # How a process ends, or goes on, whatever happens to its loop: signals, exceptions, exits, forks, killed threads, collections. Each script is a process of its own; its
 # output, what it says on standard error and its end are all looked at, so that a crash, a hang and a stray message are each a failure.
 class SchedulerLifecycleTest < Minitest::Test
-  SECONDS = 30
+  SECONDS = Patience::SECONDS
   PRELUDE = <<~RUBY
     require "neverblock"
     $stdout.sync = true

@@ -83,9 +83,9 @@ class SchedulerLostWakesTest < Minitest::Test
       threads = Array.new(2) { Thread.new { use.call(-> { Thread.pass }) } }
       sleep(1.5)
       over = true
-      puts (loops + threads).all? { |thread| thread.join(20) }
+      puts (loops + threads).all? { |thread| thread.join(#{SECONDS / 2}) }
     RUBY
-    command = ["timeout", "-s", "KILL", "60", RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", script]
+    command = ["timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", script]
     assert_equal "true\n", IO.popen(command, err: %i[child out], &:read)
   end
 

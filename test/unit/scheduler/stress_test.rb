@@ -34,9 +34,9 @@ class SchedulerStressTest < Minitest::Test
     @mutex = Mutex.new
     @parked = []
     outside = outside_thread(random.rand(1 << 30))
-    in_scheduler(30) { FIBERS.times { |i| @parked << fiber { live(i) } } }
+    in_scheduler { FIBERS.times { |i| @parked << fiber { live(i) } } }
     @queue.close
-    outside.join(5) or flunk("the outside thread is stuck")
+    outside.join(SECONDS) or flunk("the outside thread is stuck")
     assert_equal FIBERS, @ended
   end
 

@@ -23,7 +23,7 @@ class SchedulerThreadsTest < Minitest::Test
     other = Thread.new { 100.times { |i| queue << i and answer.pop } }
     got = []
     in_scheduler { fiber { 100.times { got << queue.pop and answer << true } } }
-    other.join(5)
+    other.join(SECONDS)
     assert_equal (0...100).to_a, got
   end
 
@@ -32,7 +32,7 @@ class SchedulerThreadsTest < Minitest::Test
     got = []
     other = Thread.new { 100.times { got << queue.pop } }
     in_scheduler { fiber { 100.times { |i| queue << i } } }
-    other.join(5)
+    other.join(SECONDS)
     assert_equal (0...100).to_a, got
   end
 
@@ -47,7 +47,7 @@ class SchedulerThreadsTest < Minitest::Test
       fiber { mutex.synchronize { order << :locked } }
       fiber { order << :other_fiber and release << true }
     end
-    other.join(5)
+    other.join(SECONDS)
     assert_equal %i[other_fiber locked], order
   end
 
@@ -60,7 +60,7 @@ class SchedulerThreadsTest < Minitest::Test
     end
     got = []
     in_scheduler { fiber { 1000.times { |i| there << i and got << back.pop } } }
-    assert other.join(5)
+    assert other.join(SECONDS)
     assert_equal (0...1000).to_a, got
   end
 
@@ -68,7 +68,7 @@ class SchedulerThreadsTest < Minitest::Test
     thread, started = sleeping_scheduler
     started.pop
     thread.raise(ArgumentError, "from outside")
-    error = assert_raises(ArgumentError) { thread.join(5) or flunk("still there") }
+    error = assert_raises(ArgumentError) { thread.join(SECONDS) or flunk("still there") }
     assert_equal "from outside", error.message
   end
 
@@ -76,7 +76,7 @@ class SchedulerThreadsTest < Minitest::Test
     thread, started = sleeping_scheduler
     started.pop
     thread.kill
-    assert thread.join(5), "the thread was killed and lives"
+    assert thread.join(SECONDS), "the thread was killed and lives"
   end
 
   def test_a_thread_killed_before_its_loop_began_ends
@@ -89,7 +89,7 @@ class SchedulerThreadsTest < Minitest::Test
     end
     started.pop
     thread.kill
-    assert thread.join(5), "the thread was killed and lives"
+    assert thread.join(SECONDS), "the thread was killed and lives"
   end
 
   def test_thread_raise_reaches_a_loop_that_never_sleeps
@@ -106,7 +106,7 @@ class SchedulerThreadsTest < Minitest::Test
     end
     started.pop
     thread.kill
-    assert thread.join(5), "the thread was killed and lives"
+    assert thread.join(SECONDS), "the thread was killed and lives"
   end
 
   def test_an_exception_raised_at_a_thread_that_masks_it_waits_for_the_mask
@@ -124,7 +124,7 @@ class SchedulerThreadsTest < Minitest::Test
     end
     started.pop
     thread.raise(IOError, "later")
-    assert_raises(IOError) { thread.join(5) or flunk("still there") }
+    assert_raises(IOError) { thread.join(SECONDS) or flunk("still there") }
     assert_equal %i[slept run], order
   end
 

@@ -225,7 +225,7 @@ class SchedulerWaitsTest < Minitest::Test
     count = 10_000
     gate = Gate.new(count)
     ended = 0
-    in_scheduler(30) do
+    in_scheduler do
       fibers = Array.new(count) { fiber { gate.enter and sleep and ended += 1 } }
       when_full(gate) { fibers.each { |f| Fiber.scheduler.unblock(:test, f) } }
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/fake_native"
+require_relative "../../support/patience"
 require "neverblock/server"
 require "stringio"
 
@@ -99,13 +100,13 @@ class RunnerTest < Minitest::Test
     @out.define_singleton_method(:flush) { announced << true }
     @runner = NeverBlock::Server::Runner.new(server, out: @out, notices: notices, later: later, abandon: ->(status) { @abandoned << status })
     thread = Thread.new { @runner.run }
-    Timeout.timeout(5) { announced.pop }
+    Timeout.timeout(Patience::SECONDS) { announced.pop }
     yield
     if end_with
       @runner.signal(end_with)
       @fake.engine.requests_end
     end
-    Timeout.timeout(5) { thread.value }
+    Timeout.timeout(Patience::SECONDS) { thread.value }
   end
 
   # The end of the time is in the test's hands.
@@ -124,7 +125,7 @@ class RunnerTest < Minitest::Test
   end
 
   def await(call)
-    Timeout.timeout(5) { Thread.pass until @fake.engine.called?(call) }
+    Timeout.timeout(Patience::SECONDS) { Thread.pass until @fake.engine.called?(call) }
     true
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/fake_native"
+require_relative "../../support/patience"
 require "neverblock/server"
 
 class ServerTest < Minitest::Test
@@ -10,7 +11,7 @@ class ServerTest < Minitest::Test
     assert_predicate server, :running?
     assert_equal({ requests: 7 }, server.stats)
     @fake.engine.requests_end
-    assert server.stop(timeout: 5)
+    assert server.stop(timeout: Patience::SECONDS)
     refute_predicate server, :running?
     assert_equal %i[listen_tcp start drain join close], @fake.engine.calls.map(&:first)
   end
@@ -47,7 +48,7 @@ class ServerTest < Minitest::Test
 
   def test_an_executor_that_dies_takes_the_server_with_it_and_is_logged
     server = make(death: ArgumentError.new("scheduler lost")).start
-    assert server.wait(5)
+    assert server.wait(Patience::SECONDS)
     assert_instance_of ArgumentError, server.failure
     assert @fake.engine.called?(:stop_now)
     assert_match(/\Aneverblock: \S+Z error: executor 0 has ended, and the server with it: ArgumentError: scheduler lost/, server.log.text)

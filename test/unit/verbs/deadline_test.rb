@@ -24,8 +24,8 @@ class DeadlineTest < VerbsCase
 
   def test_the_value_of_a_block_that_keeps_its_time_is_given_and_nothing_is_raised_later
     run_loop do
-      assert_equal(3, NB.deadline(0.001) { sleep(0) and 3 })
-      NB.deadline(0.001) { 4 }
+      assert_equal(3, NB.deadline(SECONDS) { sleep(0) and 3 })
+      assert_equal(4, NB.deadline(0.001) { 4 })
       sleep(0.01)
     end
   end
@@ -95,17 +95,13 @@ class DeadlineTest < VerbsCase
 
   def test_net_http_does_not_try_again
     server = TCPServer.new("127.0.0.1", 0)
-    accepted = 0
-    bounded do
-      NB.run do
-        accepting = Fiber.schedule { 2.times { server.accept and accepted += 1 } }
-        uri = URI("http://127.0.0.1:#{server.local_address.ip_port}/")
-        assert_raises(NB::DeadlineExceeded) { NB.deadline(0.02) { Net::HTTP.get(uri) } }
-        sleep(0.01)
-        assert_equal 1, accepted
-        TCPSocket.new("127.0.0.1", server.local_address.ip_port).close
-        sleep(0) while accepting.alive?
-      end
+    uri = URI("http://127.0.0.1:#{server.local_address.ip_port}/")
+    seconds = 0.01
+    run_loop do
+      # On a busy machine the time may be over before it has connected.
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds *= 2) { Net::HTTP.get(uri) } } until server.wait_readable(0)
+      server.accept
+      assert_nil server.wait_readable(0), "it has connected again"
     end
   ensure
     server&.close
@@ -115,14 +111,23 @@ class DeadlineTest < VerbsCase
 
   def test_of_nested_deadlines_the_sooner_ends_its_own_block
     run_loop do
-      inner = nil
+      NB.deadline(SECONDS) do
+        assert_equal 0.001, assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }.deadline.seconds
+        assert_equal 0.002, assert_raises(NB::DeadlineExceeded) { NB.deadline(0.002) { sleep } }.deadline.seconds
+      end
+    end
+  end
+
+  # The inner one's end, however near the outer's, leaves the outer block to its own.
+  def test_of_nested_deadlines_the_later_ends_its_own_block_afterwards
+    run_loop do
       outer = assert_raises(NB::DeadlineExceeded) do
-        NB.deadline(0.002) do
-          inner = assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }
+        NB.deadline(0.05) do
+          assert_raises(NB::DeadlineExceeded, NB::Cancelled) { NB.deadline(0.001) { sleep } }
           sleep
         end
       end
-      assert_equal [0.001, 0.002], [inner.deadline.seconds, outer.deadline.seconds]
+      assert_equal 0.05, outer.deadline.seconds
     end
   end
 
@@ -252,12 +257,12 @@ class DeadlineTest < VerbsCase
   def test_without_a_block_it_tells_the_seconds_left
     run_loop do
       assert_nil NB.deadline
-      NB.deadline(100) do
-        assert_in_delta 100, NB.deadline, SECONDS
-        NB.deadline(10) { assert_in_delta 10, NB.deadline, 9 }
-        NB.deadline(1000) { assert_in_delta 100, NB.deadline, SECONDS }
-        NB.deadline(nil) { assert_in_delta 100, NB.deadline, SECONDS }
-        assert_in_delta 100, NB.deadline, SECONDS
+      NB.deadline(20_000) do
+        assert_in_delta 20_000, NB.deadline, SECONDS
+        NB.deadline(10_000) { assert_in_delta 10_000, NB.deadline, SECONDS }
+        NB.deadline(30_000) { assert_in_delta 20_000, NB.deadline, SECONDS }
+        NB.deadline(nil) { assert_in_delta 20_000, NB.deadline, SECONDS }
+        assert_in_delta 20_000, NB.deadline, SECONDS
       end
       assert_nil NB.deadline
     end
@@ -369,6 +374,19 @@ class DeadlineTest < VerbsCase
     end
   end
 
+  # The race of the test before, made by hand. Ruby 3.1 crashes when it is asked for pending interrupts by class.
+  def test_without_a_loop_what_was_raised_as_its_block_ended_is_dropped_and_an_outer_ones_is_not
+    bounded do
+      mine, outer = Array.new(2) { NB::Deadline.new(1, nil) }
+      Thread.handle_interrupt(NB::DeadlineExceeded => :never) do
+        [mine, outer, mine].each { |deadline| Thread.current.raise(deadline) }
+        NB::Deadline::Clock.send(:drop_late, mine)
+        assert_same outer, assert_raises(NB::DeadlineExceeded) { Thread.handle_interrupt(NB::DeadlineExceeded => :immediate) { Thread.pass } }.deadline
+        refute_predicate Thread, :pending_interrupt?
+      end
+    end
+  end
+
   def test_many_threads_without_loops_have_each_their_own
     bounded do
       threads = Array.new(20) do |i|
@@ -400,18 +418,22 @@ class DeadlineTest < VerbsCase
 
   def test_around_a_loop_it_ends_the_loop
     bounded do
-      cleaned = false
-      assert_raises(NB::DeadlineExceeded) do
-        NB.deadline(0.01) do
-          NB.run do
-            sleep
-          ensure
-            sleep(0)
-            cleaned = true
+      begun = cleaned = 0
+      # On a busy machine the time may be over before the block has begun.
+      2.times do
+        assert_raises(NB::DeadlineExceeded) do
+          NB.deadline(0.01) do
+            NB.run do
+              begun += 1
+              sleep
+            ensure
+              sleep(0)
+              cleaned += 1
+            end
           end
         end
       end
-      assert cleaned
+      assert_operator cleaned, :>=, begun
     end
   end
 

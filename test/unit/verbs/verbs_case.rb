@@ -8,7 +8,7 @@ require "neverblock"
 require_relative "../../support/scheduler_harness"
 
 class VerbsCase < Minitest::Test
-  SECONDS = 10
+  SECONDS = Patience::SECONDS
 
   Gate = SchedulerHarness::Gate
 
@@ -38,7 +38,7 @@ class VerbsCase < Minitest::Test
     require "open3"
     require "timeout"
     lib = File.expand_path("../../../lib", __dir__)
-    out, err, status = Timeout.timeout(3 * SECONDS) { Open3.capture3(RbConfig.ruby, "-I#{lib}", "-e", script, *arguments) }
+    out, err, status = Timeout.timeout(SECONDS) { Open3.capture3(RbConfig.ruby, "-I#{lib}", "-e", script, *arguments) }
     [status.exitstatus, out, err]
   end
 end
