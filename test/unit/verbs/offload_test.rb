@@ -145,24 +145,19 @@ class OffloadTest < VerbsCase
 
   def test_there_are_never_more_threads_than_the_bound_and_the_first_come_is_the_first_served
     three = pool(3)
-    inside = most = 0
-    lock = Mutex.new
-    order = Queue.new
-    run_loop do
-      NB.all(*30.times) do |i|
-        offload(three) do
-          order << i
-          lock.synchronize { most = [most, inside += 1].max }
-          Thread.pass
-          lock.synchronize { inside -= 1 }
-        end
+    begun = Queue.new
+    go = Queue.new
+    order = run_loop do
+      let_go = lambda do
+        sleep 0 until three.figures == { threads: 3, idle: 0, waiting: 27 }
+        first = Array.new(3) { begun.pop }.sort
+        # Each that ends lets the next begin.
+        first + Array.new(27) { go << 1 and begun.pop }.tap { 3.times { go << 1 } }
       end
-      assert_equal 3, three.figures[:threads]
+      calls = Array.new(30) { |i| -> { offload(three) { begun << i and go.pop } } }
+      NB.all(*calls, let_go).last
     end
-    assert_operator most, :<=, 3
-    begun = Array.new(order.size) { order.pop }
-    assert_equal begun.sort, begun.each_slice(3).flat_map(&:sort).sort
-    begun.each_with_index { |i, place| assert_in_delta place, i, 3 }
+    assert_equal (0...30).to_a, order
   end
 
   def test_one_thread_serves_in_the_order_of_the_calls
