@@ -144,6 +144,7 @@ struct nb_scheduler {
     nb_timers timers;
     int64_t now_ns;
     bool now_fresh; /* now_ns was read since the last switch to a fiber */
+    bool went_on;   /* since then a fiber did not park, as its descriptor was ready (ready_at_once) */
     int64_t polled_ns;
     nb_poll *poll; /* NULL until something needs it */
     nb_wake wake;

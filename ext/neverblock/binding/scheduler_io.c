@@ -324,9 +324,25 @@ static uint32_t ready_now(int fd, uint32_t interest) {
            ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
 }
 
+static bool watched(const nb_scheduler *scheduler, int fd) {
+    return (size_t)fd < scheduler->descriptor_count && scheduler->descriptors[fd].first != NULL;
+}
+
+/* A connect(2) to a near host has ended when Ruby waits for it, and its request may leave now. Once between two switches, so that a fiber
+   whose descriptor is always ready lets the others run; and not past an exception that waits for the next wait. */
+static bool ready_at_once(nb_scheduler *scheduler, nb_watch *watch) {
+    if ((watch->interest & NB_POLL_WRITE) == 0 || watch->dry || scheduler->went_on) return false;
+    if (!nb_list_empty(&scheduler->overdue) || !NIL_P(scheduler->deferred) || watched(scheduler, watch->fd))
+        return false;
+    watch->ready = ready_now(watch->fd, watch->interest);
+    scheduler->went_on = watch->ready != 0;
+    return scheduler->went_on;
+}
+
 /* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask before. */
 static uint32_t watch_wait(nb_scheduler *scheduler, nb_watch *watch, int64_t deadline_ns) {
     if (deadline_ns <= scheduler->now_ns) return ready_now(watch->fd, watch->interest);
+    if (ready_at_once(scheduler, watch)) return watch->ready;
     nb_io_wait io_wait = {.watches = watch, .count = 1};
     nb_scheduler_open(scheduler);
     nb_wait_init(&io_wait.wait, scheduler, NB_WAIT_IO);

@@ -64,6 +64,7 @@ void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
 
     VALUE target = wait ? fiber : nb_start_by(scheduler, fiber);
     scheduler->now_fresh = false;
+    scheduler->went_on = false;
     scheduler->switched = true;
     transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {

@@ -119,7 +119,10 @@ static VALUE park_body(VALUE argument) {
         nb_loop_run(scheduler, wait);
         return Qnil;
     }
-    if (wait->spawned) rb_fiber_transfer(wait->spawned, 0, NULL);
+    if (wait->spawned) {
+        wait->scheduler->went_on = false;
+        rb_fiber_transfer(wait->spawned, 0, NULL);
+    }
     while (wait->state != NB_RESUMED)
         rb_fiber_transfer(scheduler->loop, 0, NULL);
     return Qnil;

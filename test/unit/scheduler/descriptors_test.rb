@@ -155,6 +155,20 @@ class SchedulerDescriptorsTest < Minitest::Test
     assert_equal ["hi"] * FIBERS, got
   end
 
+  def test_a_fiber_whose_connect_has_ended_goes_on_and_one_that_is_always_ready_to_write_lets_others_run
+    service = TCPServer.new("127.0.0.1", 0)
+    seen = []
+    in_scheduler do
+      fiber { TCPSocket.new("127.0.0.1", service.local_address.ip_port) and seen << :connected }
+      seen << :scheduled
+      other = false
+      writer = UNIXSocket.pair.first
+      fiber { writer.wait_writable until other }
+      fiber { other = true }
+    end
+    assert_equal %i[connected scheduled], seen
+  end
+
   def test_connecting_to_a_port_nobody_listens_on_is_refused
     port = TCPServer.open("127.0.0.1", 0) { |s| s.local_address.ip_port }
     in_scheduler { fiber { assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) } } }
