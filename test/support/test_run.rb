@@ -23,7 +23,7 @@ class TestRun
   def initialize(arguments, root: ROOT, out: $stdout)
     @root = root
     @out = out
-    @options = { verbose: false, seed: nil, list: false }
+    @options = { verbose: false, seed: nil, list: false, again: false }
     @chosen = []
     @filters = []
     parse(arguments.dup)
@@ -49,6 +49,7 @@ class TestRun
       case argument
       when "--verbose", "-v" then @options[:verbose] = true
       when "--list" then @options[:list] = true
+      when "--again" then @options[:again] = true
       when "--seed" then @options[:seed] = arguments.shift
       when /\A--(.+)\z/ then choose(Regexp.last_match(1))
       else @filters << argument.delete_prefix("./").delete_prefix("#{@root}/")
@@ -87,6 +88,7 @@ class TestRun
   def finish(total)
     @out.puts
     total.failures.each { |name| @out.puts("FAILED  #{name}") }
+    total.unstable.each { |name| @out.puts("UNSTABLE #{name}: failed, and passed when it ran again alone: why stands above, and is to be mended") }
     total.skips.each { |name, reason| @out.puts("SKIPPED #{name}: #{reason}") }
     @out.puts(total.to_s)
     total.failed.zero? ? 0 : 1

@@ -3,6 +3,7 @@
 class TestRun
   # All Minitest files of one folder of test/, in one process, reported through NB_TEST_RESULT (suite_reporter.rb).
   class RubySuite
+    AGAIN_MOST = 3
     LOADER = 'require File.expand_path(ARGV.shift) until ARGV.first == "--"; ARGV.shift'
 
     attr_reader :name, :files
@@ -21,15 +22,34 @@ class TestRun
 
     # @return [Tally]
     def run(_out)
+      tally = attempt
+      @options[:again] && single_tests?(tally) ? again(tally) : tally
+    end
+
+    private
+
+    # Few enough to be by chance, and each known by its name.
+    def single_tests?(tally)
+      tally.failed.between?(1, AGAIN_MOST) && tally.failures.size == tally.failed && tally.failures.all?(/#test_/)
+    end
+
+    # What failed once more, alone.
+    def again(tally)
+      second = attempt("--name", "/\\A(?:#{Regexp.union(tally.failures).source})\\z/")
+      return tally unless second.passed + second.failed == tally.failed
+
+      unstable = tally.failures - second.failures
+      Tally.new(passed: tally.passed + unstable.size, failed: second.failed, skips: tally.skips, failures: second.failures, unstable: unstable)
+    end
+
+    def attempt(*arguments)
       Tempfile.create("nb-result") do |result|
         last_words = LastWords.new
-        child = Child.new(command, env: { "NB_TEST_RESULT" => result.path, **patience }, chdir: @root, streams: [:err])
+        child = Child.new(command + arguments, env: { "NB_TEST_RESULT" => result.path, **patience }, chdir: @root, streams: [:err])
         outcome = child.run { |line| $stderr.print(last_words << line) }
         judge(report(File.read(result.path)), outcome, child.status, last_words)
       end
     end
-
-    private
 
     # One test of the slow suite may take what the whole suite may.
     def patience

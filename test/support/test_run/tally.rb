@@ -3,19 +3,22 @@
 class TestRun
   # Counts of tests, with names where a reader needs them. Tallies add up.
   class Tally
-    attr_reader :passed, :failed, :skips, :failures
+    attr_reader :passed, :failed, :skips, :failures, :unstable
 
     # @param skips [Array<(String, String)>] name and reason of each skipped test
     # @param failures [Array<String>] names; `failed` may be more than are named
-    def initialize(passed: 0, failed: 0, skips: [], failures: [])
+    # @param unstable [Array<String>] names of tests that failed, and passed when they ran again; they are among the passed
+    def initialize(passed: 0, failed: 0, skips: [], failures: [], unstable: [])
       @passed = passed
       @failed = failed
       @skips = skips
       @failures = failures
+      @unstable = unstable
     end
 
     def +(other)
-      Tally.new(passed: passed + other.passed, failed: failed + other.failed, skips: skips + other.skips, failures: failures + other.failures)
+      Tally.new(passed: passed + other.passed, failed: failed + other.failed, skips: skips + other.skips, failures: failures + other.failures,
+                unstable: unstable + other.unstable)
     end
 
     def skipped

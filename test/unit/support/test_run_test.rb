@@ -83,6 +83,23 @@ class TestRunTest < Minitest::Test
     assert_includes lines, "FAILED  Sample#test_b"
   end
 
+  UNSTABLE = "def test_a = File.exist?('seen') || (File.write('seen', '') and flunk)\n def test_b = assert(true)"
+
+  def test_one_that_fails_runs_again_when_that_is_asked_for_and_is_named
+    assert_equal [1, "1 passed, 1 failed, 0 skipped"], run_in({ "test/unit/a_test.rb" => UNSTABLE }).then { |status, lines| [status, lines.last] }
+    status, lines = run_in({ "test/unit/a_test.rb" => UNSTABLE }, "--again")
+    assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
+    assert(lines.any? { |line| line.start_with?("UNSTABLE Sample#test_a: failed") })
+  end
+
+  def test_one_that_fails_twice_has_failed_and_so_have_more_than_a_few
+    status, lines = run_in({ "test/unit/a_test.rb" => "#{UNSTABLE}\n def test_c = flunk" }, "--again")
+    assert_equal [1, "2 passed, 1 failed, 0 skipped"], [status, lines.last]
+    assert_includes lines, "FAILED  Sample#test_c"
+    four = (1..4).map { |i| "def test_#{i} = File.exist?('seen#{i}') || (File.write('seen#{i}', '') and flunk)" }.join("\n")
+    assert_equal "0 passed, 4 failed, 0 skipped", run_in({ "test/unit/a_test.rb" => four }, "--again").last.last
+  end
+
   def test_nothing_failed_means_status_0
     status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)", "test/check/b_test.rb" => "def test_b = assert(true)" })
     assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
