@@ -219,6 +219,11 @@ module Wire
       nil
     end
 
+    # Waits until the text has come; it stays to be read.
+    def await_bytes(text)
+      fill { @buffer.include?(text) }
+    end
+
     def buffered
       @buffer.dup
     end

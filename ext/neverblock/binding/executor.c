@@ -172,6 +172,8 @@ static void publish(nb_executor *executor, size_t bytes) {
 
 void nb_executor_send(nb_task *task, size_t bytes) { publish(task->executor, bytes); }
 
+void nb_executor_flush(nb_task *task) { ring_loop(task->executor); }
+
 uint64_t nb_executor_backlog_high(const nb_executor *executor) {
     return atomic_load_explicit(&executor->channel->memory->allowance, memory_order_relaxed) / 2;
 }
@@ -316,6 +318,14 @@ static void stop(nb_executor *executor) {
     wake_for_room(executor);
 }
 
+/* It may only have half-closed, and reads on; but the reader of an event stream has left. */
+static void client_left(nb_executor *executor, nb_task *task) {
+    task->left = true;
+    if (!task->events) return;
+    task->gone = true;
+    wake_task(executor, task);
+}
+
 static void receive(nb_executor *executor, const nb_message *message) {
     nb_task *task;
     executor->in_hand = message->type != NB_MESSAGE_REQUEST;
@@ -332,7 +342,7 @@ static void receive(nb_executor *executor, const nb_message *message) {
         wake_task(executor, task);
         break;
     case NB_MESSAGE_LEFT:
-        if ((task = find_task(executor, message->exchange))) task->left = true;
+        if ((task = find_task(executor, message->exchange))) client_left(executor, task);
         break;
     case NB_MESSAGE_STOP:
         stop(executor);
@@ -587,7 +597,7 @@ static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
 void nb_executor_define(VALUE module) {
     id_warn = rb_intern("warn");
     nb_task_define();
-    nb_response_define();
+    nb_response_define(module);
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
     rb_define_method(class, "initialize", executor_initialize, -1);

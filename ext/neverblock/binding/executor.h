@@ -39,6 +39,7 @@ struct nb_task {
     bool spooled; /* its body is a file */
     bool gone;    /* the client is, or the response was cut: nothing more needs to be sent */
     bool left;    /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
+    bool events;  /* its response is an event stream, whose client never only half-closes */
     bool head_sent;
     bool ended;         /* the last part was sent */
     bool waits_drained; /* parked until the backlog is low */
@@ -95,6 +96,8 @@ VALUE nb_executor_park(VALUE scheduler);
 void *nb_executor_reserve(nb_task *task, size_t bytes);
 /* Ends the part and makes it visible; rings the loop when it has waited long. */
 void nb_executor_send(nb_task *task, size_t bytes);
+/* The loop looks at what was sent now. */
+void nb_executor_flush(nb_task *task);
 /* Body bytes a response may have sent since its backlog was last known to be low; then its writer parks. */
 uint64_t nb_executor_backlog_high(const nb_executor *executor);
 /* Parks until the response's backlog is low or the client is gone. Raises what is raised into the fiber meanwhile. */

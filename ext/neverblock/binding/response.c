@@ -21,7 +21,8 @@
 /* A head buffer larger than this is not kept. */
 #define SCRATCH_BYTES_MAX 65536
 
-static ID id_each, id_call, id_to_path, id_to_ary;
+static ID id_each, id_call, id_to_path, id_to_ary, id_read;
+static VALUE stream_class;
 
 /* A response head being gathered. */
 typedef struct head {
@@ -31,8 +32,9 @@ typedef struct head {
     int status;
     uint16_t flags;
     bool rack2;
+    bool events; /* text/event-stream */
     VALUE name;  /* of the field being added */
-    VALUE block; /* what the application's each yields to (writer), or Qfalse */
+    VALUE block; /* what the application's each yields to, or its call is given (writer); or Qfalse */
     int fd;      /* of a body's file that was not handed over yet; -1: none */
 } head;
 
@@ -84,6 +86,10 @@ static uint64_t parse_content_length(nb_slice value) {
     return number;
 }
 
+static bool begins_with(nb_slice value, nb_slice lower) {
+    return value.size >= lower.size && nb_slice_equal_lower((nb_slice){value.data, lower.size}, lower);
+}
+
 static bool names_close(nb_slice value) {
     for (size_t i = 0; i + 5 <= value.size; i++) {
         if (nb_slice_equal_lower((nb_slice){value.data + i, 5}, NB_SLICE("close"))) return true;
@@ -104,6 +110,10 @@ static bool take_own(head *gathered, nb_slice name, nb_slice value) {
         if (!nb_slice_equal_lower(name, NB_SLICE("connection"))) return false;
         if (names_close(value)) gathered->flags |= NB_RESPONSE_CLOSE;
         return true;
+    case 12:
+        if (nb_slice_equal_lower(name, NB_SLICE("content-type")))
+            gathered->events = begins_with(value, NB_SLICE("text/event-stream"));
+        return false;
     case 14:
         if (!nb_slice_equal_lower(name, NB_SLICE("content-length"))) return false;
         gathered->content_length = parse_content_length(value);
@@ -181,25 +191,29 @@ static int add_field(VALUE name, VALUE value, VALUE argument) {
 }
 
 /*
- * The blocks that an application's `each` is given. It may keep one and call it when the response is over, from another fiber or thread: so
- * what a block needs lies in an object of its own, and says when it counts no more.
+ * What a body is written by: the blocks that an application's `each` is given, and the stream its `call` is. It may keep one and use it when
+ * the response is over, from another fiber or thread: so what it needs lies in an object of its own, and says when it counts no more.
  */
 typedef struct writer {
     nb_task *task; /* NULL: over */
     head *gathered;
     uint64_t sent;
-    bool busy; /* inside the block */
+    bool busy;                      /* inside a write */
+    bool write_closed, read_closed; /* a stream's halves */
+    VALUE input;                    /* a stream's other half: rack.input */
 } writer;
 
+static void writer_mark(void *pointer) { rb_gc_mark(((writer *)pointer)->input); }
+
 static const rb_data_type_t writer_type = {
-    .wrap_struct_name = "NeverBlock response block",
-    .function = {.dfree = RUBY_TYPED_DEFAULT_FREE},
+    .wrap_struct_name = "NeverBlock response writer",
+    .function = {.dmark = writer_mark, .dfree = RUBY_TYPED_DEFAULT_FREE},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-static writer *writer_open(nb_task *task, head *gathered) {
+static writer *writer_open(nb_task *task, head *gathered, VALUE class) {
     writer *opened;
-    gathered->block = TypedData_Make_Struct(rb_cObject, writer, &writer_type, opened);
+    gathered->block = TypedData_Make_Struct(class, writer, &writer_type, opened);
     opened->task = task;
     opened->gathered = gathered;
     return opened;
@@ -249,7 +263,7 @@ static VALUE gather(VALUE argument) {
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, add_field, (VALUE)call->gathered);
     } else {
-        writer_open(call->task, call->gathered);
+        writer_open(call->task, call->gathered, rb_cObject);
         rb_block_call(headers, id_each, 0, NULL, add_pair, call->gathered->block);
         writer_close(call->gathered);
     }
@@ -401,7 +415,7 @@ static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
 /* All that `each` yields; returns its bytes. A block that did not come to its end has left a hole, even if the application has taken no
    notice. */
 static uint64_t send_yielded(nb_task *task, head *gathered, VALUE body) {
-    writer *opened = writer_open(task, gathered);
+    writer *opened = writer_open(task, gathered, rb_cObject);
     VALUE block = gathered->block;
     rb_block_call(body, id_each, 0, NULL, each_chunk, block);
     if (opened->busy) {
@@ -413,7 +427,16 @@ static uint64_t send_yielded(nb_task *task, head *gathered, VALUE body) {
     return sent;
 }
 
+/* The body was written as far as it goes: its clean end, or an error. */
+static void end_body(nb_task *task, const head *gathered, uint64_t sent) {
+    if (sent < gathered->content_length) check_length(task, gathered->content_length, sent);
+    if (!task->ended) send_body(task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
+    check_length(task, gathered->content_length, sent);
+}
+
+/* An event stream's client waits for the head, not for the first event. */
 static void send_each(nb_task *task, head *gathered, VALUE body) {
+    if (gathered->events) send_head(task, gathered, (nb_slice){NULL, 0}, 0);
     uint64_t sent = send_yielded(task, gathered, body);
     if (!task->head_sent) {
         if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = 0;
@@ -421,9 +444,94 @@ static void send_each(nb_task *task, head *gathered, VALUE body) {
         send_head(task, gathered, (nb_slice){NULL, 0}, NB_PART_LAST);
         return;
     }
-    if (sent < gathered->content_length) check_length(task, gathered->content_length, sent);
-    send_body(task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
-    if (task->ended) check_length(task, gathered->content_length, sent);
+    end_body(task, gathered, sent);
+}
+
+/* --- call --- */
+
+static writer *stream_of(VALUE self) { return rb_check_typeddata(self, &writer_type); }
+
+static writer *stream_open(VALUE self) {
+    writer *stream = stream_of(self);
+    if (!stream->task || stream->write_closed) rb_raise(rb_eIOError, "closed stream");
+    return stream;
+}
+
+/* write(*objects) -> bytes. Each goes to the client at once; parks while the client is behind. Raises IOError when closed,
+ * NeverBlock::ClientGone. */
+static VALUE stream_write(int argc, VALUE *argv, VALUE self) {
+    size_t bytes = 0;
+    for (int i = 0; i < argc; i++) {
+        VALUE chunk = frozen_chunk(argv[i]);
+        stream_open(self);
+        writer *entered = writer_enter(self);
+        send_chunk(entered, chunk);
+        entered->busy = false;
+        bytes += (size_t)RSTRING_LEN(chunk);
+    }
+    RB_GC_GUARD(self);
+    return SIZET2NUM(bytes);
+}
+
+static VALUE stream_append(VALUE self, VALUE object) {
+    stream_write(1, &object, self);
+    return self;
+}
+
+/* Nothing is held back here; what is written leaves now and not at the turn's end. */
+static VALUE stream_flush(VALUE self) {
+    nb_executor_flush(stream_open(self)->task);
+    return self;
+}
+
+/* Never the place where a body that went wrong is told of: that is when its call has ended. */
+static VALUE stream_close_write(VALUE self) {
+    writer *stream = stream_of(self);
+    if (!stream->task || stream->write_closed) return Qnil;
+    bool whole = !stream->busy && !stream->task->gone;
+    if (whole) writer_enter(self);
+    stream->write_closed = true;
+    uint64_t announced = stream->gathered->content_length;
+    if (whole && (announced == NB_CONTENT_LENGTH_UNKNOWN || announced == stream->sent))
+        send_body(stream->task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
+    if (whole) stream->busy = false;
+    return Qnil;
+}
+
+static VALUE stream_close_read(VALUE self) {
+    stream_of(self)->read_closed = true;
+    return Qnil;
+}
+
+static VALUE stream_close(VALUE self) {
+    stream_close_write(self);
+    return stream_close_read(self);
+}
+
+static VALUE stream_closed_p(VALUE self) {
+    const writer *stream = stream_of(self);
+    bool open = stream->task && !stream->task->gone && !(stream->write_closed && stream->read_closed);
+    return open ? Qfalse : Qtrue;
+}
+
+/* read(length = nil, buffer = nil): of rack.input. */
+static VALUE stream_read(int argc, VALUE *argv, VALUE self) {
+    const writer *stream = stream_of(self);
+    if (!stream->task || stream->read_closed) rb_raise(rb_eIOError, "closed stream");
+    return rb_funcallv(stream->input, id_read, argc, argv);
+}
+
+static void send_called(nb_task *task, head *gathered, VALUE body) {
+    send_head(task, gathered, (nb_slice){NULL, 0}, 0);
+    writer *opened = writer_open(task, gathered, stream_class);
+    VALUE stream = gathered->block;
+    RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_key_input()));
+    rb_funcallv(body, id_call, 1, &stream);
+    if (opened->busy) {
+        rb_raise(task->gone ? nb_client_gone_class : nb_error_class, "the body's call was interrupted while it wrote");
+    }
+    end_body(task, gathered, opened->sent);
+    RB_GC_GUARD(stream);
 }
 
 /* --- to_path --- */
@@ -494,10 +602,9 @@ static void send_any(nb_task *task, head *gathered, VALUE body) {
     } else if (rb_respond_to(body, id_each)) {
         send_each(task, gathered, body);
     } else if (rb_respond_to(body, id_call)) {
-        rb_raise(nb_error_class,
-                 "bodies that respond to call (streaming bodies) do not work in this version yet; use each");
+        send_called(task, gathered, body);
     } else {
-        rb_raise(nb_error_class, "a response body responds to each, the application gave %+" PRIsVALUE,
+        rb_raise(nb_error_class, "a response body responds to each or call, the application gave %+" PRIsVALUE,
                  rb_obj_class(body));
     }
 }
@@ -506,6 +613,8 @@ static VALUE send_response(VALUE argument) {
     send_call *call = (send_call *)argument;
     gather_call gathering = {call->task, &call->gathered, call->response};
     gather((VALUE)&gathering);
+    call->task->events = call->gathered.events;
+    if (call->task->events && call->task->left) call->task->gone = true;
     send_any(call->task, &call->gathered, call->task->body);
     return Qnil;
 }
@@ -573,9 +682,21 @@ size_t nb_response_write_refusal(void *place, nb_exchange_id exchange) {
     return bytes;
 }
 
-void nb_response_define(void) {
+void nb_response_define(VALUE module) {
     id_each = rb_intern("each");
     id_call = rb_intern("call");
     id_to_path = rb_intern("to_path");
     id_to_ary = rb_intern("to_ary");
+    id_read = rb_intern("read");
+    stream_class = rb_define_class_under(module, "Stream", rb_cObject);
+    rb_gc_register_mark_object(stream_class);
+    rb_undef_alloc_func(stream_class);
+    rb_define_method(stream_class, "read", stream_read, -1);
+    rb_define_method(stream_class, "write", stream_write, -1);
+    rb_define_method(stream_class, "<<", stream_append, 1);
+    rb_define_method(stream_class, "flush", stream_flush, 0);
+    rb_define_method(stream_class, "close", stream_close, 0);
+    rb_define_method(stream_class, "close_read", stream_close_read, 0);
+    rb_define_method(stream_class, "close_write", stream_close_write, 0);
+    rb_define_method(stream_class, "closed?", stream_closed_p, 0);
 }

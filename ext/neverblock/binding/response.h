@@ -22,6 +22,7 @@ void nb_response_fail(nb_task *task);
 /* A 503 for a request that no task runs; returns its bytes. */
 size_t nb_response_write_refusal(void *place, nb_exchange_id exchange);
 
-void nb_response_define(void);
+/* NeverBlock::Stream: what a body's call is given. */
+void nb_response_define(VALUE module);
 
 #endif

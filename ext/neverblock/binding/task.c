@@ -187,7 +187,7 @@ static void forget(nb_task *task) {
     task->request = NULL;
     task->unacknowledged = 0;
     task->step = 0;
-    task->busy = task->gone = task->left = task->head_sent = task->ended = false;
+    task->busy = task->gone = task->left = task->events = task->head_sent = task->ended = false;
     push_idle(task);
     executor->running--;
 }
