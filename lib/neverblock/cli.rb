@@ -11,7 +11,7 @@ require "neverblock/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve bench].freeze
+    COMMANDS = %w[serve status top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -46,8 +46,11 @@ module NeverBlock
     def dispatch(argv, env, out)
       argv[0] = "--help" if argv.first == "help"
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
-      return bench(argv) if command == "bench"
-
+      case command
+      when "bench" then return bench(argv)
+      when "status" then return status(argv, out)
+      when "top" then return top(argv, env, out)
+      end
       NotYet.check_command(argv.first)
       options = Options.parse(argv, env)
       case options.action
@@ -70,6 +73,16 @@ module NeverBlock
       status.is_a?(Integer) ? status : OK
     end
 
+    def status(argv, out)
+      require "neverblock/cli/status"
+      Status.new(argv, out: out).run
+    end
+
+    def top(argv, env, out)
+      require "neverblock/cli/top"
+      Top.new(argv, env: env, out: out).run
+    end
+
     def complain(err, message, error, env)
       err.puts("neverblock: #{one_line(message)}")
       err.puts((error.cause || error).full_message(highlight: false)) if debug?(env)
@@ -85,6 +98,6 @@ module NeverBlock
       !(value.nil? || value.empty? || value == "0")
     end
 
-    private_class_method :dispatch, :serve, :bench, :complain, :one_line, :debug?
+    private_class_method :dispatch, :serve, :bench, :status, :top, :complain, :one_line, :debug?
   end
 end

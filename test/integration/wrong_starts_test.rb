@@ -47,7 +47,7 @@ class WrongStartsTest < Minitest::Test
     %w[a.ru b.ru] => "one rackup file is served; seen a.ru b.ru",
     %w[nowhere.ru] => "no rackup file",
     %w[chek] => "no command and no file chek; did you mean check?",
-    %w[status] => "the command status does not work yet"
+    %w[check] => "the command check does not work yet"
   }.freeze
 
   INVOCATIONS.each do |words, line|

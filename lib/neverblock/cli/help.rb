@@ -37,6 +37,8 @@ module NeverBlock
             neverblock -p 0                         any free port; the first line of output says which
             neverblock -e production --pidfile tmp/server.pid --log-format json --log-requests
             neverblock --help-config > #{Catalog[:config].default}
+            neverblock status                       figures of a running server (neverblock status --help)
+            neverblock top                          the same, live (neverblock top --help)
             neverblock bench hello                  reproduce a benchmark (neverblock bench --help)
       TEXT
 

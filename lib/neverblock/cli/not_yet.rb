@@ -10,8 +10,6 @@ module NeverBlock
     module NotYet
       COMMANDS = {
         "check" => nil,
-        "status" => nil,
-        "top" => nil,
         "stop" => "send TERM to the process instead",
         "reload" => "start it again instead",
         "upgrade" => "start it again instead",

@@ -19,12 +19,13 @@ module NeverBlock
       AUTHORITY = /\A(?:\[(?<ipv6>[0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|(?<host>[^:\[\]@]*))(?::(?<port>[^:]*))?\z/
 
       # @param text [String] a URL in one of FORMS
+      # @param task [String] what it is read for, to complete "cannot"
       # @return [Bind]
       # @raise [ConfigError] with the mend where there is an obvious one
-      def self.parse(text)
+      def self.parse(text, task = "bind to")
         return text if text.is_a?(Bind)
 
-        Parser.new(text.to_s).bind
+        Parser.new(text.to_s, task).bind
       end
 
       # @return [Symbol] :http or :unix
@@ -67,8 +68,9 @@ module NeverBlock
 
       # Reads one URL. An object only so that every complaint can quote what was given.
       class Parser
-        def initialize(text)
+        def initialize(text, task)
           @text = text
+          @task = task
         end
 
         def bind
@@ -89,7 +91,7 @@ module NeverBlock
         def tcp(rest)
           authority, slash, tail = rest.partition("/")
           authority, question, = authority.partition("?")
-          refuse("a bind names a host and a port, nothing after them") unless tail.empty? && question.empty? && (slash.empty? || tail.empty?)
+          refuse("it names a host and a port, and nothing after them") unless tail.empty? && question.empty? && (slash.empty? || tail.empty?)
 
           parts = AUTHORITY.match(authority) or refuse(ipv6_without_brackets?(authority) ? "write an IPv6 address in brackets: http://[::1]:9292" : allowed)
           host = host_of(parts)
@@ -150,11 +152,11 @@ module NeverBlock
         end
 
         def allowed
-          "a bind is #{FORMS}"
+          "an address is #{FORMS}"
         end
 
         def refuse(mend)
-          raise ConfigError, "cannot bind to #{@text.inspect}: #{mend}"
+          raise ConfigError, "cannot #{@task} #{@text.inspect}: #{mend}"
         end
       end
       private_constant :Parser

@@ -43,8 +43,8 @@ class BindTest < Minitest::Test
 
   # What was given, and what the complaint must say beside it.
   WRONG = {
-    "" => "a bind is http://HOST:PORT",
-    "foo" => "a bind is http://HOST:PORT",
+    "" => "an address is http://HOST:PORT",
+    "foo" => "an address is http://HOST:PORT",
     "9292" => "http://127.0.0.1:9292",
     ":9292" => "http://0.0.0.0:9292",
     "127.0.0.1:9292" => "write http://127.0.0.1:9292",
@@ -72,7 +72,7 @@ class BindTest < Minitest::Test
     "http://127.0.0.1:0x50" => "from 0 to 65535",
     "http://127.0.0.1:80/app" => "nothing after them",
     "http://127.0.0.1:80?x=1" => "nothing after them",
-    "http://user@127.0.0.1:80" => "a bind is",
+    "http://user@127.0.0.1:80" => "an address is",
     "http://a b:80" => "characters no host has",
     "tcp://127.0.0.1:80" => "write http://",
     "gopher://127.0.0.1:80" => "gopher",

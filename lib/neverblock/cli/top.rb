@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+# `neverblock top`: a running server's figures, live on a terminal, or a line a reading into a pipe. Keys, signals and readings are events; one loop handles them.
+
+require "neverblock/cli/watch_options"
+require "neverblock/watch"
+require "neverblock/watch/dashboard"
+require "neverblock/watch/poller"
+require "neverblock/watch/terminal"
+
+module NeverBlock
+  module CLI
+    class Top
+      # A shell reports a process that a signal ended as 128 and its number.
+      SIGNALLED = 128
+      ENDING = { "INT" => OK, "TERM" => SIGNALLED + 15, "HUP" => SIGNALLED + 1 }.freeze
+      QUIT = ["q", "Q", "\x03", "\x04"].freeze # and ^C and ^D, where the terminal makes no signal of them
+      KEYS_BYTES = 64
+
+      # @param argv [Array<String>] what follows the command
+      # @param env [Hash, ENV]
+      # @param out [IO]
+      # @param input [IO]
+      def initialize(argv, env: ENV, out: $stdout, input: $stdin)
+        @options = WatchOptions.new("top", argv)
+        @env = env
+        @out = out
+        @input = input
+      end
+
+      # Until it is told to end.
+      # @return [Integer] exit status
+      # @raise [Error] when the server cannot be reached in the first place
+      def run
+        return help if @options.help
+
+        @address = @options.address
+        @trend = Watch::Trend.new
+        @dashboard = Watch::Dashboard.new(@address, @trend)
+        @poller = Watch::Poller.new(Watch::Client.new(@address), @options.interval_s) { |reading| push([:reading, reading]) }
+        @trend.add(@poller.ask)
+        Watch::Terminal.usable?(@out, @env) ? on_screen : in_lines
+      rescue Errno::EPIPE
+        OK # whoever read has enough
+      end
+
+      private
+
+      def help
+        @out.write(@options.help_text)
+        OK
+      end
+
+      def on_screen
+        @terminal = Watch::Terminal.new(@input, @out, @env)
+        @show = -> { @terminal.draw(@dashboard.screen(*@terminal.size, problem: @problem)) }
+        watch(%w[WINCH TSTP CONT]) { @terminal.borrow { handle_events } }
+      end
+
+      def in_lines
+        @show = lambda do
+          @out.puts("#{Time.now.utc.strftime("%FT%TZ")} #{@dashboard.line(problem: @problem)}")
+          @out.flush
+        end
+        watch([]) { handle_events }
+      end
+
+      # With signals made events.
+      def watch(signals)
+        @events = Thread::Queue.new
+        @bell, @ring = IO.pipe
+        previous = [*ENDING.keys, *signals].to_h { |name| [name, Signal.trap(name) { push([:signal, name]) }] }
+        yield
+      ensure
+        @poller.stop
+        previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
+        [@bell, @ring].compact.each(&:close)
+      end
+
+      # From traps too: no lock but the queue's own.
+      def push(event)
+        @events << event
+        @ring.write_nonblock("!", exception: false)
+      end
+
+      # @return [Integer] exit status
+      def handle_events
+        @readings = 1
+        @show.call
+        return OK if @readings == @options.count
+
+        @poller.start
+        loop do
+          status = next_key || next_event
+          return status if status.is_a?(Integer)
+        end
+      end
+
+      # Waits for keys and events.
+      def next_key
+        input = @terminal&.input
+        ready, = IO.select([@bell, input].compact)
+        @bell.read_nonblock(KEYS_BYTES, exception: false) if ready.include?(@bell)
+        return nil unless ready.include?(input)
+
+        keys = input.read_nonblock(KEYS_BYTES, exception: false)
+        return OK if keys.nil? || (keys.is_a?(String) && keys.chars.intersect?(QUIT))
+
+        nil
+      rescue EOFError, Errno::EIO
+        OK # the terminal is gone
+      end
+
+      def next_event
+        until @events.empty?
+          kind, value = @events.pop
+          status = kind == :reading ? take(value) : signalled(value)
+          return status if status
+        end
+      end
+
+      def take(reading)
+        @problem = nil
+        @problem = reading.message if reading.is_a?(Watch::Unreachable)
+        raise reading if reading.is_a?(Exception) && !@problem
+
+        @trend.add(@problem ? nil : reading)
+        @show.call
+        @readings += 1
+        OK if @readings == @options.count
+      end
+
+      def signalled(name)
+        case name
+        when "WINCH" then redraw
+        when "TSTP" then suspend
+        when "CONT" then resume
+        else return ENDING.fetch(name)
+        end
+        nil
+      end
+
+      def redraw
+        @show.call
+      end
+
+      # STOP cannot be caught: the process stands here until somebody continues it.
+      def suspend
+        @terminal.leave
+        ::Process.kill("STOP", ::Process.pid)
+      end
+
+      def resume
+        @terminal.leave
+        @terminal.enter
+        @show.call
+      end
+    end
+  end
+end

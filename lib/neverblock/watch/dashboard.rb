@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+# What `neverblock top` shows: a trend as the lines of a screen of a given size, each a list of spans (text and style), or as one line for a pipe.
+
+require "neverblock/watch/columns"
+require "neverblock/watch/document"
+require "neverblock/watch/sparkline"
+require "neverblock/watch/trend"
+require "neverblock/watch/units"
+
+module NeverBlock
+  module Watch
+    class Dashboard
+      # An executor whose one fiber has run longer holds all others up.
+      BUSY_S = 0.1
+      LABEL_WIDTH = 12
+      RATE_WIDTH = 12
+      SPARKLINE_MAX = 120
+      STAGES = %w[head queue body run write total].freeze
+      CLASSES = %w[1xx 2xx 3xx 4xx 5xx].freeze
+      KEYS = "q quits"
+
+      # @param address [Config::Bind]
+      # @param trend [Trend]
+      def initialize(address, trend)
+        @address = address
+        @trend = trend
+      end
+
+      # @param rows [Integer] of the screen
+      # @param columns [Integer]
+      # @param problem [String, nil] why the last question got no answer
+      # @return [Array<Array<Array(String, Symbol)>>] at most rows lines, each of spans, no wider than columns
+      def screen(rows, columns, problem: nil)
+        lines = body(columns)
+        lines.reject!(&:empty?) if lines.size + 1 > rows
+        lines = shortened(lines, rows - 1)
+        [*lines, footer(problem)].last([rows, 1].max).map { |spans| cut(spans, columns) }
+      end
+
+      # @param problem [String, nil]
+      # @return [String] one line
+      def line(problem: nil)
+        return "#{@address}: #{problem}" if problem
+
+        "#{document.text("state") || "unknown"} up #{Units.age(document.number("uptime_s"))}: " \
+          "requests #{rate("requests", "total")}/s, running #{count("requests", "running")}, queued #{count("requests", "queued")}, " \
+          "5xx #{rate("requests", "by_class", "5xx")}/s, shed #{rate("requests", "shed_total")}/s, connections #{count("connections", "open")}, " \
+          "received #{bytes_rate(Trend::RECEIVED)}, sent #{bytes_rate(Trend::SENT)}, p50 #{quantile("total", "p50")}, p99 #{quantile("total", "p99")}, " \
+          "memory #{Units.bytes(document.number("memory", "rss_bytes"))}#{busy_words}"
+      end
+
+      private
+
+      def document
+        @trend.document
+      end
+
+      def body(columns)
+        [head, [], *rates(columns), connections, requests, answers, [], *latency, [], *executors, [], loop_and_dns, memory]
+      end
+
+      def head
+        state = document.text("state") || "unknown"
+        [["NeverBlock #{document.text("neverblock") || "?"}", :bold], ["  ", nil], [state, state == "running" ? :good : :warning],
+         ["  process #{document.number("pid") || "?"}, Ruby #{document.text("ruby") || "?"}, up #{Units.age(document.number("uptime_s"))}", nil]]
+      end
+
+      def rates(columns)
+        width = [columns - LABEL_WIDTH - RATE_WIDTH - 2, SPARKLINE_MAX].min
+        [["requests", "#{rate(*Trend::REQUESTS)}/s", Trend::REQUESTS], ["received", bytes_rate(Trend::RECEIVED), Trend::RECEIVED],
+         ["sent", bytes_rate(Trend::SENT), Trend::SENT]].map do |name, text, path|
+          [[name.ljust(LABEL_WIDTH), nil], [text.rjust(RATE_WIDTH), :bold], ["  ", nil], [Sparkline.draw(@trend.history(path), width), :graph]]
+        end
+      end
+
+      def connections
+        plain("connections", "open #{count("connections", "open")} of #{count("connections", "limit")}, idle #{count("connections", "idle")}, " \
+                             "reading #{count("connections", "reading")}, answering #{count("connections", "answering")}, refused #{count("connections", "refused_total")}")
+      end
+
+      def requests
+        plain("in work", "running #{count("requests", "running")}, queued #{count("requests", "queued")}, writing #{count("requests", "writing")}; " \
+                         "total #{count("requests", "total")}, shed #{count("requests", "shed_total")}, errors #{count("requests", "errors_total")}")
+      end
+
+      def answers
+        spans = [["answers".ljust(LABEL_WIDTH), nil]]
+        CLASSES.each do |name|
+          now = @trend.rate("requests", "by_class", name)
+          spans << ["  ", nil] << ["#{name} #{Units.rate(now)}/s", name == "5xx" && now&.positive? ? :bad : nil]
+        end
+        spans
+      end
+
+      # "now": the mean since the last reading; the others are of the server's whole life.
+      def latency
+        rows = STAGES.map do |stage|
+          [stage, Units.duration(@trend.mean("latency_s", stage)), *%w[p50 p90 p99 max].map { |name| quantile(stage, name) }, count("latency_s", stage, "count")]
+        end
+        table([["latency", "now", "p50", "p90", "p99", "max", "count"], *rows], least: 9)
+      end
+
+      def executors
+        parts = document.parts("executors")
+        rows = parts.map do |part|
+          id = Trend.id(part)
+          [(id || "?").to_s, *%w[running parked ready].map { |name| Units.count(part.number(name)) }, Units.rate(@trend.executor_rate(id, "requests_total")),
+           Units.rate(@trend.executor_rate(id, "turns_total")), Units.duration(part.number("lag_s", "p99")), busy_text(part)]
+        end
+        lines = table([["executor", "running", "parked", "ready", "requests/s", "turns/s", "lag p99", "busy for"], *rows], least: 7)
+        lines.zip([nil, *parts]).map { |spans, part| part && busy?(part) ? [[spans.first.first, :bad]] : spans }
+      end
+
+      def busy?(part)
+        (part.number("busy_for_s") || 0) > BUSY_S
+      end
+
+      # Marked for those who see no colour, too.
+      def busy_text(part)
+        text = Units.duration(part.number("busy_for_s"))
+        busy?(part) ? "! #{text}" : text
+      end
+
+      def busy_words
+        document.parts("executors").select { |part| busy?(part) }.map { |part| ", executor #{Trend.id(part)} busy for #{Units.duration(part.number("busy_for_s"))}" }.join
+      end
+
+      def loop_and_dns
+        plain("I/O loop", "#{rate("loop", "turns_total")} turns/s, lag p99 #{Units.duration(document.number("loop", "lag_s", "p99"))}; " \
+                          "DNS #{count("dns", "lookups_total")} lookups, #{count("dns", "failed_total")} failed; " \
+                          "log #{count("log", "dropped_total")} lost")
+      end
+
+      def memory
+        plain("memory", "#{Units.bytes(document.number("memory", "rss_bytes"))} resident, #{Units.bytes(document.number("memory", "spool_bytes"))} spooled, " \
+                        "#{Units.bytes(document.number("memory", "response_bytes"))} responses; GC #{rate("gc", "count_total")}/s, " \
+                        "#{Units.duration(document.number("gc", "time_s"))}")
+      end
+
+      def footer(problem)
+        return [[" #{@address}  #{KEYS}", :dim]] unless problem
+
+        [[" trying again: #{problem} ", :bad], [" #{KEYS}", :dim]]
+      end
+
+      def shortened(lines, rows)
+        return lines if lines.size <= rows || rows < 1
+
+        lines.first(rows - 1) << [["#{lines.size - rows + 1} more lines: a taller window shows them", :dim]]
+      end
+
+      def table(rows, least:)
+        first, *others = Columns.align(rows, least: least)
+        [[[first, :dim]], *others.map { |text| [[text, nil]] }]
+      end
+
+      def cut(spans, columns)
+        left = columns
+        spans.filter_map do |text, style|
+          next if left < 1
+
+          part = text[0, left]
+          left -= part.length
+          [part, style]
+        end
+      end
+
+      def plain(name, text)
+        [[name.ljust(LABEL_WIDTH), nil], ["  #{text}", nil]]
+      end
+
+      def rate(*path)
+        Units.rate(@trend.rate(*path))
+      end
+
+      def bytes_rate(path)
+        "#{Units.bytes(@trend.rate(*path))}/s"
+      end
+
+      def count(*path)
+        Units.count(document.number(*path))
+      end
+
+      def quantile(stage, name)
+        Units.duration(document.number("latency_s", stage, name))
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+# What /status.json said at one moment. A server of another version may leave fields out, add some or give them another type: whatever is not as expected is nil
+# to those who ask here, and never an error.
+
+require "json"
+require "neverblock/watch/client"
+
+module NeverBlock
+  module Watch
+    class Document
+      # Of a string from outside, as it may be shown on a terminal.
+      TEXT_MAX = 200
+
+      # @param text [String]
+      # @return [Document]
+      # @raise [Unreachable] when it is no JSON object
+      def self.parse(text)
+        values = JSON.parse(text)
+        raise Unreachable, "the admin address answered with JSON that is no object; is it NeverBlock's?" unless values.is_a?(Hash)
+
+        new(values)
+      rescue JSON::ParserError, EncodingError
+        raise Unreachable, "the admin address answered with something that is no JSON; is it NeverBlock's?"
+      end
+
+      # @param values [Hash]
+      def initialize(values)
+        @values = values
+      end
+
+      # @param path [Array<String>]
+      # @return [Integer, Float, nil]
+      def number(*path)
+        value = dig(path)
+        value if value.is_a?(Integer) || (value.is_a?(Float) && value.finite?)
+      end
+
+      # @return [String, nil] without control characters
+      def text(*path)
+        value = dig(path)
+        clean(value) if value.is_a?(String)
+      end
+
+      # @return [Array<String>]
+      def texts(*path)
+        list(path).grep(String).map { |value| clean(value) }
+      end
+
+      # @return [Array<Document>] one for each object of a list
+      def parts(*path)
+        list(path).grep(Hash).map { |values| Document.new(values) }
+      end
+
+      # @return [Boolean] whether there is an object or a list at this path
+      def any?(*path)
+        value = dig(path)
+        (value.is_a?(Hash) || value.is_a?(Array)) && !value.empty?
+      end
+
+      # @return [Boolean] whether the server takes requests
+      def running?
+        text("state") == "running"
+      end
+
+      private
+
+      def dig(path)
+        path.inject(@values) { |value, name| value.is_a?(Hash) ? value[name] : nil }
+      end
+
+      def list(path)
+        value = dig(path)
+        value.is_a?(Array) ? value : []
+      end
+
+      def clean(value)
+        value.scrub("?").gsub(/[[:cntrl:]]/, "?")[0, TEXT_MAX]
+      end
+    end
+  end
+end

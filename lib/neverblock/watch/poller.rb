@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+# Asks a server again and again, on a thread of its own so that keys and signals are heard while it does not answer, and hands over what came.
+
+require "neverblock/watch/client"
+require "neverblock/watch/document"
+
+module NeverBlock
+  module Watch
+    class Poller
+      # @param client [#fetch]
+      # @param interval_s [Numeric] from the beginning of a question to the next
+      # @yieldparam reading [Document, StandardError] on the poller's thread
+      def initialize(client, interval_s, &receive)
+        @client = client
+        @interval_s = interval_s
+        @receive = receive
+      end
+
+      # @return [self]
+      def start
+        @thread = Thread.new { poll }
+        self
+      end
+
+      # @return [void]
+      def stop
+        @thread&.kill&.join
+      end
+
+      # @return [Document]
+      # @raise [Unreachable]
+      def ask
+        Document.parse(@client.fetch)
+      end
+
+      private
+
+      def poll
+        next_at = now
+        loop do
+          next_at = [next_at + @interval_s, now].max
+          sleep([next_at - now, 0].max)
+          @receive.call(answer)
+        end
+      end
+
+      def answer
+        ask
+      rescue StandardError => e
+        e
+      end
+
+      def now
+        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+# A document as a page of text for people: what `neverblock status` prints. A part the server does not have is left out.
+
+require "neverblock/watch/columns"
+require "neverblock/watch/document"
+require "neverblock/watch/units"
+
+module NeverBlock
+  module Watch
+    class Report
+      NAME_WIDTH = 13
+      STAGES = %w[head queue body run write total].freeze
+      QUANTILES = %w[p50 p90 p99 max].freeze
+
+      # @param document [Document]
+      def initialize(document)
+        @document = document
+      end
+
+      # @return [String] whole lines
+      def to_s
+        [head, facts, latency, executors, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
+      end
+
+      private
+
+      def head
+        started = @document.text("started_at")
+        lines = ["NeverBlock #{@document.text("neverblock") || "?"} on Ruby #{@document.text("ruby") || "?"}, process #{@document.number("pid") || "?"}",
+                 row("state", "#{@document.text("state") || "unknown"}, up #{Units.age(@document.number("uptime_s"))}#{" since #{started}" if started}")]
+        binds = @document.texts("binds")
+        binds.empty? ? lines : lines << row("listening on", binds.join(" "))
+      end
+
+      def facts
+        [section("connections", %w[open limit idle reading answering], %w[accepted_total refused_total]),
+         section("requests", %w[running queued writing], %w[total shed_total errors_total]),
+         classes, bytes].compact
+      end
+
+      def section(name, *groups)
+        return unless @document.any?(name)
+
+        row(name, groups.map { |keys| keys.map { |key| "#{label(key)} #{count(name, key)}" }.join(", ") }.join("; "))
+      end
+
+      def classes
+        names = %w[1xx 2xx 3xx 4xx 5xx]
+        row("answers", names.map { |name| "#{name} #{count("requests", "by_class", name)}" }.join(", ")) if @document.any?("requests", "by_class")
+      end
+
+      def bytes
+        return unless @document.any?("bytes")
+
+        row("bytes", "received #{Units.bytes(@document.number("bytes", "received_total"))}, sent #{Units.bytes(@document.number("bytes", "sent_total"))}")
+      end
+
+      def latency
+        return [] unless @document.any?("latency_s")
+
+        rows = STAGES.select { |stage| @document.any?("latency_s", stage) }.map do |stage|
+          [stage, count("latency_s", stage, "count"), *QUANTILES.map { |name| Units.duration(@document.number("latency_s", stage, name)) }]
+        end
+        Columns.align([["latency", "count", *QUANTILES], *rows])
+      end
+
+      def executors
+        parts = @document.parts("executors")
+        return [] if parts.empty?
+
+        rows = parts.map do |part|
+          figures = %w[running parked ready fibers_limit requests_total turns_total].map { |name| Units.count(part.number(name)) }
+          [(part.number("id") || part.text("id") || "?").to_s, *figures, Units.duration(part.number("busy_for_s")), Units.duration(part.number("lag_s", "p99"))]
+        end
+        Columns.align([["executor", "running", "parked", "ready", "limit", "requests", "turns", "busy for", "lag p99"], *rows])
+      end
+
+      def rest
+        [I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map { |name, entries| row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) } }
+      end
+
+      # Label, path, unit.
+      I_O_LOOP = ["I/O loop", [["turns", %w[loop turns_total], :count], ["by executors", %w[loop guest_turns_total], :count],
+                               ["lag p50", %w[loop lag_s p50], :duration], ["p99", %w[loop lag_s p99], :duration], ["max", %w[loop lag_s max], :duration]]].freeze
+      DNS = ["DNS", [["lookups", %w[dns lookups_total], :count], ["cached", %w[dns cached_total], :count], ["failed", %w[dns failed_total], :count],
+                     ["pending", %w[dns pending], :count]]].freeze
+      MEMORY = ["memory", [["resident", %w[memory rss_bytes], :bytes], ["spooled", %w[memory spool_bytes], :bytes], ["responses", %w[memory response_bytes], :bytes],
+                           ["live objects", %w[memory ruby_heap_live_slots], :count]]].freeze
+      GC = ["GC", [["runs", %w[gc count_total], :count], ["minor", %w[gc minor_total], :count], ["major", %w[gc major_total], :count],
+                   ["time", %w[gc time_s], :duration]]].freeze
+      LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
+      private_constant :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+
+      def figures(entries)
+        entries.map { |label, path, unit| "#{label} #{Units.public_send(unit, @document.number(*path))}" }.join(", ")
+      end
+
+      def row(name, text)
+        "#{name.ljust(NAME_WIDTH)} #{text}"
+      end
+
+      def count(*path)
+        Units.count(@document.number(*path))
+      end
+
+      def label(key)
+        key.delete_suffix("_total")
+      end
+    end
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# A /status.json as the server writes it, and an address that serves it: for the tests of those who read it.
+
+require "json"
+require "socket"
+
+module Figures
+  LAG = { "count" => 10, "sum" => 0.001, "p50" => 0.00001, "p90" => 0.0001, "p99" => 0.0012, "max" => 0.002 }.freeze
+  HISTOGRAM = { "count" => 4000, "sum" => 8.0, "p50" => 0.00034, "p90" => 0.0021, "p99" => 0.0512, "max" => 1.25 }.freeze
+  EMPTY = { "count" => 0, "sum" => 0, "p50" => nil, "p90" => nil, "p99" => nil, "max" => nil }.freeze
+
+  DOCUMENT = {
+    "neverblock" => "2.0.9", "ruby" => "3.1.2", "pid" => 4711, "state" => "running", "started_at" => "2026-11-21T20:00:00Z", "uptime_s" => 7980.5,
+    "binds" => ["http://127.0.0.1:9292", "unix:///run/app.sock"],
+    "connections" => { "open" => 512, "idle" => 480, "reading" => 3, "answering" => 29, "limit" => 10_000, "accepted_total" => 12_345, "refused_total" => 1 },
+    "requests" => { "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4, "errors_total" => 5,
+                    "by_class" => { "1xx" => 0, "2xx" => 1_234_000, "3xx" => 500, "4xx" => 60, "5xx" => 7 } },
+    "latency_s" => { "head" => HISTOGRAM, "body" => EMPTY, "queue" => HISTOGRAM, "run" => HISTOGRAM, "write" => HISTOGRAM, "total" => HISTOGRAM },
+    "executors" => [{ "id" => 0, "fibers_limit" => 1024, "running" => 29, "parked" => 28, "ready" => 1, "turns_total" => 9_000, "requests_total" => 1_234_500,
+                      "busy_for_s" => 0.0, "lag_s" => LAG }],
+    "loop" => { "turns_total" => 8_000, "lag_s" => LAG, "guest_turns_total" => 7_000 },
+    "dns" => { "lookups_total" => 12, "cached_total" => 3, "failed_total" => 1, "pending" => 0 },
+    "memory" => { "rss_bytes" => 80_123_456, "spool_bytes" => 0, "response_bytes" => 1_500, "ruby_heap_live_slots" => 123_456 },
+    "gc" => { "count_total" => 20, "minor_total" => 15, "major_total" => 5, "time_s" => 0.034 },
+    "bytes" => { "received_total" => 120_000_000, "sent_total" => 4_200_000_000 },
+    "log" => { "dropped_total" => 0 }
+  }.freeze
+
+  # Deeply: what is given goes over the document.
+  def self.document(**changes)
+    merged(DOCUMENT, JSON.parse(JSON.generate(changes)))
+  end
+
+  def self.merged(old, new)
+    old.merge(new) { |_, before, now| before.is_a?(Hash) && now.is_a?(Hash) ? merged(before, now) : now }
+  end
+
+  # Answers every connection with what its block returns, until closed.
+  class Server
+    # @yieldparam server [Server]
+    def self.open(answer = nil, listener: TCPServer.new("127.0.0.1", 0), &answering)
+      raise ArgumentError, "an answer, or a block that makes them" unless answer || answering
+
+      new(listener, answering || ->(_number) { answer })
+    end
+
+    # @return [Array<String>] the first lines that were asked
+    attr_reader :asked
+
+    # @param listener [TCPServer, UNIXServer]
+    # @param answering [#call] takes the number of the question, 0 first; returns an HTTP answer
+    def initialize(listener, answering)
+      @listener = listener
+      @answering = answering
+      @asked = []
+      @thread = Thread.new { serve }
+      @thread.report_on_exception = false
+    end
+
+    def url
+      "http://127.0.0.1:#{@listener.local_address.ip_port}"
+    end
+
+    def close
+      @listener.close
+      @thread.kill.join
+    end
+
+    private
+
+    def serve
+      loop do
+        client = @listener.accept
+        lines = []
+        until (line = client.gets).nil? || line == "\r\n"
+          lines << line
+        end
+        @asked << lines.first&.chomp
+        client.write(@answering.call(@asked.size - 1))
+      rescue SystemCallError
+        raise if @listener.closed?
+      ensure
+        client&.close
+      end
+    rescue IOError
+      nil # closed
+    end
+  end
+
+  # @param body [String, Hash]
+  # @return [String] an HTTP answer
+  def self.answer(body = DOCUMENT, status: "200 OK")
+    body = JSON.generate(body) unless body.is_a?(String)
+    "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}"
+  end
+end

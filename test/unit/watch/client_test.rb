@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "watch_case"
+require "tmpdir"
+
+class WatchClientTest < WatchCase
+  def fetch(answer, **options)
+    server = Figures::Server.open(answer)
+    Client.new(bind(server.url), **options).fetch
+  ensure
+    @asked = server.asked
+    server.close
+  end
+
+  def refused(answer, **options)
+    assert_raises(Unreachable) { fetch(answer, **options) }.message
+  end
+
+  def test_the_document_comes_as_the_server_wrote_it
+    assert_equal %({"a" : "\u00e9"}), fetch(Figures.answer(%({"a" : "\u00e9"})))
+    assert_equal ["GET /status.json HTTP/1.0"], @asked
+  end
+
+  def test_an_answer_without_a_length_ends_with_its_connection
+    assert_equal "{}", fetch("HTTP/1.0 200 OK\r\n\r\n{}")
+  end
+
+  def test_it_asks_on_a_unix_socket
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "a.sock")
+      server = Figures::Server.open(Figures.answer("{}"), listener: UNIXServer.new(path))
+      assert_equal "{}", Client.new(bind("unix://#{path}")).fetch
+    ensure
+      server&.close
+    end
+  end
+
+  def test_what_is_no_admin_address_is_told_by_its_answer
+    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+ is no admin address of NeverBlock: what listens there answered GET /status\.json with 404}, refused("HTTP/1.1 404 No\r\n\r\n"))
+    assert_match(/speaks no HTTP/, refused("SSH-2.0-OpenSSH_9.2\r\n"))
+    assert_match(/with over 1048576 bytes/, refused(Figures.answer("x" * 1_100_000)))
+  end
+
+  def test_a_cut_answer_is_no_document
+    assert_match(/the answer was cut/, refused("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}"))
+    assert_match(/the answer was cut/, refused("HTTP/1.1 200 OK\r\nContent-"))
+  end
+
+  def test_nobody_there_says_what_to_look_at
+    url = TCPServer.open("127.0.0.1", 0) { |server| "http://127.0.0.1:#{server.local_address.ip_port}" }
+    message = assert_raises(Unreachable) { Client.new(bind(url)).fetch }.message
+    assert_equal "no answer from #{url}: nothing listens there; is the server running, and was it started with --admin #{url}?", message
+    assert_match(/there is no such socket/, assert_raises(Unreachable) { Client.new(bind("unix:///no/such.sock")).fetch }.message)
+    assert_match(/no address for the host "no-such-host\.invalid"/, assert_raises(Unreachable) { Client.new(bind("http://no-such-host.invalid:1")).fetch }.message)
+  end
+
+  # The kernel takes the connection; nobody ever answers.
+  def test_a_server_that_is_stuck_is_not_waited_for
+    TCPServer.open("127.0.0.1", 0) do |server|
+      client = Client.new(bind("http://127.0.0.1:#{server.local_address.ip_port}"), timeout_s: 0.05)
+      assert_match(/nothing came within 0\.05 s/, assert_raises(Unreachable) { client.fetch }.message)
+    end
+  end
+end

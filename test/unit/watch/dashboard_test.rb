@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "watch_case"
+require "neverblock/watch/dashboard"
+
+class WatchDashboardTest < WatchCase
+  def dashboard(*documents)
+    Dashboard.new(bind("http://127.0.0.1:9293"), documents.inject(Trend.new) { |trend, one| trend.add(one) })
+  end
+
+  def text(lines)
+    lines.map { |spans| spans.map(&:first).join }
+  end
+
+  BUSY = [{ id: 0, running: 1, busy_for_s: 0.05 }, { id: 1, running: 7, busy_for_s: 2.5 }].freeze
+
+  def test_it_fits_a_screen_of_80_by_24_with_all_there_is
+    lines = text(dashboard(document, document(uptime_s: 7_981.5, requests: { total: 1_235_801 })).screen(24, 80))
+    assert_equal 23, lines.size
+    assert_operator lines.map(&:length).max, :<=, 80
+    assert_match(/^requests +1,234\/s .*█$/, lines[2])
+    ["NeverBlock 2.0.9  running", "open 512 of 10,000", "running 29, queued 2", "p99", "executor", "80.1 MB resident", "http://127.0.0.1:9293  q quits"].each do |words|
+      assert(lines.any? { |line| line.include?(words) }, words)
+    end
+  end
+
+  def test_a_smaller_screen_shows_the_first_lines_and_says_how_many_are_left_out
+    (1..30).each { |rows| assert_operator text(dashboard(document).screen(rows, 40)).size, :<=, rows }
+    lines = text(dashboard(document).screen(10, 80))
+    assert_equal 10, lines.size
+    assert_match(/\A10 more lines/, lines[-2])
+    assert(dashboard(document).screen(24, 3).all? { |spans| spans.sum { |part, _| part.length } <= 3 })
+  end
+
+  def test_an_executor_that_holds_its_fibers_up_is_marked
+    spans = dashboard(document(executors: BUSY)).screen(40, 100).flatten(1)
+    marked = spans.select { |_, style| style == :bad }.map(&:first)
+    assert_equal 1, marked.size
+    assert_match(/\A1 +7 .* ! 2\.50 s\z/, marked.first)
+    assert_match(/, executor 1 busy for 2\.50 s\z/, dashboard(document(executors: BUSY)).line)
+  end
+
+  def test_a_server_that_is_gone_is_said_so_below_what_was_last_known
+    lines = dashboard(document).screen(24, 200, problem: "no answer from X")
+    assert_equal [" trying again: no answer from X ", :bad], lines.last.first
+    assert_match(/running/, text(lines).first)
+    assert_equal "http://127.0.0.1:9293: no answer from X", dashboard(document).line(problem: "no answer from X")
+  end
+
+  def test_a_line_for_a_pipe
+    assert_match(/\Arunning up 2 h 13 min: requests 1,000\/s, running 29, .* p99 51\.2 ms, memory 80\.1 MB\z/,
+                 dashboard(document, document(uptime_s: 7_981.5, requests: { total: 1_235_567 })).line)
+  end
+
+  def test_no_document_breaks_it
+    assert_includes 10..24, dashboard(Document.new({})).screen(24, 80).size
+    Figures::DOCUMENT.each_key do |name|
+      [nil, 7, "x", [], {}, [nil, 1, {}], { "p50" => "x", "run" => [] }, true].each do |value|
+        odd = Document.new(Figures::DOCUMENT.merge(name => value))
+        assert_kind_of String, dashboard(odd, odd).line
+        assert_kind_of Array, dashboard(document, odd).screen(24, 80)
+      end
+    end
+  end
+end

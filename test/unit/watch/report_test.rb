@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require_relative "watch_case"
+require "neverblock/watch/report"
+
+class WatchReportTest < WatchCase
+  def test_every_part_has_its_row
+    text = Report.new(document).to_s
+    ["NeverBlock 2.0.9 on Ruby 3.1.2, process 4711", "running, up 2 h 13 min", "http://127.0.0.1:9292 unix:///run/app.sock", "open 512, limit 10,000, idle 480",
+     "running 29, queued 2, writing 1; total 1,234,567, shed 4, errors 5", "5xx 7", "sent 4.20 GB", "lookups 12", "resident 80.1 MB", "time 34.0 ms", "lines dropped 0",
+     "by executors 7,000"].each { |words| assert_includes text, words }
+    assert_match(/^latency +count +p50 +p90 +p99 +max$/, text)
+    assert_match(/^run +4,000 +340 µs +2\.10 ms +51\.2 ms +1\.25 s$/, text)
+    assert_match(/^body +0( +-){4}$/, text)
+    assert_match(/^0 +29 +28 +1 +1,024 +1,234,500 +9,000 +0 s +1\.20 ms$/, text)
+  end
+
+  def test_what_a_server_does_not_have_is_left_out_or_a_dash
+    assert_equal "NeverBlock ? on Ruby ?, process ?\nstate         unknown, up -\n", Report.new(Document.new({})).to_s
+    text = Report.new(Document.new({ "state" => "running", "memory" => { "rss_bytes" => 5 }, "latency_s" => { "run" => { "count" => 1 } }, "new" => { "x" => 1 } })).to_s
+    assert_match(/^memory +resident 5 B, spooled -, responses -, live objects -$/, text)
+    assert_match(/^run +1( +-){4}$/, text)
+    refute_match(/^(queue|DNS|GC|requests)/, text)
+  end
+
+  # Every part of the document, replaced by each of these in turn.
+  def test_no_document_breaks_it
+    Figures::DOCUMENT.each_key do |name|
+      [nil, 7, "x", [], {}, [nil, 1, {}], { "p50" => "x", "run" => [] }, true].each { |value| assert_kind_of String, Report.new(Document.new(Figures::DOCUMENT.merge(name => value))).to_s }
+    end
+  end
+end
