@@ -15,12 +15,14 @@ HookTable.library "openssl" do
       socket.connect
     end
   end
-  # Writes until the kernel has taken nothing more for a while. Returns how many chunks went.
+  # An acknowledgement that makes room comes within 0.2 s (TCP_DELACK_MAX, tcp.h of Linux).
+  last_room_s = 0.5
+  # Writes until the kernel takes nothing more. Returns how many chunks went.
   fill_tls = lambda do |socket, chunk|
     count = 0
     loop do
       count += 1 while socket.write_nonblock(chunk, exception: false) != :wait_writable
-      break count unless socket.to_io.wait_writable(0.1)
+      break count unless socket.to_io.wait_writable(last_room_s)
     end
   end
   # A server that sends a part, waits for its gate, and sends the rest.
