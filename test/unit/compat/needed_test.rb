@@ -55,9 +55,10 @@ class CompatNeededTest < Minitest::Test
 
   fault "fork", ALL, <<~RUBY
     r, w = IO.pipe
+    ended = Queue.new
     scheduled do
-      Fiber.schedule { sleep 0.05; w.write("p") }
-      Fiber.schedule { pid = fork { w.write(Fiber.scheduler ? "s" : "c") }; Process.wait(pid) }
+      Fiber.schedule { ended.pop; w.write("p") }
+      Fiber.schedule { pid = fork { w.write(Fiber.scheduler ? "s" : "c") }; ended << Process.wait(pid) }
     end
     w.close
     right r.read == "cp"
@@ -188,7 +189,7 @@ class CompatNeededTest < Minitest::Test
     right file.read == "x"
   RUBY
 
-  # The hook takes longer than a slice of time, so that the loop's thread runs in the middle of the walk, and those who are next to be woken leave. Before 3.3
+  # The hook takes until the loop's thread has run in the middle of the walk, and those who are next to be woken leave. Before 3.3
   # the walk is the same, and their memory is still there.
   fault "queue_close", ("3.3".."9"), <<~RUBY
     parked = Queue.new
@@ -197,7 +198,7 @@ class CompatNeededTest < Minitest::Test
     NeverBlock::Scheduler.prepend(Module.new do
       define_method(:unblock) do |blocker, fiber|
         super(blocker, fiber)
-        until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.25
+        until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
         nil while blocker.equal?(queue) && ended.zero? && (@slow ||= until_s) > Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end)

@@ -2,6 +2,7 @@
 
 require_relative "../../support/scheduler_harness"
 require "English"
+require "fcntl"
 require "fiddle"
 require "io/wait"
 require "minitest/mock"
@@ -214,9 +215,7 @@ class SchedulerDescriptorsTest < Minitest::Test
         order << :old
       end
       fiber do
-        close_number(r.fileno)
-        fresh, fresh_writer = IO.pipe
-        assert_equal r.fileno, fresh.fileno
+        fresh, fresh_writer = given_out_again(r.fileno)
         fiber { fresh.wait_readable and order << :fresh }
         fresh_writer.write("x")
         pipe.each { |io| io.autoclose = false }
@@ -345,6 +344,15 @@ class SchedulerDescriptorsTest < Minitest::Test
     gate.wait_full
     socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
     socket.close
+  end
+
+  # Closes a number behind Ruby's back.
+  # @return [Array(IO, IO)] another pipe, whose reader has this number
+  def given_out_again(number)
+    fresh, writer = IO.pipe
+    close_number(number)
+    assert_equal number, fresh.fcntl(Fcntl::F_DUPFD, number)
+    [IO.for_fd(number), writer]
   end
 
   def close_number(number)

@@ -11,12 +11,15 @@ class SchedulerForkDescriptorsTest < Minitest::Test
 
   def setup
     skip "there is no /proc/self/fd" unless File.directory?("/proc/self/fd")
-    @sleeper = spawn("sleep 60", out: File::NULL)
+    @sleeper = spawn("sleep 600", out: File::NULL)
+    GC.start # nothing that other tests have left is closed while descriptors are counted
+    GC.disable
     @before = ours
     @rubys = in_child { ours } # its timer thread's
   end
 
   def teardown
+    GC.enable
     Process.kill(:KILL, @sleeper)
     Process.wait(@sleeper)
   end

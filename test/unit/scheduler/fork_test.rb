@@ -10,10 +10,13 @@ class SchedulerForkTest < Minitest::Test
 
   def test_a_child_forked_in_a_fiber_has_no_scheduler_and_runs_none_of_the_parents_fibers
     r, w = IO.pipe
+    written, writing = IO.pipe
     in_scheduler do
-      fiber { sleep(0.01) and w.write("parent") }
+      fiber { sleep(0.01) and w.write("parent") and writing.close }
       fiber do
         pid = fork do
+          writing.close
+          written.read
           sleep(0.03)
           w.write(Fiber.scheduler.nil? ? "child," : "scheduler,")
         end

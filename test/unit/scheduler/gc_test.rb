@@ -8,6 +8,10 @@ require "objspace"
 class SchedulerGCTest < Minitest::Test
   include SchedulerHarness
 
+  # Ruby 3.1 takes whatever lies on any thread's stack for an object when it compacts (rb_vm_each_stack_value in vm.c), and crashes of what older tests' threads have
+  # left there. lifecycle_test.rb compacts in a process of its own.
+  COMPACTS = GC.respond_to?(:compact) && RUBY_VERSION >= "3.2"
+
   def test_parked_fibers_that_nobody_else_knows_survive_collections
     gate = Gate.new(40)
     ended = 0
@@ -20,7 +24,7 @@ class SchedulerGCTest < Minitest::Test
       10.times { fiber { gate.enter and Fiber.new { Fiber.new { sleep(0.05) }.resume }.resume and ended += 1 } }
       when_full(gate) do
         5.times { GC.start and Array.new(10_000) { Object.new } and GC.start(full_mark: false) }
-        GC.compact if GC.respond_to?(:compact)
+        GC.compact if COMPACTS
         w.write("x")
       end
     end

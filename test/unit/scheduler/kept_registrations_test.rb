@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/scheduler_harness"
+require "fcntl"
 require "fiddle"
 require "io/wait"
 require "socket"
@@ -130,10 +131,8 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
         r, = kept_pipe
         order = []
         fiber { assert_raises(IOError) { r.readpartial(9) } and order << :old }
-        close_number(r.fileno)
         r.autoclose = false
-        fresh, fresh_writer = IO.pipe
-        assert_equal r.fileno, fresh.fileno
+        fresh, fresh_writer = given_out_again(r.fileno)
         occasion.call
         fiber { fresh.readpartial(9) and order << :fresh }
         fresh_writer.write("x")
@@ -381,6 +380,15 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
 
   def libc(name, count)
     Fiddle::Function.new(Fiddle.dlopen(nil)[name], [Fiddle::TYPE_INT] * count, Fiddle::TYPE_INT)
+  end
+
+  # Closes a number behind Ruby's back.
+  # @return [Array(IO, IO)] another pipe, whose reader has this number
+  def given_out_again(number)
+    fresh, writer = IO.pipe
+    close_number(number)
+    assert_equal number, fresh.fcntl(Fcntl::F_DUPFD, number)
+    [IO.for_fd(number), writer]
   end
 
   def close_number(number)

@@ -37,9 +37,10 @@ class SchedulerLifecycleTest < Minitest::Test
     heard = Queue.new
     trap("USR1") { handled += 1; heard << true }
     NB.run do
-      killer = spawn("for i in 1 2; do kill -USR1 \#{$$}; sleep 0.05; done")
-      Fiber.schedule { 2.times { heard.pop } }
-      Fiber.schedule { 3.times { Process.kill(:USR1, $$); 1000.times { Object.new }; heard.pop } }
+      3.times { Process.kill(:USR1, $$); 1000.times { Object.new }; heard.pop }
+      go_on, goes_on = IO.pipe # two signals that wait for one process are one
+      killer = spawn("for i in 1 2; do kill -USR1 \#{$$}; read line; done", in: go_on)
+      Fiber.schedule { 2.times { heard.pop; goes_on.puts } }
       Process.wait(killer)
     end
     puts "\#{handled} handled"
@@ -50,7 +51,9 @@ class SchedulerLifecycleTest < Minitest::Test
     Fiber.set_scheduler(NeverBlock::Scheduler.new)
     Fiber.schedule { sleep }
     main = $$
-    fork { sleep(0.05); Process.kill(:USR1, main); exit!(0) }
+    inside, coming = IO.pipe
+    fork { inside.getc; sleep(0.05); Process.kill(:USR1, main); exit!(0) }
+    Fiber.schedule { sleep(0); coming << "x" }
     begin
       Fiber.scheduler.run
     rescue IndexError => e
@@ -174,8 +177,9 @@ class SchedulerLifecycleTest < Minitest::Test
   script "a_child_that_goes_on_behind_fork_has_no_scheduler_and_none_of_the_parents_fibers", <<~RUBY, out: "nil\n0\nparent\n"
     Thread.new do
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
-      Fiber.schedule { sleep(0.2); puts "parent" }
-      Fiber.schedule { (pid = fork) ? p(status(pid)) : p(Fiber.scheduler) }
+      told = Queue.new
+      Fiber.schedule { told.pop; puts "parent" }
+      Fiber.schedule { (pid = fork) ? p(status(pid)) && told << true : p(Fiber.scheduler) }
     end.join
   RUBY
 

@@ -25,7 +25,8 @@ class SchedulerTimeoutsTest < Minitest::Test
   def test_a_block_that_keeps_its_time_gives_its_value_and_leaves_no_alarm
     in_scheduler do
       fiber do
-        assert_equal 3, Timeout.timeout(0.01) { sleep(0) and 3 }
+        assert_equal 3, Timeout.timeout(SECONDS) { sleep(0) and 3 }
+        assert_equal 4, Timeout.timeout(0.01) { 4 }
         sleep(0.03)
       end
     end

@@ -123,7 +123,7 @@ class DeadlineTest < VerbsCase
     run_loop do
       outer = assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.05) do
-          assert_raises(NB::DeadlineExceeded, NB::Cancelled) { NB.deadline(0.001) { sleep } }
+          ended_by_a_deadline_inside { sleep }
           sleep
         end
       end
@@ -173,12 +173,7 @@ class DeadlineTest < VerbsCase
     run_loop do
       assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.2) do
-          assert_raises(NB::DeadlineExceeded) do
-            NB.deadline(0.001) do
-              compute(0.21)
-              sleep
-            end
-          end
+          ended_by_a_deadline_inside { compute(0.21) and sleep }
           sleep
           flunk "the outer deadline is lost"
         end
@@ -353,7 +348,7 @@ class DeadlineTest < VerbsCase
       end
       assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.02) do
-          assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }
+          ended_by_a_deadline_inside { sleep }
           sleep
         end
       end
@@ -469,6 +464,14 @@ class DeadlineTest < VerbsCase
     over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > over
     true
+  end
+
+  # What an enclosing one's end raises passes: on a busy machine it may come first.
+  def ended_by_a_deadline_inside(&block)
+    NB.deadline(0.001, &block)
+    flunk "it had no end"
+  rescue NB::DeadlineExceeded => e
+    assert_equal 0.001, e.deadline.seconds
   end
 
   def taker(queue)
