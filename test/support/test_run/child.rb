@@ -4,6 +4,7 @@ class TestRun
   # One command in a process group of its own, so that a run that hangs is ended with all it started.
   class Child
     LIMIT_S = Integer(ENV.fetch("NB_TEST_SUITE_SECONDS", "1200"), 10)
+    READ_S = 60 # for what the pipe still holds
     ABORT_S = 5 # between asking for a core's stack (ABRT: Ruby prints one) and ending the group
 
     # @return [Symbol] :ok, :failed or :late
@@ -31,7 +32,8 @@ class TestRun
       writer&.close
       lines = Thread.new { reader.each_line { |line| yield line.scrub } } if on_line
       outcome = wait
-      lines&.join(ABORT_S)
+      end_group # whoever is left of it would keep the pipe open
+      lines&.join(READ_S)
       outcome
     ensure
       end_group
@@ -68,6 +70,7 @@ class TestRun
 
     def end_group
       signal("KILL") if @pid
+      @pid = nil
     end
 
     def signal(name)

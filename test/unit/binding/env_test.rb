@@ -62,7 +62,7 @@ class EnvTest < BindingCase
       client { |wire| wire.get("/#{n}?#{n}", "x-n: #{n}") && wire.response }
       @seen.pop
     end
-    GC.compact if GC.respond_to?(:compact)
+    GC.compact if GC.respond_to?(:compact) && RUBY_VERSION >= "3.2" # why not before: scheduler/gc_test.rb
     kept.each_with_index do |env, n|
       assert_equal ["/#{n}", n.to_s, n.to_s, "test", "127.0.0.1"], env.values_at("PATH_INFO", "QUERY_STRING", "HTTP_X_N", "HTTP_HOST", "REMOTE_ADDR")
     end

@@ -143,9 +143,10 @@ class ExecutorTest < BindingCase
 
   def test_fibers_called_from_other_requests_or_threads
     saved = Queue.new
+    let_go = Queue.new
     serve do |env|
       case env["PATH_INFO"]
-      when "/save" then saved << Fiber.current && sleep(0.05)
+      when "/save" then saved << Fiber.current && let_go.pop
       when "/yield" then Fiber.yield
       when "/resume" then saved.pop.resume
       when "/elsewhere" then Fiber.new { Fiber.new { sleep(0.001) }.resume && sleep(0.001) }.resume
@@ -156,6 +157,7 @@ class ExecutorTest < BindingCase
     assert_equal 500, ask("/yield").status
     assert_equal 500, ask("/resume").status
     assert_equal 200, ask("/elsewhere").status
+    2.times { let_go << true }
     ask("/save")
     error = assert_raises(FiberError) { saved.pop.resume }
     assert_kind_of FiberError, error
@@ -203,11 +205,14 @@ class ExecutorTest < BindingCase
     skip "the mapping limit is not ours to lower" unless File.readable?("/proc/self/maps")
     made = 0
     fiber_new = Fiber.method(:new)
-    serve(fibers: 64) { |env| env["PATH_INFO"] == "/held" ? sleep(0.2) && FINE.call(env) : FINE.call(env) }
+    held = Queue.new
+    serve(fibers: 64) { |env| env["PATH_INFO"] == "/held" ? FINE.call(env.tap { held.pop }) : FINE.call(env) }
     assert_serves
     stub = ->(**options, &block) { (made += 1) > 3 ? raise(FiberError, "can't alloc machine stack to fiber") : fiber_new.call(**options, &block) }
     Fiber.stub(:new, stub) do
       wires = Array.new(10) { client.tap { |wire| wire.get("/held") } }
+      within { sleep(0.001) until logged.include?("from here on") }
+      held.close
       answers = wires.map { |wire| wire.response.status }.tally
       assert_equal [200, 503], answers.keys.sort
       assert_operator answers[200], :>=, 4
@@ -304,7 +309,7 @@ class ExecutorTest < BindingCase
         end
       end
     end
-    within(60) { threads.each(&:value) }
+    within(2 * SECONDS) { threads.each(&:value) }
   end
 end
 

@@ -21,7 +21,7 @@ class RubyLogTest < BindingCase
   def test_a_log_that_was_not_initialized_or_whose_descriptor_is_bad_drops
     [NeverBlock::Log.allocate, NeverBlock::Log.new(-1), NeverBlock::Log.new(1_000_000), @log.dup].each do |bad|
       bad.write("lost\n")
-      bad.flush(1000)
+      bad.flush(SECONDS * 1000)
       assert_equal 1, bad.dropped
     end
     assert_equal "", logged
@@ -29,7 +29,7 @@ class RubyLogTest < BindingCase
 
   def test_a_child_writes_by_a_writer_of_its_own
     @log.write("parent\n")
-    Process.wait(fork { @log.write("child\n") && @log.flush(5000) && exit!(0) })
+    Process.wait(fork { @log.write("child\n") && @log.flush(SECONDS * 1000) && exit!(0) })
     assert_equal %W[child\n parent\n], logged.lines.sort
   end
 

@@ -23,9 +23,18 @@ class HangGuardTest < Minitest::Test
   end
 
   def test_a_test_that_waits_for_ever_ends_the_process_with_the_stacks
-    output, status = run_test("Thread::Queue.new.pop", seconds: 1)
+    # Its time begins again, and is over, once it stands there.
+    output, status = run_test(<<~RUBY, seconds: 1000)
+      main = Thread.current
+      Thread.new do
+        Thread.pass until main.stop?
+        HangGuard.install(seconds: 0)
+        HangGuard.begin(self)
+      end
+      Thread::Queue.new.pop
+    RUBY
     assert_equal 70, status.exitstatus, output
-    assert_match(/HANG: Sample#test_sample took over 1 s/, output)
+    assert_match(/HANG: Sample#test_sample took over 0 s/, output)
     assert_match(/in `?'?(Thread::Queue#)?pop'/, output)
   end
 
