@@ -19,7 +19,7 @@ SOURCES = {
   "core/intake" => %w[body channel request],
   "core/files" => %w[],
   "core/send" => %w[outbox],
-  "core/server" => %w[connection dispatch exchange listener loop reply routes server lease timeouts],
+  "core/server" => %w[connection dispatch exchange listener loop reply routes server lease timeouts upload],
   "binding" => %w[
     engine env executor neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox scheduler_io
     scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task

@@ -209,7 +209,7 @@ static void fill_ring(int i) {
     while (choose(&f.dispatch, sizeof(nb_request_message)))
         assert_status(NB_OK, give(exchange(), choose(&f.dispatch, 200000) ? 200000 : sizeof(nb_request_message)));
     while (nb_ring_reserve(&f.dispatch.channels[i].requests, sizeof(nb_message)))
-        assert_true(tell(&f.dispatch.channels[i], NB_MESSAGE_DRAINED, 0));
+        assert_true(tell(&f.dispatch.channels[i], NB_MESSAGE_DRAINED, 0, 0));
     ask(i, 0);
     nb_dispatch_pump(&f.dispatch);
 }

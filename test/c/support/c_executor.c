@@ -18,7 +18,7 @@
 #include "os/file.h"
 #include "os/poll.h"
 
-typedef enum task_kind { SEND, HOLD, NEVER, LATE, ABORT } task_kind;
+typedef enum task_kind { SEND, HOLD, NEVER, LATE, ABORT, READ, DUPLEX } task_kind;
 
 typedef struct task {
     struct task *next;
@@ -35,6 +35,8 @@ typedef struct task {
     uint64_t file_bytes;
     size_t field_bytes;
     bool parks, waits_drained, gone, head_sent;
+    uint64_t input, told; /* bytes of a streamed body received, and said to be taken */
+    bool reads, asked, input_ended, input_bad;
 } task;
 
 struct nb_test_executor {
@@ -50,7 +52,8 @@ struct nb_test_executor {
     uint64_t received, last_answered;
     bool guest, stop_received, published, room;
     _Atomic bool stalled, killed;
-    _Atomic unsigned releases, faults, stalls;
+    _Atomic unsigned releases, faults, stalls, gone_reason;
+    _Atomic uint64_t input;
     unsigned released, stalls_seen;
     nb_test_gate events[NB_TEST_EVENTS];
     nb_test_gate go;
@@ -110,7 +113,9 @@ static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
     size_t slice = (size_t)(left < most ? left : most);
     *flags = 0;
     if (t->file_fd >= 0) return 0;
-    if (t->done + slice == end) {
+    if (t->done + slice == end && t->kind == DUPLEX && !t->input_ended) {
+        *flags = 0;
+    } else if (t->done + slice == end) {
         *flags = (uint16_t)(NB_PART_LAST | (t->abort_at <= t->total ? NB_PART_ABORTED : 0));
     } else if (t->parks && t->unacknowledged + slice >= high) {
         *flags = NB_PART_TELL_DRAINED;
@@ -195,16 +200,76 @@ static bool give_up(nb_test_executor *self, const task *t) {
     return true;
 }
 
+/* --- streamed bodies --- */
+
+/* True when there is nothing to say, or it is said. */
+static bool tell_taken(nb_test_executor *self, task *t) {
+    if (!t->reads || t->input_ended || (t->asked && t->told == t->input)) return true;
+    nb_taken_message *message = reserve(self, sizeof *message);
+    if (!message) return false;
+    *message = (nb_taken_message){
+        .message = {.type = NB_MESSAGE_TAKEN, .bytes = sizeof *message, .exchange = t->exchange}, .bytes = t->input};
+    send_part(self, sizeof *message);
+    t->asked = true;
+    t->told = t->input;
+    return true;
+}
+
+static void receive_input(nb_test_executor *self, task *t, const nb_message *message) {
+    size_t bytes = message->bytes - sizeof *message;
+    const char *from = (const char *)(message + 1);
+    atomic_fetch_add(&self->input, bytes);
+    count(self, NB_TEST_INPUT);
+    if (message->flags & NB_INPUT_LAST) count(self, NB_TEST_WHOLE);
+    if (!t) return; /* answered */
+    if (t->input_ended || bytes > NB_INPUT_PART_BYTES || t->input + bytes - t->told > NB_INPUT_WINDOW_BYTES)
+        atomic_fetch_add(&self->faults, 1);
+    for (size_t i = 0; i < bytes && !t->input_bad; i++)
+        t->input_bad = from[i] != nb_test_pattern(t->input + i);
+    t->input += bytes;
+    t->input_ended = (message->flags & NB_INPUT_LAST) != 0;
+    if (t->kind == DUPLEX) t->total = t->input;
+    if (t->kind != READ || !t->input_ended || !t->reads) return;
+    char text[32];
+    snprintf(text, sizeof text, "%llu %s", (unsigned long long)t->input, t->input_bad ? "bad" : "good");
+    t->memory = strdup(text);
+    t->announced = t->total = strlen(text);
+    t->kind = SEND;
+}
+
+static bool plan_reader(task *t, const char *path, const nb_request_message *request) {
+    if (!(request->message.flags & NB_REQUEST_STREAMS)) return false;
+    if (strcmp(path, "/count") == 0) {
+        t->kind = READ;
+        t->reads = true;
+    } else if (strcmp(path, "/slow") == 0) {
+        t->kind = READ;
+    } else if (strcmp(path, "/duplex") == 0) {
+        t->kind = DUPLEX;
+        t->reads = true;
+        t->announced = NB_CONTENT_LENGTH_UNKNOWN;
+    } else if (strcmp(path, "/silent") == 0) {
+        t->kind = HOLD;
+        t->memory = strdup("silent");
+        t->announced = t->total = 6;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* --- tasks --- */
 
 static bool waits(nb_test_executor *self, const task *t) {
     if (t->gone) return false;
-    if (t->waits_drained || t->kind == NEVER || t->kind == HOLD) return true;
+    if (t->waits_drained || t->kind == NEVER || t->kind == HOLD || t->kind == READ) return true;
+    if (t->kind == DUPLEX) return t->done == t->total && !t->input_ended && t->head_sent;
     return t->kind == LATE && self->last_answered <= t->number;
 }
 
 /* Moves one task as far as it goes. True: its last part is sent. */
 static bool step(nb_test_executor *self, task *t) {
+    if (!tell_taken(self, t)) return false;
     while (!waits(self, t)) {
         uint16_t flags = 0;
         if (t->gone || t->kind == ABORT) return give_up(self, t);
@@ -359,6 +424,11 @@ static bool plan_route(task *t, const char *path, const nb_request_message *requ
 }
 
 static void plan_echo(task *t, const nb_request_message *request) {
+    if (request->message.flags & NB_REQUEST_STREAMS) {
+        t->kind = READ;
+        t->reads = true;
+        return;
+    }
     t->announced = t->total = request->body_bytes;
     t->body_fd = (int)request->body_fd;
     if (t->body_fd >= 0 || request->body_bytes == 0) return;
@@ -370,8 +440,8 @@ static void plan(task *t, const nb_request_message *request) {
     char path[256];
     snprintf(path, sizeof path, "%.*s", (int)request->path.size, (const char *)request + request->path.offset);
     t->flags = NB_RESPONSE_HAS_LENGTH;
-    bool known = plan_route(t, path, request) || plan_text(t, path) || plan_stream(t, path) || plan_abort(t, path) ||
-                 plan_file(t, path);
+    bool known = plan_reader(t, path, request) || plan_route(t, path, request) || plan_text(t, path) ||
+                 plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path);
     if (!known) {
         plan_echo(t, request);
     } else if (request->body_fd >= 0) {
@@ -424,11 +494,15 @@ static void receive(nb_test_executor *self, const nb_message *message) {
     case NB_MESSAGE_GONE:
         if (t && t->gone) atomic_fetch_add(&self->faults, 1);
         if (t) t->gone = true;
+        atomic_store(&self->gone_reason, message->flags);
         count(self, NB_TEST_GONE);
         break;
     case NB_MESSAGE_LEFT:
         if (t && t->gone) atomic_fetch_add(&self->faults, 1);
         count(self, NB_TEST_LEFT);
+        break;
+    case NB_MESSAGE_INPUT:
+        receive_input(self, t, message);
         break;
     case NB_MESSAGE_STOP:
         self->stop_received = true;
@@ -458,6 +532,7 @@ static void take_releases(nb_test_executor *self) {
     self->released = releases;
     for (task *t = self->tasks; t; t = t->next) {
         if (t->kind == HOLD) t->kind = SEND;
+        if (t->kind == READ) t->reads = true;
     }
 }
 
@@ -611,5 +686,9 @@ unsigned nb_test_executor_count(nb_test_executor *self, nb_test_event event) {
 void nb_test_executor_await(nb_test_executor *self, nb_test_event event, unsigned wanted) {
     nb_test_gate_wait(&self->events[event], wanted);
 }
+
+uint64_t nb_test_executor_input(nb_test_executor *self) { return atomic_load(&self->input); }
+
+unsigned nb_test_executor_gone_reason(nb_test_executor *self) { return atomic_load(&self->gone_reason); }
 
 unsigned nb_test_executor_faults(nb_test_executor *self) { return atomic_load(&self->faults); }

@@ -18,6 +18,12 @@
  *   /status/N       that status, no body
  *   /fields/N       as /hello with a field of N bytes
  *   /route...       200 with the number of its route
+ * With a streamed body (a route with stream_input) all of them answer without reading it, but:
+ *   /count          "N good" when the body of N bytes was whole and the pattern's, else "N bad"
+ *   /slow           the same; takes nothing until nb_test_executor_release
+ *   /duplex         the pattern in chunks, as many bytes of it as of the body were read, while they are
+ *   /silent         reads nothing and answers nothing until nb_test_executor_release
+ *
  *   anything else   200 with the request's body
  */
 #ifndef NB_TEST_C_EXECUTOR_H
@@ -47,6 +53,8 @@ typedef enum nb_test_event {
     NB_TEST_GUEST,   /* times a turn was run as guest */
     NB_TEST_REFUSED, /* times that was refused */
     NB_TEST_STOPPED, /* STOP received */
+    NB_TEST_INPUT,   /* parts of streamed bodies received */
+    NB_TEST_WHOLE,   /* streamed bodies received to their end */
     NB_TEST_EVENTS
 } nb_test_event;
 
@@ -67,6 +75,9 @@ void nb_test_executor_join(nb_test_executor *executor);
 unsigned nb_test_executor_count(nb_test_executor *executor, nb_test_event event);
 /* Waits until that many have happened. */
 void nb_test_executor_await(nb_test_executor *executor, nb_test_event event, unsigned count);
+/* Bytes of streamed bodies received so far; the nb_gone_reason of the last GONE. */
+uint64_t nb_test_executor_input(nb_test_executor *executor);
+unsigned nb_test_executor_gone_reason(nb_test_executor *executor);
 /* A message that breaks the contract was seen: a second DRAINED without a request for one, a GONE or DRAINED for an exchange it has not. */
 unsigned nb_test_executor_faults(nb_test_executor *executor);
 

@@ -33,6 +33,17 @@
 /* Request body bytes kept in memory; a larger body goes to an unlinked file. */
 #define NB_BODY_MEMORY_BYTES 65536u
 
+/* Bytes of a streamed request body that are with an executor and not yet taken by its application: enough that a quick
+   reader never waits for the loop, few enough that a thousand uploads stay in memory. */
+#define NB_INPUT_WINDOW_BYTES 131072u
+
+/* Bytes of a streamed request body in one message: what one read of a socket brings. */
+#define NB_INPUT_PART_BYTES NB_READ_BUFFER_BYTES
+
+/* Bytes of a request body that are read for nothing after its answer, so that the connection can serve another request;
+   past that a new connection is cheaper (RFC 9112 section 9.3). */
+#define NB_INPUT_DROP_BYTES 262144u
+
 /* Requests of one connection that may be with executors together (pipelining; only safe ones overlap). */
 #define NB_PIPELINE_MAX 16u
 

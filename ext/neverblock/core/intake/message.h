@@ -33,17 +33,19 @@ typedef enum nb_message_type {
     NB_MESSAGE_REQUEST = 1, /* nb_request_message; uses one credit */
     NB_MESSAGE_DRAINED = 2, /* nb_message: the response's backlog fell to the low mark; a parked writer may go on */
     /* nb_message: the client is gone, or the response was cut. Further parts are dropped; the exchange ends when the executor
-       has sent its last part. */
+       has sent its last part. Its flags are an nb_gone_reason. */
     NB_MESSAGE_GONE = 3,
     /* nb_message, exchange 0: no request will come any more; the executor ends when it has none left. */
     NB_MESSAGE_STOP = 4,
     /* nb_message: the client has finished sending while its response is under way. Mostly it has closed, and GONE comes once something is
        written; a half-closed client still reads. */
     NB_MESSAGE_LEFT = 5,
+    NB_MESSAGE_INPUT = 6, /* nb_message + bytes of the body of a request with NB_REQUEST_STREAMS; NB_INPUT_LAST */
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
     NB_MESSAGE_FILE = 19,     /* nb_file_message: a file range; the descriptor now belongs to the I/O loop */
+    NB_MESSAGE_TAKEN = 20,    /* nb_taken_message: the application reads its streamed body; no part of a response */
 } nb_message_type;
 
 /* Flags of a response part. */
@@ -56,6 +58,21 @@ enum {
     NB_PART_TELL_DRAINED = 4,
 };
 
+/* Flag of a request: its body follows in NB_MESSAGE_INPUT messages. */
+enum { NB_REQUEST_STREAMS = 1 };
+
+/* Flag of an input: the body ends with it. */
+enum { NB_INPUT_LAST = 1 };
+
+/* Why a request is GONE. The client of any but the first has had its answer from the server. */
+typedef enum nb_gone_reason {
+    NB_GONE_CLIENT,    /* the client is gone, or the response was cut */
+    NB_GONE_TOO_LARGE, /* its streamed body grew past the limit */
+    NB_GONE_TOO_SLOW,  /* its streamed body came too slowly */
+    NB_GONE_INVALID,   /* its streamed body broke the rules of HTTP */
+    NB_GONE_SHORT,     /* the client stopped before its streamed body was whole */
+} nb_gone_reason;
+
 typedef struct nb_request_header {
     nb_span name, value;
     uint32_t field; /* nb_field */
@@ -66,7 +83,7 @@ typedef struct nb_request_message {
     nb_message message;
     int64_t arrived_ns;  /* CLOCK_MONOTONIC, when the head was complete */
     int64_t body_fd;     /* an unlinked file with the body, the receiver's; -1: the body stands in `body` */
-    uint64_t body_bytes; /* of the whole body, decoded */
+    uint64_t body_bytes; /* of the whole body, decoded; streamed in chunks: UINT64_MAX */
     uint16_t method;     /* nb_method */
     uint8_t minor_version;
     uint8_t has_body; /* the request was framed with a body, be it empty */
@@ -96,6 +113,11 @@ typedef struct nb_response_message {
     uint16_t pad;
     uint32_t fields_bytes; /* field lines follow this struct, body bytes follow them to the end of the message */
 } nb_response_message;
+
+typedef struct nb_taken_message {
+    nb_message message;
+    uint64_t bytes; /* of its body, in all; 0: it waits for the first */
+} nb_taken_message;
 
 typedef struct nb_file_message {
     nb_message message;

@@ -37,6 +37,10 @@ static void write_headers(nb_request_message *message, const nb_request_facts *f
     }
 }
 
+static uint64_t streamed_bytes(const nb_framing *framing) {
+    return framing->body == NB_BODY_CHUNKED ? UINT64_MAX : framing->content_length;
+}
+
 void nb_request_message_write(void *out, const nb_request_facts *facts) {
     const nb_head *head = facts->head;
     nb_request_message *message = out;
@@ -45,10 +49,12 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
     size_t peer_bytes = strlen(facts->peer->address);
     *message = (nb_request_message){
         .message = {.type = NB_MESSAGE_REQUEST,
+                    .flags = facts->streams ? NB_REQUEST_STREAMS : 0,
                     .bytes = (uint32_t)nb_request_message_bytes(facts),
                     .exchange = facts->exchange},
         .arrived_ns = facts->arrived_ns,
         .body_fd = -1,
+        .body_bytes = facts->streams ? streamed_bytes(facts->framing) : 0,
         .method = (uint16_t)head->method,
         .minor_version = head->minor_version,
         .has_body = facts->framing->body != NB_BODY_NONE,

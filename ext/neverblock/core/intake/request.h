@@ -4,6 +4,7 @@
 #ifndef NB_INTAKE_REQUEST_H
 #define NB_INTAKE_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ typedef struct nb_request_facts {
     nb_exchange_id exchange;
     int64_t arrived_ns;
     uint16_t listener, route;
+    bool streams; /* the body follows by itself */
 } nb_request_facts;
 
 /* Bytes of the message for this head, without the body; a multiple of 8. */

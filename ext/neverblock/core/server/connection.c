@@ -35,6 +35,8 @@ static bool wants_read(const nb_connection *connection) {
     switch (connection->state) {
     case NB_CONNECTION_HEAD:
         return connection->outbox.bytes < UNREAD_ANSWERS_BYTES;
+    case NB_CONNECTION_STREAM:
+        return nb_upload_wants_input(connection->upload);
     case NB_CONNECTION_BODY:
     case NB_CONNECTION_LINGER:
         return true;
@@ -70,11 +72,17 @@ static bool idle(const nb_connection *connection) {
            nb_outbox_empty(&connection->outbox);
 }
 
+/* The time that the application takes is not the client's. */
+static nb_timeout_class stream_timeout_class(const nb_upload *upload) {
+    return nb_upload_wants_input(upload) && !upload->expected ? NB_TIMEOUT_TRANSFER : NB_TIMEOUT_NONE;
+}
+
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
     if (connection->blocked) return NB_TIMEOUT_TRANSFER;
     if (connection->state == NB_CONNECTION_LINGER) return NB_TIMEOUT_LINGER;
     if (connection->state == NB_CONNECTION_BODY) return NB_TIMEOUT_TRANSFER;
+    if (connection->state == NB_CONNECTION_STREAM) return stream_timeout_class(connection->upload);
     if (connection->state != NB_CONNECTION_HEAD || connection->first) return NB_TIMEOUT_NONE;
     return connection->served && !connection->input.data ? NB_TIMEOUT_IDLE : NB_TIMEOUT_HEADER;
 }
@@ -122,6 +130,11 @@ void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t lis
     retime(loop, connection);
 }
 
+static void end_upload(nb_loop *loop, nb_connection *connection) {
+    nb_upload_destroy(&loop->uploads, connection->upload);
+    connection->upload = NULL;
+}
+
 /* The executor may still hold it: then it stays in the table until the last part has come. */
 static void part_with(nb_loop *loop, nb_exchange *exchange) {
     exchange->connection = NULL;
@@ -158,6 +171,7 @@ void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
     connection->transport.kind->close(&connection->transport, reset);
     nb_body_destroy(connection->body);
     connection->body = NULL;
+    end_upload(loop, connection);
     part_with_all(loop, connection);
     nb_buffer_release(&connection->input, &loop->pool);
     nb_outbox_clear(&connection->outbox, &loop->pool);
@@ -295,6 +309,21 @@ static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *ex
     continue_if_expected(loop, connection, facts->framing);
 }
 
+/* The request is given on at once; its body follows it. */
+static void begin_stream(nb_loop *loop, nb_connection *connection, nb_exchange *exchange,
+                         const nb_request_facts *facts) {
+    nb_status status = nb_upload_create(connection, facts->framing, loop->config.body_bytes_max, &connection->upload);
+    if (status == NB_OK) status = nb_dispatch_head(&loop->dispatch, exchange, facts);
+    if (status != NB_OK) {
+        end_upload(loop, connection);
+        shed(loop, connection, exchange, "the server is busy, try again", true);
+        return;
+    }
+    connection->receiving = exchange;
+    connection->state = NB_CONNECTION_STREAM;
+    nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
+}
+
 /* RFC 9110 section 9.3.7: about the server as a whole, so the server answers. */
 static void answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
     answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
@@ -313,6 +342,8 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     exchange->facts.keep_alive = framing->keep_alive;
     exchange->asterisk = head->target_form == NB_TARGET_ASTERISK;
     exchange->safe = method_is_safe(head->method) && framing->body == NB_BODY_NONE;
+    uint16_t route_number = nb_routes_match(&loop->routes, head->path);
+    const nb_route *route = nb_routes_get(&loop->routes, route_number);
     nb_request_facts facts = {
         .head = head,
         .framing = framing,
@@ -321,10 +352,15 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         .exchange = nb_exchange_id_of(exchange),
         .arrived_ns = loop->now_ns,
         .listener = connection->listener,
-        .route = nb_routes_match(&loop->routes, head->path),
+        .route = route_number,
+        .streams = route && route->stream_input && framing->body != NB_BODY_NONE,
     };
     connection->served = true;
     NB_COUNT(loop, requests, 1);
+    if (facts.streams) {
+        begin_stream(loop, connection, exchange, &facts);
+        return;
+    }
     if (framing->body != NB_BODY_NONE) {
         begin_body(loop, connection, exchange, &facts);
         return;
@@ -424,6 +460,55 @@ static bool step_body(nb_loop *loop, nb_connection *connection) {
     return false;
 }
 
+/* The rest of a body whose request has been answered is more than is worth reading: the client is let finish reading. */
+static void give_up_rest(nb_loop *loop, nb_connection *connection) {
+    end_upload(loop, connection);
+    connection->refused = true;
+    connection->state = NB_CONNECTION_LAST;
+    mark_dirty(loop, connection);
+}
+
+/* The body of a request that runs cannot be had: its client is told, unless an answer has begun, and so is its
+ * application. */
+static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal refusal, nb_gone_reason reason) {
+    nb_exchange *exchange = connection->receiving;
+    end_upload(loop, connection);
+    if (!exchange) {
+        give_up_rest(loop, connection);
+        return;
+    }
+    exchange->gone_reason = (uint16_t)reason;
+    if (exchange->head_sent) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    nb_response_facts facts = exchange->facts;
+    if (exchange->in_news) exchange->gone_due = true;
+    connection->first = connection->last = connection->receiving = NULL;
+    connection->in_flight = 0;
+    part_with(loop, exchange);
+    exchange = add_exchange(loop, connection);
+    if (exchange) exchange->facts = facts;
+    refuse(loop, connection, exchange, refusal);
+}
+
+static bool step_stream(nb_loop *loop, nb_connection *connection) {
+    nb_refusal refusal = {0, ""};
+    nb_exchange *exchange = connection->receiving;
+    nb_status status = nb_upload_pass(&loop->uploads, connection->upload, &loop->dispatch, exchange, &loop->pool,
+                                      &connection->input, &refusal);
+    if (status == NB_OK) {
+        end_upload(loop, connection);
+        request_complete(connection, !exchange || exchange->facts.keep_alive);
+        if (!exchange) mark_dirty(loop, connection); /* idle now: a server that drains ends it */
+        return true;
+    }
+    if (status == NB_FULL) give_up_rest(loop, connection);
+    if (status == NB_INVALID) stream_failed(loop, connection, refusal, NB_GONE_INVALID);
+    if (status == NB_TOO_LARGE) stream_failed(loop, connection, refusal, NB_GONE_TOO_LARGE);
+    return false;
+}
+
 static void advance(nb_loop *loop, nb_connection *connection) {
     bool more = true;
     while (more) {
@@ -433,6 +518,9 @@ static void advance(nb_loop *loop, nb_connection *connection) {
             break;
         case NB_CONNECTION_BODY:
             more = step_body(loop, connection);
+            break;
+        case NB_CONNECTION_STREAM:
+            more = step_stream(loop, connection);
             break;
         case NB_CONNECTION_LINGER:
             nb_buffer_release(&connection->input, &loop->pool);
@@ -457,11 +545,15 @@ static void tell_left(nb_loop *loop, nb_connection *connection) {
 
 /* The client finished sending: what it asked for whole is still answered (a half-closed client is a client). */
 static void input_ended(nb_loop *loop, nb_connection *connection) {
+    static const nb_refusal too_short = {400, "the body ended before its announced length"};
     connection->read_ended = true;
     tell_left(loop, connection);
     if (connection->state == NB_CONNECTION_BODY) {
-        refuse(loop, connection, connection->receiving,
-               (nb_refusal){400, "the body ended before its announced length"});
+        refuse(loop, connection, connection->receiving, too_short);
+    } else if (connection->state == NB_CONNECTION_STREAM && connection->receiving) {
+        stream_failed(loop, connection, too_short, NB_GONE_SHORT);
+    } else if (connection->state == NB_CONNECTION_STREAM) {
+        give_up_rest(loop, connection);
     } else if (connection->state == NB_CONNECTION_LINGER ||
                (connection->state == NB_CONNECTION_HEAD && !connection->first &&
                 nb_outbox_empty(&connection->outbox))) {
@@ -533,6 +625,31 @@ void nb_connection_body_failed(nb_loop *loop, nb_connection *connection) {
     retime(loop, connection);
 }
 
+void nb_connection_upload(nb_loop *loop, nb_connection *connection) {
+    NB_ASSERT(connection->state == NB_CONNECTION_STREAM);
+    advance(loop, connection);
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
+}
+
+/* Only now, so that no client sends a body that nobody wants (RFC 9110 section 10.1.1). */
+static void continue_now(nb_loop *loop, nb_connection *connection) {
+    nb_upload *upload = connection->upload;
+    if (!upload->expected || connection->receiving->head_sent) return;
+    if (nb_outbox_add(&connection->outbox, &loop->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) != NB_OK) return;
+    upload->expected = false;
+    mark_dirty(loop, connection);
+}
+
+void nb_connection_taken(nb_loop *loop, nb_exchange *exchange, uint64_t bytes) {
+    nb_connection *connection = exchange->connection;
+    if (!connection || connection->state != NB_CONNECTION_STREAM || connection->receiving != exchange) return;
+    nb_upload_taken(connection->upload, bytes);
+    continue_now(loop, connection);
+    nb_connection_upload(loop, connection);
+}
+
 /* --- responses --- */
 
 /* The first exchange is done with. False: the connection must not serve another. */
@@ -542,10 +659,21 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
     if (exchange->cut && exchange->plan.body == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
     connection->first = exchange->next;
     if (!connection->first) connection->last = NULL;
+    if (connection->receiving == exchange) connection->receiving = NULL;
     connection->in_flight--;
     part_with(loop, exchange);
     if (goes_on && connection->first) nb_outbox_join(&connection->outbox, &connection->first->outbox);
     return goes_on;
+}
+
+/* Answered before its body was whole: what is left must not be taken for the next request. */
+static void answered_early(nb_loop *loop, nb_connection *connection) {
+    if (connection->state == NB_CONNECTION_LAST || !nb_upload_can_be_dropped(connection->upload)) {
+        give_up_rest(loop, connection);
+        return;
+    }
+    nb_upload_drop(&loop->uploads, connection->upload);
+    nb_connection_upload(loop, connection);
 }
 
 /* Takes ended exchanges off the front, and lets requests that waited for them go on. */
@@ -559,9 +687,18 @@ static void settle(nb_loop *loop, nb_connection *connection) {
     }
     if (!dropped) return;
     mark_dirty(loop, connection);
+    if (connection->upload) answered_early(loop, connection);
     if (connection->state != NB_CONNECTION_HOLD) return;
     connection->state = NB_CONNECTION_HEAD;
     advance(loop, connection);
+}
+
+/* A client that is told `close` need not send what nobody reads (RFC 9112 section 9.6). One whose application still reads
+ * while it answers is not told. */
+static void answer_begins(nb_connection *connection, nb_exchange *exchange, const nb_message *part) {
+    nb_upload *upload = connection->upload;
+    bool over = upload->expected || (part->flags & NB_PART_LAST);
+    if (over && !nb_upload_can_be_dropped(upload)) exchange->facts.keep_alive = false;
 }
 
 void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part) {
@@ -577,6 +714,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
         if (!exchange->in_news) nb_exchange_destroy(&loop->exchanges, exchange);
         return;
     }
+    if (connection->upload && part->type == NB_MESSAGE_RESPONSE) answer_begins(connection, exchange, part);
     if (nb_reply_add_part(loop, exchange, part) != NB_OK) {
         exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
         nb_connection_end(loop, connection, true);
@@ -638,7 +776,12 @@ static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
         nb_connection_end(loop, connection, true);
         return;
     }
-    refuse(loop, connection, connection->receiving, (nb_refusal){408, "the body comes too slowly"});
+    static const nb_refusal too_slow = {408, "the body comes too slowly"};
+    if (connection->state == NB_CONNECTION_STREAM) {
+        stream_failed(loop, connection, too_slow, NB_GONE_TOO_SLOW);
+    } else {
+        refuse(loop, connection, connection->receiving, too_slow);
+    }
 }
 
 void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeout_class queue) {

@@ -4,6 +4,7 @@
  *
  *   HEAD    a head is awaited or being received         -> BODY, HEAD (request given on), HOLD, LAST
  *   BODY    a body is being received                    -> HEAD, LAST, WRITING
+ *   STREAM  a body is received and passed on to its request, which runs -> HEAD, LAST
  *   WRITING a file worker writes a part of the body     -> BODY, HEAD
  *   HOLD    a request waits for the ones before it (only safe ones overlap)  -> HEAD
  *   LAST    nothing more is read; what is owed is sent  -> LINGER or the end
@@ -25,6 +26,7 @@
 #include "send/outbox.h"
 #include "server/exchange.h"
 #include "server/timeouts.h"
+#include "server/upload.h"
 #include "transport/transport.h"
 
 struct nb_loop;
@@ -32,6 +34,7 @@ struct nb_loop;
 typedef enum nb_connection_state {
     NB_CONNECTION_HEAD,
     NB_CONNECTION_BODY,
+    NB_CONNECTION_STREAM,
     NB_CONNECTION_WRITING,
     NB_CONNECTION_HOLD,
     NB_CONNECTION_LAST,
@@ -47,8 +50,9 @@ struct nb_connection {
     nb_buffer input;
     nb_head_parser parser;
     nb_body *body;             /* while one is received */
+    nb_upload *upload;         /* in STREAM */
     nb_exchange *first, *last; /* requests in order */
-    nb_exchange *receiving;    /* the one whose body is received: `last` */
+    nb_exchange *receiving;    /* the one whose body is received: `last`; in STREAM NULL once it is answered */
     nb_outbox outbox;
     uint64_t window_bytes; /* moved since the transfer window began */
     size_t window_queued;  /* bytes the client had not taken then */
@@ -69,6 +73,10 @@ void nb_connection_timed_out(struct nb_loop *loop, nb_connection *connection, nb
 void nb_connection_body_written(struct nb_loop *loop, nb_connection *connection);
 /* The same, and it failed: errno. */
 void nb_connection_body_failed(struct nb_loop *loop, nb_connection *connection);
+/* Its body may be passed on again: there is room, or an executor has the request. */
+void nb_connection_upload(struct nb_loop *loop, nb_connection *connection);
+/* The application has taken some of the exchange's streamed body, and waits for more. */
+void nb_connection_taken(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
 /* A part of a response came from an executor: any of the three types. Takes the descriptor of a file part. */
 void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
 /* Sends what there is; the turn's end. */

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "base/limits.h"
 
 struct nb_waiting {
     nb_waiting *next;
@@ -182,10 +184,38 @@ nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_r
     return queue(dispatch, exchange, message);
 }
 
-static bool tell(nb_dispatch_channel *channel, nb_message_type type, nb_exchange_id exchange) {
+#define INPUT_MESSAGE_BYTES (sizeof(nb_message) + NB_INPUT_PART_BYTES)
+
+char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchange) {
+    if (exchange->channel == NB_CHANNEL_NONE) return NULL;
+    nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
+    nb_message *place = nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES);
+    if (!place) channel->room_wanted = true;
+    return place ? (char *)(place + 1) : NULL;
+}
+
+void nb_dispatch_input_retry(nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        dispatch->channels[i].room_wanted = false;
+    }
+}
+
+void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last) {
+    nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
+    nb_message *message = nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES);
+    NB_ASSERT(message && bytes <= NB_INPUT_PART_BYTES);
+    *message = (nb_message){.type = NB_MESSAGE_INPUT,
+                            .flags = last ? NB_INPUT_LAST : 0,
+                            .bytes = (uint32_t)(sizeof(*message) + bytes),
+                            .exchange = nb_exchange_id_of(exchange)};
+    nb_ring_commit(&channel->requests, message->bytes);
+    channel->dirty = true;
+}
+
+static bool tell(nb_dispatch_channel *channel, nb_message_type type, uint16_t flags, nb_exchange_id exchange) {
     nb_message *message = nb_ring_reserve(&channel->requests, sizeof(*message));
     if (!message) return false;
-    *message = (nb_message){.type = (uint16_t)type, .bytes = sizeof(*message), .exchange = exchange};
+    *message = (nb_message){.type = (uint16_t)type, .flags = flags, .bytes = sizeof(*message), .exchange = exchange};
     nb_ring_commit(&channel->requests, sizeof(*message));
     channel->dirty = true;
     return true;
@@ -193,11 +223,12 @@ static bool tell(nb_dispatch_channel *channel, nb_message_type type, nb_exchange
 
 /* Tells what is due; false when the ring is full. */
 static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
-    if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, nb_exchange_id_of(exchange))) return false;
+    if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, 0, nb_exchange_id_of(exchange))) return false;
     exchange->drained_due = false;
-    if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, nb_exchange_id_of(exchange))) return false;
+    if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, 0, nb_exchange_id_of(exchange))) return false;
     exchange->left_due = false;
-    if (exchange->gone_due && !tell(channel, NB_MESSAGE_GONE, nb_exchange_id_of(exchange))) return false;
+    if (exchange->gone_due && !tell(channel, NB_MESSAGE_GONE, exchange->gone_reason, nb_exchange_id_of(exchange)))
+        return false;
     exchange->gone_due = false;
     return true;
 }
@@ -250,7 +281,7 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->stop_due && !channel->stopped && dispatch->waiting == 0) {
-        channel->stopped = tell(channel, NB_MESSAGE_STOP, 0);
+        channel->stopped = tell(channel, NB_MESSAGE_STOP, 0, 0);
     }
 }
 
@@ -282,13 +313,15 @@ bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         nb_channel_memory *memory = channel->channel->memory;
         bool news = channel->news || (channel->stop_due && !channel->stopped && !starved);
-        atomic_store_explicit(&memory->loop_starved, starved || news, memory_order_relaxed);
+        bool input = channel->room_wanted;
+        atomic_store_explicit(&memory->loop_starved, starved || news || input, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (nb_ring_readable(&channel->responses)) something = true;
         if (starved && credit_left(channel) > 0 &&
             nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes)) {
             something = true;
         }
+        if (input && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) something = true;
         if (news && nb_ring_reserve(&channel->requests, sizeof(nb_message))) something = true;
     }
     return something;

@@ -26,6 +26,7 @@ typedef struct nb_dispatch_channel {
     nb_ring_consumer responses;
     uint64_t sent;     /* requests given to it */
     nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
+    bool room_wanted;  /* there was none for a part of a request's body */
     bool dirty;        /* something is committed and not published */
     bool stop_due, stopped;
 } nb_dispatch_channel;
@@ -52,6 +53,14 @@ nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_r
 
 /* Bytes each response may hold from now on; known to the executors at their next part. */
 void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes);
+/* Where NB_INPUT_PART_BYTES bytes of the exchange's body may be put for its executor. NULL: no executor has the request
+ * yet, or its ring has no room; when there is, the loop does not sleep. */
+char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchange);
+/* All that found no room try again now, once a turn. */
+void nb_dispatch_input_retry(nb_dispatch *dispatch);
+/* Sends that many of them. */
+void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last);
+
 /* Tells the exchange's executor DRAINED, LEFT or GONE, now or when its ring has room; LEFT also when it has got the request. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange);

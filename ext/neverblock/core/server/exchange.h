@@ -31,15 +31,16 @@ struct nb_exchange {
     nb_outbox outbox;       /* what waits for the exchanges before this one */
     nb_response_facts facts;
     nb_response_plan plan;
-    uint64_t body_left; /* with NB_RESPONSE_BODY_LENGTH */
-    uint64_t spooled;   /* bytes of the spool's budget its body's file holds */
-    uint16_t channel;   /* NB_CHANNEL_NONE until it was given to an executor */
-    bool safe;          /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool asterisk;      /* OPTIONS *, which the server itself answers */
-    bool head_sent;     /* the response has begun */
-    bool ended;         /* the last part came */
-    bool cut;           /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained;  /* the writer waits for DRAINED */
+    uint64_t body_left;   /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;     /* bytes of the spool's budget its body's file holds */
+    uint16_t gone_reason; /* nb_gone_reason, with gone_due */
+    uint16_t channel;     /* NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;            /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool asterisk;        /* OPTIONS *, which the server itself answers */
+    bool head_sent;       /* the response has begun */
+    bool ended;           /* the last part came */
+    bool cut;             /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained;    /* the writer waits for DRAINED */
     bool drained_due, left_due, gone_due, in_news;
 };
 

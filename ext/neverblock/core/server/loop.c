@@ -204,7 +204,9 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
     bool room = true;
     while (room && (part = nb_ring_peek(&channel->responses, &bytes))) {
         nb_exchange *exchange = nb_exchange_find(&loop->exchanges, part->exchange);
-        if (exchange) {
+        if (exchange && part->type == NB_MESSAGE_TAKEN) {
+            nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
+        } else if (exchange) {
             nb_connection_part(loop, exchange, part);
         } else if (part->type == NB_MESSAGE_FILE) {
             nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
@@ -323,6 +325,17 @@ nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
     return nb_poll_add(loop->poll, fd, NB_POLL_READ | NB_POLL_EDGE, GUEST_COOKIE);
 }
 
+/* Queued requests may just have been given to an executor, and rings emptied. */
+static void retry_uploads(nb_loop *loop) {
+    nb_dispatch_input_retry(&loop->dispatch);
+    if (!loop->uploads.first) return;
+    for (nb_upload *upload = loop->uploads.first, *next; upload; upload = next) {
+        next = upload->next;
+        nb_connection_upload(loop, upload->connection);
+    }
+    nb_dispatch_pump(&loop->dispatch);
+}
+
 static bool run_turn(nb_loop *loop) {
     bool more = take_responses(loop);
     take_written(loop);
@@ -332,6 +345,7 @@ static bool run_turn(nb_loop *loop) {
     wind_down(loop);
     nb_listeners_resume_if_possible(loop);
     nb_dispatch_pump(&loop->dispatch);
+    retry_uploads(loop);
     bury(loop);
     if (loop->finished) {
         publish_gauges(loop);

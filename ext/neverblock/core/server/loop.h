@@ -27,6 +27,7 @@
 #include "server/routes.h"
 #include "server/server.h"
 #include "server/timeouts.h"
+#include "server/upload.h"
 
 #define NB_LISTENERS_MAX 32u
 
@@ -53,6 +54,7 @@ typedef struct nb_loop {
     nb_dispatch dispatch;
     nb_exchanges exchanges;
     nb_spool spool;
+    nb_uploads uploads;
     nb_routes routes;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
