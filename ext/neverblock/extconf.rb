@@ -11,7 +11,7 @@ require "mkmf"
 SOURCES = {
   "core/base" => %w[alloc assert buffer log pool ring status timer],
   "core/os" => %w[
-    clock file fork net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
+    clock file fork memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
     sendfile_portable thread wake workers
   ],
   "core/transport" => %w[tcp],

@@ -43,6 +43,30 @@ static void no_more_than_its_bound_is_kept(void **state) {
     assert_int_equal(before, nb_alloc_live());
 }
 
+static void a_trim_keeps_few_and_forgets_what_went_to_the_heap(void **state) {
+    (void)state;
+    void *blocks[NB_POOL_KEPT_MAX + 10];
+    long before = nb_alloc_live();
+    nb_pool pool;
+    nb_pool_init(&pool);
+    for (size_t i = 0; i < NB_POOL_KEPT_MAX + 10; i++)
+        blocks[i] = nb_pool_take(&pool);
+    for (size_t i = 0; i < NB_POOL_KEPT_MAX; i++)
+        nb_pool_give(&pool, blocks[i]);
+    assert_int_equal(0, pool.returned);
+    for (size_t i = NB_POOL_KEPT_MAX; i < NB_POOL_KEPT_MAX + 10; i++)
+        nb_pool_give(&pool, blocks[i]);
+    assert_int_equal(10, pool.returned);
+    nb_pool_trim(&pool);
+    assert_int_equal(0, pool.returned);
+    assert_int_equal(NB_POOL_KEPT_TRIMMED, pool.kept);
+    assert_int_equal(before + NB_POOL_KEPT_TRIMMED, nb_alloc_live());
+    nb_pool_trim(&pool);
+    assert_int_equal(NB_POOL_KEPT_TRIMMED, pool.kept);
+    nb_pool_deinit(&pool);
+    assert_int_equal(before, nb_alloc_live());
+}
+
 static void without_memory_there_is_no_block_unless_one_is_kept(void **state) {
     (void)state;
     nb_pool pool;
@@ -62,6 +86,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_block_given_back_last_is_taken_first),
         cmocka_unit_test(no_more_than_its_bound_is_kept),
+        cmocka_unit_test(a_trim_keeps_few_and_forgets_what_went_to_the_heap),
         cmocka_unit_test(without_memory_there_is_no_block_unless_one_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/fork.h"
+#include "os/memory.h"
 #include "os/net.h"
 
 /* Readiness events and response parts taken in one turn, so that neither starves the other; and of parts no more than a ring holds, since
@@ -29,6 +30,10 @@
 #define RUNNING_EXECUTOR_POLL_NS (1 * NB_NS_PER_MS)
 
 #define LINGER_NS (5 * NB_NS_PER_S)
+
+/* From the first block that the pool gave back to the heap until the heap is trimmed: most of a burst has ended then. A
+   load that always comes and goes has its heap trimmed no more often. */
+#define TRIM_AFTER_NS (3 * NB_NS_PER_S)
 
 /* How long, when all is cut, parts of responses are still taken (and dropped): a writer that found its ring full must come to its end. */
 #define STOP_PATIENCE_NS (5 * NB_NS_PER_S)
@@ -245,6 +250,16 @@ static void expire(nb_loop *loop) {
     }
 }
 
+/* What a burst took lies between what stays, where the heap does not give it back by itself. */
+static void trim(nb_loop *loop) {
+    if (loop->pool.returned == 0) return;
+    if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->now_ns + TRIM_AFTER_NS;
+    if (loop->now_ns < loop->trim_at_ns) return;
+    loop->trim_at_ns = 0;
+    nb_pool_trim(&loop->pool);
+    nb_memory_trim();
+}
+
 static void start_drain(nb_loop *loop) {
     loop->draining = true;
     loop->listen_again_ns = 0;
@@ -280,6 +295,7 @@ static int64_t sleep_ns(nb_loop *loop) {
     int64_t until_ns = nb_timeouts_next_ns(&loop->timeouts);
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
         until_ns = loop->listen_again_ns;
+    if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
     if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
     if (loop->guest) {
@@ -347,6 +363,7 @@ static bool run_turn(nb_loop *loop) {
     nb_dispatch_pump(&loop->dispatch);
     retry_uploads(loop);
     bury(loop);
+    trim(loop);
     if (loop->finished) {
         publish_gauges(loop);
         return false;
