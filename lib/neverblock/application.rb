@@ -51,7 +51,9 @@ module NeverBlock
     def build(path)
       built = Rack::Builder.parse_file(path)
       built.is_a?(Array) ? built.first : built
-    rescue StandardError, ScriptError, SystemStackError => e
+    rescue SystemExit, SignalException
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException -- a file may raise whatever it likes
       raise ApplicationError, failure(e, path)
     end
 

@@ -15,6 +15,8 @@ module NeverBlock
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
+    # An exception's message may be a whole document.
+    LINE_MAX = 2_000
 
     module_function
 
@@ -38,12 +40,15 @@ module NeverBlock
       complain(err, e.message, e, env)
     rescue Interrupt
       INTERRUPTED
-    rescue StandardError, NotImplementedError, LoadError, NoMemoryError => e
+    rescue SystemExit, SignalException
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, its trace is for those who ask for it
       place = e.backtrace&.first
       complain(err, "unexpected #{e.class}: #{e.message}#{" at #{place}" if place}; NB_DEBUG=1 shows the whole trace", e, env)
     end
 
     def dispatch(argv, env, out)
+      check_surroundings(argv)
       argv[0] = "--help" if argv.first == "help"
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
       case command
@@ -60,6 +65,15 @@ module NeverBlock
       else return serve(options, env, out)
       end
       OK
+    end
+
+    def check_surroundings(argv)
+      Dir.pwd
+      word = argv.find { |text| !text.valid_encoding? } or return
+
+      raise ConfigError, "#{word.dump} on the command line is no #{word.encoding}; is LANG right?"
+    rescue Errno::ENOENT
+      raise StartError, "the folder this was started in is gone; go to one that is there"
     end
 
     def serve(options, env, out)
@@ -90,7 +104,8 @@ module NeverBlock
     end
 
     def one_line(message)
-      message.to_s.scrub("?").strip.gsub(/\s*\n\s*/, " ").gsub(/[[:cntrl:]]/, "?")
+      line = message.to_s.scrub("?").strip.gsub(/\s*\n\s*/, " ").gsub(/[[:cntrl:]]/, "?")
+      line.length > LINE_MAX ? "#{line[0, LINE_MAX]}..." : line
     end
 
     def debug?(env)
@@ -98,6 +113,6 @@ module NeverBlock
       !(value.nil? || value.empty? || value == "0")
     end
 
-    private_class_method :dispatch, :serve, :bench, :status, :top, :complain, :one_line, :debug?
+    private_class_method :dispatch, :check_surroundings, :serve, :bench, :status, :top, :complain, :one_line, :debug?
   end
 end

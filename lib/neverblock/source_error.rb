@@ -12,15 +12,21 @@ module NeverBlock
     def describe(error, path)
       return syntax_error(error, path) if error.is_a?(SyntaxError)
 
-      "#{place(error, path)}: #{first_line(error.message)} (#{error.class})#{mend(error)}"
+      "#{place(error, path)}: #{first_line(message_of(error))} (#{error.class})#{mend(error)}"
     end
 
-    # The first line of the trace that is the user's own; a line in a gem helps nobody mend a file.
+    # The first line of the trace that is the user's own; a line in a gem helps nobody mend a file, and is named only where there is none.
     # @return [String] file and line
     def place(error, path)
       lines = error.backtrace || []
       own = lines.find { |line| line.start_with?("#{File.dirname(path)}/") && !line.match?(%r{/(gems|vendor)/}) }
-      short((own || lines.first || path)[/\A.+?(:\d+)?(?=:in |\z)/])
+      return file_and_line(own) if own
+
+      lines.empty? || lines.first.start_with?(path) ? short(path) : "#{short(path)}: in #{file_and_line(lines.first)}"
+    end
+
+    def file_and_line(line)
+      short(line[/\A.+?(:\d+)?(?=:in |\z)/])
     end
 
     # @return [String] the path as seen from here
@@ -43,10 +49,17 @@ module NeverBlock
       "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
     end
 
+    # An exception's own #message may raise.
+    def message_of(error)
+      error.message
+    rescue StandardError => e
+      "its message raised #{e.class}"
+    end
+
     def first_line(message)
       message.to_s.scrub("?").lines.map(&:strip).find { |line| !line.empty? } || "no message"
     end
 
-    private_class_method :syntax_error, :mend, :first_line
+    private_class_method :file_and_line, :syntax_error, :mend, :message_of, :first_line
   end
 end

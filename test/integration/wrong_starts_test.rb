@@ -2,6 +2,7 @@
 
 # Wrong invocations and wrong configurations, through the real executable: each is one clear line on standard error, nothing on standard output, status 1, and no trace.
 
+require "fileutils"
 require "minitest/autorun"
 require "open3"
 require "rbconfig"
@@ -47,11 +48,27 @@ class WrongStartsTest < Minitest::Test
     %w[a.ru b.ru] => "one rackup file is served; seen a.ru b.ru",
     %w[nowhere.ru] => "no rackup file",
     %w[chek] => "no command and no file chek; did you mean check?",
-    %w[check] => "the command check does not work yet"
+    %w[check] => "the command check does not work yet",
+    %w[serve status] => "status is a command, and a command comes first: neverblock status",
+    [""] => "no command and no file \"\"; commands are",
+    ["-f", ""] => "-f is a whole number from 1 to 1000000; seen \"\"",
+    ["-C", ""] => "-C is a path; seen \"\"",
+    %w[-- -x] => "no command and no file -x; commands are",
+    ["\xFF.ru"] => "\"\\xFF.ru\" on the command line is no UTF-8",
+    ["-b", "unix:///#{"x" * 120}"] => "the path has 121 bytes and the system takes",
+    %w[-b http://127.0.0.1:99999] => "the port is a whole number from 0 to 65535; seen \"99999\"",
+    %w[-b http://:80] => "the host is missing",
+    %w[-b http://127.0.0.1:80/path] => "it names a host and a port, and nothing after them",
+    %w[-b http://127.0.0.1:9 -b http://127.0.0.1:9] => "http://127.0.0.1:9 is given twice",
+    %w[-b unix:///x?mode=0600&user=me] => "unknown parameter \"user\"; a UNIX socket takes mode",
+    %w[-C config.ru/x.rb] => "no configuration file",
+    %w[--pidfile . -p 0] => "holds no process id",
+    %w[.] => ". is a folder: name a rackup file, such as ./config.ru",
+    %w[no/such.ru] => "the folder is not there either"
   }.freeze
 
   INVOCATIONS.each do |words, line|
-    define_method("test_neverblock #{words.join(" ")}") { assert_refused(line, words) }
+    define_method("test_neverblock #{words.join(" ").scrub("?")}") { assert_refused(line, words) }
   end
 
   # config/neverblock.rb => what the line says after the file's name.
@@ -89,7 +106,23 @@ class WrongStartsTest < Minitest::Test
     "raise \"two\\nlines\"\n" => ":1: two (RuntimeError)",
     "def again = again\nagain\n" => ":1: stack level too deep (SystemStackError)",
     "raise NotImplementedError\n" => ":1: NotImplementedError (NotImplementedError)",
-    "fibers \xFF\n".b => ":1: "
+    "fibers \xFF\n".b => ":1: ",
+    "# encoding: nonsense\nfibers 3\n" => ":1: unknown encoding name: nonsense",
+    "raise Exception, \"not even a StandardError\"\n" => ":1: not even a StandardError (Exception)",
+    "raise NoMemoryError, \"all gone\"\n" => ":1: all gone (NoMemoryError)",
+    "raise Class.new(StandardError) { def message = raise(\"no words\") }\n" => ":1: its message raised RuntimeError",
+    "throw :nowhere\n" => ":1: uncaught throw :nowhere",
+    "port 3000\n" => ":1: port is for the command line (--port); in the file it is part of bind \"http://HOST:PORT\"",
+    "bind \"http://127.0.0.1:9\"\nbind \"http://127.0.0.1:9\"\n" => ":2: http://127.0.0.1:9 is given twice",
+    "fibers { 3 }\n" => ":1: fibers takes no block",
+    "timeouts { idle Float::NAN }\n" => ":1: timeouts idle is a number of seconds from 0.001 to 4294967.295; seen NaN",
+    "limits { queue -1 }\n" => ":1: limits queue is a whole number from 0 to 1000000; seen -1",
+    "executor { offload_threads 0 }\n" => ":1: executor offload_threads is a whole number from 1 to 4096",
+    "log_requests :xml\n" => ":1: log_requests is true or false, or json; seen :xml",
+    "yjit \"maybe\"\n" => ":1: yjit is true or false; seen \"maybe\"",
+    "spool_directory \"/etc/passwd\"\n" => "spool_directory /etc/passwd: it is no folder",
+    "class Settings < Missing; end\n" => ":1: uninitialized constant",
+    "self.fibers = 3\n" => ":1: unknown setting fibers=; did you mean fibers?"
   }.freeze
 
   CONFIGURATIONS.each_with_index do |(text, line), number|
@@ -101,11 +134,82 @@ class WrongStartsTest < Minitest::Test
     { "PORT" => "web" } => "PORT (in the environment) is a whole number from 0 to 65535; seen \"web\"",
     { "BIND" => "localhost" } => "cannot bind to \"localhost\"",
     { "PORT" => "0", "HOST" => "a b" } => "HOST (in the environment) is a host name or an address",
-    { "RACK_ENV" => "a b" } => "RACK_ENV (in the environment) is a name"
+    { "RACK_ENV" => "a b" } => "RACK_ENV (in the environment) is a name",
+    { "PORT" => "1.5" } => "seen \"1.5\"",
+    { "PORT" => "99999" } => "PORT (in the environment) is a whole number from 0 to 65535; seen \"99999\"",
+    { "PORT" => "0x50" } => "seen \"0x50\"",
+    { "BIND" => "http://127.0.0.1:9 http://127.0.0.1:9" } => "http://127.0.0.1:9 is given twice",
+    { "PORT" => "0", "PIDFILE" => "/no/such/x.pid" } => "cannot write the pidfile /no/such/x.pid: there is no folder /no/such; make it first",
+    { "PORT" => "0", "PIDFILE" => "config.ru" } => "holds no process id",
+    { "PORT" => "0", "RUBY_YJIT_ENABLE" => "maybe" } => "RUBY_YJIT_ENABLE (in the environment) is true or false; seen \"maybe\""
   }.freeze
 
   ENVIRONMENTS.each do |env, line|
     define_method("test_environment #{env}") { assert_refused(line, [], env: env) }
+  end
+
+  # config.ru => what the line says after the file's name.
+  RACKUP_FILES = {
+    "run ->(env) {\n" => ":1: syntax error: ",
+    "# nothing\n" => ": nothing is run",
+    "run nil\n" => ": nothing is run",
+    "run 3\n" => ": run was given Integer, which does not respond to call",
+    "use 3\nrun ->(_) {}\n" => ": in ",
+    "raise \"two\\nlines\"\n" => ":1: two (RuntimeError)",
+    "raise \"\"\n" => ":1: no message (RuntimeError)",
+    "raise \"a\\e[31mb\"\n" => ":1: a?[31mb (RuntimeError)",
+    "raise \"x\" * 100_000\n" => ":1: xxxxx",
+    "raise SyntaxError, \"by hand\"\n" => ": syntax error: by hand",
+    "raise LoadError\n" => ":1: LoadError (LoadError); if a gem is missing",
+    "require \"no/such\"\n" => ":1: cannot load such file -- no/such (LoadError); if a gem is missing",
+    "raise NotImplementedError\n" => ":1: NotImplementedError (NotImplementedError)",
+    "raise NoMemoryError\n" => ":1: ",
+    "raise Exception, \"not even a StandardError\"\n" => ":1: not even a StandardError (Exception)",
+    "raise Class.new(StandardError) { def message = raise(\"no words\") }\n" => ":1: its message raised RuntimeError",
+    "def again = again\nagain\n" => ":1: stack level too deep",
+    "throw :nowhere\n" => ":1: uncaught throw :nowhere",
+    "foo bar\n" => ":1: undefined local variable or method",
+    "\xFF = 1\n".b => ": ",
+    "# encoding: utf-16\nrun 1\n" => ":1: ",
+    "File.read(\"no/such\")\n" => ":1: No such file or directory"
+  }.freeze
+
+  RACKUP_FILES.each_with_index do |(text, line), number|
+    define_method("test_rackup file #{number} #{text.scrub("?").strip[0, 60].inspect}") { assert_refused("neverblock: config.ru#{line}", %w[-p 0], app: text) }
+  end
+
+  # What a file system has there instead of config/neverblock.rb => what the line says. Even root cannot read these.
+  NO_FILES = {
+    "a folder" => [->(path) { Dir.mkdir(path) }, "config/neverblock.rb is a folder"],
+    "a link to itself" => [->(path) { File.symlink(path, path) }, "config/neverblock.rb: Too many levels of symbolic links"],
+    "a link to nowhere" => [->(path) { File.symlink("#{path}.gone", path) }, "no configuration file"],
+    "a file that cannot be read" => [->(path) { File.symlink("/proc/self/mem", path) }, "config/neverblock.rb: "]
+  }.freeze
+
+  NO_FILES.each do |what, (make, line)|
+    define_method("test_a configuration file that is #{what}") do
+      skip "needs proc(5)" if what.include?("read") && !File.exist?("/proc/self/mem")
+
+      assert_refused(line, %w[-p 0]) { |directory| make.call(File.join(directory, "config/neverblock.rb")) }
+    end
+  end
+
+  def test_a_folder_that_is_gone
+    skip "a folder that is in use cannot be removed there" unless RUBY_PLATFORM.include?("linux")
+
+    assert_refused("the folder this was started in is gone", %w[-p 0]) { |directory| FileUtils.rm_rf(directory) }
+  end
+
+  def test_a_pidfile_of_a_process_that_runs
+    assert_refused("belongs to process #{Process.pid} (", %w[-p 0 --pidfile x.pid]) { |directory| File.write(File.join(directory, "x.pid"), Process.pid) }
+  end
+
+  def test_a_busy_port
+    TCPServer.open("127.0.0.1", 0) do |holder|
+      port = holder.local_address.ip_port
+      assert_refused("port #{port} is busy: process #{Process.pid} (", ["-p", port.to_s])
+      assert_refused("port #{port} is busy", [], env: { "PORT" => port.to_s, "HOST" => "127.0.0.1" })
+    end
   end
 
   def test_two_servers_on_one_socket
@@ -117,26 +221,34 @@ class WrongStartsTest < Minitest::Test
 
   private
 
-  def assert_refused(line, words, file: nil, env: {})
-    status, out, err = invoke(words, file, env)
+  # @yieldparam directory [String] where it is started, with what the test puts there
+  def assert_refused(line, words, file: nil, env: {}, app: HELLO, &block)
+    status, out, err = invoke(words, file, env, app, &block)
     assert_equal 1, status, err
     assert_empty out
     assert_equal 1, err.lines.size, err
     assert_match(/\Aneverblock: /, err)
     assert_includes err, line
+    assert_operator err.length, :<, 2_100
     assert_match(/\Aneverblock: (config\/neverblock\.rb:\d+: |the pidfile|spool_directory|cannot write the pidfile|cannot)/, err) if file
     refute_match(/\.rb:\d+:in /, err)
   end
 
-  def invoke(words, file, env)
-    Dir.mktmpdir do |directory|
-      File.write(File.join(directory, "config.ru"), HELLO)
-      Dir.mkdir(File.join(directory, "config"))
+  def invoke(words, file, env, app)
+    Dir.mktmpdir do |top|
+      directory = File.join(top, "application")
+      FileUtils.mkdir_p(File.join(directory, "config"))
+      File.binwrite(File.join(directory, "config.ru"), app)
       File.binwrite(File.join(directory, "config/neverblock.rb"), file) if file
-      clean = { "NB_DEBUG" => nil, "PORT" => nil, "HOST" => nil, "BIND" => nil, "RACK_ENV" => nil, "RAILS_ENV" => nil, "APP_ENV" => nil, "PIDFILE" => nil }
-      Timeout.timeout(DEADLINE_S) do
-        out, err, status = Open3.capture3(clean.merge(env), RbConfig.ruby, File.join(ROOT, "exe/neverblock"), *words, chdir: directory, stdin_data: "")
-        [status.exitstatus, out, err]
+      clean = { "NB_DEBUG" => nil, "PORT" => nil, "HOST" => nil, "BIND" => nil, "RACK_ENV" => nil, "RAILS_ENV" => nil, "APP_ENV" => nil, "PIDFILE" => nil,
+                "RUBY_YJIT_ENABLE" => nil, "LANG" => "C.UTF-8", "LC_ALL" => nil }
+      # A folder may be gone by then, so the child inherits it rather than being told of it.
+      Dir.chdir(directory) do
+        yield directory if block_given?
+        Timeout.timeout(DEADLINE_S) do
+          out, err, status = Open3.capture3(clean.merge(env), RbConfig.ruby, File.join(ROOT, "exe/neverblock"), *words, stdin_data: "")
+          [status.exitstatus, out, err]
+        end
       end
     end
   end

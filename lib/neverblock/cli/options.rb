@@ -102,7 +102,10 @@ module NeverBlock
         return word if word.nil? || word.include?("/") || word.include?(".") || File.exist?(word)
 
         commands = CLI::COMMANDS + NotYet::COMMANDS.keys
-        raise ConfigError, "no command and no file #{word}#{Suggestion.for(word, commands)}; commands are #{commands.join(", ")}"
+        raise ConfigError, "#{word} is a command, and a command comes first: neverblock #{word}" if commands.include?(word)
+
+        shown = word.match?(/\A[\w.-]+\z/) ? word : word.inspect
+        raise ConfigError, "no command and no file #{shown}#{Suggestion.for(word, commands)}; commands are #{commands.join(", ")}"
       end
 
       def add_settings
@@ -115,7 +118,11 @@ module NeverBlock
 
       def take(row, name, value)
         found = row.read(value, name)
-        row.repeat ? (@given[row.key] ||= []) << found : @given[row.key] = found
+        return @given[row.key] = found unless row.repeat
+
+        others = @given[row.key] ||= []
+        row.type.check_after(others, found, name)
+        others << found
       end
 
       def add_actions

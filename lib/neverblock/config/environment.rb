@@ -59,9 +59,14 @@ module NeverBlock
       # @return [Array<Bind>, nil] of BIND (URLs with spaces between), or of PORT; nil when neither is set
       # @raise [ConfigError]
       def binds
-        return value("BIND").split.map { |url| read(Catalog[:bind], "BIND", url) } if value("BIND")
+        return value("PORT") && [bind] unless value("BIND")
 
-        [bind] if value("PORT")
+        row = Catalog[:bind]
+        value("BIND").split.each_with_object([]) do |url, found|
+          bind = read(row, "BIND", url)
+          row.type.check_after(found, bind, "BIND")
+          found << bind
+        end
       end
 
       # Makes RACK_ENV (and for a name from the command line, the variables that frameworks ask first) say what this server runs as.

@@ -201,6 +201,11 @@ module NeverBlock
           Bind.parse(value)
         end
 
+        # Port 0 is another one each time.
+        def check_after(others, bind, _what)
+          raise ConfigError, "#{bind} is given twice" if bind.port != 0 && others.any? { |other| other.url == bind.url }
+        end
+
         def to_s
           Bind::FORMS
         end

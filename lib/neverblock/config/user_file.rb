@@ -13,6 +13,8 @@ module NeverBlock
     class UserFile
       DEFAULT = Catalog[:config].default
       NONE = "-"
+      # Settings of the command line alone => what the file has for them.
+      FILE_HAS = { port: "it is part of bind \"http://HOST:PORT\"", host: "it is part of bind \"http://HOST:PORT\"", config: "there is no other file" }.freeze
 
       # @param name [String, nil] as -C gave it; nil: the default, where it exists; "-": none
       # @param directory [String] what a relative path starts from
@@ -20,9 +22,12 @@ module NeverBlock
       # @raise [ConfigError]
       def self.read(name = nil, directory = Dir.pwd)
         return {} if name == NONE
-        return {} if name.nil? && !File.exist?(File.expand_path(DEFAULT, directory))
 
-        new(File.expand_path(name || DEFAULT, directory)).values
+        path = File.expand_path(name || DEFAULT, directory)
+        # A link that leads nowhere is there, and a mistake.
+        return {} if name.nil? && !File.exist?(path) && !File.symlink?(path)
+
+        new(path).values
       end
 
       # @param path [String] absolute
@@ -37,9 +42,9 @@ module NeverBlock
       def values
         evaluate(source)
         @values
-      rescue ConfigError
+      rescue ConfigError, SystemExit, SignalException
         raise
-      rescue StandardError, ScriptError, SystemStackError => e
+      rescue Exception => e # rubocop:disable Lint/RescueException -- a file may raise whatever it likes
         raise ConfigError, SourceError.describe(e, @path)
       end
 
@@ -71,6 +76,9 @@ module NeverBlock
       def unknown(name, group)
         elsewhere = Catalog::OPTIONS.find { |row| row.in_file && row.name == name && row.group != group }
         refuse("#{name} stands #{elsewhere.group ? "inside #{elsewhere.group} { }" : "outside of #{group} { }"}") if elsewhere
+
+        only = Catalog::OPTIONS.find { |row| !row.in_file && row.name == name && group.nil? }
+        refuse("#{name} is for the command line (#{only.flag}); in the file #{FILE_HAS.fetch(name)}") if only
 
         known = Words.known(group).map(&:to_s)
         hint = Suggestion.for(name.to_s, known)

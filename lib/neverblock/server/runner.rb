@@ -68,7 +68,7 @@ module NeverBlock
       def announce
         @server.urls.each { |url| @out.puts("Listening on #{url}") }
         @out.flush
-      rescue Errno::EPIPE
+      rescue SystemCallError # EPIPE, ENOSPC
         @server.log.warn("nobody reads standard output: #{@server.urls.join(", ")} went unannounced")
       end
 
