@@ -133,6 +133,27 @@ static void test_a_head_is_these_bytes(void **state) {
     assert_string_equal(write_head(&bare, nb_slice_of(NULL, 0), nb_slice_of(NULL, 0)).text, "HTTP/1.1 299 \r\n\r\n");
 }
 
+/* RFC 9110 sections 7.8 and 15.2.2: after 101 the other protocol begins; after any other head the application says where the body ends. */
+static void test_a_connection_that_is_handed_over_is_framed_by_its_new_owner(void **state) {
+    (void)state;
+    nb_response_facts f = {.status = 101,
+                           .minor_version = 1,
+                           .keep_alive = true,
+                           .handover = true,
+                           .content_length = NB_CONTENT_LENGTH_UNKNOWN};
+    written w = write_head(&f, (nb_slice){"", 0}, NB_SLICE("Upgrade: any\r\n"));
+    assert_string_equal(w.text, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: any\r\nConnection: Upgrade\r\n\r\n");
+    assert_false(w.plan.keep_alive);
+    f.status = 200;
+    w = write_head(&f, (nb_slice){"", 0}, (nb_slice){"", 0});
+    assert_string_equal(w.text, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    f.length_announced = true;
+    f.content_length = 5;
+    w = write_head(&f, (nb_slice){"", 0}, (nb_slice){"", 0});
+    assert_string_equal(w.text, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n");
+    assert_false(w.plan.keep_alive);
+}
+
 static void test_the_longest_head_fits_into_the_room_asked_for(void **state) {
     (void)state;
     for (uint16_t status = 200; status < 600; status++) {
@@ -229,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_response_is_framed_as_its_facts_say),
         cmocka_unit_test(test_a_head_is_these_bytes),
+        cmocka_unit_test(test_a_connection_that_is_handed_over_is_framed_by_its_new_owner),
         cmocka_unit_test(test_the_longest_head_fits_into_the_room_asked_for),
         cmocka_unit_test(test_phrases_are_the_registrys),
         cmocka_unit_test(test_dates_are_what_strftime_writes),

@@ -4,6 +4,8 @@
 #include "server/exchange.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "support/test.h"
@@ -25,6 +27,32 @@ static void an_id_finds_its_exchange_until_that_is_gone_and_never_again(void **s
     assert_null(nb_exchange_find(&table, id));
     nb_exchange_destroy(&table, second);
     nb_exchanges_deinit(&table);
+}
+
+static nb_handover *handover_of(int fd) {
+    nb_handover *made = nb_alloc(sizeof(*made) + 3);
+    *made = (nb_handover){.fd = fd, .size = 3};
+    memcpy(made->bytes, "abc", 3);
+    return made;
+}
+
+static void a_handover_that_nobody_took_is_closed_with_its_exchange(void **state) {
+    (void)state;
+    int ends[2][2];
+    char byte;
+    nb_exchanges table;
+    nb_exchanges_init(&table);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(0, pipe(ends[i]));
+        nb_exchange *made = nb_exchange_create(&table);
+        made->handover = handover_of(ends[i][1]);
+        if (i == 0) nb_exchange_destroy(&table, made);
+        if (i == 0) assert_int_equal(0, read(ends[0][0], &byte, 1));
+    }
+    nb_exchanges_deinit(&table);
+    assert_int_equal(0, read(ends[1][0], &byte, 1));
+    close(ends[0][0]);
+    close(ends[1][0]);
 }
 
 static void ids_nobody_gave_find_nothing(void **state) {
@@ -113,6 +141,7 @@ static void each_allocation_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_finds_its_exchange_until_that_is_gone_and_never_again),
+        cmocka_unit_test(a_handover_that_nobody_took_is_closed_with_its_exchange),
         cmocka_unit_test(ids_nobody_gave_find_nothing),
         cmocka_unit_test(a_new_exchange_knows_nothing_of_the_one_before),
         cmocka_unit_test(random_use_agrees_with_a_list),

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/limits.h"
 #include "support/world.h"
@@ -141,6 +142,167 @@ static void an_executor_that_gets_its_request_later_is_told_then(void **state) {
     nb_test_world_close(w);
 }
 
+/* --- hijack --- */
+
+static nb_test_client taken(nb_test_world *w, unsigned count, const char *read_before) {
+    char bytes[65536];
+    size_t size;
+    nb_test_executor_await(w->executors[0], NB_TEST_HIJACKED, count);
+    nb_test_client ours = {.fd = nb_test_executor_taken(w->executors[0], bytes, &size)};
+    assert_int_equal(strlen(read_before), size);
+    assert_memory_equal(read_before, bytes, size);
+    return ours;
+}
+
+static void expect_text(nb_test_client *c, const char *text) {
+    char got[256];
+    size_t size = 0;
+    while (size < strlen(text) && nb_test_readable(c, NB_TEST_PATIENCE_MS)) {
+        ssize_t more = recv(c->fd, got + size, strlen(text) - size, 0);
+        if (more <= 0) break;
+        size += (size_t)more;
+    }
+    assert_int_equal(strlen(text), size);
+    assert_memory_equal(text, got, size);
+}
+
+static void assert_left_the_server(nb_test_world *w) {
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
+    while (nb_test_world_stats(w).connections > 1) /* the one that settle asks by */
+        nb_test_world_settle(w);
+    assert_int_equal(1, nb_test_world_stats(w).hijacked);
+}
+
+static void a_hijacked_connection_is_the_executors_with_what_was_read_of_it(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(
+        c, REQUEST("GET /hello", "") REQUEST("GET /hijack", "Connection: upgrade\r\nUpgrade: any\r\n") "\1\2 no HTTP"));
+    nb_test_client ours = taken(w, 1, "\1\2 no HTTP");
+    nb_test_world_expect(w, c, 200, "hello");
+    assert_true(nb_test_send_text(c, "later"));
+    expect_text(&ours, "later");
+    assert_true(nb_test_send_text(&ours, "answer"));
+    expect_text(c, "answer");
+    assert_left_the_server(w);
+    nb_test_client_close(&ours);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, NULL));
+    nb_test_world_close(w);
+}
+
+static void the_head_of_a_partial_hijack_leaves_before_the_connection(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, REQUEST("GET /hijackhead", "Connection: upgrade\r\nUpgrade: any\r\n")));
+    nb_test_client ours = taken(w, 1, "");
+    assert_true(nb_test_send_text(&ours, "then this"));
+    nb_test_client_close(&ours);
+    char got[512] = "";
+    for (size_t size = 0; nb_test_readable(c, NB_TEST_PATIENCE_MS);) {
+        ssize_t more = recv(c->fd, got + size, sizeof got - 1 - size, 0);
+        if (more <= 0) break;
+        size += (size_t)more;
+    }
+    assert_ptr_equal(got, strstr(got, "HTTP/1.1 101 Switching Protocols\r\n"));
+    assert_non_null(strstr(got, "\r\nConnection: Upgrade\r\n"));
+    assert_null(strstr(got, "Transfer-Encoding"));
+    assert_non_null(strstr(got, "\r\n\r\nthen this"));
+    assert_left_the_server(w);
+    nb_test_world_close(w);
+}
+
+static void requests_behind_a_hijacked_one_are_given_up(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, REQUEST("GET /hold", "") REQUEST("GET /hijack", "")
+                                         REQUEST("GET /never", "") "GET /unfin"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 3);
+    nb_test_world_settle(w);
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_HIJACKED));
+    nb_test_executor_release(w->executors[0]);
+    nb_test_client ours = taken(w, 1, "GET /unfin");
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 3);
+    nb_test_world_expect(w, c, 200, "held");
+    nb_test_client_close(&ours);
+    nb_test_world_close(w);
+}
+
+static void a_hijack_whose_client_goes_first_is_told_so(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, REQUEST("GET /never", "") REQUEST("GET /hijack", "")));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_test_world_settle(w);
+    nb_test_client_reset(c);
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 2);
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 2);
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_HIJACKED));
+    nb_test_world_close(w);
+}
+
+/* The connection waits in the exchange, and is the executor's when there is room. */
+static void a_hijacked_connection_waits_for_room_in_the_ring(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *clients[30];
+    w->options.credit = 64;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
+    assert_true(nb_test_send_text(c, REQUEST("GET /lump/12000000", "") REQUEST("GET /hijack", "") "GET /unfin"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
+    nb_test_world_settle(w);
+    nb_test_executor_stall(w->executors[0], true);
+    for (int i = 0; i < 30; i++) {
+        clients[i] = nb_test_world_client(w);
+        assert_true(nb_test_post(clients[i], "/echo", 60000, i % 2));
+    }
+    while (nb_test_world_stats(w).queue == 0)
+        nb_test_world_settle(w);
+    nb_test_world_expect(w, c, 200, NULL);
+    assert_true(nb_test_is_pattern(&w->response, 12000000));
+    while (nb_test_world_stats(w).hijacked == 0)
+        nb_test_world_settle(w);
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_HIJACKED));
+    nb_test_executor_stall(w->executors[0], false);
+    nb_test_client ours = taken(w, 1, "GET /unfin");
+    nb_test_client_close(&ours);
+    for (int i = 0; i < 30; i++) {
+        nb_test_world_expect(w, clients[i], 200, NULL);
+        assert_true(nb_test_is_pattern(&w->response, 60000));
+    }
+    nb_test_world_close(w);
+}
+
+static void a_server_that_drains_does_not_wait_for_a_hijacked_connection(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_get(c, "/hijack"));
+    nb_test_client ours = taken(w, 1, "");
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
+    w->descriptors_before++; /* ours outlives the server */
+    nb_test_world_close(w);
+    nb_test_client_close(&ours);
+}
+
+static void a_hijack_that_waits_when_the_server_stops_is_told_that_the_client_is_gone(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, REQUEST("GET /never", "") REQUEST("GET /hijack", "")));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_server_stop_now(w->server);
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 2);
+    nb_test_executor_await(w->executors[0], NB_TEST_STOPPED, 1);
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_HIJACKED));
+    nb_test_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(many_slow_readers_hold_no_more_than_the_budget_and_others_are_served),
@@ -148,6 +310,13 @@ int main(void) {
         CASE(alone_a_response_holds_its_backlog_and_no_more),
         CASE(the_end_of_a_client_is_seen_also_where_nothing_more_is_read),
         CASE(what_follows_a_last_request_does_not_hide_it_for_ever),
+        CASE(a_hijacked_connection_is_the_executors_with_what_was_read_of_it),
+        CASE(the_head_of_a_partial_hijack_leaves_before_the_connection),
+        CASE(requests_behind_a_hijacked_one_are_given_up),
+        CASE(a_hijack_whose_client_goes_first_is_told_so),
+        CASE(a_hijacked_connection_waits_for_room_in_the_ring),
+        CASE(a_server_that_drains_does_not_wait_for_a_hijacked_connection),
+        CASE(a_hijack_that_waits_when_the_server_stops_is_told_that_the_client_is_gone),
         CASE(an_executor_that_gets_its_request_later_is_told_then),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

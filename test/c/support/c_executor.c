@@ -18,7 +18,7 @@
 #include "os/file.h"
 #include "os/poll.h"
 
-typedef enum task_kind { SEND, HOLD, NEVER, LATE, ABORT, READ, DUPLEX } task_kind;
+typedef enum task_kind { SEND, HOLD, NEVER, LATE, ABORT, READ, DUPLEX, HIJACK } task_kind;
 
 typedef struct task {
     struct task *next;
@@ -34,7 +34,7 @@ typedef struct task {
     int file_fd;  /* sent as a file range; -1: none */
     uint64_t file_bytes;
     size_t field_bytes;
-    bool parks, waits_drained, gone, head_sent;
+    bool parks, waits_drained, gone, head_sent, hijack_asked, hijacked;
     uint64_t input, told; /* bytes of a streamed body received, and said to be taken */
     bool reads, asked, input_ended, input_bad;
 } task;
@@ -57,6 +57,9 @@ struct nb_test_executor {
     unsigned released, stalls_seen;
     nb_test_gate events[NB_TEST_EVENTS];
     nb_test_gate go;
+    int taken_fd; /* of the connection hijacked last */
+    char taken[65536];
+    size_t taken_bytes;
     unsigned blocks; /* /block requests so far */
 };
 
@@ -106,7 +109,8 @@ static void fill(const task *t, char *out, size_t bytes) {
 /* Bytes of the next part, and the flags that go with it. */
 static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
     uint64_t end = t->abort_at < t->total ? t->abort_at : t->total;
-    uint64_t left = t->file_fd >= 0 ? 0 : end - t->done;
+    if (t->kind == HIJACK) end = 1; /* of the head's part: not the last */
+    uint64_t left = t->kind == HIJACK ? 0 : t->file_fd >= 0 ? 0 : end - t->done;
     uint64_t high = self->options.backlog_high;
     if (high == 0) high = atomic_load_explicit(&self->channel->memory->allowance, memory_order_relaxed) / 2;
     uint64_t most = t->parks && high < NB_RESPONSE_SLICE_BYTES ? high : NB_RESPONSE_SLICE_BYTES;
@@ -189,6 +193,21 @@ static bool send_body(nb_test_executor *self, task *t, uint16_t *flags) {
     return true;
 }
 
+/* Asks for the connection once; its head, if there is one, is sent. True: the last part is sent. */
+static bool hijack(nb_test_executor *self, task *t) {
+    uint16_t flags;
+    if (t->status == 101 && !t->head_sent && !send_head(self, t, &flags)) return false;
+    nb_message *part = reserve(self, sizeof(*part));
+    if (!part) return false;
+    *part = (nb_message){.type = t->hijacked ? NB_MESSAGE_BODY : NB_MESSAGE_HIJACK,
+                         .flags = t->hijacked ? NB_PART_LAST : 0,
+                         .bytes = sizeof(*part),
+                         .exchange = t->exchange};
+    send_part(self, sizeof(*part));
+    t->hijack_asked = true;
+    return t->hijacked;
+}
+
 static bool give_up(nb_test_executor *self, const task *t) {
     nb_message *part = reserve(self, sizeof(*part));
     if (!part) return false;
@@ -262,6 +281,7 @@ static bool plan_reader(task *t, const char *path, const nb_request_message *req
 
 static bool waits(nb_test_executor *self, const task *t) {
     if (t->gone) return false;
+    if (t->kind == HIJACK) return t->hijack_asked && !t->hijacked;
     if (t->waits_drained || t->kind == NEVER || t->kind == HOLD || t->kind == READ) return true;
     if (t->kind == DUPLEX) return t->done == t->total && !t->input_ended && t->head_sent;
     return t->kind == LATE && self->last_answered <= t->number;
@@ -273,6 +293,12 @@ static bool step(nb_test_executor *self, task *t) {
     while (!waits(self, t)) {
         uint16_t flags = 0;
         if (t->gone || t->kind == ABORT) return give_up(self, t);
+        if (t->kind == HIJACK) {
+            bool asked = t->hijack_asked;
+            if (hijack(self, t)) return true;
+            if (asked == t->hijack_asked) return false;
+            continue;
+        }
         bool moved = t->head_sent ? send_body(self, t, &flags) : send_head(self, t, &flags);
         if (!moved) return false;
         if (flags & NB_PART_LAST) return true;
@@ -415,6 +441,15 @@ static bool plan_text(task *t, const char *path) {
     return true;
 }
 
+static bool plan_hijack(task *t, const char *path) {
+    if (strncmp(path, "/hijack", 7) != 0) return false;
+    t->kind = HIJACK;
+    t->announced = NB_CONTENT_LENGTH_UNKNOWN;
+    t->flags |= NB_RESPONSE_HANDOVER;
+    if (strcmp(path, "/hijackhead") == 0) t->status = 101;
+    return true;
+}
+
 static bool plan_route(task *t, const char *path, const nb_request_message *request) {
     char number[8];
     if (strncmp(path, "/route", 6) != 0) return false;
@@ -441,7 +476,7 @@ static void plan(task *t, const nb_request_message *request) {
     snprintf(path, sizeof path, "%.*s", (int)request->path.size, (const char *)request + request->path.offset);
     t->flags = NB_RESPONSE_HAS_LENGTH;
     bool known = plan_reader(t, path, request) || plan_route(t, path, request) || plan_text(t, path) ||
-                 plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path);
+                 plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path) || plan_hijack(t, path);
     if (!known) {
         plan_echo(t, request);
     } else if (request->body_fd >= 0) {
@@ -476,6 +511,23 @@ static task *find(nb_test_executor *self, nb_exchange_id exchange) {
     return NULL;
 }
 
+static void take(nb_test_executor *self, task *t, const nb_hijacked_message *message) {
+    bool expected = t && t->kind == HIJACK && t->hijack_asked && !t->hijacked && message->size <= sizeof self->taken;
+    if (!expected) atomic_fetch_add(&self->faults, 1);
+    if (!expected) return;
+    self->taken_fd = (int)message->fd;
+    self->taken_bytes = (size_t)message->size;
+    memcpy(self->taken, message + 1, self->taken_bytes);
+    t->hijacked = true;
+    count(self, NB_TEST_HIJACKED);
+}
+
+int nb_test_executor_taken(nb_test_executor *self, char *bytes, size_t *size) {
+    memcpy(bytes, self->taken, self->taken_bytes);
+    *size = self->taken_bytes;
+    return self->taken_fd;
+}
+
 static void receive(nb_test_executor *self, const nb_message *message) {
     task *t = find(self, message->exchange);
     switch (message->type) {
@@ -496,6 +548,9 @@ static void receive(nb_test_executor *self, const nb_message *message) {
         if (t) t->gone = true;
         atomic_store(&self->gone_reason, message->flags);
         count(self, NB_TEST_GONE);
+        break;
+    case NB_MESSAGE_HIJACKED:
+        take(self, t, (const nb_hijacked_message *)(const void *)message);
         break;
     case NB_MESSAGE_LEFT:
         if (t && t->gone) atomic_fetch_add(&self->faults, 1);

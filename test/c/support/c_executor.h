@@ -11,6 +11,7 @@
  *   /hold           answered "held" after nb_test_executor_release, or GONE
  *   /never          ends with GONE alone
  *   /late           answered "late" once a request that came after it was answered
+ *   /hijack         takes the connection (nb_test_executor_taken), before or, /hijackhead, after a head of status 101
  *   /block          keeps the executor's thread itself until nb_test_executor_unblock
  *   /abort          announces 100 bytes, sends 10, gives up; /abortchunked, /aborthead (before any byte)
  *   /close          as /hello, asking for Connection: close
@@ -46,6 +47,7 @@ typedef enum nb_test_event {
     NB_TEST_ANSWERED, /* last parts sent */
     NB_TEST_GONE,
     NB_TEST_LEFT,
+    NB_TEST_HIJACKED, /* connections taken */
     NB_TEST_DRAINED,
     NB_TEST_PARKED,  /* writers that wait for DRAINED */
     NB_TEST_FULL,    /* times the response ring was found full */
@@ -78,6 +80,8 @@ void nb_test_executor_await(nb_test_executor *executor, nb_test_event event, uns
 /* Bytes of streamed bodies received so far; the nb_gone_reason of the last GONE. */
 uint64_t nb_test_executor_input(nb_test_executor *executor);
 unsigned nb_test_executor_gone_reason(nb_test_executor *executor);
+/* The connection taken last, now the caller's, and what had been read of it: *size bytes, at most 65536. */
+int nb_test_executor_taken(nb_test_executor *executor, char *bytes, size_t *size);
 /* A message that breaks the contract was seen: a second DRAINED without a request for one, a GONE or DRAINED for an exchange it has not. */
 unsigned nb_test_executor_faults(nb_test_executor *executor);
 

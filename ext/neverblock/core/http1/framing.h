@@ -22,7 +22,7 @@ typedef struct nb_framing {
     uint64_t content_length; /* with NB_BODY_LENGTH, > 0 */
     bool keep_alive;         /* the client allows another request after this one */
     bool expect_continue;    /* it waits for 100 (HTTP/1.1 only; in 1.0 the field is ignored) */
-    bool upgrade;            /* Upgrade is named by Connection; ours to ignore */
+    bool upgrade;            /* Upgrade is named by Connection; the application's to answer (hijack) or ignore */
     nb_slice host;           /* authority of an absolute target, else the Host value; empty in HTTP/1.0 without one */
 } nb_framing;
 

@@ -7,6 +7,7 @@
 
 /* The IANA registry of HTTP status codes (2025), 200 and up, without the unused ones. */
 #define STATUS_LIST(X)                        \
+    X(101, "Switching Protocols")             \
     X(200, "OK")                              \
     X(201, "Created")                         \
     X(202, "Accepted")                        \
@@ -99,13 +100,15 @@ static const status_line *status_line_of(uint16_t status) {
 
 /* The rules of RFC 9110 sections 6.4.1, 8.6, 9.3.2, 15.3.5, 15.3.6, 15.4.5 and RFC 9112 section 6.3, in their order. */
 static nb_response_body decide_body(const nb_response_facts *f) {
+    if (f->handover) return NB_RESPONSE_BODY_CLOSE;
     if (f->head_request || f->status == 204 || f->status == 205 || f->status == 304) return NB_RESPONSE_BODY_NONE;
     if (f->content_length != NB_CONTENT_LENGTH_UNKNOWN) return NB_RESPONSE_BODY_LENGTH;
     return f->minor_version > 0 ? NB_RESPONSE_BODY_CHUNKED : NB_RESPONSE_BODY_CLOSE;
 }
 
 static bool decide_content_length(const nb_response_facts *f, nb_response_body body) {
-    if (f->status == 204) return false;
+    if (f->status == 204 || f->status == 101) return false;
+    if (f->handover) return f->length_announced;
     if (f->status == 205) return true; /* 0: how a client knows that no body comes */
     if (body == NB_RESPONSE_BODY_NONE) return f->length_announced && f->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     return body == NB_RESPONSE_BODY_LENGTH;
@@ -174,7 +177,9 @@ size_t nb_response_head_write(char *out, const nb_response_facts *facts, const n
         at = PUT(at, "\r\n");
     }
     if (plan->body == NB_RESPONSE_BODY_CHUNKED) at = PUT(at, "Transfer-Encoding: chunked\r\n");
-    if (plan->send_connection)
+    if (facts->status == 101)
+        at = PUT(at, "Connection: Upgrade\r\n"); /* RFC 9110 section 7.8 */
+    else if (plan->send_connection)
         at = plan->keep_alive ? PUT(at, "Connection: keep-alive\r\n") : PUT(at, "Connection: close\r\n");
     at = PUT(at, "\r\n");
     return (size_t)(at - out);

@@ -14,10 +14,11 @@
 #define NB_CONTENT_LENGTH_UNKNOWN UINT64_MAX
 
 typedef struct nb_response_facts {
-    uint16_t status;         /* 200-599 */
+    uint16_t status;         /* 200-599, and 101 with handover */
     uint8_t minor_version;   /* of the request */
     bool head_request;       /* the request was HEAD */
     bool keep_alive;         /* the request allows it and the server wants it (not draining) */
+    bool handover;           /* after the head the connection is the application's */
     bool application_closes; /* the application sent Connection: close */
     bool length_announced;   /* the application gave a Content-Length (matters for HEAD and 304: it is then sent) */
     uint64_t content_length; /* bytes of the body, or NB_CONTENT_LENGTH_UNKNOWN */
@@ -27,7 +28,7 @@ typedef enum nb_response_body {
     NB_RESPONSE_BODY_NONE,    /* no body bytes may follow: HEAD, 204, 205, 304 */
     NB_RESPONSE_BODY_LENGTH,  /* exactly content_length bytes */
     NB_RESPONSE_BODY_CHUNKED, /* HTTP/1.1, length unknown */
-    NB_RESPONSE_BODY_CLOSE,   /* HTTP/1.0, length unknown: ends with the connection */
+    NB_RESPONSE_BODY_CLOSE,   /* HTTP/1.0, length unknown: ends with the connection; also what a handover makes of it */
 } nb_response_body;
 
 typedef struct nb_response_plan {
@@ -35,7 +36,8 @@ typedef struct nb_response_plan {
     bool keep_alive;          /* after this response */
     bool send_content_length; /* never with 204 or 1xx; with 205 always, and it is 0; with HEAD and 304 only when
                                  announced */
-    bool send_connection; /* "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request
+    bool
+        send_connection; /* with 101 "Upgrade", else "close" when it ends and the request was 1.1; "keep-alive" when it goes on and the request
                              was 1.0 */
 } nb_response_plan;
 

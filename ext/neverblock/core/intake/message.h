@@ -41,11 +41,16 @@ typedef enum nb_message_type {
        written; a half-closed client still reads. */
     NB_MESSAGE_LEFT = 5,
     NB_MESSAGE_INPUT = 6, /* nb_message + bytes of the body of a request with NB_REQUEST_STREAMS; NB_INPUT_LAST */
+    /* nb_hijacked_message: the answer to HIJACK. The connection is no longer ours; nothing more comes for its exchange. */
+    NB_MESSAGE_HIJACKED = 7,
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
     NB_MESSAGE_FILE = 19,     /* nb_file_message: a file range; the descriptor now belongs to the I/O loop */
     NB_MESSAGE_TAKEN = 20,    /* nb_taken_message: the application reads its streamed body; no part of a response */
+    /* nb_message: the executor wants the connection. When all responses before, and the head sent for this exchange, have
+       left, HIJACKED is told (or GONE). Then the executor sends its last part, empty. */
+    NB_MESSAGE_HIJACK = 21,
 } nb_message_type;
 
 /* Flags of a response part. */
@@ -104,6 +109,7 @@ enum {
     NB_RESPONSE_CLOSE = 256,       /* the application asked for Connection: close */
     NB_RESPONSE_HAS_DATE = 512,    /* its field lines have a Date */
     NB_RESPONSE_HAS_LENGTH = 1024, /* it announced content_length itself */
+    NB_RESPONSE_HANDOVER = 2048,   /* after the head HIJACK comes; no body is framed, status 101 is allowed */
 };
 
 typedef struct nb_response_message {
@@ -124,5 +130,11 @@ typedef struct nb_file_message {
     int64_t fd;
     uint64_t offset, bytes;
 } nb_file_message;
+
+typedef struct nb_hijacked_message {
+    nb_message message;
+    int64_t fd;    /* the receiver's */
+    uint64_t size; /* bytes already read of it follow this struct */
+} nb_hijacked_message;
 
 #endif

@@ -163,12 +163,11 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
     connection->in_flight = 0;
 }
 
-void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
-    if (connection->state == NB_CONNECTION_ENDED) return;
+/* All but the descriptor is given up. */
+static void leave(nb_loop *loop, nb_connection *connection) {
     connection->state = NB_CONNECTION_ENDED;
     nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->now_ns);
     (void)nb_poll_remove(loop->poll, connection->transport.fd);
-    connection->transport.kind->close(&connection->transport, reset);
     nb_body_destroy(connection->body);
     connection->body = NULL;
     end_upload(loop, connection);
@@ -184,6 +183,33 @@ void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
     connection->next = loop->graveyard;
     loop->graveyard = connection;
     loop->connection_count--;
+}
+
+void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    leave(loop, connection);
+    connection->transport.kind->close(&connection->transport, reset);
+}
+
+/* The first exchange's executor takes the connection: what was read and not used goes with the descriptor, requests behind it are
+   given up. */
+static void hand_over(nb_loop *loop, nb_connection *connection) {
+    nb_exchange *exchange = connection->first;
+    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
+    nb_handover *handover = nb_alloc(sizeof(*handover) + size);
+    if (!handover) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    handover->fd = connection->transport.fd;
+    handover->size = size;
+    if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
+    connection->first = exchange->next;
+    exchange->connection = NULL;
+    exchange->handover = handover;
+    nb_dispatch_hand_over(&loop->dispatch, exchange);
+    leave(loop, connection);
+    NB_COUNT(loop, hijacked, 1);
 }
 
 void nb_connection_free(nb_loop *loop, nb_connection *connection) {
@@ -282,6 +308,11 @@ static bool method_is_safe(nb_method method) {
            method == NB_METHOD_TRACE;
 }
 
+/* What comes after a request that asks for another protocol may be that protocol's, and is not looked at before the answer is known. */
+static bool may_overlap(const nb_head *head, const nb_framing *framing) {
+    return method_is_safe(head->method) && framing->body == NB_BODY_NONE && !framing->upgrade;
+}
+
 /* The state after a complete request: another may follow, unless this was the last. */
 static void request_complete(nb_connection *connection, bool keep_alive) {
     connection->state = keep_alive ? NB_CONNECTION_HEAD : NB_CONNECTION_LAST;
@@ -341,7 +372,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     exchange->facts.head_request = head->method == NB_METHOD_HEAD;
     exchange->facts.keep_alive = framing->keep_alive;
     exchange->asterisk = head->target_form == NB_TARGET_ASTERISK;
-    exchange->safe = method_is_safe(head->method) && framing->body == NB_BODY_NONE;
+    exchange->safe = may_overlap(head, framing);
     uint16_t route_number = nb_routes_match(&loop->routes, head->path);
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
     nb_request_facts facts = {
@@ -398,7 +429,7 @@ static bool step_head(nb_loop *loop, nb_connection *connection) {
         refuse(loop, connection, NULL, refusal);
         return false;
     }
-    if (connection->first && !(method_is_safe(loop->head.method) && framing.body == NB_BODY_NONE)) {
+    if (connection->first && !may_overlap(&loop->head, &framing)) {
         connection->state = NB_CONNECTION_HOLD;
         return false;
     }
@@ -714,6 +745,11 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
         if (!exchange->in_news) nb_exchange_destroy(&loop->exchanges, exchange);
         return;
     }
+    if (part->type == NB_MESSAGE_HIJACK) {
+        exchange->hijack = true;
+        mark_dirty(loop, connection);
+        return;
+    }
     if (connection->upload && part->type == NB_MESSAGE_RESPONSE) answer_begins(connection, exchange, part);
     if (nb_reply_add_part(loop, exchange, part) != NB_OK) {
         exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
@@ -744,6 +780,10 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     }
     connection->blocked = status != NB_OK;
     tell_drained(loop, connection);
+    if (!connection->blocked && connection->first && connection->first->hijack) {
+        hand_over(loop, connection);
+        return;
+    }
     if (!connection->blocked && !connection->first) {
         if (connection->state == NB_CONNECTION_LAST) part_politely(loop, connection, connection->refused);
         if (loop->draining && idle(connection)) nb_connection_end(loop, connection, false);

@@ -77,7 +77,7 @@ void nb_connection_body_failed(struct nb_loop *loop, nb_connection *connection);
 void nb_connection_upload(struct nb_loop *loop, nb_connection *connection);
 /* The application has taken some of the exchange's streamed body, and waits for more. */
 void nb_connection_taken(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
-/* A part of a response came from an executor: any of the three types. Takes the descriptor of a file part. */
+/* A part of a response came from an executor, or HIJACK. Takes the descriptor of a file part. */
 void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
 /* Sends what there is; the turn's end. */
 void nb_connection_flush(struct nb_loop *loop, nb_connection *connection);

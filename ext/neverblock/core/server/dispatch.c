@@ -221,12 +221,31 @@ static bool tell(nb_dispatch_channel *channel, nb_message_type type, uint16_t fl
     return true;
 }
 
+/* False: it is still the exchange's. */
+static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
+    const nb_handover *handover = exchange->handover;
+    size_t bytes = sizeof(nb_hijacked_message) + handover->size;
+    nb_hijacked_message *message = nb_ring_reserve(&channel->requests, bytes);
+    if (!message) return false;
+    *message = (nb_hijacked_message){
+        .message = {.type = NB_MESSAGE_HIJACKED, .bytes = (uint32_t)bytes, .exchange = nb_exchange_id_of(exchange)},
+        .fd = handover->fd,
+        .size = handover->size};
+    memcpy(message + 1, handover->bytes, handover->size);
+    nb_ring_commit(&channel->requests, bytes);
+    channel->dirty = true;
+    nb_free(exchange->handover);
+    exchange->handover = NULL;
+    return true;
+}
+
 /* Tells what is due; false when the ring is full. */
 static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
     if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, 0, nb_exchange_id_of(exchange))) return false;
     exchange->drained_due = false;
     if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, 0, nb_exchange_id_of(exchange))) return false;
     exchange->left_due = false;
+    if (exchange->handover && !tell_handover(channel, exchange)) return false;
     if (exchange->gone_due && !tell(channel, NB_MESSAGE_GONE, exchange->gone_reason, nb_exchange_id_of(exchange)))
         return false;
     exchange->gone_due = false;
@@ -259,6 +278,8 @@ void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange) {
     exchange->left_due = true;
     tell_or_list(dispatch, exchange);
 }
+
+void nb_dispatch_hand_over(nb_dispatch *dispatch, nb_exchange *exchange) { tell_or_list(dispatch, exchange); }
 
 void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
     exchange->gone_due = true;
@@ -306,6 +327,12 @@ void nb_dispatch_pump(nb_dispatch *dispatch) {
     }
 }
 
+/* Room that the first of the news needs. */
+static size_t news_bytes(const nb_dispatch_channel *channel) {
+    const nb_handover *handover = channel->news ? channel->news->handover : NULL;
+    return handover ? sizeof(nb_hijacked_message) + handover->size : sizeof(nb_message);
+}
+
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
     bool starved = dispatch->first != NULL;
     bool something = false;
@@ -322,7 +349,7 @@ bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
             something = true;
         }
         if (input && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) something = true;
-        if (news && nb_ring_reserve(&channel->requests, sizeof(nb_message))) something = true;
+        if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) something = true;
     }
     return something;
 }

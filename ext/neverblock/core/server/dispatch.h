@@ -64,6 +64,8 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
 /* Tells the exchange's executor DRAINED, LEFT or GONE, now or when its ring has room; LEFT also when it has got the request. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange);
+/* Gives the executor the exchange's handover. */
+void nb_dispatch_hand_over(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);
 /* No request will come any more. */
 void nb_dispatch_stop(nb_dispatch *dispatch);

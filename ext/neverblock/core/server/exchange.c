@@ -5,11 +5,20 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "os/net.h"
 
 void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){NULL, 0, 0, 0, NULL}; }
 
+static void drop_handover(nb_exchange *exchange) {
+    if (!exchange->handover) return;
+    nb_net_close(exchange->handover->fd, true);
+    nb_free(exchange->handover);
+    exchange->handover = NULL;
+}
+
 void nb_exchanges_deinit(nb_exchanges *exchanges) {
     for (uint32_t i = 0; i < exchanges->count; i++) {
+        drop_handover(exchanges->slots[i]);
         nb_free(exchanges->slots[i]);
     }
     nb_free(exchanges->slots);
@@ -50,6 +59,7 @@ nb_exchange *nb_exchange_create(nb_exchanges *exchanges) {
 
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
     NB_ASSERT(nb_outbox_empty(&exchange->outbox) && !exchange->in_news);
+    drop_handover(exchange);
     exchange->connection = NULL;
     exchange->generation++;
     exchange->next = exchanges->free;

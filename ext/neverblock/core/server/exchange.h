@@ -23,6 +23,13 @@ typedef struct nb_exchange nb_exchange;
 
 #define NB_CHANNEL_NONE UINT16_MAX
 
+/* A connection on its way to the executor that hijacks it. */
+typedef struct nb_handover {
+    int fd;
+    size_t size; /* bytes read of it that no request took */
+    char bytes[];
+} nb_handover;
+
 struct nb_exchange {
     uint32_t index, generation;
     nb_connection *connection;
@@ -31,16 +38,18 @@ struct nb_exchange {
     nb_outbox outbox;       /* what waits for the exchanges before this one */
     nb_response_facts facts;
     nb_response_plan plan;
-    uint64_t body_left;   /* with NB_RESPONSE_BODY_LENGTH */
-    uint64_t spooled;     /* bytes of the spool's budget its body's file holds */
-    uint16_t gone_reason; /* nb_gone_reason, with gone_due */
-    uint16_t channel;     /* NB_CHANNEL_NONE until it was given to an executor */
-    bool safe;            /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool asterisk;        /* OPTIONS *, which the server itself answers */
-    bool head_sent;       /* the response has begun */
-    bool ended;           /* the last part came */
-    bool cut;             /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained;    /* the writer waits for DRAINED */
+    nb_handover *handover; /* owned; NULL: none */
+    uint64_t body_left;    /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;      /* bytes of the spool's budget its body's file holds */
+    uint16_t gone_reason;  /* nb_gone_reason, with gone_due */
+    uint16_t channel;      /* NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;             /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool asterisk;         /* OPTIONS *, which the server itself answers */
+    bool head_sent;        /* the response has begun */
+    bool ended;            /* the last part came */
+    bool cut;              /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained;     /* the writer waits for DRAINED */
+    bool hijack;           /* the executor wants the connection */
     bool drained_due, left_due, gone_due, in_news;
 };
 
@@ -55,7 +64,7 @@ void nb_exchanges_init(nb_exchanges *exchanges);
 void nb_exchanges_deinit(nb_exchanges *exchanges);
 /* A new exchange, zeroed but for its place; NULL when memory is out. */
 nb_exchange *nb_exchange_create(nb_exchanges *exchanges);
-/* Its outbox must be empty. The id is never right again. */
+/* Its outbox must be empty; a handover that nobody took is closed. The id is never right again. */
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
 static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {
     return ((nb_exchange_id)exchange->generation << 32) | exchange->index;

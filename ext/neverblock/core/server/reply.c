@@ -107,6 +107,7 @@ static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_m
     exchange->facts.content_length = response->content_length;
     exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;
     exchange->facts.length_announced = (response->message.flags & NB_RESPONSE_HAS_LENGTH) != 0;
+    exchange->facts.handover = (response->message.flags & NB_RESPONSE_HANDOVER) != 0;
     plan(loop, exchange);
     nb_status status = write_head(loop, exchange, date_line(loop, &response->message),
                                   (nb_slice){fields, response->fields_bytes});

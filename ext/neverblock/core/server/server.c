@@ -207,6 +207,9 @@ void nb_server_abandon(nb_server *server) {
         close(connection->transport.fd);
         if (connection->body && connection->body->fd >= 0) close(connection->body->fd);
     }
+    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
+        if (loop->exchanges.slots[i]->handover) close(loop->exchanges.slots[i]->handover->fd);
+    }
     if (loop->spare_fd >= 0) close(loop->spare_fd);
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);

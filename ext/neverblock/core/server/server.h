@@ -51,7 +51,8 @@ void nb_server_config_default(nb_server_config *config);
     X(accepted)            \
     X(connections)         \
     X(requests)            \
-    X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes) X(response_bytes)
+    X(responses)           \
+    X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes) X(response_bytes) X(hijacked)
 
 typedef struct nb_server_stats {
 #define NB_SERVER_STAT(name) uint64_t name;
