@@ -13,7 +13,7 @@ require_relative "../support/server_process"
 class CLIProcessTest < Minitest::Test
   ROOT = ServerProcess::ROOT
   HELLO = "run ->(_env) { [200, {}, [\"\#{ENV['RACK_ENV']} \#{ENV['RAILS_ENV']}\"]] }\n"
-  DEADLINE_S = 20
+  DEADLINE_S = Patience::SECONDS
 
   def test_a_busy_port_names_port_and_holder_and_how_to_choose_another
     TCPServer.open("127.0.0.1", 0) do |holder|

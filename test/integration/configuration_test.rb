@@ -17,7 +17,7 @@ class ConfigurationTest < Minitest::Test
       [200, { "content-type" => "text/plain" }, [env["neverblock.request_id"], " ", ENV["RACK_ENV"]]]
     end
   RACKUP
-  QUICK_S = 10
+  QUICK_S = Patience::SECONDS
 
   def setup
     @directory = Dir.mktmpdir
@@ -49,10 +49,11 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_limits_and_timeouts_of_the_file_reach_the_io_loop
-    file = write("limits { header_bytes 512 }\ntimeouts { header 0.2 }\n")
-    serve("-C", file) do |server|
+    serve("-C", write("limits { header_bytes 512 }\n")) do |server|
       response = Net::HTTP.get_response(URI("#{server.url}/?#{"x" * 600}"))
       assert_includes %w[414 431], response.code
+    end
+    serve("-C", write("timeouts { header 0.2 }\n")) do |server|
       server.connect do |client|
         client.write("GET / HTTP/1.1\r\n")
         assert_equal 408, client.response.status

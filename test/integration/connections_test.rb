@@ -4,6 +4,7 @@
 
 require "socket"
 
+require_relative "../support/gate"
 require_relative "../support/server_process_case"
 
 class ConnectionsTest < ServerProcessCase
@@ -15,7 +16,7 @@ class ConnectionsTest < ServerProcessCase
 
   # Sends the request on as many connections before it takes the first answer.
   def crowd(count, target, *fields)
-    clients = Array.new(count) { Wire::Client.new(server.url, deadline_s: 20) }
+    clients = Array.new(count) { Wire::Client.new(server.url) }
     clients.each { |client| client.write(request(target, *fields)) }
     clients.map(&:response)
   ensure
@@ -118,7 +119,7 @@ class ConnectionsTest < ServerProcessCase
   end
 
   def test_a_hundred_pipelined_requests_are_answered_in_order
-    connect(deadline_s: 20) do |client|
+    connect do |client|
       client.write(Array.new(100) { |index| request("/echo?#{index}") }.join)
       assert_equal(Array.new(100) { |index| "GET #{index} " }, Array.new(100) { client.response.body })
     end
@@ -220,7 +221,7 @@ class ConnectionsTest < ServerProcessCase
     before = server.open_descriptors
     crowd(50, "/")
     connect { |client| client.get("/endless?tag=#{new_tag}") && client.take_line && client.abort }
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
     sleep 0.01 while server.open_descriptors > before && Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
     assert_operator server.open_descriptors, :<=, before
   end
@@ -316,66 +317,57 @@ class ConnectionsDrainTest < Minitest::Test
   def with_server
     directory = Dir.mktmpdir("neverblock-events")
     path = File.join(directory, "events")
+    gate = Gate.new
     server = ServerProcess.new(ServerProcessCase.app, env: { "NB_TEST_EVENTS" => path }).start
-    yield server, AppEvents::Reader.new(path)
+    yield server, gate
   ensure
+    gate&.close
     server&.kill
     FileUtils.rm_rf(directory)
   end
 
   %w[TERM INT].each do |signal|
     define_method("test_#{signal}_without_requests_ends_at_once_with_0") do
-      with_server { |server, _events| assert_equal 0, server.stop(signal: signal).exitstatus }
-    end
-  end
-
-  def test_a_request_that_runs_is_answered_before_the_end
-    with_server do |server, events|
-      Wire::Client.open(server.url) do |client|
-        client.get("/sleep_ms?ms=300&tag=slow")
-        events.await("call", "slow")
-        Process.kill("TERM", server.pid)
-        response = client.response
-        assert_equal "slept 300", response.body
-        assert response.announces_close?, "the client was not told that the connection ends (RFC 9112 section 9.6)"
-        assert_equal :eof, client.ending
-      end
-      assert_equal 0, server.wait(5)&.exitstatus
+      with_server { |server, _gate| assert_equal 0, server.stop(signal: signal).exitstatus }
     end
   end
 
   def test_an_idle_connection_is_ended_and_holds_nothing_up
-    with_server do |server, _events|
+    with_server do |server, _gate|
       Wire::Client.open(server.url) do |client|
         client.get("/")
         client.response
         Process.kill("TERM", server.pid)
         assert_equal :eof, client.ending
       end
-      assert_equal 0, server.wait(5)&.exitstatus
+      assert_equal 0, server.wait(Patience::SECONDS)&.exitstatus
     end
   end
 
-  def test_nobody_is_let_in_any_more
-    with_server do |server, events|
+  def test_nobody_is_let_in_any_more_and_a_request_that_runs_is_answered_before_the_end
+    with_server do |server, gate|
       Wire::Client.open(server.url) do |client|
-        client.get("/sleep_ms?ms=500&tag=slow")
-        events.await("call", "slow")
+        client.get("/held?port=#{gate.port}")
+        held = gate.arrival
         Process.kill("TERM", server.pid)
-        assert refused_within?(server.url, 0.4), "still accepts after TERM"
-        assert_equal "slept 500", client.response.body
+        await_refusal(server.url)
+        held.close
+        response = client.response
+        assert_equal "let go", response.body
+        assert response.announces_close?, "the client was not told that the connection ends (RFC 9112 section 9.6)"
+        assert_equal :eof, client.ending
       end
-      assert_equal 0, server.wait(5)&.exitstatus
+      assert_equal 0, server.wait(Patience::SECONDS)&.exitstatus
     end
   end
 
-  def refused_within?(url, seconds)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+  def await_refusal(url)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
     loop do
       Wire::Client.open(url, &:close)
-      return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      flunk "still accepts after TERM" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
     end
   rescue Errno::ECONNREFUSED, Errno::ECONNRESET
-    true
+    nil
   end
 end

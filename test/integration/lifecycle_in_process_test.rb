@@ -8,7 +8,7 @@ require "net/http"
 require "neverblock"
 
 class LifecycleInProcessTest < Minitest::Test
-  QUICK_S = 10
+  QUICK_S = Patience::SECONDS
 
   def setup
     @log_reader, @log_writer = IO.pipe

@@ -9,8 +9,7 @@ require_relative "../support/server_process"
 
 class LifecycleTest < Minitest::Test
   HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [\"hello \#{env['PATH_INFO']}\"]] }\n"
-  # Seconds within which an idle server ends, with room for a busy machine.
-  QUICK_S = 10
+  QUICK_S = Patience::SECONDS
 
   def test_it_says_where_it_listens_once_for_each_bind_and_answers_there
     socket = File.join(Dir.mktmpdir, "app.sock")

@@ -124,10 +124,10 @@ class RackErrorsLogTest < Minitest::Test
     end
   end
 
-  # Reads until the block is content; five seconds at most.
+  # Reads until the block is content.
   def drain_log
     text = +""
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
     until yield(text) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
       part = @reader.wait_readable(0.1) && @reader.read_nonblock(65_536, exception: false)
       text << part if part.is_a?(String)

@@ -31,7 +31,7 @@ end
 
 module RackHandlerTests
   APP = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [Rack.release, ' ', env['SERVER_SOFTWARE']]] }\n"
-  DEADLINE_S = 30
+  DEADLINE_S = Patience::SECONDS
   ANY = %w[-o 127.0.0.1 -p 0].freeze
 
   def test_rackup_with_our_name_serves_where_it_was_told_and_ends_cleanly

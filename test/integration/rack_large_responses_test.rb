@@ -11,7 +11,7 @@ class RackLargeResponsesTest < ServerProcessCase
 
   # Opens several slow readers, each with a small receive buffer.
   def slow_readers(target)
-    clients = Array.new(CLIENTS) { Wire::Client.new(server.url, deadline_s: 20, receive_buffer_bytes: 16_384) }
+    clients = Array.new(CLIENTS) { Wire::Client.new(server.url, receive_buffer_bytes: 16_384) }
     clients.each { |client| client.get(target) }
     clients.each { |client| assert_match(/ 200 /, client.take_line) }
     yield clients
@@ -42,7 +42,7 @@ class RackLargeResponsesTest < ServerProcessCase
     assert_equal [:length, BYTES], [response.framing, response.body.bytesize]
     assert_equal "0123456789abcdef" * 4096, response.body.byteslice(-65_536, 65_536)
     before = server.resident_bytes
-    connect(receive_buffer_bytes: 16_384, deadline_s: 20) do |client|
+    connect(receive_buffer_bytes: 16_384) do |client|
       client.get("/big_array?tag=#{tag}")
       assert_match(/ 200 /, client.take_line)
       20.times { client.take(1 << 20) }

@@ -14,7 +14,7 @@ class RackUploadsTest < ServerProcessCase
   # Sends `bytes` bytes in parts and gives the answer with the checksum that is due.
   def upload(bytes, *fields)
     digest = Digest::SHA256.new
-    connect(deadline_s: 60) do |client|
+    connect do |client|
       client.write("POST /upload HTTP/1.1\r\nHost: test\r\n#{["Content-Length: #{bytes}", *fields].map { |field| "#{field}\r\n" }.join}\r\n")
       each_part(bytes) { |part| digest << part && client.write(part) }
       [parsed(client.response(method: "POST")), digest.hexdigest]
@@ -38,7 +38,7 @@ class RackUploadsTest < ServerProcessCase
 
   def test_a_large_chunked_body_arrives_as_it_was_sent
     digest = Digest::SHA256.new
-    response = connect(deadline_s: 30) do |client|
+    response = connect do |client|
       client.write("POST /upload HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n")
       each_part(5_000_000) do |part|
         digest << part
@@ -68,7 +68,7 @@ class RackUploadsTest < ServerProcessCase
   end
 
   def test_the_next_request_on_the_connection_comes_after_a_large_body
-    connect(deadline_s: 30) do |client|
+    connect do |client|
       2.times do
         client.write(request("/upload", method: "POST", body: PART) + request("/"))
         assert_equal Digest::SHA256.hexdigest(PART), parsed(client.response(method: "POST"))["sha256"]

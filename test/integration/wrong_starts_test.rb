@@ -9,11 +9,12 @@ require "rbconfig"
 require "socket"
 require "timeout"
 require "tmpdir"
+require_relative "../support/patience"
 
 class WrongStartsTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   HELLO = "run ->(_env) { [200, {}, []] }\n"
-  DEADLINE_S = 20
+  DEADLINE_S = Patience::SECONDS
 
   # Words of the command line => what the line says.
   INVOCATIONS = {

@@ -290,6 +290,12 @@ class RackApp
       on_hello(env, tag)
     end
 
+    # Waits until the test lets go (Gate).
+    def on_held(env, _tag)
+      TCPSocket.open("127.0.0.1", Integer(env["QUERY_STRING"][/port=(\d+)/, 1], 10), &:read)
+      [200, text, ["let go"]]
+    end
+
     def on_sleep_ms(env, _tag)
       milliseconds = env["QUERY_STRING"][/ms=(\d+)/, 1].to_i
       sleep milliseconds / 1000.0

@@ -12,7 +12,7 @@ class Gate
   # To put into a rackup file.
   # @return [String] an expression that waits at this gate
   def wait_expression
-    "TCPSocket.open('127.0.0.1', #{@server.local_address.ip_port}) { |gate| gate.read }"
+    "TCPSocket.open('127.0.0.1', #{port}) { |gate| gate.read }"
   end
 
   def self.open
@@ -24,6 +24,11 @@ class Gate
 
   def initialize
     @server = TCPServer.new("127.0.0.1", 0)
+  end
+
+  # @return [Integer] for /held?port=N of RackApp
+  def port
+    @server.local_address.ip_port
   end
 
   # Waits until a request has arrived here.
