@@ -9,7 +9,7 @@
 require "mkmf"
 
 SOURCES = {
-  "core/base" => %w[alloc assert buffer log pool ring status timer],
+  "core/base" => %w[alloc assert buffer histogram log pool ring status text timer],
   "core/os" => %w[
     clock file fork memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
     sendfile_portable thread wake workers
@@ -19,7 +19,9 @@ SOURCES = {
   "core/intake" => %w[body channel request],
   "core/files" => %w[],
   "core/send" => %w[outbox],
-  "core/server" => %w[connection dispatch exchange listener loop reply routes server lease timeouts upload],
+  "core/server" => %w[
+    admin admin_metrics admin_status connection dispatch exchange figures lease listener loop reply routes server timeouts upload
+  ],
   "binding" => %w[
     engine env executor neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox scheduler_io
     scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task

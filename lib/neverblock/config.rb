@@ -30,6 +30,8 @@ module NeverBlock
 
     # @return [Array<Bind>] never empty
     attr_reader :binds
+    # @return [Bind, nil] where the admin pages are; nil: nowhere
+    attr_reader :admin
     # @return [Integer] most requests running at once in this process
     attr_reader :fibers
     # @return [Integer] executor threads that share the fibers
@@ -54,6 +56,7 @@ module NeverBlock
     attr_reader :routes
 
     # @param binds [Array<String, Bind>] URLs, see Bind; default http://127.0.0.1:9292
+    # @param admin [String, Bind, nil] URL of the admin pages; default none
     # @param fibers [Integer] default 1024
     # @param executors [Integer] default 1
     # @param backlog [Integer] default 1024
@@ -62,11 +65,12 @@ module NeverBlock
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
     # @param settings [Hash] any of SETTINGS
     # @raise [ConfigError]
-    def initialize(binds: [DEFAULT_BIND], fibers: DEFAULT_FIBERS, executors: 1, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
+    def initialize(binds: [DEFAULT_BIND], admin: nil, fibers: DEFAULT_FIBERS, executors: 1, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
                    log_fd: 2, log_format: :text, log_requests: false, routes: [], **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
+      @admin = admin && Bind.parse(admin)
       @executors = self.class.integer(executors, 1..EXECUTORS_MAX, "executors")
       @fibers = self.class.integer(fibers, @executors..FIBERS_MAX, "fibers")
       @backlog = self.class.integer(backlog, 1..65_535, "backlog")

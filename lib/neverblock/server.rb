@@ -22,6 +22,8 @@ module NeverBlock
     attr_reader :config
     # @return [Array<String>] where it listens, with real ports; empty before start
     attr_reader :urls
+    # @return [String, nil] where the admin pages are, with the real port; nil before start, and without them
+    attr_reader :admin_url
     # @return [Log]
     attr_reader :log
     # @return [Exception, nil] what ended an executor before its time
@@ -121,9 +123,11 @@ module NeverBlock
 
     def open_engine
       @core_lines = Log::CoreLines.new(log) if config.log_format == :json
-      @engine = @native::Engine.new(**config.engine_options, **{ log_fd: @core_lines&.fileno }.compact)
+      @engine = @native::Engine.new(**config.engine_options, version: VERSION, ruby_version: RUBY_VERSION, **{ log_fd: @core_lines&.fileno }.compact)
       config.routes.each { |route| @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect) }
-      @urls = Listening.new(@engine, config.backlog).open(config.binds).freeze
+      listening = Listening.new(@engine, config.backlog)
+      @urls = listening.open(config.binds).freeze
+      @admin_url = listening.open_admin(config.admin) if config.admin
     rescue StandardError
       @engine&.close
       @core_lines&.close

@@ -102,7 +102,7 @@ static uint64_t number(VALUE value, uint64_t max, const char *name) {
 /* Lives on the stack: a string that only an array held would be moved by a compaction, and its bytes with it. */
 typedef struct settings {
     nb_server_config config;
-    VALUE spool_directory, poller; /* the strings its pointers point into */
+    VALUE spool_directory, poller, version, ruby_version; /* the strings its pointers point into */
 } settings;
 
 static char *optional_text(VALUE *kept, VALUE value) {
@@ -128,6 +128,10 @@ static bool set(settings *given, const char *name, VALUE value) {
         config->spool_directory = optional_text(&given->spool_directory, value);
     } else if (strcmp(name, "poller") == 0) {
         config->poller = optional_text(&given->poller, value);
+    } else if (strcmp(name, "version") == 0) {
+        config->version = optional_text(&given->version, value);
+    } else if (strcmp(name, "ruby_version") == 0) {
+        config->ruby_version = optional_text(&given->ruby_version, value);
     } else {
         return false;
     }
@@ -144,13 +148,13 @@ static int set_keyword(VALUE key, VALUE value, VALUE argument) {
 
 /*
  * Engine.new(**settings): settings of Engine::DEFAULTS (units in their names), and log_fd (-1: no log), spool_directory
- * (TMPDIR or /tmp), poller ("epoll", "poll"). Raises ArgumentError for an unknown setting, NeverBlock::Error or
+ * (TMPDIR or /tmp), poller ("epoll", "poll"), version and ruby_version (for the admin pages). Raises ArgumentError for an unknown setting, NeverBlock::Error or
  * SystemCallError when the system refuses.
  */
 static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE keywords;
     nb_engine *engine = get(self);
-    settings given = {.spool_directory = Qnil, .poller = Qnil};
+    settings given = {.spool_directory = Qnil, .poller = Qnil, .version = Qnil, .ruby_version = Qnil};
     rb_scan_args(argc, argv, ":", &keywords);
     nb_server_config_default(&given.config);
     if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&given);
@@ -162,6 +166,8 @@ static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     engine->pid = getpid();
     RB_GC_GUARD(given.spool_directory);
     RB_GC_GUARD(given.poller);
+    RB_GC_GUARD(given.version);
+    RB_GC_GUARD(given.ruby_version);
     return self;
 }
 
@@ -171,6 +177,24 @@ static _Noreturn void raise_listen(nb_status status, VALUE where) {
     if (status == NB_FULL)
         rb_raise(nb_error_class, "%" PRIsVALUE ": an engine listens before it starts, at few places", where);
     nb_raise_status(status, RSTRING_PTR(where));
+}
+
+/* admin_tcp(address, port) -> the bound port: listen_tcp for the admin pages. */
+static VALUE engine_admin_tcp(VALUE self, VALUE address, VALUE port) {
+    uint16_t wanted = (uint16_t)number(port, UINT16_MAX, "port"), bound = 0;
+    const char *text = StringValueCStr(address);
+    nb_status status = nb_server_listen_admin_tcp(nb_engine_server(self), text, wanted, &bound);
+    if (status != NB_OK) raise_listen(status, address);
+    return UINT2NUM(bound);
+}
+
+/* admin_unix(path, mode) -> path: listen_unix for the admin pages. */
+static VALUE engine_admin_unix(VALUE self, VALUE path, VALUE mode) {
+    unsigned bits = (unsigned)number(mode, 07777, "mode");
+    const char *text = StringValueCStr(path);
+    nb_status status = nb_server_listen_admin_unix(nb_engine_server(self), text, bits);
+    if (status != NB_OK) raise_listen(status, path);
+    return path;
 }
 
 /* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE,
@@ -319,6 +343,8 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
     rb_define_method(class, "route", engine_route, 3);
+    rb_define_method(class, "admin_tcp", engine_admin_tcp, 2);
+    rb_define_method(class, "admin_unix", engine_admin_unix, 2);
     rb_define_method(class, "start", engine_start, 0);
     rb_define_method(class, "drain", engine_drain, 0);
     rb_define_method(class, "stop_now", engine_stop_now, 0);

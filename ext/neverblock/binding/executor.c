@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "engine.h"
 #include "neverblock.h"
+#include "os/clock.h"
 #include "response.h"
 #include "scheduler.h"
 #include "task.h"
@@ -23,6 +24,9 @@
 
 /* How often the fibers that the last such time did not need are let go. */
 #define TRIM_EVERY_NS (10 * INT64_C(1000000000))
+
+/* How often the figures of the process are brought up to date while it is busy. */
+#define TELL_EVERY_NS (100 * INT64_C(1000000))
 
 /* How long responses may wait for the loop's turn while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
@@ -85,9 +89,13 @@ static VALUE executor_allocate(VALUE class) {
 
 /* --- parts out --- */
 
-static int64_t now_ns(const nb_executor *executor) {
+int64_t nb_executor_switched_ns(const nb_executor *executor) {
     return atomic_load_explicit(&executor->channel->memory->pulse.switched_ns, memory_order_relaxed);
 }
+
+static int64_t now_ns(const nb_executor *executor) { return nb_executor_switched_ns(executor); }
+
+static nb_executor_figures *figures_of(const nb_executor *executor) { return &executor->channel->memory->figures; }
 
 static void ring_loop(nb_executor *executor) {
     if (executor->unrung_since_ns == 0) return;
@@ -252,19 +260,32 @@ static const nb_message *next_message(nb_executor *executor) {
     return nb_ring_peek(&executor->requests, &bytes);
 }
 
+void nb_executor_tell_running(nb_executor *executor) {
+    if (executor->over || nb_executor_in_child(executor)) return;
+    nb_executor_figures *figures = figures_of(executor);
+    atomic_store_explicit(&figures->running, executor->running, memory_order_relaxed);
+    atomic_store_explicit(&figures->pooled, executor->fibers - executor->running, memory_order_relaxed);
+}
+
+static void count_received(nb_executor *executor) {
+    executor->received++;
+    atomic_store_explicit(&figures_of(executor)->taken, executor->received, memory_order_relaxed);
+}
+
 static void give(nb_task *task, const nb_request_message *request) {
     nb_executor *executor = task->executor;
     task->exchange = request->message.exchange;
     task->request = request;
     task->busy = true;
     if (++executor->running > executor->running_peak) executor->running_peak = executor->running;
+    nb_executor_tell_running(executor);
     index_task(executor, task);
     atomic_store_explicit(&executor->channel->memory->pulse.running, task->exchange, memory_order_relaxed);
 }
 
 static void start(nb_executor *executor, const nb_request_message *request) {
     nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
-    executor->received++;
+    count_received(executor);
     executor->in_hand = true;
     if (!task) {
         refuse(executor, request);
@@ -285,7 +306,7 @@ bool nb_executor_next(nb_task *task) {
     if ((uint32_t)message->exchange >= executor->by_exchange_count) return false; /* where making room may raise */
     NB_ASSERT(executor->idle == task);
     executor->idle = task->next;
-    executor->received++;
+    count_received(executor);
     executor->in_hand = true;
     nb_scheduler_stamp(executor->scheduler);
     give(task, (const nb_request_message *)(const void *)message);
@@ -361,6 +382,8 @@ static bool blocked(const nb_executor *executor) {
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
     const nb_message *message;
+    if (executor->figures && executor->turn_began_ns == 0)
+        executor->turn_began_ns = nb_scheduler_now(executor->scheduler);
     executor->taken = 0;
     executor->in_hand = false;
     if (executor->room_first && !blocked(executor)) wake_for_room(executor);
@@ -410,6 +433,35 @@ static void serve_sockets(nb_executor *executor) {
     }
 }
 
+static uint64_t gc_figure(const char *name) { return (uint64_t)rb_gc_stat(ID2SYM(rb_intern(name))); }
+
+/* What is the process's and not the executor's own. */
+static void tell_process(nb_executor *executor, int64_t now) {
+    nb_executor_figures *figures = figures_of(executor);
+    nb_resolver_figures names = nb_scheduler_resolver_figures();
+    executor->figures_told_ns = now;
+    executor->gc_told = rb_gc_count();
+#define NB_TELL(field, value) atomic_store_explicit(&figures->field, (value), memory_order_relaxed)
+    NB_TELL(gc_count, executor->gc_told);
+    NB_TELL(gc_minor, gc_figure("minor_gc_count"));
+    NB_TELL(gc_major, gc_figure("major_gc_count"));
+    NB_TELL(gc_time_ns, gc_figure("time") * NB_NS_PER_MS);
+    NB_TELL(heap_live_slots, gc_figure("heap_live_slots"));
+    NB_TELL(dns_lookups, names.lookups);
+    NB_TELL(dns_cached, names.cached);
+    NB_TELL(dns_failed, names.failed);
+    NB_TELL(dns_pending, names.pending);
+#undef NB_TELL
+}
+
+/* How long the pass took, with what came before it since the last sleep. */
+static void note_turn(nb_executor *executor) {
+    int64_t now = nb_scheduler_clock(executor->scheduler);
+    if (executor->turn_began_ns) nb_histogram_record(&figures_of(executor)->lag, now - executor->turn_began_ns);
+    executor->turn_began_ns = now;
+    if (now - executor->figures_told_ns >= TELL_EVERY_NS) tell_process(executor, now);
+}
+
 static void source_turn_end(void *owner) {
     nb_executor *executor = owner;
     /* At the end all go, so that none is left parked: here, where the last request may just have ended. */
@@ -422,6 +474,7 @@ static void source_turn_end(void *owner) {
     }
     atomic_fetch_add_explicit(&executor->channel->memory->pulse.turns, 1, memory_order_relaxed);
     ring_if_starved(executor);
+    if (executor->figures) note_turn(executor);
 }
 
 /* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread
@@ -443,11 +496,16 @@ static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
     return NB_SOURCE_CANNOT;
 }
 
-static void source_awake(void *owner) { nb_doorbell_cancel(&((nb_executor *)owner)->channel->memory->executor_bell); }
+static void source_awake(void *owner) {
+    ((nb_executor *)owner)->turn_began_ns = 0;
+    nb_doorbell_cancel(&((nb_executor *)owner)->channel->memory->executor_bell);
+}
 
 static bool source_prepare_sleep(void *owner) {
     nb_executor *executor = owner;
     trim_pool(executor);
+    if (executor->figures && (rb_gc_count() != executor->gc_told || nb_scheduler_resolver_asked()))
+        tell_process(executor, executor->turn_began_ns);
     nb_doorbell_announce(&executor->channel->memory->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
     bool waits_for_room = executor->room_first || executor->refused_count;
@@ -495,6 +553,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->engine = engine;
     executor->app = app;
     executor->fibers_max = (uint32_t)fibers;
+    atomic_store_explicit(&figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
     nb_ring_consumer_attach(&executor->requests, nb_channel_requests(executor->channel));
     nb_ring_producer_attach(&executor->responses, nb_channel_responses(executor->channel));
     /* Its descriptors, before clients can take the last ones. */
@@ -522,6 +581,8 @@ static void attach(nb_executor *executor) {
         .finished = source_finished,
         .owner = executor,
         .switched_ns = &executor->channel->memory->pulse.switched_ns,
+        .parked = &executor->channel->memory->figures.parked,
+        .ready = &executor->channel->memory->figures.ready,
     };
     nb_scheduler_attach(executor->scheduler, &source);
     executor->guest = nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
@@ -554,8 +615,10 @@ static VALUE run_body(VALUE self) {
     executor->thread = rb_thread_current();
     executor->forks = nb_fork_generation;
     executor->credit = nb_server_credit(executor->server);
+    executor->figures = atomic_load_explicit(&figures_of(executor)->wanted, memory_order_relaxed);
     add_listeners(executor);
     attach(executor);
+    if (executor->figures) tell_process(executor, nb_scheduler_clock(executor->scheduler));
     rb_fiber_scheduler_set(executor->scheduler);
     ask_for_more(executor);
     nb_channel_ring_loop(executor->channel);

@@ -33,6 +33,7 @@ struct nb_task {
     const nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
+    int64_t taken_ns;        /* when its fiber began with it */
     unsigned step;           /* of the request's: the next one */
     bool busy;
     bool head_request;
@@ -58,6 +59,7 @@ struct nb_executor {
     nb_env_builder env;
     nb_task **tasks; /* all */
     uint32_t task_count, fibers_max, running;
+    uint32_t fibers;       /* of tasks, those that have not ended */
     uint32_t running_peak; /* most at once since the pool was last trimmed */
     int64_t trimmed_ns;
     nb_task *idle;
@@ -74,7 +76,11 @@ struct nb_executor {
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
     nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
     uint32_t refused_count;
-    unsigned forks; /* nb_fork_generation, when it began to run */
+    unsigned forks;          /* nb_fork_generation, when it began to run */
+    bool figures;            /* somebody reads what has to be measured (intake/channel.h) */
+    int64_t turn_began_ns;   /* 0: it has not */
+    int64_t figures_told_ns; /* when the process's figures were last brought up to date */
+    size_t gc_told;          /* collections, then */
     bool stop_received, ran, rack2;
     bool over; /* run has ended: the channel may be gone */
 };
@@ -87,6 +93,12 @@ bool nb_executor_in_child(const nb_executor *executor);
 /* For a task's fiber that has ended its request and given the task back to the pool: gives it the next request that
    waits, when the drain itself runs this fiber. That saves parking it and switching to it again. */
 bool nb_executor_next(nb_task *task);
+
+/* `running` or `fibers` has changed. */
+void nb_executor_tell_running(nb_executor *executor);
+
+/* Now, by the clock that stamps each switch of fibers. */
+int64_t nb_executor_switched_ns(const nb_executor *executor);
 
 /* nb_scheduler_park in the shape rb_protect and rb_ensure take. */
 VALUE nb_executor_park(VALUE scheduler);

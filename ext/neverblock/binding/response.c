@@ -286,6 +286,7 @@ static void send_head(nb_task *task, const head *gathered, nb_slice body, uint16
                     .bytes = (uint32_t)bytes,
                     .exchange = task->exchange},
         .content_length = gathered->content_length,
+        .taken_ns = task->taken_ns,
         .status = (uint16_t)gathered->status,
         .fields_bytes = (uint32_t)gathered->size,
     };

@@ -146,7 +146,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->attached = false;
     scheduler->sleeping = false;
     scheduler->pending_tag = 0;
-    scheduler->lent = scheduler->shields = 0;
+    scheduler->lent = scheduler->shields = scheduler->ready_count = 0;
     nb_parked_table_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);
     init_lists(scheduler);

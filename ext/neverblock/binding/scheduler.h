@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/resolver.h"
+
 /* How a source's own wait ended. */
 typedef enum nb_source_wait {
     NB_SOURCE_CANNOT, /* it did not wait: sleep in the poller */
@@ -41,6 +43,8 @@ typedef struct nb_scheduler_source {
     void *owner;
     /* Where to stamp each switch (nb_pulse; 0: asleep), or NULL. */
     _Atomic int64_t *switched_ns;
+    /* Where to tell, then, how many fibers wait and how many of them may go on, or NULL. */
+    _Atomic uint32_t *parked, *ready;
 } nb_scheduler_source;
 
 extern VALUE nb_scheduler_class;
@@ -51,6 +55,14 @@ void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
 
 /* The source is not called any more. */
 void nb_scheduler_detach(VALUE scheduler);
+
+/* The time of the last switch or later; the time now. Monotonic ns. */
+int64_t nb_scheduler_now(VALUE scheduler);
+int64_t nb_scheduler_clock(VALUE scheduler);
+
+/* What this process has asked of its resolver; and whether it has asked anything since the figures were last taken. */
+nb_resolver_figures nb_scheduler_resolver_figures(void);
+bool nb_scheduler_resolver_asked(void);
 
 /* Counts the forks this process descends from. */
 extern unsigned nb_fork_generation;

@@ -77,6 +77,7 @@ struct nb_wait {
     nb_wait_state state;
     nb_wait_outcome outcome;
     bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
+    bool counted;  /* in ready_count */
     bool held;     /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
 };
 
@@ -140,7 +141,8 @@ struct nb_scheduler {
     VALUE
     deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
-    size_t room_for; /* fibers that Ruby's heap was given room for, at least */
+    size_t ready_count; /* waits that were woken and whose fiber does not run yet */
+    size_t room_for;    /* fibers that Ruby's heap was given room for, at least */
     nb_timers timers;
     int64_t now_ns;
     bool now_fresh; /* now_ns was read since the last switch to a fiber */
@@ -184,6 +186,8 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
 /* Parks the current fiber until the wait is woken; deadline_ns INT64_MAX: no limit; past: one turn. Raises what was raised into the
    fiber, and NoMemoryError; the wait is out of table, timers and queues, and `leave` was called, in every case. */
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
+/* The wait is over, or its fiber runs: it is not among the ready ones any more. */
+void nb_wait_uncount(nb_wait *wait);
 /* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop when it sleeps. */
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
 /* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has woken this fiber has woken no other, and

@@ -39,7 +39,13 @@ int64_t nb_loop_now(nb_scheduler *scheduler) {
 static void stamp(nb_scheduler *scheduler, int64_t time_ns) {
     if (!scheduler->attached || scheduler->source.switched_ns == NULL) return;
     atomic_store_explicit(scheduler->source.switched_ns, time_ns, memory_order_relaxed);
+    if (scheduler->source.parked == NULL) return;
+    atomic_store_explicit(scheduler->source.parked, (uint32_t)scheduler->parked.count, memory_order_relaxed);
+    atomic_store_explicit(scheduler->source.ready, (uint32_t)scheduler->ready_count, memory_order_relaxed);
 }
+
+int64_t nb_scheduler_now(VALUE self) { return nb_loop_now(nb_scheduler_get(self)); }
+int64_t nb_scheduler_clock(VALUE self) { return nb_loop_clock(nb_scheduler_get(self)); }
 
 /* --- Switching --- */
 
@@ -53,6 +59,7 @@ static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
 
 static void resume_wait(nb_wait *wait) {
     nb_list_remove(&wait->link);
+    nb_wait_uncount(wait);
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
     wait->state = NB_RESUMED;
 }

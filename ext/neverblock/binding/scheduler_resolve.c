@@ -23,17 +23,28 @@ typedef struct nb_resolve_wait {
     nb_resolver_answer answer;
 } nb_resolve_wait;
 
+static nb_resolver *shared;
+static unsigned shared_generation;
+static bool asked; /* since the figures were taken, or the answer may have come since */
+
+nb_resolver_figures nb_scheduler_resolver_figures(void) {
+    nb_resolver_figures figures = {0, 0, 0, 0};
+    if (shared && shared_generation == nb_fork_generation) figures = nb_resolver_figures_read(shared);
+    asked = figures.pending > 0;
+    return figures;
+}
+
+bool nb_scheduler_resolver_asked(void) { return asked; }
+
 /* Of this process; one of the parent's is left as it is, its threads are not here. */
 static nb_resolver *shared_resolver(void) {
-    static nb_resolver *resolver;
-    static unsigned generation;
-    if (resolver && generation == nb_fork_generation) return resolver;
+    if (shared && shared_generation == nb_fork_generation) return shared;
 
     nb_resolver *fresh = NULL;
     if (nb_resolver_create(NB_RESOLVER_THREADS, NULL, NULL, &fresh) != NB_OK) rb_memerror();
-    resolver = fresh;
-    generation = nb_fork_generation;
-    return resolver;
+    shared = fresh;
+    shared_generation = nb_fork_generation;
+    return shared;
 }
 
 static void question_free(nb_parcel *parcel) { nb_free(parcel); }
@@ -118,6 +129,7 @@ static VALUE scheduler_address_resolve(VALUE self, VALUE hostname) {
     VALUE name = bare_name(StringValue(hostname));
     nb_resolver *resolver = shared_resolver();
     nb_resolver_answer known;
+    asked = true;
     nb_status status = nb_resolver_known(resolver, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), &known);
     if (status == NB_OK) return answer_value(&known);
     if (status == NB_TOO_LARGE) raise_too_long();

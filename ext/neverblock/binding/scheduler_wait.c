@@ -128,10 +128,17 @@ static VALUE park_body(VALUE argument) {
     return Qnil;
 }
 
+/* In a forked child the count begins again from 0. */
+void nb_wait_uncount(nb_wait *wait) {
+    if (wait->counted && wait->scheduler->ready_count > 0) wait->scheduler->ready_count--;
+    wait->counted = false;
+}
+
 static VALUE park_end(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     if (wait->leave) wait->leave(wait);
     nb_list_remove(&wait->link);
+    nb_wait_uncount(wait);
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
     parked_pop(&wait->scheduler->parked, wait);
     wait->state = NB_RESUMED;
@@ -231,6 +238,8 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     wait->outcome = outcome;
     nb_timers_disarm(&scheduler->timers, &wait->alarm.timer);
     nb_list_append(&scheduler->ready, &wait->link);
+    wait->counted = true;
+    scheduler->ready_count++;
     if (scheduler->sleeping) nb_loop_wake(scheduler);
     return true;
 }

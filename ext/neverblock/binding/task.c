@@ -30,6 +30,7 @@ static VALUE run_application(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     nb_executor *executor = task->executor;
     const nb_request_message *request = task->request;
+    task->taken_ns = nb_executor_switched_ns(executor);
     task->head_request = request->method == NB_METHOD_HEAD;
     task->spooled = request->body_fd >= 0;
     task->env = nb_env_build(&executor->env, request);
@@ -190,10 +191,16 @@ static void forget(nb_task *task) {
     task->busy = task->gone = task->left = task->events = task->head_sent = task->ended = false;
     push_idle(task);
     executor->running--;
+    nb_executor_tell_running(executor);
+}
+
+static void end_fiber(nb_task *task) {
+    task->fiber = Qnil;
+    task->executor->fibers--;
 }
 
 static void forget_with_fiber(nb_task *task) {
-    task->fiber = Qnil;
+    end_fiber(task);
     forget(task);
 }
 
@@ -235,7 +242,8 @@ static bool next_request(nb_task *task) {
         if (tag) rb_ensure(go_on, (VALUE)tag, serve_rest, (VALUE)task);
         return true;
     }
-    task->fiber = Qnil;
+    end_fiber(task);
+    nb_executor_tell_running(task->executor);
     if (task->retired) push_idle(task);
     task->retired = false;
     if (tag) rb_jump_tag(tag);
@@ -286,6 +294,7 @@ static VALUE make_fiber(VALUE argument) {
     nb_executor *executor = (nb_executor *)argument;
     if (!executor->idle) push_idle(new_task(executor));
     executor->idle->fiber = new_fiber(executor->idle);
+    executor->fibers++;
     return Qnil;
 }
 

@@ -142,7 +142,8 @@ module NeverBlock
 
       ROUTING = [
         option(:route, ROUTES, Route::Line.new, repeat: true, help: "how requests of some paths are served; see Routes"),
-        option(:admin, ROUTES, ADDRESS, flags: %w[--admin], argument: "URL", later: "serve health checks from the application", help: "where figures are served")
+        option(:admin, ROUTES, ADDRESS, flags: %w[--admin], argument: "URL",
+                                        help: "where /health, /ready, /metrics and /status.json are answered, whatever the application does; off unless given")
       ].freeze
 
       INTERNALS = [

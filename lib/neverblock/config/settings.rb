@@ -49,7 +49,7 @@ module NeverBlock
       # @return [Config] for a server
       # @raise [ConfigError]
       def config(**fixed)
-        options = %i[fibers backlog spool_directory log_format log_requests].to_h { |key| [key, self[key]] }
+        options = %i[admin fibers backlog spool_directory log_format log_requests].to_h { |key| [key, self[key]] }
         Config.new(binds: binds, routes: self[:route] || [], **options, **engine, **fixed)
       end
 

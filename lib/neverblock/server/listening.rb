@@ -27,11 +27,22 @@ module NeverBlock
         binds.map { |bind| bind.unix? ? open_unix(bind) : open_tcp(bind) }
       end
 
+      # The same for the admin pages.
+      # @param bind [Config::Bind]
+      # @return [String] the URL, with its real port
+      # @raise [StartError]
+      def open_admin(bind)
+        @admin = true
+        bind.unix? ? open_unix(bind) : open_tcp(bind)
+      ensure
+        @admin = false
+      end
+
       private
 
       def open_tcp(bind)
         address = resolve(bind)
-        port = @engine.listen_tcp(address, bind.port, @backlog)
+        port = @admin ? @engine.admin_tcp(address, bind.port) : @engine.listen_tcp(address, bind.port, @backlog)
         bind.url(address, port)
       rescue SystemCallError => e
         raise StartError, "cannot listen on #{bind}: #{tcp_mend(bind, e)}"
@@ -65,11 +76,11 @@ module NeverBlock
       def busy(bind)
         holder = @port_holder.describe(bind.port)
         "port #{bind.port} is busy: #{holder || "another program listens there"}; " \
-          "stop it, or choose another port with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"
+          "stop it, or choose another port#{@admin ? "; port 0 takes any free one" : " with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"}"
       end
 
       def open_unix(bind)
-        @engine.listen_unix(bind.path, bind.mode, @backlog)
+        @admin ? @engine.admin_unix(bind.path, bind.mode) : @engine.listen_unix(bind.path, bind.mode, @backlog)
         bind.url
       rescue SystemCallError => e
         raise StartError, "cannot listen on #{bind}: #{unix_mend(bind, e)}"

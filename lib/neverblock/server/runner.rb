@@ -67,6 +67,7 @@ module NeverBlock
 
       def announce
         @server.urls.each { |url| @out.puts("Listening on #{url}") }
+        @out.puts("Admin on #{@server.admin_url}") if @server.admin_url
         @out.flush
       rescue SystemCallError # EPIPE, ENOSPC
         @server.log.warn("nobody reads standard output: #{@server.urls.join(", ")} went unannounced")

@@ -216,14 +216,14 @@ typedef struct starved {
 } starved;
 
 typedef struct report {
-    uint64_t cpu_us, accept_errors, shed, connections;
+    uint64_t cpu_us, accept_errors, turned_away, connections;
 } report;
 
 static void answer_report(nb_test_world *w, int fd) {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     nb_server_stats stats = nb_test_world_stats(w);
-    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.shed,
+    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.turned_away,
                 stats.connections};
     if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
 }
@@ -318,7 +318,7 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     nb_test_world_expect(w, &clients[7], 503, NULL); /* after a second without a descriptor */
     report after = ask_report(&s);
     assert_true(since_ms(start) < 10000);
-    assert_true(after.shed >= 1);
+    assert_true(after.turned_away >= 1);
     if (after.cpu_us - before.cpu_us > 400000) fail_msg("it spun: %u us", (unsigned)(after.cpu_us - before.cpu_us));
     assert_int_equal(1, write(s.commands, "g", 1));
     nb_test_world_expect(w, &clients[0], 200, "held");

@@ -56,4 +56,10 @@
 /* Bytes a response may hold however many others there are: enough to go on, little enough for ten thousand. */
 #define NB_RESPONSE_FLOOR_BYTES 32768u
 
+/* Connections to the admin listeners; they are not among those of the `connections` setting. */
+#define NB_ADMIN_CONNECTIONS_MAX 64u
+
+/* Bytes of one answer of the admin pages. 64 executors make 150 KB. */
+#define NB_ADMIN_BODY_BYTES_MAX (1u << 20)
+
 #endif

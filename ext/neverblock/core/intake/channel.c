@@ -4,6 +4,7 @@
 #include "intake/channel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -33,6 +34,7 @@ static nb_channel_memory *memory_create(void) {
     atomic_init(&memory->pulse.switched_ns, 0);
     atomic_init(&memory->pulse.running, 0);
     atomic_init(&memory->pulse.turns, 0);
+    memset(&memory->figures, 0, sizeof(memory->figures));
     return memory;
 }
 

@@ -7,15 +7,17 @@
  * the start; the I/O loop sends a request only while its own count of sent ones is below. So an executor that is busy
  * or stalled gets nothing more. `able` counts likewise those it has fibers for: `wanted` is a few of them at a time.
  *
- * `pulse` tells any thread what the executor is doing without asking it: see the fields.
+ * `pulse` and `figures` tell any thread what the executor is doing without asking it: see the fields.
  */
 #ifndef NB_INTAKE_CHANNEL_H
 #define NB_INTAKE_CHANNEL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/doorbell.h"
+#include "base/histogram.h"
 #include "base/ring.h"
 #include "base/status.h"
 #include "intake/message.h"
@@ -26,6 +28,21 @@ typedef struct nb_pulse {
     _Atomic uint64_t running;                 /* exchange that runs, 0: none */
     _Atomic uint64_t turns;                   /* scheduler turns done: the heartbeat */
 } nb_pulse;
+
+/* What the executor's thread counts; relaxed, each number for itself. */
+typedef struct nb_executor_figures {
+    _Alignas(64) _Atomic uint64_t taken; /* requests, since the start */
+    _Atomic uint32_t fibers_limit;
+    _Atomic uint32_t running; /* requests that have a fiber */
+    _Atomic uint32_t pooled;  /* fibers that wait for a request */
+    _Atomic uint32_t parked;  /* all that wait, the pooled ones and those that may go on included */
+    _Atomic uint32_t ready;   /* fibers that may go on */
+    /* Of its process; brought up to date every 100 ms while it runs, and before it sleeps. */
+    _Atomic uint64_t gc_count, gc_minor, gc_major, gc_time_ns, heap_live_slots;
+    _Atomic uint64_t dns_lookups, dns_cached, dns_failed, dns_pending;
+    _Atomic bool wanted; /* by the I/O loop: without it the figures below and those of the process are not kept */
+    nb_histogram lag;    /* turns, from waking up to the end of the pass: how long a fiber may have waited to go on */
+} nb_executor_figures;
 
 typedef struct nb_channel_memory {
     nb_doorbell executor_bell; /* the executor sleeps */
@@ -40,6 +57,7 @@ typedef struct nb_channel_memory {
         executor_blocked;           /* the executor found the response ring full: ring it when there is room */
     _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
     nb_pulse pulse;
+    nb_executor_figures figures;
     _Alignas(64) char rings[]; /* requests, then responses */
 } nb_channel_memory;
 

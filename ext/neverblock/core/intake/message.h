@@ -115,6 +115,7 @@ enum {
 typedef struct nb_response_message {
     nb_message message;
     uint64_t content_length; /* NB_CONTENT_LENGTH_UNKNOWN, or the bytes of all parts together */
+    int64_t taken_ns;        /* CLOCK_MONOTONIC, when the executor took the request; 0: it does not say */
     uint16_t status;
     uint16_t pad;
     uint32_t fields_bytes; /* field lines follow this struct, body bytes follow them to the end of the message */

@@ -1,9 +1,18 @@
 /*
- * memory.c - see memory.h. glibc alone has to be asked: it shrinks a heap from its end only.
+ * memory.c - see memory.h. glibc alone has to be asked for its free pages: it shrinks a heap from its end only.
  */
 #include "os/memory.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__APPLE__)
+#define MAXRSS_UNIT 1u /* getrusage(2) counts bytes there, kilobytes elsewhere */
+#else
+#define MAXRSS_UNIT 1024u
+#endif
 
 #if defined(__GLIBC__)
 
@@ -16,3 +25,21 @@ void nb_memory_trim(void) { (void)malloc_trim(0); }
 void nb_memory_trim(void) {}
 
 #endif
+
+static uint64_t most_ever(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * MAXRSS_UNIT : 0;
+}
+
+uint64_t nb_memory_resident_bytes(void) {
+    char line[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    if (fd >= 0) close(fd);
+    if (size <= 0) return most_ever();
+    line[size] = '\0';
+    char *at;
+    (void)strtoull(line, &at, 10); /* the first number is the virtual size */
+    uint64_t pages = strtoull(at, NULL, 10);
+    return pages ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : most_ever();
+}

@@ -58,6 +58,7 @@ struct nb_resolver {
     nb_resolver_clock clock;
     bool closing; /* nobody waits any more: lookups that have not begun are not worth beginning */
     size_t names;
+    nb_resolver_figures figures;
     entry *oldest, *youngest;
     entry *buckets[BUCKETS];
 };
@@ -253,6 +254,8 @@ static void finish_lookup(nb_job *job) {
     pthread_mutex_lock(&self->lock);
     learn(it, asked, now_ns);
     it->running = NULL;
+    self->figures.pending--;
+    if (asked->answer.error != 0) self->figures.failed++;
     nb_resolver_query *waiters = take_waiters(it);
     for (nb_resolver_query *one = waiters; one != NULL; one = one->next)
         nb_resolver_answer_copy(&one->answer, &asked->answer);
@@ -271,7 +274,11 @@ static nb_status start_lookup(nb_resolver *self, entry *it) {
     asked->entry = it;
     it->running = asked;
     nb_status status = nb_workers_submit(self->workers, &asked->job);
-    if (status == NB_OK) return NB_OK;
+    if (status == NB_OK) {
+        self->figures.lookups++;
+        self->figures.pending++;
+        return NB_OK;
+    }
     it->running = NULL;
     nb_free(asked);
     return status;
@@ -282,6 +289,7 @@ static nb_status ask(nb_resolver *self, const char *name, size_t bytes, int64_t 
     entry *it = remember(self, name, bytes);
     if (it == NULL) return NB_NO_MEMORY;
     if (is_fresh(it, now_ns)) {
+        self->figures.cached++;
         nb_resolver_answer_copy(&query->answer, &it->answer);
         return NB_OK;
     }
@@ -311,6 +319,7 @@ nb_status nb_resolver_known(nb_resolver *resolver, const char *name, size_t byte
     bool known = it != NULL && is_fresh(it, now_ns);
     if (known) {
         use(resolver, it);
+        resolver->figures.cached++;
         nb_resolver_answer_copy(answer, &it->answer);
     }
     pthread_mutex_unlock(&resolver->lock);
@@ -330,6 +339,13 @@ nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes,
     pthread_mutex_unlock(&resolver->lock);
     if (status == NB_OK) query->done(query);
     return status == NB_AGAIN ? NB_OK : status;
+}
+
+nb_resolver_figures nb_resolver_figures_read(nb_resolver *resolver) {
+    pthread_mutex_lock(&resolver->lock);
+    nb_resolver_figures figures = resolver->figures;
+    pthread_mutex_unlock(&resolver->lock);
+    return figures;
 }
 
 static bool remove_waiter(entry *it, nb_resolver_query *query) {

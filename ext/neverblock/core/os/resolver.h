@@ -38,6 +38,11 @@ struct nb_resolver_query {
     nb_resolver_query *next; /* the resolver's */
 };
 
+/* Since the start: lookups begun, questions the cache answered, lookups without an address; and lookups under way. */
+typedef struct nb_resolver_figures {
+    uint64_t lookups, cached, failed, pending;
+} nb_resolver_figures;
+
 typedef struct nb_resolver nb_resolver;
 
 /* lookup: NULL for getaddrinfo; tests give their own. now_ns is passed in by tests only through `clock`: NULL for the
@@ -56,6 +61,7 @@ void nb_resolver_answer_copy(nb_resolver_answer *to, const nb_resolver_answer *f
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query);
 /* Withdraws a question: true when done will not be called any more; false when it has been or is being called. */
 int nb_resolver_withdraw(nb_resolver *resolver, nb_resolver_query *query);
+nb_resolver_figures nb_resolver_figures_read(nb_resolver *resolver);
 /* Calls done with EAI_AGAIN for what still waits, then waits for the lookups that run: as long as getaddrinfo takes. */
 void nb_resolver_destroy(nb_resolver *resolver);
 

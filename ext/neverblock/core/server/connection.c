@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "http1/framing.h"
+#include "server/admin.h"
+#include "server/figures.h"
 #include "server/loop.h"
 #include "server/reply.h"
 
@@ -77,6 +79,26 @@ static nb_timeout_class stream_timeout_class(const nb_upload *upload) {
     return nb_upload_wants_input(upload) && !upload->expected ? NB_TIMEOUT_TRANSFER : NB_TIMEOUT_NONE;
 }
 
+nb_phase nb_connection_phase(const nb_connection *connection) {
+    switch (connection->state) {
+    case NB_CONNECTION_HEAD:
+        if (idle(connection)) return NB_PHASE_IDLE;
+        return connection->first || !nb_outbox_empty(&connection->outbox) ? NB_PHASE_ANSWERING : NB_PHASE_READING;
+    case NB_CONNECTION_BODY:
+    case NB_CONNECTION_WRITING:
+    case NB_CONNECTION_STREAM:
+        return NB_PHASE_READING;
+    case NB_CONNECTION_HOLD:
+    case NB_CONNECTION_LAST:
+        return NB_PHASE_ANSWERING;
+    case NB_CONNECTION_LINGER:
+        return NB_PHASE_CLOSING;
+    case NB_CONNECTION_ENDED:
+        break;
+    }
+    return NB_PHASE_NONE;
+}
+
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
     if (connection->blocked) return NB_TIMEOUT_TRANSFER;
@@ -84,11 +106,13 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_BODY) return NB_TIMEOUT_TRANSFER;
     if (connection->state == NB_CONNECTION_STREAM) return stream_timeout_class(connection->upload);
     if (connection->state != NB_CONNECTION_HEAD || connection->first) return NB_TIMEOUT_NONE;
-    return connection->served && !connection->input.data ? NB_TIMEOUT_IDLE : NB_TIMEOUT_HEADER;
+    if (!connection->served || connection->input.data) return NB_TIMEOUT_HEADER;
+    return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 
 static void retime(nb_loop *loop, nb_connection *connection) {
     nb_timeout_class queue = timeout_class(connection);
+    nb_figures_phase(loop, connection);
     if (queue == connection->timeout.queue) return;
     connection->window_bytes = 0;
     connection->window_queued = connection->blocked ? nb_net_unacknowledged(connection->transport.fd) : 0;
@@ -103,6 +127,14 @@ static void mark_dirty(nb_loop *loop, nb_connection *connection) {
 }
 
 /* --- beginning and end --- */
+
+static nb_connection **list_of(nb_loop *loop, const nb_connection *connection) {
+    return connection->admin ? &loop->admin_connections : &loop->connections;
+}
+
+static uint32_t *count_of(nb_loop *loop, const nb_connection *connection) {
+    return connection->admin ? &loop->admin_connection_count : &loop->connection_count;
+}
 
 void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
     nb_connection *connection = nb_alloc_zero(1, sizeof(*connection));
@@ -119,14 +151,17 @@ void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t lis
     }
     connection->peer = *peer;
     connection->listener = listener;
+    connection->admin = loop->listeners[listener].admin;
+    connection->began_ns = loop->now_ns;
     connection->state = NB_CONNECTION_HEAD;
     nb_timeout_init(&connection->timeout);
     nb_head_parser_init(&connection->parser);
     nb_outbox_init(&connection->outbox);
-    connection->next = loop->connections;
-    if (loop->connections) loop->connections->previous = connection;
-    loop->connections = connection;
-    loop->connection_count++;
+    nb_connection **first = list_of(loop, connection);
+    connection->next = *first;
+    if (*first) (*first)->previous = connection;
+    *first = connection;
+    ++*count_of(loop, connection);
     retime(loop, connection);
 }
 
@@ -156,6 +191,7 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
             exchange->spooled = 0;
         }
         if (!exchange->ended) NB_COUNT(loop, aborted, 1);
+        nb_figures_dropped(loop, exchange);
         if (exchange->in_news) exchange->gone_due = true;
         part_with(loop, exchange);
     }
@@ -166,23 +202,25 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
 /* All but the descriptor is given up. */
 static void leave(nb_loop *loop, nb_connection *connection) {
     connection->state = NB_CONNECTION_ENDED;
+    nb_figures_phase(loop, connection);
     nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->now_ns);
     (void)nb_poll_remove(loop->poll, connection->transport.fd);
     nb_body_destroy(connection->body);
     connection->body = NULL;
     end_upload(loop, connection);
     part_with_all(loop, connection);
+    nb_figures_connection_end(loop, connection);
     nb_buffer_release(&connection->input, &loop->pool);
     nb_outbox_clear(&connection->outbox, &loop->pool);
     if (connection->previous) {
         connection->previous->next = connection->next;
     } else {
-        loop->connections = connection->next;
+        *list_of(loop, connection) = connection->next;
     }
     if (connection->next) connection->next->previous = connection->previous;
     connection->next = loop->graveyard;
     loop->graveyard = connection;
-    loop->connection_count--;
+    --*count_of(loop, connection);
 }
 
 void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
@@ -283,7 +321,7 @@ static bool begins_with_head(const nb_connection *connection) {
 /* A request that cannot be understood or is too large: answered and the connection given up, since where the next one
  * begins is not certain. */
 static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
-    NB_COUNT(loop, refused, 1);
+    if (!connection->admin) NB_COUNT(loop, refused, 1);
     nb_body_destroy(connection->body);
     connection->body = NULL;
     connection->refused = true;
@@ -314,9 +352,10 @@ static bool may_overlap(const nb_head *head, const nb_framing *framing) {
 }
 
 /* The state after a complete request: another may follow, unless this was the last. */
-static void request_complete(nb_connection *connection, bool keep_alive) {
+static void request_complete(nb_loop *loop, nb_connection *connection, bool keep_alive) {
     connection->state = keep_alive ? NB_CONNECTION_HEAD : NB_CONNECTION_LAST;
     connection->receiving = NULL;
+    connection->began_ns = loop->now_ns; /* of what has been received behind it */
 }
 
 static void continue_if_expected(nb_loop *loop, nb_connection *connection, const nb_framing *framing) {
@@ -361,6 +400,22 @@ static void answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchang
     if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
 }
 
+/* A body nobody asked for is not read: the connection ends with the answer. */
+static void answer_admin(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const nb_framing *framing,
+                         size_t head_bytes) {
+    if (framing->body != NB_BODY_NONE) connection->refused = true;
+    exchange->facts.keep_alive = framing->keep_alive && framing->body == NB_BODY_NONE;
+    NB_COUNT(loop, admin_requests, 1);
+    if (nb_admin_answer(loop, exchange) != NB_OK) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    connection->served = true;
+    request_complete(loop, connection, exchange->facts.keep_alive);
+    nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
+    settle(loop, connection);
+}
+
 static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
     nb_exchange *exchange = add_exchange(loop, connection);
     if (!exchange) {
@@ -370,6 +425,10 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     const nb_head *head = &loop->head;
     exchange->facts.minor_version = head->minor_version;
     exchange->facts.head_request = head->method == NB_METHOD_HEAD;
+    if (connection->admin) {
+        answer_admin(loop, connection, exchange, framing, head_bytes);
+        return;
+    }
     exchange->facts.keep_alive = framing->keep_alive;
     exchange->asterisk = head->target_form == NB_TARGET_ASTERISK;
     exchange->safe = may_overlap(head, framing);
@@ -388,6 +447,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     };
     connection->served = true;
     NB_COUNT(loop, requests, 1);
+    nb_figures_head(loop, connection, exchange);
     if (facts.streams) {
         begin_stream(loop, connection, exchange, &facts);
         return;
@@ -397,7 +457,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         return;
     }
     nb_status status = exchange->asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
-    request_complete(connection, framing->keep_alive);
+    request_complete(loop, connection, framing->keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
     if (exchange->asterisk) {
         answer_asterisk(loop, connection, exchange);
@@ -412,7 +472,8 @@ static bool step_head(nb_loop *loop, nb_connection *connection) {
     /* Requests ahead of their turn must not fill the queue that others need for their first. */
     bool queue_is_long = loop->dispatch.waiting > loop->dispatch.waiting_max / 2;
     bool pipeline_full = connection->in_flight >= (queue_is_long ? 1 : NB_PIPELINE_MAX);
-    if (pipeline_full || (connection->last && !connection->last->safe)) {
+    bool page_leaves = connection->admin && !nb_outbox_empty(&connection->outbox); /* one at a time: they are long */
+    if (pipeline_full || page_leaves || (connection->last && !connection->last->safe)) {
         connection->state = NB_CONNECTION_HOLD;
         return false;
     }
@@ -448,7 +509,8 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     nb_body_destroy(connection->body);
     connection->body = NULL;
     message->arrived_ns = loop->now_ns;
-    request_complete(connection, exchange->facts.keep_alive);
+    nb_figures_body(loop, exchange);
+    request_complete(loop, connection, exchange->facts.keep_alive);
     if (!exchange->asterisk && nb_dispatch_message(&loop->dispatch, exchange, message) == NB_OK) return;
     loop->spool.bytes -= exchange->spooled;
     exchange->spooled = 0;
@@ -530,7 +592,7 @@ static bool step_stream(nb_loop *loop, nb_connection *connection) {
                                       &connection->input, &refusal);
     if (status == NB_OK) {
         end_upload(loop, connection);
-        request_complete(connection, !exchange || exchange->facts.keep_alive);
+        request_complete(loop, connection, !exchange || exchange->facts.keep_alive);
         if (!exchange) mark_dirty(loop, connection); /* idle now: a server that drains ends it */
         return true;
     }
@@ -606,6 +668,8 @@ static void read_some(nb_loop *loop, nb_connection *connection) {
         status = connection->transport.kind->read(&connection->transport,
                                                   connection->input.data + connection->input.end, room, &moved);
         if (status == NB_OK) {
+            if (nb_buffer_size(&connection->input) == 0) connection->began_ns = loop->now_ns;
+            if (!connection->admin) NB_COUNT(loop, bytes_received, moved);
             connection->input.end += (uint32_t)moved;
             connection->window_bytes += moved;
             advance(loop, connection);
@@ -692,6 +756,7 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
     if (!connection->first) connection->last = NULL;
     if (connection->receiving == exchange) connection->receiving = NULL;
     connection->in_flight--;
+    nb_figures_leaving(loop, connection, exchange);
     part_with(loop, exchange);
     if (goes_on && connection->first) nb_outbox_join(&connection->outbox, &connection->first->outbox);
     return goes_on;
@@ -774,6 +839,7 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     nb_status status = nb_outbox_send(&connection->outbox, &loop->pool, &connection->transport, SEND_BUDGET_BYTES,
                                       &sent);
     connection->window_bytes += sent;
+    nb_figures_sent(loop, connection, sent);
     if (status == NB_EOF || status == NB_SYSTEM) {
         nb_connection_end(loop, connection, true);
         return;
@@ -786,7 +852,11 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     }
     if (!connection->blocked && !connection->first) {
         if (connection->state == NB_CONNECTION_LAST) part_politely(loop, connection, connection->refused);
-        if (loop->draining && idle(connection)) nb_connection_end(loop, connection, false);
+        if (loop->draining && !connection->admin && idle(connection)) nb_connection_end(loop, connection, false);
+        if (connection->admin && connection->state == NB_CONNECTION_HOLD) {
+            connection->state = NB_CONNECTION_HEAD;
+            advance(loop, connection);
+        }
     }
     if (connection->state == NB_CONNECTION_ENDED) return;
     watch(loop, connection);
@@ -838,6 +908,7 @@ void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeou
         }
         break;
     case NB_TIMEOUT_IDLE:
+    case NB_TIMEOUT_ADMIN:
     case NB_TIMEOUT_LINGER:
     case NB_TIMEOUT_NONE:
     case NB_TIMEOUT_CLASSES:

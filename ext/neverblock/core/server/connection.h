@@ -42,6 +42,16 @@ typedef enum nb_connection_state {
     NB_CONNECTION_ENDED,
 } nb_connection_state;
 
+/* What a connection does, for those who count them. */
+typedef enum nb_phase {
+    NB_PHASE_NONE,
+    NB_PHASE_IDLE,      /* no request has begun, nothing is owed */
+    NB_PHASE_READING,   /* a head or a body comes */
+    NB_PHASE_ANSWERING, /* a request is at work, or its response leaves */
+    NB_PHASE_CLOSING,
+    NB_PHASES
+} nb_phase;
+
 struct nb_connection {
     nb_transport transport;
     nb_timeout timeout;
@@ -59,10 +69,17 @@ struct nb_connection {
     nb_connection_state state;
     uint16_t in_flight, listener;
     uint8_t interest; /* what the poller watches for */
+    uint8_t phase;    /* nb_phase it is counted under */
     bool dirty, read_ended, blocked, served, refused, reset;
+    bool admin;                                /* its requests are answered by admin.h, and count nowhere */
+    int64_t began_ns;                          /* when the first byte of the head came that is awaited or received */
+    uint64_t sent;                             /* bytes, since the start */
+    struct nb_leaving *leaving, *leaving_last; /* responses whose last bytes are in the outbox (figures.h) */
     nb_peer peer;
 };
 
+/* What it does now. */
+nb_phase nb_connection_phase(const nb_connection *connection);
 /* Takes fd. */
 void nb_connection_open(struct nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
 /* The poller told NB_POLL_ events. */

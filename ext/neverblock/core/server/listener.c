@@ -32,6 +32,7 @@ static bool make_room(nb_loop *loop) {
     nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
     if (!oldest) return false;
     nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
+    NB_COUNT(loop, evicted, 1);
     return true;
 }
 
@@ -47,7 +48,7 @@ static void shed_one(nb_loop *loop, nb_listener *listener) {
         (void)nb_net_writev(fd, &part, 1, &moved);
         nb_net_finish(fd);
         nb_net_close(fd, false);
-        NB_COUNT(loop, shed, 1);
+        NB_COUNT(loop, turned_away, 1);
     }
     open_spare(loop);
 }
@@ -64,6 +65,28 @@ static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     if (loop->now_ns - loop->starved_since_ns >= SHED_AFTER_NS) shed_one(loop, listener);
     loop->listen_again_ns = loop->now_ns + RETRY_NS;
     nb_listeners_pause(loop, true);
+}
+
+/* For the clients of admin, who want to know why the others are not served. True when another one may be tried. */
+static bool accept_admin(nb_loop *loop, nb_listener *listener) {
+    int fd;
+    nb_peer peer;
+    nb_status status = nb_net_accept(listener->fd, &fd, &peer);
+    if (status == NB_SYSTEM && (errno == EMFILE || errno == ENFILE) && loop->spare_fd >= 0) {
+        close(loop->spare_fd);
+        loop->spare_fd = -1;
+        status = nb_net_accept(listener->fd, &fd, &peer);
+    }
+    if (status != NB_OK) return false;
+    nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_ADMIN);
+    bool full = loop->admin_connection_count >= NB_ADMIN_CONNECTIONS_MAX;
+    if (full && oldest) nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
+    if (full && !oldest) {
+        nb_net_close(fd, true);
+    } else {
+        nb_connection_open(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+    }
+    return true;
 }
 
 /* True when another one may be tried. */
@@ -94,8 +117,9 @@ static bool accept_one(nb_loop *loop, nb_listener *listener) {
 }
 
 void nb_listener_accept(nb_loop *loop, nb_listener *listener) {
-    for (int i = 0; i < ACCEPT_BATCH && listener->fd >= 0 && !loop->listening_paused; i++) {
-        if (!accept_one(loop, listener)) return;
+    for (int i = 0; i < ACCEPT_BATCH && listener->fd >= 0; i++) {
+        if (listener->admin ? !accept_admin(loop, listener) : loop->listening_paused || !accept_one(loop, listener))
+            return;
     }
 }
 
@@ -110,7 +134,7 @@ static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
 void nb_listeners_pause(nb_loop *loop, bool pause) {
     loop->listening_paused = pause;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
-        poll_listener(loop, i, !pause);
+        poll_listener(loop, i, !pause || loop->listeners[i].admin);
     }
 }
 
@@ -136,11 +160,12 @@ static void remove_path(nb_listener *listener) {
     listener->path = NULL;
 }
 
-void nb_listeners_close(nb_loop *loop) {
-    nb_listeners_pause(loop, true);
+void nb_listeners_close(nb_loop *loop, bool admin) {
+    if (!admin) loop->listening_paused = true;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener *listener = &loop->listeners[i];
-        if (listener->fd < 0) continue;
+        if (listener->fd < 0 || listener->admin != admin) continue;
+        poll_listener(loop, i, false);
         remove_path(listener);
         nb_net_close(listener->fd, false);
         listener->fd = -1;

@@ -6,6 +6,9 @@
  * makes room; when none is idle, accepting pauses and clients wait in the kernel's backlog. Without descriptors it is
  * tried again every 100 ms, and after a second of that the spare descriptor is used to tell waiting clients 503 instead
  * of nothing. Owned by the loop's thread.
+ *
+ * An admin listener keeps none of these rules: it has NB_ADMIN_CONNECTIONS_MAX of its own, takes the spare descriptor
+ * when there is no other, and stays open while the server drains.
  */
 #ifndef NB_SERVER_LISTENER_H
 #define NB_SERVER_LISTENER_H
@@ -20,9 +23,11 @@ struct nb_loop;
 typedef struct nb_listener {
     int fd; /* -1: closed */
     bool polled;
+    bool admin;                          /* leads to the admin pages: never paused, not counted, closed last */
     char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
     uint16_t port;
-    char *path; /* of a UNIX socket, to be removed; NULL for TCP */
+    char url[NB_ADDRESS_TEXT_BYTES + 96]; /* as a client would write it, cut where it is too long */
+    char *path;                           /* of a UNIX socket, to be removed; NULL for TCP */
     uint64_t path_device, path_inode;
 } nb_listener;
 
@@ -31,6 +36,7 @@ void nb_listener_accept(struct nb_loop *loop, nb_listener *listener);
 void nb_listeners_pause(struct nb_loop *loop, bool pause);
 /* A connection ended, or time has passed: accepts again where it may. */
 void nb_listeners_resume_if_possible(struct nb_loop *loop);
-void nb_listeners_close(struct nb_loop *loop);
+/* Closes those for clients, or those for admin. */
+void nb_listeners_close(struct nb_loop *loop, bool admin);
 
 #endif

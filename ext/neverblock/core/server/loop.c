@@ -14,6 +14,7 @@
 #include "os/fork.h"
 #include "os/memory.h"
 #include "os/net.h"
+#include "server/figures.h"
 
 /* Readiness events and response parts taken in one turn, so that neither starves the other; and of parts no more than a ring holds, since
    what each response may hold is found anew once a turn. */
@@ -65,6 +66,7 @@ static void set_timeouts(nb_loop *loop) {
     length_ns[NB_TIMEOUT_HEADER] = loop->config.header_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_TRANSFER] = loop->config.body_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_IDLE] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
+    length_ns[NB_TIMEOUT_ADMIN] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_LINGER] = LINGER_NS;
 }
 
@@ -79,8 +81,7 @@ static void set_limits(nb_loop *loop) {
     };
 }
 
-static nb_status open_parts(nb_loop *loop) {
-    const nb_server_config *config = &loop->config;
+static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     nb_status status = nb_wake_init(&loop->wake);
     if (status == NB_OK) status = nb_poll_create(config->poller, &loop->poll);
     if (status == NB_OK) status = nb_poll_add(loop->poll, loop->wake.read_fd, NB_POLL_READ | NB_POLL_EDGE, WAKE_COOKIE);
@@ -89,7 +90,9 @@ static nb_status open_parts(nb_loop *loop) {
     if (status == NB_OK) status = nb_workers_create("nb-file", config->file_workers, 4096, &loop->spool.workers);
     if (status != NB_OK) return status;
     loop->spool.directory = copy_text(spool_directory(config));
-    return loop->spool.directory ? NB_OK : NB_NO_MEMORY;
+    loop->config.version = copy_text(config->version);
+    loop->config.ruby_version = copy_text(config->ruby_version);
+    return loop->spool.directory && loop->config.version && loop->config.ruby_version ? NB_OK : NB_NO_MEMORY;
 }
 
 /* Each response may hold as much as is free of the budget of all: many slow readers are given less each, by themselves, and the budget is
@@ -106,6 +109,7 @@ static void allow_responses(nb_loop *loop) {
 nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
     memset(loop, 0, sizeof(*loop));
     loop->config = *config;
+    loop->config.version = loop->config.ruby_version = NULL;
     loop->wake = (nb_wake){-1, -1};
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     loop->spool.bytes_max = config->spool_bytes_max;
@@ -119,8 +123,9 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
     allow_responses(loop);
     set_timeouts(loop);
     set_limits(loop);
-    loop->now_ns = nb_clock_monotonic_ns();
-    nb_status status = open_parts(loop);
+    loop->now_ns = loop->started_ns = nb_clock_monotonic_ns();
+    loop->started_wall_s = nb_clock_wall_s();
+    nb_status status = open_parts(loop, config);
     if (status != NB_OK) nb_loop_deinit(loop);
     return status;
 }
@@ -141,9 +146,9 @@ static void bury(nb_loop *loop) {
     }
 }
 
-static void end_all(nb_loop *loop) {
-    while (loop->connections) {
-        nb_connection_end(loop, loop->connections, true);
+static void end_all(nb_connection **connections, nb_loop *loop) {
+    while (*connections) {
+        nb_connection_end(loop, *connections, true);
     }
 }
 
@@ -173,8 +178,10 @@ static void flush_dirty(nb_loop *loop) {
 }
 
 void nb_loop_deinit(nb_loop *loop) {
-    nb_listeners_close(loop);
-    end_all(loop);
+    nb_listeners_close(loop, false);
+    nb_listeners_close(loop, true);
+    end_all(&loop->connections, loop);
+    end_all(&loop->admin_connections, loop);
     flush_dirty(loop);
     bury(loop);
     nb_workers_destroy(loop->spool.workers);
@@ -188,7 +195,10 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_wake_deinit(&loop->wake);
     nb_log_destroy(loop->log);
     nb_pool_deinit(&loop->pool);
+    nb_figures_destroy(loop);
     nb_free((char *)(uintptr_t)loop->spool.directory);
+    nb_free((char *)(uintptr_t)loop->config.version);
+    nb_free((char *)(uintptr_t)loop->config.ruby_version);
     if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
     pthread_mutex_destroy(&loop->written_lock);
 }
@@ -267,7 +277,7 @@ static void start_drain(nb_loop *loop) {
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener_accept(loop, &loop->listeners[i]);
     }
-    nb_listeners_close(loop);
+    nb_listeners_close(loop, false);
     for (nb_connection *connection = loop->connections, *next; connection; connection = next) {
         next = connection->next;
         nb_connection_drain(loop, connection);
@@ -283,7 +293,7 @@ static void wind_down(nb_loop *loop) {
     bool drain = loop->stopping || atomic_load_explicit(&loop->drain, memory_order_acquire);
     if (drain && !loop->draining) start_drain(loop);
     if (!loop->draining) return;
-    if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(loop);
+    if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(&loop->connections, loop);
     if (loop->connections) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
@@ -316,6 +326,7 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_fork_enter();
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
+    if (loop->figures) loop->figures->polled_ns = loop->now_ns;
     if (status != NB_OK) return;
     for (size_t i = 0; i < count; i++) {
         uint64_t cookie = events[i].cookie;
@@ -353,6 +364,9 @@ static void retry_uploads(nb_loop *loop) {
 }
 
 static bool run_turn(nb_loop *loop) {
+    NB_COUNT(loop, turns, 1);
+    if (loop->guest) NB_COUNT(loop, guest_turns, 1);
+    if (loop->figures) update_time(loop); /* a guest ran a fiber since, and its answer is taken down */
     bool more = take_responses(loop);
     take_written(loop);
     flush_dirty(loop);
@@ -369,6 +383,7 @@ static bool run_turn(nb_loop *loop) {
         return false;
     }
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
+    nb_figures_turn(loop);
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
     poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     nb_dispatch_pump(&loop->dispatch);

@@ -62,10 +62,11 @@ typedef struct nb_loop {
     int64_t listen_again_ns;    /* when to try again after want of descriptors; 0: when a connection ends */
     int64_t starved_since_ns;   /* since when there has been no descriptor to accept with; 0: there is */
     int spare_fd;               /* given up for a moment to refuse a client when there is no other descriptor */
-    nb_connection *connections; /* all open ones */
-    nb_connection *dirty;       /* those with something to flush at the turn's end */
+    nb_connection *connections; /* all open ones of clients */
+    nb_connection *admin_connections;
+    nb_connection *dirty; /* those with something to flush at the turn's end */
     nb_connection *graveyard;
-    uint32_t connection_count;
+    uint32_t connection_count, admin_connection_count;
     int64_t now_ns;
     int64_t date_s;
     char date_line[NB_DATE_LINE_BYTES];
@@ -82,6 +83,11 @@ typedef struct nb_loop {
     pthread_mutex_t written_lock;
     nb_body *written; /* bodies whose write ended, for the loop to go on with */
     nb_counters counters;
+    uint64_t answered[5];       /* responses by class of status, 1xx first */
+    uint64_t broken;            /* responses that ended without a clean end */
+    uint32_t phases[NB_PHASES]; /* connections by what they do */
+    struct nb_figures *figures; /* NULL: nobody asked for them (figures.h) */
+    int64_t started_ns, started_wall_s;
 } nb_loop;
 
 nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "server/connection.h"
+#include "server/figures.h"
 #include "server/loop.h"
 
 /* The longest own answer: a phrase, a reason and its field lines. */
@@ -44,10 +45,12 @@ static nb_status write_head(nb_loop *loop, nb_exchange *exchange, nb_slice date,
 }
 
 /* While draining, the last request under way says that the connection ends; those before it are answered as well. */
-static void plan(nb_loop *loop, nb_exchange *exchange) {
-    if (loop->draining && exchange == exchange->connection->last) exchange->facts.keep_alive = false;
+static void plan(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
+    const nb_connection *connection = exchange->connection;
+    if (loop->draining && !connection->admin && exchange == connection->last) exchange->facts.keep_alive = false;
     exchange->plan = nb_response_plan_decide(&exchange->facts);
     exchange->head_sent = true;
+    nb_figures_answer(loop, exchange, taken_ns);
     exchange->body_left = exchange->plan.body == NB_RESPONSE_BODY_LENGTH ? exchange->facts.content_length : 0;
 }
 
@@ -108,7 +111,7 @@ static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_m
     exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;
     exchange->facts.length_announced = (response->message.flags & NB_RESPONSE_HAS_LENGTH) != 0;
     exchange->facts.handover = (response->message.flags & NB_RESPONSE_HANDOVER) != 0;
-    plan(loop, exchange);
+    plan(loop, exchange, response->taken_ns);
     nb_status status = write_head(loop, exchange, date_line(loop, &response->message),
                                   (nb_slice){fields, response->fields_bytes});
     if (status != NB_OK) return status;
@@ -152,13 +155,17 @@ nb_status nb_reply_own(nb_loop *loop, nb_exchange *exchange, uint16_t http_statu
                               *reason ? ": " : "", reason);
     int fields_bytes = snprintf(fields, sizeof(fields), "Content-Type: text/plain; charset=utf-8\r\n%s", extra);
     NB_ASSERT(body_bytes < (int)sizeof(body) && fields_bytes < (int)sizeof(fields));
+    return nb_reply_whole(loop, exchange, http_status, (nb_slice){fields, (size_t)fields_bytes},
+                          (nb_slice){body, (size_t)body_bytes});
+}
+
+nb_status nb_reply_whole(nb_loop *loop, nb_exchange *exchange, uint16_t http_status, nb_slice fields, nb_slice body) {
     exchange->facts.status = http_status;
-    exchange->facts.content_length = (uint64_t)body_bytes;
+    exchange->facts.content_length = body.size;
     exchange->facts.length_announced = true;
-    plan(loop, exchange);
-    nb_status status = write_head(loop, exchange, (nb_slice){loop->date_line, sizeof(loop->date_line)},
-                                  (nb_slice){fields, (size_t)fields_bytes});
-    if (status == NB_OK) status = add_body(loop, exchange, (nb_slice){body, (size_t)body_bytes});
+    plan(loop, exchange, 0);
+    nb_status status = write_head(loop, exchange, (nb_slice){loop->date_line, sizeof(loop->date_line)}, fields);
+    if (status == NB_OK) status = add_body(loop, exchange, body);
     exchange->ended = true;
     return status;
 }

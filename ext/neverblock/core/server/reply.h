@@ -23,5 +23,8 @@ nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const n
  * exchange is then ended. */
 nb_status nb_reply_own(struct nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason,
                        const char *extra);
+/* The same with field lines and a body of any length; both are copied. */
+nb_status nb_reply_whole(struct nb_loop *loop, nb_exchange *exchange, uint16_t http_status, nb_slice fields,
+                         nb_slice body);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "server/server.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "os/clock.h"
 #include "os/net.h"
 #include "os/thread.h"
+#include "server/figures.h"
 #include "server/lease.h"
 #include "server/loop.h"
 
@@ -31,6 +33,7 @@ void nb_server_config_default(nb_server_config *config) {
     NB_SERVER_SETTINGS(NB_SERVER_DEFAULT)
 #undef NB_SERVER_DEFAULT
     config->log_fd = -1;
+    config->version = config->ruby_version = "";
 }
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
@@ -49,10 +52,18 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
     return NB_OK;
 }
 
-static nb_status add_listener(nb_server *server, int fd, const char *address, uint16_t port, const char *path) {
+static void write_url(nb_listener *listener, const char *address, const char *path) {
+    const char *form = path ? "unix://%s" : strchr(address, ':') ? "http://[%s]:%u" : "http://%s:%u";
+    (void)snprintf(listener->url, sizeof(listener->url), form, path ? path : address, listener->port);
+}
+
+static nb_status add_listener(nb_server *server, int fd, const char *address, uint16_t port, const char *path,
+                              bool admin) {
     nb_loop *loop = &server->loop;
-    nb_listener listener = {.fd = fd, .port = port};
+    nb_listener listener = {.fd = fd, .port = port, .admin = admin};
     struct stat made;
+    if (admin && nb_figures_create(loop) != NB_OK) return NB_NO_MEMORY;
+    write_url(&listener, address, path);
     if (strlen(address) < sizeof(listener.address)) memcpy(listener.address, address, strlen(address) + 1);
     if (path) {
         listener.path = nb_alloc(strlen(path) + 1);
@@ -67,24 +78,44 @@ static nb_status add_listener(nb_server *server, int fd, const char *address, ui
     return NB_OK;
 }
 
-nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
-                               uint16_t *bound_port) {
+static nb_status listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, bool admin,
+                            uint16_t *bound_port) {
     if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
     int fd;
     nb_status status = nb_net_listen_tcp(address, port, backlog, &fd, bound_port);
-    return status == NB_OK ? add_listener(server, fd, address, *bound_port, NULL) : status;
+    if (status != NB_OK) return status;
+    status = add_listener(server, fd, address, *bound_port, NULL, admin);
+    if (status != NB_OK) nb_net_close(fd, false);
+    return status;
 }
 
-nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog) {
+static nb_status listen_unix(nb_server *server, const char *path, unsigned mode, int backlog, bool admin) {
     if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
     int fd;
     nb_status status = nb_net_listen_unix(path, mode, backlog, &fd);
     if (status != NB_OK) return status;
-    status = add_listener(server, fd, "", 0, path);
+    status = add_listener(server, fd, "", 0, path, admin);
     if (status == NB_OK) return NB_OK;
     unlink(path);
     nb_net_close(fd, false);
     return status;
+}
+
+nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
+                               uint16_t *bound_port) {
+    return listen_tcp(server, address, port, backlog, false, bound_port);
+}
+
+nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog) {
+    return listen_unix(server, path, mode, backlog, false);
+}
+
+nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port) {
+    return listen_tcp(server, address, port, NB_ADMIN_CONNECTIONS_MAX, true, bound_port);
+}
+
+nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode) {
+    return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
 }
 
 uint16_t nb_server_listeners(const nb_server *server) { return server->loop.listener_count; }
@@ -168,6 +199,10 @@ static void *run(void *argument) {
 
 nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
+    for (uint16_t i = 0; i < server->loop.dispatch.count; i++) {
+        nb_channel_memory *memory = server->loop.dispatch.channels[i].channel->memory;
+        atomic_store_explicit(&memory->figures.wanted, server->loop.figures != NULL, memory_order_relaxed);
+    }
     nb_listeners_pause(&server->loop, false);
     atomic_store_explicit(&server->running, true, memory_order_release);
     nb_status status = nb_thread_start("nb-io", run, server, &server->thread);
@@ -197,16 +232,21 @@ void nb_server_join(nb_server *server) {
 
 bool nb_server_running(nb_server *server) { return atomic_load_explicit(&server->running, memory_order_acquire); }
 
+static void close_inherited(const nb_connection *connections) {
+    for (const nb_connection *connection = connections; connection; connection = connection->next) {
+        close(connection->transport.fd);
+        if (connection->body && connection->body->fd >= 0) close(connection->body->fd);
+    }
+}
+
 void nb_server_abandon(nb_server *server) {
     nb_loop *loop = &server->loop;
     server->abandoned = true;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         if (loop->listeners[i].fd >= 0) close(loop->listeners[i].fd);
     }
-    for (nb_connection *connection = loop->connections; connection; connection = connection->next) {
-        close(connection->transport.fd);
-        if (connection->body && connection->body->fd >= 0) close(connection->body->fd);
-    }
+    close_inherited(loop->connections);
+    close_inherited(loop->admin_connections);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         if (loop->exchanges.slots[i]->handover) close(loop->exchanges.slots[i]->handover->fd);
     }

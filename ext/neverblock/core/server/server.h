@@ -40,19 +40,20 @@ typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;
     NB_SERVER_SETTINGS(NB_SERVER_FIELD)
 #undef NB_SERVER_FIELD
-    const char *spool_directory; /* NULL: TMPDIR or /tmp. Copied. */
-    const char *poller;          /* NULL: the best. Copied. */
-    int log_fd;                  /* where the core's own lines go (never blocking); -1: nowhere */
+    const char *spool_directory;        /* NULL: TMPDIR or /tmp. Copied. */
+    const char *poller;                 /* NULL: the best. Copied. */
+    const char *version, *ruby_version; /* for /status.json. Copied. */
+    int log_fd;                         /* where the core's own lines go (never blocking); -1: nowhere */
 } nb_server_config;
 
 void nb_server_config_default(nb_server_config *config);
 
+/* clang-format off */
 #define NB_SERVER_STATS(X) \
-    X(accepted)            \
-    X(connections)         \
-    X(requests)            \
-    X(responses)           \
-    X(refused) X(shed) X(timed_out) X(queue) X(aborted) X(accept_errors) X(spool_bytes) X(response_bytes) X(hijacked)
+    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) \
+    X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
+    X(turns) X(guest_turns) X(admin_requests) X(hijacked)
+/* clang-format on */
 
 typedef struct nb_server_stats {
 #define NB_SERVER_STAT(name) uint64_t name;
@@ -67,6 +68,9 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
                                uint16_t *bound_port);
 nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog);
+/* The same for the admin pages (admin.h), which the loop answers itself. With one of these, figures are kept. */
+nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);
+nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
 /* How many there are; the numeric address ("" for a UNIX socket) and port of one. */
 uint16_t nb_server_listeners(const nb_server *server);
 const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port);

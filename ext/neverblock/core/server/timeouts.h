@@ -12,6 +12,7 @@ typedef enum nb_timeout_class {
     NB_TIMEOUT_HEADER,   /* a head is being received */
     NB_TIMEOUT_TRANSFER, /* a body, or a response, moves: judged by its progress */
     NB_TIMEOUT_IDLE,     /* between requests */
+    NB_TIMEOUT_ADMIN,    /* the same, of a connection to an admin listener */
     NB_TIMEOUT_LINGER,   /* answered; the client may still be sending */
     NB_TIMEOUT_CLASSES
 } nb_timeout_class;

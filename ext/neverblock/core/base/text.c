@@ -1,0 +1,82 @@
+/*
+ * text.c - see text.h.
+ */
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define FIRST_BYTES 4096u
+#define FORMAT_BYTES_MAX 512
+
+void nb_text_init(nb_text *text, size_t bytes_max) { *text = (nb_text){NULL, 0, 0, bytes_max, false}; }
+
+void nb_text_deinit(nb_text *text) {
+    nb_free(text->bytes);
+    nb_text_init(text, text->bytes_max);
+}
+
+static bool has_room(nb_text *text, size_t bytes) {
+    if (text->failed) return false;
+    if (text->capacity - text->size >= bytes) return true;
+    size_t capacity = text->capacity ? text->capacity : FIRST_BYTES;
+    while (capacity - text->size < bytes && capacity < text->bytes_max) {
+        capacity *= 2;
+    }
+    if (capacity > text->bytes_max) capacity = text->bytes_max;
+    char *larger = capacity - text->size < bytes ? NULL : nb_realloc(text->bytes, capacity);
+    text->failed = larger == NULL;
+    if (text->failed) return false;
+    text->bytes = larger;
+    text->capacity = capacity;
+    return true;
+}
+
+static void add(nb_text *text, const char *bytes, size_t size) {
+    if (size == 0 || !has_room(text, size)) return;
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+}
+
+void nb_text_add(nb_text *text, const char *string) { add(text, string, strlen(string)); }
+
+void nb_text_format(nb_text *text, const char *format, ...) {
+    char line[FORMAT_BYTES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (size < 0 || (size_t)size >= sizeof(line)) {
+        text->failed = true;
+        return;
+    }
+    add(text, line, (size_t)size);
+}
+
+void nb_text_seconds(nb_text *text, uint64_t ns) {
+    char digits[32];
+    int size = snprintf(digits, sizeof(digits), "%" PRIu64 ".%09" PRIu64, ns / 1000000000u, ns % 1000000000u);
+    while (digits[size - 1] == '0') {
+        size--;
+    }
+    if (digits[size - 1] == '.') size--;
+    add(text, digits, (size_t)size);
+}
+
+void nb_text_json(nb_text *text, const char *string) {
+    nb_text_add(text, "\"");
+    for (; *string; string++) {
+        unsigned char byte = (unsigned char)*string;
+        if (byte < ' ' || byte == 127) {
+            nb_text_format(text, "\\u%04x", byte);
+        } else {
+            if (byte == '"' || byte == '\\') nb_text_add(text, "\\");
+            add(text, string, 1);
+        }
+    }
+    nb_text_add(text, "\"");
+}

@@ -1,0 +1,100 @@
+/*
+ * admin.c - see admin.h.
+ */
+#include "server/admin.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "server/figures.h"
+#include "server/loop.h"
+#include "server/reply.h"
+
+#define TEXT_FIELDS "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"
+
+typedef struct page {
+    uint16_t http_status;
+    nb_slice fields;
+} page;
+
+static const char list[] = "neverblock\n\n/health       200 while the server's I/O loop turns\n"
+                           "/ready        200 while requests are taken\n"
+                           "/metrics      figures for Prometheus\n"
+                           "/status.json  figures for people and programs\n";
+
+static page write_list(nb_loop *loop, nb_text *text) {
+    (void)loop;
+    nb_text_add(text, list);
+    return (page){200, NB_SLICE(TEXT_FIELDS)};
+}
+
+static page write_health(nb_loop *loop, nb_text *text) {
+    (void)loop;
+    nb_text_add(text, "ok\n");
+    return (page){200, NB_SLICE(TEXT_FIELDS)};
+}
+
+static page write_ready(nb_loop *loop, nb_text *text) {
+    static const char *const words[] = {
+        [NB_SERVER_STARTING] = "starting: the application does not take requests yet\n",
+        [NB_SERVER_SERVING] = "ready\n",
+        [NB_SERVER_DRAINING] = "draining: requests that have begun are finished, no more are taken\n",
+        [NB_SERVER_ENDED] = "ended: no executor runs any more\n",
+    };
+    nb_server_state state = nb_figures_state(loop);
+    nb_text_add(text, words[state]);
+    return (page){state == NB_SERVER_SERVING ? 200 : 503, NB_SLICE(TEXT_FIELDS)};
+}
+
+static page write_metrics(nb_loop *loop, nb_text *text) {
+    nb_admin_write_metrics(loop, text);
+    return (page){200,
+                  NB_SLICE("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nCache-Control: no-store\r\n")};
+}
+
+static page write_status(nb_loop *loop, nb_text *text) {
+    nb_admin_write_status(loop, text);
+    return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
+}
+
+static page write_unknown(nb_loop *loop, nb_text *text) {
+    (void)loop;
+    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json\n");
+    return (page){404, NB_SLICE(TEXT_FIELDS)};
+}
+
+static page write_method(nb_loop *loop, nb_text *text) {
+    (void)loop;
+    nb_text_add(text, "405 Method Not Allowed: GET and HEAD are\n");
+    return (page){405, NB_SLICE("Allow: GET, HEAD\r\n" TEXT_FIELDS)};
+}
+
+typedef page writer(nb_loop *loop, nb_text *text);
+
+static writer *find(const nb_head *head) {
+    static const struct {
+        const char *path;
+        writer *write;
+    } pages[] = {{"/", write_list},
+                 {"/health", write_health},
+                 {"/ready", write_ready},
+                 {"/metrics", write_metrics},
+                 {"/status.json", write_status}};
+    if (head->method != NB_METHOD_GET && head->method != NB_METHOD_HEAD) return write_method;
+    for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+        nb_slice path = nb_slice_of(pages[i].path, strlen(pages[i].path));
+        if (nb_slice_equal(head->path, path)) return pages[i].write;
+    }
+    return write_unknown;
+}
+
+nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange) {
+    nb_text text;
+    nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);
+    page made = find(&loop->head)(loop, &text);
+    nb_status status = nb_text_failed(&text)
+                           ? nb_reply_own(loop, exchange, 503, "out of memory", "")
+                           : nb_reply_whole(loop, exchange, made.http_status, made.fields, nb_text_slice(&text));
+    nb_text_deinit(&text);
+    return status;
+}

@@ -1,0 +1,228 @@
+/*
+ * admin_metrics.c - /metrics: the figures as Prometheus reads them (text format 0.0.4). docs/METRICS.md is made from
+ * what this writes, so each family's help says what it means, not only what it is called.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/admin.h"
+#include "server/figures.h"
+#include "server/loop.h"
+
+/* From a tenth of a millisecond to a minute. */
+static const uint64_t bounds_ns[] = {100000,     250000,     500000,      1000000,     2500000,     5000000,
+                                     10000000,   25000000,   50000000,    100000000,   250000000,   500000000,
+                                     1000000000, 2500000000, 5000000000u, 10000000000, 30000000000, 60000000000};
+#define BOUNDS (sizeof(bounds_ns) / sizeof(*bounds_ns))
+
+#define PREFIX "neverblock_"
+
+static void family(nb_text *text, const char *name, const char *type, const char *help) {
+    nb_text_format(text, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
+}
+
+static void add_labels(nb_text *text, const char *name, const char *suffix, const char *labels) {
+    nb_text_format(text, PREFIX "%s%s", name, suffix);
+    if (*labels) nb_text_format(text, "{%s}", labels);
+    nb_text_add(text, " ");
+}
+
+static void sample(nb_text *text, const char *name, const char *labels, uint64_t value) {
+    add_labels(text, name, "", labels);
+    nb_text_format(text, "%" PRIu64 "\n", value);
+}
+
+static void seconds(nb_text *text, const char *name, const char *suffix, const char *labels, uint64_t ns) {
+    add_labels(text, name, suffix, labels);
+    nb_text_seconds(text, ns);
+    nb_text_add(text, "\n");
+}
+
+static void counter(nb_text *text, const char *name, const char *help, uint64_t value) {
+    family(text, name, "counter", help);
+    sample(text, name, "", value);
+}
+
+static void gauge(nb_text *text, const char *name, const char *help, uint64_t value) {
+    family(text, name, "gauge", help);
+    sample(text, name, "", value);
+}
+
+static void histogram(nb_text *text, const char *name, const char *labels, const nb_histogram *measured) {
+    uint64_t counts[BOUNDS];
+    uint64_t count = nb_histogram_at_most(measured, bounds_ns, counts, BOUNDS);
+    const char *comma = *labels ? "," : "";
+    for (size_t i = 0; i < BOUNDS; i++) {
+        nb_text_format(text, PREFIX "%s_bucket{%s%sle=\"", name, labels, comma);
+        nb_text_seconds(text, bounds_ns[i]);
+        nb_text_format(text, "\"} %" PRIu64 "\n", counts[i]);
+    }
+    nb_text_format(text, PREFIX "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, count);
+    seconds(text, name, "_sum", labels, atomic_load_explicit(&measured->sum_ns, memory_order_relaxed));
+    add_labels(text, name, "_count", labels);
+    nb_text_format(text, "%" PRIu64 "\n", count);
+}
+
+static uint64_t counted(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
+
+static void add_server(nb_text *text, const nb_loop *loop) {
+    family(text, "build_info", "gauge", "1, with the versions that run as labels.");
+    nb_text_add(text, PREFIX "build_info{version=");
+    nb_text_json(text, loop->config.version);
+    nb_text_add(text, ",ruby=");
+    nb_text_json(text, loop->config.ruby_version);
+    nb_text_add(text, "} 1\n");
+    gauge(text, "start_time_seconds", "When the server began, in seconds since 1970.", (uint64_t)loop->started_wall_s);
+    gauge(text, "ready", "1 while requests are taken; 0 while it starts or drains, as /ready says.",
+          nb_figures_state(loop) == NB_SERVER_SERVING);
+}
+
+static void add_connections(nb_text *text, const nb_loop *loop) {
+    family(text, "connections", "gauge",
+           "Open client connections by what they do: idle (no request), reading (a head or body comes), "
+           "answering (a request is at work or its response leaves), closing.");
+    sample(text, "connections", "state=\"idle\"", loop->phases[NB_PHASE_IDLE]);
+    sample(text, "connections", "state=\"reading\"", loop->phases[NB_PHASE_READING]);
+    sample(text, "connections", "state=\"answering\"", loop->phases[NB_PHASE_ANSWERING]);
+    sample(text, "connections", "state=\"closing\"", loop->phases[NB_PHASE_CLOSING]);
+    gauge(text, "connections_limit", "The most client connections that may be open (limits connections).",
+          loop->config.connections_max);
+    counter(text, "connections_accepted_total", "Client connections accepted.", counted(&loop->counters.accepted));
+    counter(text, "connections_refused_total", "Clients told 503 at once for want of descriptors.",
+            counted(&loop->counters.turned_away));
+    counter(text, "connections_evicted_total", "Idle connections ended to make room for new ones.",
+            counted(&loop->counters.evicted));
+    counter(text, "accept_errors_total", "Times the system could not give an accepted connection.",
+            counted(&loop->counters.accept_errors));
+    counter(text, "received_bytes_total", "Bytes read from clients.", counted(&loop->counters.bytes_received));
+    counter(text, "sent_bytes_total", "Bytes sent to clients, heads and files included.",
+            counted(&loop->counters.bytes_sent));
+}
+
+static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
+    static const char *const classes[] = {"class=\"1xx\"", "class=\"2xx\"", "class=\"3xx\"", "class=\"4xx\"",
+                                          "class=\"5xx\""};
+    counter(text, "requests_total", "Requests whose head was understood.", counted(&loop->counters.requests));
+    family(text, "requests_in_progress", "gauge",
+           "Requests by where they are: queued (whole, no executor has taken them), running (they have a fiber), "
+           "writing (the response has begun and not left whole; a streamed one is running too).");
+    sample(text, "requests_in_progress", "state=\"queued\"", now->queued);
+    sample(text, "requests_in_progress", "state=\"running\"", now->running);
+    sample(text, "requests_in_progress", "state=\"writing\"", now->writing);
+    family(text, "responses_total", "counter", "Responses by class of status, the application's and the server's own.");
+    for (size_t i = 0; i < 5; i++) {
+        sample(text, "responses_total", classes[i], loop->answered[i]);
+    }
+    counter(text, "requests_shed_total", "Requests answered 503 because there was no room for them.",
+            counted(&loop->counters.shed));
+    counter(text, "requests_refused_total",
+            "Requests the server itself answered 4xx or 501: malformed, too large, too slow.",
+            counted(&loop->counters.refused));
+    counter(text, "requests_timed_out_total", "Requests and responses ended because the client was too slow.",
+            counted(&loop->counters.timed_out));
+    counter(text, "requests_aborted_total", "Requests whose client left before the response was whole.",
+            counted(&loop->counters.aborted));
+    counter(text, "request_errors_total",
+            "Responses of class 5xx but for those shed, and responses broken off by the application.", now->errors);
+}
+
+static void add_latencies(nb_text *text, const nb_loop *loop) {
+    static const char *const stages[] = {"stage=\"head\"", "stage=\"body\"", "stage=\"queue\"", "stage=\"run\"",
+                                         "stage=\"write\""};
+    family(text, "request_stage_seconds", "histogram",
+           "How long the stages of requests took: head (first byte to whole head), body (until it is whole), queue "
+           "(until an executor takes it), run (until the response's head), write (until its last byte left).");
+    for (size_t i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
+        histogram(text, "request_stage_seconds", stages[i], &loop->figures->stages[i]);
+    }
+    family(text, "request_duration_seconds", "histogram",
+           "From a request's first byte to its response's last byte, as the server saw them.");
+    histogram(text, "request_duration_seconds", "", &loop->figures->stages[NB_STAGE_TOTAL]);
+}
+
+static void add_loop(nb_text *text, const nb_loop *loop) {
+    counter(text, "loop_turns_total", "Turns of the I/O loop.", counted(&loop->counters.turns));
+    counter(text, "loop_guest_turns_total", "Of these, turns run by an idle executor's own thread.",
+            counted(&loop->counters.guest_turns));
+    family(
+        text, "loop_lag_seconds", "histogram",
+        "From one look of the I/O loop at its sockets to the next, sleep left out: how long an event may have waited.");
+    histogram(text, "loop_lag_seconds", "", &loop->figures->lag);
+}
+
+/* For each executor one sample of a family. */
+#define EACH_EXECUTOR(text, now, name, format, value)                                                       \
+    for (uint16_t i = 0; i < (now)->executor_count; i++) {                                                  \
+        nb_text_format((text), PREFIX name "{executor=\"%u\"} " format "\n", i, (now)->executors[i].value); \
+    }
+
+static void add_executor_fibers(nb_text *text, const nb_figures_now *now) {
+    family(text, "executor_fibers", "gauge",
+           "Fibers of an executor: running (requests that have one), parked (waiting, of requests or spawned by them), "
+           "ready (of the parked ones, those that may go on).");
+    for (uint16_t i = 0; i < now->executor_count; i++) {
+        const nb_executor_now *executor = &now->executors[i];
+        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"running\"} %" PRIu32 "\n", i,
+                       executor->running);
+        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"parked\"} %" PRIu32 "\n", i,
+                       executor->parked);
+        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"ready\"} %" PRIu32 "\n", i,
+                       executor->ready);
+    }
+}
+
+static void add_executors(nb_text *text, const nb_figures_now *now) {
+    char label[32];
+    family(text, "executor_fibers_limit", "gauge", "Most requests an executor runs at once.");
+    EACH_EXECUTOR(text, now, "executor_fibers_limit", "%" PRIu32, fibers_limit)
+    add_executor_fibers(text, now);
+    family(text, "executor_requests_total", "counter", "Requests an executor has taken.");
+    EACH_EXECUTOR(text, now, "executor_requests_total", "%" PRIu64, taken)
+    family(text, "executor_turns_total", "counter", "Turns of an executor's scheduler.");
+    EACH_EXECUTOR(text, now, "executor_turns_total", "%" PRIu64, turns)
+    family(text, "executor_busy_seconds", "gauge",
+           "How long the fiber that runs now has kept the executor; 0 when it waits for work.");
+    for (uint16_t i = 0; i < now->executor_count; i++) {
+        snprintf(label, sizeof(label), "executor=\"%u\"", i);
+        seconds(text, "executor_busy_seconds", "", label, (uint64_t)now->executors[i].busy_ns);
+    }
+    family(text, "executor_lag_seconds", "histogram",
+           "Turns of an executor, from waking up to their end: how long a fiber that may go on can have waited.");
+    for (uint16_t i = 0; i < now->executor_count; i++) {
+        snprintf(label, sizeof(label), "executor=\"%u\"", i);
+        histogram(text, "executor_lag_seconds", label, now->executors[i].lag);
+    }
+}
+
+static void add_process(nb_text *text, const nb_figures_now *now) {
+    counter(text, "dns_lookups_total", "Host names asked of the system's resolver.", now->dns_lookups);
+    counter(text, "dns_cached_total", "Host names answered from the cache.", now->dns_cached);
+    counter(text, "dns_failed_total", "Lookups that found no address.", now->dns_failed);
+    gauge(text, "dns_pending", "Lookups under way.", now->dns_pending);
+    gauge(text, "resident_memory_bytes", "Resident memory of the process, read once a second at most.",
+          now->memory_rss);
+    gauge(text, "spool_bytes", "Request bodies in temporary files.", now->memory_spool);
+    gauge(text, "response_buffer_bytes", "Memory of response bytes that have not left.", now->memory_responses);
+    gauge(text, "ruby_heap_live_slots", "Live slots of Ruby's heap (GC.stat).", now->heap_live_slots);
+    family(text, "gc_runs_total", "counter", "Garbage collections of Ruby.");
+    sample(text, "gc_runs_total", "kind=\"minor\"", now->gc_minor);
+    sample(text, "gc_runs_total", "kind=\"major\"", now->gc_major);
+    family(text, "gc_seconds_total", "counter", "Time spent in garbage collections.");
+    seconds(text, "gc_seconds_total", "", "", now->gc_time_ns);
+    counter(text, "log_lines_dropped_total",
+            "Log lines of the server's core dropped because the log's reader was too slow.", now->log_dropped);
+}
+
+void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
+    nb_figures_now now;
+    nb_figures_read(loop, &now);
+    add_server(text, loop);
+    add_connections(text, loop);
+    add_requests(text, loop, &now);
+    add_latencies(text, loop);
+    add_loop(text, loop);
+    add_executors(text, &now);
+    add_process(text, &now);
+    counter(text, "admin_requests_total", "Requests answered by the admin pages, this one included.",
+            counted(&loop->counters.admin_requests));
+}

@@ -1,0 +1,188 @@
+/*
+ * admin_status.c - /status.json: every figure once, as an object. Fields are added, never renamed: `neverblock status`
+ * and `top` read it, and so do other people's programs.
+ */
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/admin.h"
+#include "server/figures.h"
+#include "server/loop.h"
+
+static void begin(nb_text *text, const char *name, char bracket) {
+    char last = text->size ? text->bytes[text->size - 1] : '{';
+    if (last != '{' && last != '[') nb_text_add(text, ",");
+    if (name) nb_text_format(text, "\"%s\":", name);
+    if (bracket) nb_text_format(text, "%c", bracket);
+}
+
+static void add_number(nb_text *text, const char *name, uint64_t value) {
+    begin(text, name, 0);
+    nb_text_format(text, "%" PRIu64, value);
+}
+
+static void add_seconds(nb_text *text, const char *name, uint64_t ns) {
+    begin(text, name, 0);
+    nb_text_seconds(text, ns);
+}
+
+static void add_string(nb_text *text, const char *name, const char *value) {
+    begin(text, name, 0);
+    nb_text_json(text, value);
+}
+
+static uint64_t counted(const _Atomic uint64_t *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
+
+static void add_histogram(nb_text *text, const char *name, const nb_histogram *histogram) {
+    static const struct {
+        const char *name;
+        unsigned permille;
+    } quantiles[] = {{"p50", 500}, {"p90", 900}, {"p99", 990}, {"max", 1000}};
+    uint64_t count = nb_histogram_count(histogram);
+    begin(text, name, '{');
+    add_number(text, "count", count);
+    add_seconds(text, "sum", counted(&histogram->sum_ns));
+    for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++) {
+        begin(text, quantiles[i].name, 0);
+        if (count) {
+            nb_text_seconds(text, nb_histogram_quantile_ns(histogram, quantiles[i].permille));
+        } else {
+            nb_text_add(text, "null");
+        }
+    }
+    nb_text_add(text, "}");
+}
+
+static void add_identity(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
+    static const char *const states[] = {"starting", "running", "draining", "ended"};
+    char started[32];
+    struct tm parts;
+    time_t wall = (time_t)loop->started_wall_s;
+    gmtime_r(&wall, &parts);
+    strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    add_string(text, "neverblock", loop->config.version);
+    add_string(text, "ruby", loop->config.ruby_version);
+    add_number(text, "pid", (uint64_t)getpid());
+    add_string(text, "state", states[nb_figures_state(loop)]);
+    add_string(text, "started_at", started);
+    add_seconds(text, "uptime_s", (uint64_t)now->uptime_ns);
+}
+
+static void add_binds(nb_text *text, const nb_loop *loop) {
+    begin(text, "binds", '[');
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        const nb_listener *listener = &loop->listeners[i];
+        if (!listener->admin) add_string(text, NULL, listener->url);
+    }
+    nb_text_add(text, "]");
+}
+
+static void add_connections(nb_text *text, const nb_loop *loop) {
+    begin(text, "connections", '{');
+    add_number(text, "open", loop->connection_count);
+    add_number(text, "idle", loop->phases[NB_PHASE_IDLE]);
+    add_number(text, "reading", loop->phases[NB_PHASE_READING]);
+    add_number(text, "answering", loop->phases[NB_PHASE_ANSWERING]);
+    add_number(text, "closing", loop->phases[NB_PHASE_CLOSING]);
+    add_number(text, "limit", loop->config.connections_max);
+    add_number(text, "accepted_total", counted(&loop->counters.accepted));
+    add_number(text, "refused_total", counted(&loop->counters.turned_away));
+    add_number(text, "evicted_total", counted(&loop->counters.evicted));
+    add_number(text, "accept_errors_total", counted(&loop->counters.accept_errors));
+    nb_text_add(text, "}");
+}
+
+static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
+    static const char *const classes[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+    begin(text, "requests", '{');
+    add_number(text, "queued", now->queued);
+    add_number(text, "running", now->running);
+    add_number(text, "writing", now->writing);
+    add_number(text, "total", counted(&loop->counters.requests));
+    add_number(text, "shed_total", counted(&loop->counters.shed));
+    add_number(text, "errors_total", now->errors);
+    add_number(text, "refused_total", counted(&loop->counters.refused));
+    add_number(text, "timed_out_total", counted(&loop->counters.timed_out));
+    add_number(text, "aborted_total", counted(&loop->counters.aborted));
+    begin(text, "by_class", '{');
+    for (size_t i = 0; i < 5; i++) {
+        add_number(text, classes[i], loop->answered[i]);
+    }
+    nb_text_add(text, "}}");
+}
+
+static void add_latency(nb_text *text, const nb_loop *loop) {
+    static const char *const stages[NB_STAGES] = {"head", "body", "queue", "run", "write", "total"};
+    begin(text, "latency_s", '{');
+    for (size_t i = 0; i < NB_STAGES; i++) {
+        add_histogram(text, stages[i], &loop->figures->stages[i]);
+    }
+    nb_text_add(text, "}");
+}
+
+static void add_executors(nb_text *text, const nb_figures_now *now) {
+    begin(text, "executors", '[');
+    for (uint16_t i = 0; i < now->executor_count; i++) {
+        const nb_executor_now *executor = &now->executors[i];
+        begin(text, NULL, '{');
+        add_number(text, "id", i);
+        add_number(text, "fibers_limit", executor->fibers_limit);
+        add_number(text, "running", executor->running);
+        add_number(text, "parked", executor->parked);
+        add_number(text, "ready", executor->ready);
+        add_number(text, "turns_total", executor->turns);
+        add_number(text, "requests_total", executor->taken);
+        add_seconds(text, "busy_for_s", (uint64_t)executor->busy_ns);
+        add_histogram(text, "lag_s", executor->lag);
+        nb_text_add(text, "}");
+    }
+    nb_text_add(text, "]");
+}
+
+static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
+    begin(text, "loop", '{');
+    add_number(text, "turns_total", counted(&loop->counters.turns));
+    add_histogram(text, "lag_s", &loop->figures->lag);
+    add_number(text, "guest_turns_total", counted(&loop->counters.guest_turns));
+    nb_text_add(text, "}");
+    begin(text, "dns", '{');
+    add_number(text, "lookups_total", now->dns_lookups);
+    add_number(text, "cached_total", now->dns_cached);
+    add_number(text, "failed_total", now->dns_failed);
+    add_number(text, "pending", now->dns_pending);
+    nb_text_add(text, "}");
+    begin(text, "memory", '{');
+    add_number(text, "rss_bytes", now->memory_rss);
+    add_number(text, "spool_bytes", now->memory_spool);
+    add_number(text, "response_bytes", now->memory_responses);
+    add_number(text, "ruby_heap_live_slots", now->heap_live_slots);
+    nb_text_add(text, "}");
+    begin(text, "gc", '{');
+    add_number(text, "count_total", now->gc_count);
+    add_number(text, "minor_total", now->gc_minor);
+    add_number(text, "major_total", now->gc_major);
+    add_seconds(text, "time_s", now->gc_time_ns);
+    nb_text_add(text, "}");
+    begin(text, "bytes", '{');
+    add_number(text, "received_total", counted(&loop->counters.bytes_received));
+    add_number(text, "sent_total", counted(&loop->counters.bytes_sent));
+    nb_text_add(text, "}");
+    begin(text, "log", '{');
+    add_number(text, "dropped_total", now->log_dropped);
+    nb_text_add(text, "}");
+}
+
+void nb_admin_write_status(nb_loop *loop, nb_text *text) {
+    nb_figures_now now;
+    nb_figures_read(loop, &now);
+    nb_text_add(text, "{");
+    add_identity(text, loop, &now);
+    add_binds(text, loop);
+    add_connections(text, loop);
+    add_requests(text, loop, &now);
+    add_latency(text, loop);
+    add_executors(text, &now);
+    add_process(text, loop, &now);
+    nb_text_add(text, "}\n");
+}

@@ -1,0 +1,220 @@
+/*
+ * figures.c - see figures.h.
+ */
+#include "server/figures.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "server/loop.h"
+
+/* Kept for the next responses; more are given back to the heap. */
+#define LEAVING_KEPT_MAX 1024u
+
+#define RSS_EVERY_NS NB_NS_PER_S
+
+nb_status nb_figures_create(nb_loop *loop) {
+    if (loop->figures) return NB_OK;
+    loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
+    return loop->figures ? NB_OK : NB_NO_MEMORY;
+}
+
+static void free_list(nb_leaving *leaving) {
+    while (leaving) {
+        nb_leaving *next = leaving->next;
+        nb_free(leaving);
+        leaving = next;
+    }
+}
+
+void nb_figures_destroy(nb_loop *loop) {
+    nb_figures *figures = loop->figures;
+    if (!figures) return;
+    free_list(figures->left);
+    free_list(figures->free);
+    nb_free(figures);
+    loop->figures = NULL;
+}
+
+/* --- hooks --- */
+
+void nb_figures_phase(nb_loop *loop, nb_connection *connection) {
+    if (connection->admin) return;
+    nb_phase phase = nb_connection_phase(connection);
+    if (phase == connection->phase) return;
+    if (connection->phase != NB_PHASE_NONE) loop->phases[connection->phase]--;
+    if (phase != NB_PHASE_NONE) loop->phases[phase]++;
+    connection->phase = (uint8_t)phase;
+}
+
+void nb_figures_head(nb_loop *loop, const nb_connection *connection, nb_exchange *exchange) {
+    if (!loop->figures || connection->admin) return;
+    exchange->began_ns = connection->began_ns;
+    exchange->complete_ns = loop->now_ns;
+    nb_histogram_record(&loop->figures->stages[NB_STAGE_HEAD], loop->now_ns - connection->began_ns);
+}
+
+void nb_figures_body(nb_loop *loop, nb_exchange *exchange) {
+    if (!loop->figures || exchange->began_ns == 0) return;
+    nb_histogram_record(&loop->figures->stages[NB_STAGE_BODY], loop->now_ns - exchange->complete_ns);
+    exchange->complete_ns = loop->now_ns;
+}
+
+void nb_figures_answer(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
+    const nb_connection *connection = exchange->connection;
+    if (connection->admin) return;
+    unsigned class = exchange->facts.status / 100;
+    if (class >= 1 && class <= 5) loop->answered[class - 1]++;
+    nb_figures *figures = loop->figures;
+    if (!figures) return;
+    if (exchange->began_ns == 0) exchange->began_ns = connection->began_ns; /* of a head that could not be read */
+    exchange->answered_ns = loop->now_ns;
+    figures->answers++;
+    if (taken_ns == 0) return;
+    nb_histogram_record(&figures->stages[NB_STAGE_QUEUE], taken_ns - exchange->complete_ns);
+    nb_histogram_record(&figures->stages[NB_STAGE_RUN], loop->now_ns - taken_ns);
+}
+
+static nb_leaving *take_leaving(nb_figures *figures) {
+    nb_leaving *leaving = figures->free;
+    if (!leaving) return nb_alloc(sizeof(*leaving));
+    figures->free = leaving->next;
+    figures->free_count--;
+    return leaving;
+}
+
+static void give_leaving(nb_figures *figures, nb_leaving *leaving) {
+    figures->answers--;
+    if (figures->free_count >= LEAVING_KEPT_MAX) {
+        nb_free(leaving);
+        return;
+    }
+    leaving->next = figures->free;
+    figures->free = leaving;
+    figures->free_count++;
+}
+
+void nb_figures_dropped(nb_loop *loop, const nb_exchange *exchange) {
+    if (exchange->answered_ns) loop->figures->answers--;
+}
+
+/* Without memory for the note, the response is not taken down. */
+void nb_figures_leaving(nb_loop *loop, nb_connection *connection, const nb_exchange *exchange) {
+    if (exchange->cut) loop->broken++;
+    if (!exchange->answered_ns) return;
+    nb_leaving *leaving = exchange->cut ? NULL : take_leaving(loop->figures);
+    if (!leaving) {
+        nb_figures_dropped(loop, exchange);
+        return;
+    }
+    *leaving = (nb_leaving){NULL, connection->sent + connection->outbox.bytes, exchange->began_ns,
+                            exchange->answered_ns};
+    if (connection->leaving) {
+        connection->leaving_last->next = leaving;
+    } else {
+        connection->leaving = leaving;
+    }
+    connection->leaving_last = leaving;
+}
+
+void nb_figures_sent(nb_loop *loop, nb_connection *connection, uint64_t bytes) {
+    connection->sent += bytes;
+    if (!connection->admin) NB_COUNT(loop, bytes_sent, bytes);
+    while (connection->leaving && connection->leaving->end <= connection->sent) {
+        nb_leaving *leaving = connection->leaving;
+        connection->leaving = leaving->next;
+        leaving->next = loop->figures->left;
+        loop->figures->left = leaving;
+    }
+}
+
+void nb_figures_connection_end(nb_loop *loop, nb_connection *connection) {
+    while (connection->leaving) {
+        nb_leaving *leaving = connection->leaving;
+        connection->leaving = leaving->next;
+        give_leaving(loop->figures, leaving);
+    }
+}
+
+void nb_figures_turn(nb_loop *loop) {
+    nb_figures *figures = loop->figures;
+    if (!figures) return;
+    int64_t now_ns = nb_clock_monotonic_ns();
+    while (figures->left) {
+        nb_leaving *leaving = figures->left;
+        figures->left = leaving->next;
+        nb_histogram_record(&figures->stages[NB_STAGE_WRITE], now_ns - leaving->answered_ns);
+        nb_histogram_record(&figures->stages[NB_STAGE_TOTAL], now_ns - leaving->began_ns);
+        give_leaving(figures, leaving);
+    }
+    if (figures->polled_ns) nb_histogram_record(&figures->lag, now_ns - figures->polled_ns);
+}
+
+/* --- what there is to show --- */
+
+nb_server_state nb_figures_state(const nb_loop *loop) {
+    bool drains = loop->draining || atomic_load_explicit(&loop->drain, memory_order_acquire) ||
+                  atomic_load_explicit(&loop->stop, memory_order_acquire);
+    if (drains) return NB_SERVER_DRAINING;
+    if (loop->dispatch.count && nb_dispatch_executors_gone(&loop->dispatch)) return NB_SERVER_ENDED;
+    return nb_dispatch_executors_idle(&loop->dispatch) ? NB_SERVER_STARTING : NB_SERVER_SERVING;
+}
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channel, nb_figures_now *now) {
+    nb_channel_memory *memory = channel->channel->memory;
+    nb_executor_figures *figures = &memory->figures;
+    int64_t switched_ns = LOAD(memory->pulse.switched_ns);
+    uint32_t parked = LOAD(figures->parked), pooled = LOAD(figures->pooled);
+    nb_executor_now *executor = &now->executors[now->executor_count++];
+    *executor = (nb_executor_now){
+        .taken = LOAD(figures->taken),
+        .turns = LOAD(memory->pulse.turns),
+        .fibers_limit = LOAD(figures->fibers_limit),
+        .running = LOAD(figures->running),
+        .parked = parked > pooled ? parked - pooled : 0,
+        .ready = LOAD(figures->ready),
+        .busy_ns = switched_ns && loop->now_ns > switched_ns ? loop->now_ns - switched_ns : 0,
+        .lag = &figures->lag,
+    };
+    if (channel->sent > executor->taken) now->queued += channel->sent - executor->taken;
+    now->running += executor->running;
+    if (LOAD(figures->gc_count) < now->gc_count) return; /* each tells the whole process's, some later than others */
+    now->gc_count = LOAD(figures->gc_count);
+    now->gc_minor = LOAD(figures->gc_minor);
+    now->gc_major = LOAD(figures->gc_major);
+    now->gc_time_ns = LOAD(figures->gc_time_ns);
+    now->heap_live_slots = LOAD(figures->heap_live_slots);
+    now->dns_lookups = LOAD(figures->dns_lookups);
+    now->dns_cached = LOAD(figures->dns_cached);
+    now->dns_failed = LOAD(figures->dns_failed);
+    now->dns_pending = LOAD(figures->dns_pending);
+}
+
+static uint64_t rss_bytes(nb_loop *loop) {
+    nb_figures *figures = loop->figures;
+    if (!figures->rss_read_ns || loop->now_ns - figures->rss_read_ns >= RSS_EVERY_NS) {
+        figures->rss_bytes = nb_memory_resident_bytes();
+        figures->rss_read_ns = loop->now_ns;
+    }
+    return figures->rss_bytes;
+}
+
+void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
+    uint64_t shed = LOAD(loop->counters.shed);
+    *now = (nb_figures_now){
+        .queued = loop->dispatch.waiting,
+        .writing = loop->figures->answers,
+        .memory_rss = rss_bytes(loop),
+        .memory_spool = loop->spool.bytes,
+        .memory_responses = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES,
+        .errors = loop->answered[4] > shed ? loop->answered[4] - shed + loop->broken : loop->broken,
+        .log_dropped = loop->log ? nb_log_dropped(loop->log) : 0,
+        .uptime_ns = loop->now_ns - loop->started_ns,
+    };
+    for (uint16_t i = 0; i < loop->dispatch.count; i++) {
+        read_executor(loop, &loop->dispatch.channels[i], now);
+    }
+}
