@@ -47,7 +47,8 @@ static nb_status write_head(nb_loop *loop, nb_exchange *exchange, nb_slice date,
 /* While draining, the last request under way says that the connection ends; those before it are answered as well. */
 static void plan(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
     const nb_connection *connection = exchange->connection;
-    if (loop->draining && !connection->admin && exchange == connection->last) exchange->facts.keep_alive = false;
+    bool drains = loop->draining || atomic_load_explicit(&loop->drain, memory_order_acquire);
+    if (drains && !connection->admin && exchange == connection->last) exchange->facts.keep_alive = false;
     exchange->plan = nb_response_plan_decide(&exchange->facts);
     exchange->head_sent = true;
     nb_figures_answer(loop, exchange, taken_ns);
