@@ -71,6 +71,24 @@ module NeverBlock
         raise NotImplementedError
       end
 
+      # @param _server [Server]
+      # @param _scenario [Scenario]
+      # @return [Boolean] whether the server can bear that load at all
+      def measures?(_server, _scenario)
+        true
+      end
+
+      # @param figures [Hash{String => Object}] of a run
+      # @return [String] the one that its line of progress tells
+      def headline(figures)
+        "#{Cell.number(figures["rate"])}/s"
+      end
+
+      # @return [Numeric] starting and stopping a server, beside warm-up and load; only for the estimate that is printed
+      def overhead_seconds
+        1.5
+      end
+
       # @return [String] what a fresh server is asked until it answers
       def probe_path
         "/"

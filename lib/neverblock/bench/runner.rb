@@ -7,9 +7,6 @@ module NeverBlock
     # Runs a claim: prepares its servers (leaving out those that are not there, with the reason), then for every round and scenario every
     # server once, in rotated order, each started fresh.
     class Runner
-      # Starting and stopping a server, beside warm-up and load; only for the estimate that is printed.
-      OVERHEAD_SECONDS = 1.5
-
       # @param claim [Claim]
       # @param settings [Settings]
       # @param progress [Progress]
@@ -57,7 +54,7 @@ module NeverBlock
 
       def run_round(round, servers)
         @claim.scenarios.flat_map do |scenario|
-          Rotation.order(servers, round).map { |server| run_one(round, scenario, server) }
+          Rotation.order(servers, round).select { |server| @claim.measures?(server, scenario) }.map { |server| run_one(round, scenario, server) }
         end
       end
 
@@ -68,7 +65,7 @@ module NeverBlock
             @seen[server.name] ||= { "command" => process.command, "yjit" => process.yjit }
           end
         end
-        say(place, "#{Cell.number(figures["rate"])}/s", figures["flags"])
+        say(place, @claim.headline(figures), figures["flags"])
         place.merge(figures)
       rescue Error => e
         reason = from_root(e.message)
@@ -97,7 +94,7 @@ module NeverBlock
       end
 
       def estimate(servers)
-        one = @claim.scenarios.sum { |scenario| scenario.seconds(@settings) + @settings.warmup_seconds + OVERHEAD_SECONDS }
+        one = @claim.scenarios.sum { |scenario| scenario.seconds(@settings) + @settings.warmup_seconds + @claim.overhead_seconds }
         Progress.duration(one * servers.size * @settings.rounds)
       end
     end

@@ -10,7 +10,7 @@ module NeverBlock
       class << self
         # @return [Array<Server>] in the order of the tables
         def all
-          [neverblock, two_threads, nginx, iodine(1), iodine(5), falcon, puma(5), puma(1000)]
+          [neverblock, neverblock_5000, two_threads, nginx, iodine(1), iodine(5), falcon, puma(5), puma(1000)]
         end
 
         # @param names [Array<String>]
@@ -24,6 +24,10 @@ module NeverBlock
 
         def neverblock
           NeverBlockServer.new("neverblock", settings: "#{FIBERS} fibers, one process", fibers: FIBERS)
+        end
+
+        def neverblock_5000
+          NeverBlockServer.new("neverblock 5000", settings: "5000 fibers, one process", fibers: 5_000)
         end
 
         def two_threads

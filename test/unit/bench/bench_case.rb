@@ -5,6 +5,7 @@
 require "minitest/autorun"
 require "minitest/mock"
 require "stringio"
+require "timeout"
 require "tmpdir"
 
 $LOAD_PATH.unshift(File.expand_path("../../../lib", __dir__))

@@ -36,6 +36,12 @@ class BenchRunnerTest < BenchCase
     assert_equal %w[a b c a b c b c a b c a], @host.started.map(&:first)
   end
 
+  def test_a_server_is_given_only_the_loads_it_can_bear
+    claim = StandInClaim.new
+    claim.stub(:measures?, ->(server, scenario) { server.name == "a" || scenario.name == "two" }) { go(servers("a", "b"), rounds: 1, claim: claim) }
+    assert_equal %w[a a b], @host.started.map(&:first)
+  end
+
   def test_a_server_is_started_fresh_with_the_application_and_probe_of_the_claim
     go(servers("a"), rounds: 1)
     assert_equal [["a", StandInClaim.new.app, "/"]] * 2, @host.started
@@ -85,8 +91,8 @@ class BenchRunnerTest < BenchCase
     names.map { |name| StandInServer.new(name) }
   end
 
-  def go(servers, rounds:)
-    Runner.new(StandInClaim.new, settings: Settings.for(quick: true, rounds: rounds), progress: Progress.new(@said), servers: servers,
-                                 measurement: StandInMeasurement.new, host: @host).run.to_h
+  def go(servers, rounds:, claim: StandInClaim.new)
+    Runner.new(claim, settings: Settings.for(quick: true, rounds: rounds), progress: Progress.new(@said), servers: servers,
+                      measurement: StandInMeasurement.new, host: @host).run.to_h
   end
 end
