@@ -71,6 +71,20 @@ module LintRequests
     end
   end
 
+  def test_full_hijack
+    response = ask("/full_hijack")
+    assert_lint_is_content response
+    assert_equal "taken", response.body
+  end
+
+  def test_partial_hijack
+    connect do |client|
+      client.get("/partial_hijack")
+      assert_match(/\AHTTP\/1\.1 200 OK\r\n.*\r\n\r\ntaken\z/m, client.take_to_end.first)
+    end
+    refute_match(/LintError/, server.stderr)
+  end
+
   def test_the_version_is_the_one_meant
     assert_match rack_version, ask("/version").body
   end
@@ -91,6 +105,9 @@ class RackLintTest < ServerProcessCase
       case env["PATH_INFO"]
       when "/array" then [200, headers, ["one", "two"]]
       when "/each" then [200, headers, each_body.new(["one", "two"])]
+      when "/call" then [200, headers, ->(stream) { (stream << "one").write("two").then { stream.flush && stream.close } }]
+      when "/full_hijack" then env["rack.hijack"].call.then { |io| io.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken") && io.close } || [200, headers, []]
+      when "/partial_hijack" then [200, headers.merge("rack.hijack" => ->(io) { io.write("taken") && io.flush && io.close }), []]
       when "/cookies" then [200, headers.merge(Rack.release >= "3" ? { "set-cookie" => %w[a=1 b=2] } : { "Set-Cookie" => "a=1\nb=2" }), ["body"]]
       when "/nothing" then [200, headers, []]
       when "/echo" then env["rack.input"].read.then { |body| [200, headers, [body]] }
@@ -103,6 +120,12 @@ class RackLintTest < ServerProcessCase
 
   def self.app
     APP
+  end
+
+  def test_streaming_body
+    response = ask("/call")
+    assert_lint_is_content response
+    assert_equal "onetwo", response.body
   end
 
   def rack_version

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "hijack.h"
 #include "http1/head_parser.h"
 #include "neverblock.h"
 
@@ -37,6 +38,9 @@ _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
     X(rack_input, "rack.input")                         \
     X(rack_errors, "rack.errors")                       \
     X(rack_response_finished, "rack.response_finished") \
+    X(rack_hijack, "rack.hijack")                       \
+    X(rack_can_hijack, "rack.hijack?")                  \
+    X(rack_hijack_io, "rack.hijack_io")                 \
     X(request_id, "neverblock.request_id")
 
 static struct {
@@ -86,6 +90,7 @@ static void init_constants(void) {
 
 VALUE nb_env_key_response_finished(void) { return keys.rack_response_finished; }
 VALUE nb_env_key_input(void) { return keys.rack_input; }
+VALUE nb_env_key_hijack_io(void) { return keys.rack_hijack_io; }
 
 static VALUE server_software(void) {
     VALUE version = rb_const_get(nb_module, rb_intern("VERSION"));
@@ -117,7 +122,8 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
                        keys.query_string,    keys.request_uri,     keys.server_name,
                        keys.server_port,     keys.server_protocol, keys.remote_addr,
                        keys.server_software, keys.rack_errors,     keys.rack_url_scheme,
-                       keys.rack_input,      keys.request_id,      keys.rack_response_finished};
+                       keys.rack_input,      keys.request_id,      keys.rack_response_finished,
+                       keys.rack_can_hijack, keys.rack_hijack};
     for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
         rb_hash_aset(template, ordered[i], empty);
     }
@@ -126,6 +132,7 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
     rb_hash_aset(template, keys.server_protocol, http11);
     rb_hash_aset(template, keys.rack_url_scheme, nb_constant_string("http", 4));
     rb_hash_aset(template, keys.rack_errors, rack_errors);
+    rb_hash_aset(template, keys.rack_can_hijack, Qtrue);
     if (rack2) add_rack2(template);
     builder->template = template;
     builder->listeners = rb_ary_new();
@@ -343,5 +350,6 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     set_body(builder, env, request);
     rb_hash_aset(env, keys.request_id, request_id(builder, request));
     rb_hash_aset(env, keys.rack_response_finished, rb_ary_new());
+    rb_hash_aset(env, keys.rack_hijack, nb_hijack_new(request->message.exchange));
     return env;
 }

@@ -10,8 +10,10 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "engine.h"
+#include "hijack.h"
 #include "neverblock.h"
 #include "os/clock.h"
+#include "os/net.h"
 #include "response.h"
 #include "scheduler.h"
 #include "task.h"
@@ -32,6 +34,7 @@
 #define ATTEND_AFTER_NS 200000
 
 static ID id_warn;
+static nb_executor *all_running;
 
 /* --- memory --- */
 
@@ -52,6 +55,7 @@ static void executor_free(void *pointer) {
     nb_executor *executor = pointer;
     nb_free(executor->scratch);
     for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_hijack_drop(executor->tasks[i]);
         nb_free(executor->tasks[i]);
     }
     nb_free(executor->tasks);
@@ -121,7 +125,7 @@ static VALUE end_wait(VALUE argument) {
         if (executor->room_last == task) executor->room_last = before;
         break;
     }
-    task->waits_room = task->waits_drained = false;
+    task->waits_room = task->waits_drained = task->waits_hijacked = false;
     return Qnil;
 }
 
@@ -186,6 +190,14 @@ uint64_t nb_executor_backlog_high(const nb_executor *executor) {
     return atomic_load_explicit(&executor->channel->memory->allowance, memory_order_relaxed) / 2;
 }
 
+void nb_executor_wait_hijacked(nb_task *task) {
+    while (!task->taken) {
+        if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
+        task->waits_hijacked = true;
+        wait_in(task);
+    }
+}
+
 void nb_executor_wait_drained(nb_task *task) {
     task->waits_drained = !task->gone;
     if (task->waits_drained) wait_in(task);
@@ -214,6 +226,15 @@ static nb_task *find_task(nb_executor *executor, nb_exchange_id exchange) {
     uint32_t index = (uint32_t)exchange;
     nb_task *task = index < executor->by_exchange_count ? executor->by_exchange[index] : NULL;
     return task && task->exchange == exchange ? task : NULL;
+}
+
+nb_task *nb_executor_find_task(nb_exchange_id exchange) {
+    nb_executor *executor = all_running;
+    VALUE thread = rb_thread_current();
+    while (executor && executor->thread != thread) {
+        executor = executor->next;
+    }
+    return executor ? find_task(executor, exchange) : NULL;
 }
 
 static VALUE warn(VALUE argument) {
@@ -314,8 +335,8 @@ bool nb_executor_next(nb_task *task) {
 }
 
 static void wake_task(nb_executor *executor, nb_task *task) {
-    if (task->waits_drained) nb_scheduler_ready(executor->scheduler, task->writer);
-    task->waits_drained = false;
+    if (task->waits_drained || task->waits_hijacked) nb_scheduler_ready(executor->scheduler, task->writer);
+    task->waits_drained = task->waits_hijacked = false;
 }
 
 static void wake_for_room(nb_executor *executor) {
@@ -337,6 +358,22 @@ static void stop(nb_executor *executor) {
         wake_task(executor, executor->tasks[i]);
     }
     wake_for_room(executor);
+}
+
+/* One that is not awaited any more is ended. */
+static void take_connection(nb_executor *executor, const nb_hijacked_message *message) {
+    nb_task *task = find_task(executor, message->message.exchange);
+    size_t size = (size_t)message->size;
+    nb_handover *taken = task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
+    if (taken) {
+        *taken = (nb_handover){.fd = (int)message->fd, .size = size};
+        memcpy(taken->bytes, message + 1, size);
+        task->taken = taken;
+    } else {
+        nb_net_close((int)message->fd, true);
+        if (task) task->gone = true;
+    }
+    if (task) wake_task(executor, task);
 }
 
 /* It may only have half-closed, and reads on; but the reader of an event stream has left. */
@@ -361,6 +398,9 @@ static void receive(nb_executor *executor, const nb_message *message) {
         if (!(task = find_task(executor, message->exchange))) break;
         task->gone = true;
         wake_task(executor, task);
+        break;
+    case NB_MESSAGE_HIJACKED:
+        take_connection(executor, (const nb_hijacked_message *)(const void *)message);
         break;
     case NB_MESSAGE_LEFT:
         if ((task = find_task(executor, message->exchange))) client_left(executor, task);
@@ -616,6 +656,8 @@ static VALUE run_body(VALUE self) {
     executor->forks = nb_fork_generation;
     executor->credit = nb_server_credit(executor->server);
     executor->figures = atomic_load_explicit(&figures_of(executor)->wanted, memory_order_relaxed);
+    executor->next = all_running;
+    all_running = executor;
     add_listeners(executor);
     attach(executor);
     if (executor->figures) tell_process(executor, nb_scheduler_clock(executor->scheduler));
@@ -631,6 +673,11 @@ static VALUE run_body(VALUE self) {
 static VALUE run_end(VALUE self) {
     nb_executor *executor = get(self);
     executor->over = true;
+    for (nb_executor **link = &all_running; *link; link = &(*link)->next) {
+        if (*link != executor) continue;
+        *link = executor->next;
+        break;
+    }
     if (nb_engine_alive(executor->engine)) {
         atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
         if (executor->guest) nb_server_guest_end(executor->server);
@@ -661,6 +708,7 @@ void nb_executor_define(VALUE module) {
     id_warn = rb_intern("warn");
     nb_task_define();
     nb_response_define(module);
+    nb_hijack_define(module);
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
     rb_define_method(class, "initialize", executor_initialize, -1);

@@ -15,6 +15,7 @@
 
 #include "env.h"
 #include "intake/channel.h"
+#include "server/exchange.h"
 #include "server/server.h"
 
 typedef struct nb_executor nb_executor;
@@ -30,6 +31,8 @@ struct nb_task {
     VALUE status, headers, error;      /* for rack.response_finished */
     VALUE input;                       /* a spooled body's file, to be closed; Qnil when there is none */
     VALUE writer;                      /* the fiber that waits for room or for the client */
+    VALUE socket;                      /* the client's, hijacked; Qnil */
+    nb_handover *taken;                /* a connection that came for it and is no socket yet; owned; NULL: none */
     const nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
@@ -42,10 +45,12 @@ struct nb_task {
     bool left;    /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
     bool events;  /* its response is an event stream, whose client never only half-closes */
     bool head_sent;
-    bool ended;         /* the last part was sent */
-    bool waits_drained; /* parked until the backlog is low */
-    bool waits_room;    /* parked until the response ring has room */
-    bool retired;       /* its fiber is to end */
+    bool ended;          /* the last part was sent */
+    bool waits_drained;  /* parked until the backlog is low */
+    bool waits_hijacked; /* parked until the connection is its */
+    bool hijack_asked;
+    bool waits_room; /* parked until the response ring has room */
+    bool retired;    /* its fiber is to end */
 };
 
 struct nb_executor {
@@ -82,7 +87,8 @@ struct nb_executor {
     int64_t figures_told_ns; /* when the process's figures were last brought up to date */
     size_t gc_told;          /* collections, then */
     bool stop_received, ran, rack2;
-    bool over; /* run has ended: the channel may be gone */
+    bool over;         /* run has ended: the channel may be gone */
+    nb_executor *next; /* of those that run in this process */
 };
 
 void nb_executor_define(VALUE module);
@@ -112,6 +118,11 @@ void nb_executor_send(nb_task *task, size_t bytes);
 void nb_executor_flush(nb_task *task);
 /* Body bytes a response may have sent since its backlog was last known to be low; then its writer parks. */
 uint64_t nb_executor_backlog_high(const nb_executor *executor);
+/* The task of an exchange, if it is a task of the executor that the current thread runs. */
+nb_task *nb_executor_find_task(nb_exchange_id exchange);
+/* Parks until the connection that was asked for is the task's (`taken`). Raises NeverBlock::ClientGone, and what is raised into the fiber
+   meanwhile. */
+void nb_executor_wait_hijacked(nb_task *task);
 /* Parks until the response's backlog is low or the client is gone. Raises what is raised into the fiber meanwhile. */
 void nb_executor_wait_drained(nb_task *task);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "hijack.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
 #include "neverblock.h"
@@ -32,10 +33,11 @@ typedef struct head {
     int status;
     uint16_t flags;
     bool rack2;
-    bool events; /* text/event-stream */
-    VALUE name;  /* of the field being added */
-    VALUE block; /* what the application's each yields to, or its call is given (writer); or Qfalse */
-    int fd;      /* of a body's file that was not handed over yet; -1: none */
+    bool events;  /* text/event-stream */
+    VALUE hijack; /* what a partial hijack calls, or Qfalse */
+    VALUE name;   /* of the field being added */
+    VALUE block;  /* what the application's each yields to, or its call is given (writer); or Qfalse */
+    int fd;       /* of a body's file that was not handed over yet; -1: none */
 } head;
 
 /* The executor keeps one buffer for the next head: a task that parks takes it along, and another makes its own. */
@@ -179,6 +181,10 @@ static int add_field(VALUE name, VALUE value, VALUE argument) {
     head *gathered = (head *)argument;
     name = rb_str_new_frozen(rb_obj_as_string(name)); /* a value's to_s may change it */
     nb_slice bytes = {RSTRING_PTR(name), (size_t)RSTRING_LEN(name)};
+    if (nb_slice_equal(bytes, NB_SLICE("rack.hijack"))) {
+        gathered->hijack = value;
+        return ST_CONTINUE;
+    }
     if (bytes.size > 5 && memcmp(bytes.data, "rack.", 5) == 0) {
         rb_raise(nb_error_class, "the response header %" PRIsVALUE " asks for something this version does not do yet",
                  name);
@@ -252,14 +258,18 @@ typedef struct gather_call {
     VALUE response;
 } gather_call;
 
+static void check_status(const head *gathered) {
+    bool upgrades = gathered->status == 101 && RTEST(gathered->hijack);
+    if ((gathered->status >= 200 && gathered->status <= 599) || upgrades) return;
+    rb_raise(nb_error_class, "a response's status is 200 to 599, or 101 with rack.hijack; the application gave %d",
+             gathered->status);
+}
+
 static VALUE gather(VALUE argument) {
     gather_call *call = (gather_call *)argument;
     VALUE status = rb_ary_entry(call->response, 0), headers = rb_ary_entry(call->response, 1);
     if (!FIXNUM_P(status)) status = rb_Integer(status);
     call->gathered->status = NUM2INT(status);
-    if (call->gathered->status < 200 || call->gathered->status > 599) {
-        rb_raise(nb_error_class, "a response's status is 200 to 599, the application gave %d", call->gathered->status);
-    }
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, add_field, (VALUE)call->gathered);
     } else {
@@ -267,6 +277,7 @@ static VALUE gather(VALUE argument) {
         rb_block_call(headers, id_each, 0, NULL, add_pair, call->gathered->block);
         writer_close(call->gathered);
     }
+    check_status(call->gathered);
     return Qnil;
 }
 
@@ -591,6 +602,26 @@ static bool send_as_array(nb_task *task, head *gathered, VALUE body) {
     return true;
 }
 
+/* --- partial hijack --- */
+
+static VALUE call_hijack(VALUE argument) {
+    send_call *call = (send_call *)argument;
+    return rb_funcallv(call->gathered.hijack, id_call, 1, &call->task->socket);
+}
+
+/* The callable may have given the socket to another before it raised; but mostly nobody has it. */
+static VALUE close_hijacked(VALUE argument, VALUE error) {
+    rb_io_close(((send_call *)argument)->task->socket);
+    rb_exc_raise(error);
+}
+
+/* The head, and the connection is the application's: the body is ignored. */
+static void send_hijacked(send_call *call) {
+    send_head(call->task, &call->gathered, (nb_slice){NULL, 0}, NB_RESPONSE_HANDOVER);
+    nb_hijack_take(call->task);
+    rb_rescue2(call_hijack, (VALUE)call, close_hijacked, (VALUE)call, rb_eException, (VALUE)0);
+}
+
 static void send_any(nb_task *task, head *gathered, VALUE body) {
     if (!body_allowed(task, gathered->status)) {
         send_head(task, gathered, (nb_slice){NULL, 0}, NB_PART_LAST);
@@ -616,7 +647,11 @@ static VALUE send_response(VALUE argument) {
     gather((VALUE)&gathering);
     call->task->events = call->gathered.events;
     if (call->task->events && call->task->left) call->task->gone = true;
-    send_any(call->task, &call->gathered, call->task->body);
+    if (RTEST(call->gathered.hijack) && body_allowed(call->task, call->gathered.status)) {
+        send_hijacked(call);
+    } else {
+        send_any(call->task, &call->gathered, call->task->body);
+    }
     return Qnil;
 }
 
@@ -629,14 +664,17 @@ static VALUE free_head(VALUE argument) {
 }
 
 void nb_response_send(nb_task *task, VALUE response) {
-    VALUE array = rb_check_array_type(response);
+    bool hijacked = task->ended; /* what it returns is ignored, but for the body's close */
+    VALUE array = hijacked && !RB_TYPE_P(response, T_ARRAY) ? Qnil : rb_check_array_type(response);
     if (NIL_P(array) || RARRAY_LEN(array) != 3) {
+        if (hijacked) return;
         rb_raise(nb_error_class, "an application returns [status, headers, body], this one returned %+" PRIsVALUE,
                  rb_obj_class(response));
     }
     task->status = rb_ary_entry(array, 0);
     task->headers = rb_ary_entry(array, 1);
     task->body = rb_ary_entry(array, 2);
+    if (hijacked) return;
     send_call call = {.task = task, .response = array};
     call.gathered.content_length = NB_CONTENT_LENGTH_UNKNOWN;
     head_take(task->executor, &call.gathered);

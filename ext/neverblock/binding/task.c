@@ -4,6 +4,7 @@
 #include "task.h"
 
 #include "base/alloc.h"
+#include "hijack.h"
 #include "http1/head_parser.h"
 #include "neverblock.h"
 #include "response.h"
@@ -22,6 +23,7 @@ void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->error);
     rb_gc_mark(task->input);
     rb_gc_mark(task->writer);
+    rb_gc_mark(task->socket);
 }
 
 /* --- one request, in its fiber --- */
@@ -184,11 +186,13 @@ static void forget(nb_task *task) {
     uint32_t index = (uint32_t)task->exchange;
     if (index < executor->by_exchange_count && executor->by_exchange[index] == task)
         executor->by_exchange[index] = NULL;
-    task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = Qnil;
+    task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
+        Qnil;
+    nb_hijack_drop(task);
     task->request = NULL;
     task->unacknowledged = 0;
     task->step = 0;
-    task->busy = task->gone = task->left = task->events = task->head_sent = task->ended = false;
+    task->busy = task->gone = task->left = task->events = task->head_sent = task->ended = task->hijack_asked = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);
@@ -285,7 +289,7 @@ static nb_task *new_task(nb_executor *executor) {
     }
     task->executor = executor;
     task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
-    task->input = task->writer = Qnil;
+    task->input = task->writer = task->socket = Qnil;
     tasks[executor->task_count++] = task;
     return task;
 }
