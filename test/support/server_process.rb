@@ -20,6 +20,7 @@ class ServerProcess
   ROOT = File.expand_path("../..", __dir__)
   START_S = STOP_S = Patience::SECONDS
   LISTENING = /Listening on (\S+)/
+  ADMIN = /Admin on (\S+)/
 
   # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
   COMMANDS = {
@@ -46,6 +47,8 @@ class ServerProcess
   end
 
   attr_reader :urls, :pid, :status
+  # Where the admin pages are; nil without --admin among the options.
+  attr_reader :admin_url
 
   # @param app [String] text of a rackup file
   # @param binds [Array<String>] URLs to listen on
@@ -203,9 +206,10 @@ class ServerProcess
 
   def await_listening
     Timeout.timeout(START_S, Failed, "not listening within #{START_S} s; standard output: #{@output.inspect}; standard error: #{stderr}") do
-      while @urls.size < @binds.size
+      while @urls.size < @binds.size || (@options.include?("--admin") && @admin_url.nil?)
         line = @lines.pop or raise Failed, "ended before it listened: #{wait(STOP_S).inspect}\n#{@output}#{stderr}"
         @urls << Regexp.last_match(1) if line =~ LISTENING
+        @admin_url = Regexp.last_match(1) if line =~ ADMIN
       end
     end
   end

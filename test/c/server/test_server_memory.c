@@ -27,6 +27,7 @@ static nb_status try_life(const nb_server_config *config, nb_server **server) {
     nb_status status = nb_server_create(config, server);
     if (status == NB_OK) status = nb_server_listen_tcp(*server, "127.0.0.1", 0, 5, &port);
     if (status == NB_OK) status = nb_server_listen_unix(*server, socket_path, 0, 5);
+    if (status == NB_OK) status = nb_server_listen_admin_tcp(*server, "127.0.0.1", 0, &port);
     if (status == NB_OK) status = nb_server_channel_add(*server, &channel);
     if (status == NB_OK) status = nb_server_channel_add(*server, &channel);
     if (status == NB_OK) status = nb_server_start(*server);
@@ -89,6 +90,10 @@ static bool use_once(nb_test_world *w, int kind) {
         good = nb_test_get(&client, paths[kind]);
     } else if (kind < 7) {
         good = nb_test_post(&client, "/echo", kind == 4 ? 1000 : 150000, kind == 6);
+    } else if (kind == 8) {
+        nb_test_client_close(&client);
+        client = nb_test_connect(w->admin_port);
+        good = nb_test_get(&client, "/metrics");
     } else {
         good = nb_test_send_text(
             &client, "GET /big/30000 HTTP/1.1\r\nHost: test\r\n\r\nGET /hello HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -111,6 +116,7 @@ static bool fail_once(const nb_test_world *settings, int kind, unsigned long n) 
     static nb_test_world w;
     nb_test_world_init(&w);
     w.options = settings->options;
+    w.admin = true;
     nb_test_world_open(&w, 1);
     nb_alloc_fail_at(n);
     int64_t start_ns = nb_clock_monotonic_ns();
@@ -119,13 +125,13 @@ static bool fail_once(const nb_test_world *settings, int kind, unsigned long n) 
     if (nb_clock_monotonic_ns() - start_ns > 10 * NB_NS_PER_S)
         fail_msg("kind %d: nothing at all came after allocation %lu failed", kind, n);
     for (int after = 0; after < 8; after += 4) /* the same, and one of the other sort */
-        if (!use_once(&w, (kind + after) % 8)) fail_msg("kind %d: not served after allocation %lu failed", kind, n);
+        if (!use_once(&w, (kind + after) % 9)) fail_msg("kind %d: not served after allocation %lu failed", kind, n);
     nb_test_world_close(&w);
     return good;
 }
 
 static void serve_through_failures(const nb_test_world *settings) {
-    for (int kind = 0; kind < 8; kind++) {
+    for (int kind = 0; kind < 9; kind++) {
         unsigned failed = 0;
         for (unsigned long n = 1; n <= 22; n++)
             failed += !fail_once(settings, kind, n);

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/poll.h"
 
@@ -24,6 +25,7 @@ typedef struct task {
     struct task *next;
     nb_exchange_id exchange;
     uint64_t number; /* of the request */
+    int64_t taken_ns;
     task_kind kind;
     uint16_t status, flags;
     uint64_t announced, total, done; /* body bytes */
@@ -147,6 +149,7 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
                                               .bytes = (uint32_t)bytes,
                                               .exchange = t->exchange},
                                   .content_length = t->announced,
+                                  .taken_ns = t->taken_ns,
                                   .status = t->status,
                                   .fields_bytes = (uint32_t)field_bytes};
     char *out = (char *)(part + 1);
@@ -489,6 +492,8 @@ static void receive_request(nb_test_executor *self, const nb_request_message *re
     task *t = calloc(1, sizeof *t);
     t->exchange = request->message.exchange;
     t->number = ++self->received;
+    t->taken_ns = nb_clock_monotonic_ns();
+    atomic_store_explicit(&self->channel->memory->figures.taken, self->received, memory_order_relaxed);
     t->status = 200;
     t->abort_at = UINT64_MAX;
     t->body_fd = t->file_fd = -1;

@@ -45,6 +45,8 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
     add_routes(world, patterns);
+    if (world->admin)
+        assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
     for (unsigned i = 0; i < executors; i++)
         assert_status(NB_OK, nb_server_channel_add(world->server, &world->channels[i]));
     assert_status(NB_OK, nb_server_start(world->server));
@@ -63,6 +65,10 @@ nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client)
 
 nb_test_client *nb_test_world_client(nb_test_world *world) {
     return nb_test_world_adopt(world, nb_test_connect(world->port));
+}
+
+nb_test_client *nb_test_world_admin(nb_test_world *world) {
+    return nb_test_world_adopt(world, nb_test_connect(world->admin_port));
 }
 
 nb_server_stats nb_test_world_stats(nb_test_world *world) {

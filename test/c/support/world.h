@@ -19,6 +19,8 @@ typedef struct nb_test_world {
     nb_route route; /* what the routes of nb_test_world_open_routed mean */
     nb_server *server;
     uint16_t port;
+    bool admin; /* with the admin pages, at admin_port; set it before nb_test_world_open */
+    uint16_t admin_port;
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];
     nb_test_executor *executors[NB_TEST_EXECUTORS_MAX];
     unsigned executor_count;
@@ -41,6 +43,8 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
 void nb_test_world_close(nb_test_world *world);
 /* Opens a client that is closed with the world. */
 nb_test_client *nb_test_world_client(nb_test_world *world);
+/* The same to the admin pages. */
+nb_test_client *nb_test_world_admin(nb_test_world *world);
 nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client);
 
 nb_server_stats nb_test_world_stats(nb_test_world *world);

@@ -59,6 +59,8 @@ static void release(nb_log *self) {
     nb_free(self);
 }
 
+static _Atomic uint64_t dropped_by_all;
+
 static void append(nb_log *self, const char *bytes, size_t size) {
     size_t tail = (self->head + self->used) % NB_LOG_BUFFER_BYTES;
     size_t to_end = NB_LOG_BUFFER_BYTES - tail, first = size < to_end ? size : to_end;
@@ -74,10 +76,15 @@ static uint64_t count_lines(const char *bytes, size_t size) {
     return lines > 0 ? lines : 1;
 }
 
+static void count_dropped(nb_log *self, uint64_t lines) {
+    atomic_fetch_add_explicit(&self->dropped, lines, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dropped_by_all, lines, memory_order_relaxed);
+}
+
 static void drop(nb_log *self, const char *bytes, size_t size) {
     uint64_t lines = count_lines(bytes, size);
     self->unreported += lines;
-    atomic_fetch_add_explicit(&self->dropped, lines, memory_order_relaxed);
+    count_dropped(self, lines);
 }
 
 /* The report takes the place of the lines it counts, so it goes in before anything newer: false when it or that does
@@ -108,7 +115,7 @@ static size_t write_some(nb_log *self, const char *bytes, size_t size) {
         wait_until_writable(self->fd);
         return 0;
     }
-    atomic_fetch_add_explicit(&self->dropped, count_lines(bytes, size), memory_order_relaxed);
+    count_dropped(self, count_lines(bytes, size));
     return size;
 }
 
@@ -177,6 +184,7 @@ void nb_log_line(nb_log *log, const char *format, ...) {
     nb_log_write(log, line, size);
 }
 
+uint64_t nb_log_dropped_by_all(void) { return atomic_load_explicit(&dropped_by_all, memory_order_relaxed); }
 uint64_t nb_log_dropped(const nb_log *log) { return atomic_load_explicit(&log->dropped, memory_order_relaxed); }
 
 /* With the lock held. */

@@ -25,6 +25,8 @@ void nb_log_write(nb_log *log, const char *bytes, size_t size);
 /* printf for the core's own lines, "neverblock: " before and a newline after; 500 bytes at most. NULL is fine. */
 void nb_log_line(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t nb_log_dropped(const nb_log *log);
+/* By all logs of this process. */
+uint64_t nb_log_dropped_by_all(void);
 /* Waits until all is written, timeout_ms at most. */
 void nb_log_flush(nb_log *log, unsigned timeout_ms);
 /* Flushes (1 s at most) and ends the thread; a thread stuck in write(2) is left behind. NULL is fine. */

@@ -210,7 +210,7 @@ static void add_process(nb_text *text, const nb_figures_now *now) {
     family(text, "gc_seconds_total", "counter", "Time spent in garbage collections.");
     seconds(text, "gc_seconds_total", "", "", now->gc_time_ns);
     counter(text, "log_lines_dropped_total",
-            "Log lines of the server's core dropped because the log's reader was too slow.", now->log_dropped);
+            "Log lines dropped because the log's reader was too slow.", now->log_dropped);
 }
 
 void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {

@@ -243,6 +243,7 @@ static void hand_over(nb_loop *loop, nb_connection *connection) {
     handover->size = size;
     if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
     connection->first = exchange->next;
+    nb_figures_dropped(loop, exchange);
     exchange->connection = NULL;
     exchange->handover = handover;
     nb_dispatch_hand_over(&loop->dispatch, exchange);

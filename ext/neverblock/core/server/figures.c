@@ -95,12 +95,13 @@ static void give_leaving(nb_figures *figures, nb_leaving *leaving) {
     figures->free_count++;
 }
 
-void nb_figures_dropped(nb_loop *loop, const nb_exchange *exchange) {
+void nb_figures_dropped(nb_loop *loop, nb_exchange *exchange) {
     if (exchange->answered_ns) loop->figures->answers--;
+    exchange->answered_ns = 0;
 }
 
 /* Without memory for the note, the response is not taken down. */
-void nb_figures_leaving(nb_loop *loop, nb_connection *connection, const nb_exchange *exchange) {
+void nb_figures_leaving(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
     if (exchange->cut) loop->broken++;
     if (!exchange->answered_ns) return;
     nb_leaving *leaving = exchange->cut ? NULL : take_leaving(loop->figures);
@@ -211,7 +212,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .memory_spool = loop->spool.bytes,
         .memory_responses = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES,
         .errors = loop->answered[4] > shed ? loop->answered[4] - shed + loop->broken : loop->broken,
-        .log_dropped = loop->log ? nb_log_dropped(loop->log) : 0,
+        .log_dropped = nb_log_dropped_by_all(),
         .uptime_ns = loop->now_ns - loop->started_ns,
     };
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {

@@ -66,11 +66,11 @@ void nb_figures_body(struct nb_loop *loop, nb_exchange *exchange);
 /* A response begins. taken_ns: when an executor took its request; 0: none did. */
 void nb_figures_answer(struct nb_loop *loop, nb_exchange *exchange, int64_t taken_ns);
 /* The first exchange of a connection has ended; its bytes are the last in the outbox now. */
-void nb_figures_leaving(struct nb_loop *loop, nb_connection *connection, const nb_exchange *exchange);
+void nb_figures_leaving(struct nb_loop *loop, nb_connection *connection, nb_exchange *exchange);
 /* Bytes went to a client. */
 void nb_figures_sent(struct nb_loop *loop, nb_connection *connection, uint64_t bytes);
 /* The exchange's response will not be sent any further. */
-void nb_figures_dropped(struct nb_loop *loop, const nb_exchange *exchange);
+void nb_figures_dropped(struct nb_loop *loop, nb_exchange *exchange);
 /* The connection ends: so do the responses that have not left. */
 void nb_figures_connection_end(struct nb_loop *loop, nb_connection *connection);
 /* Everything that could be sent in this turn was; the poller is asked next. Reads the clock. */

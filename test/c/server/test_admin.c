@@ -1,0 +1,249 @@
+/*
+ * test_admin.c - the admin pages and the figures they show, of a whole server with executors in C.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "support/world.h"
+
+static int setup(void **state) {
+    static nb_test_world world;
+    nb_test_world_init(&world);
+    world.admin = true;
+    *state = &world;
+    return 0;
+}
+
+static int setup_guest(void **state) {
+    (void)setup(state);
+    ((nb_test_world *)*state)->options.guest = true;
+    return 0;
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define GUEST_CASE(name) \
+    { #name " (guest)", name, setup_guest, NULL, NULL }
+
+static const char *page(nb_test_world *w, const char *path, int status) {
+    nb_test_client *client = nb_test_world_admin(w);
+    assert_true(nb_test_get(client, path));
+    nb_test_world_expect(w, client, status, NULL);
+    w->response.body = realloc(w->response.body, w->response.body_bytes + 1);
+    assert_non_null(w->response.body);
+    w->response.body[w->response.body_bytes] = '\0';
+    nb_test_client_close(client);
+    w->client_count--;
+    return w->response.body;
+}
+
+/* The number behind `key` in the object `section` of /status.json as it was last read. */
+static double number(const nb_test_world *w, const char *section, const char *key) {
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\":{", section);
+    const char *at = strstr(w->response.body, quoted);
+    if (!at) fail_msg("no %s in %s", section, w->response.body);
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    at = strstr(at, quoted);
+    if (!at) fail_msg("no %s in %s", key, section);
+    return strtod(at + strlen(quoted), NULL);
+}
+
+static double now(nb_test_world *w, const char *section, const char *key) {
+    (void)page(w, "/status.json", 200);
+    return number(w, section, key);
+}
+
+static void get(nb_test_world *w, const char *path, int status) {
+    nb_test_client *client = nb_test_world_client(w);
+    assert_true(nb_test_get(client, path));
+    nb_test_world_expect(w, client, status, NULL);
+}
+
+static void pages_answer_while_the_executors_thread_is_kept(void **state) {
+    static const char *const paths[] = {"/", "/health", "/ready", "/metrics", "/status.json"};
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = nb_test_world_client(w);
+    assert_true(nb_test_get(client, "/block"));
+    nb_test_executor_await(w->executors[0], NB_TEST_BLOCKED, 1);
+    for (int i = 0; i < 5; i++)
+        (void)page(w, paths[i], 200);
+    assert_string_equal("ok\n", page(w, "/health", 200));
+    nb_test_executor_unblock(w->executors[0]);
+    nb_test_world_expect(w, client, 200, NULL);
+    nb_test_world_close(w);
+}
+
+static void a_server_whose_executors_have_not_asked_for_anything_is_not_ready(void **state) {
+    nb_test_world *w = *state;
+    nb_channel *channel;
+    nb_test_alarm(40);
+    assert_status(NB_OK, nb_server_create(&w->config, &w->server));
+    assert_status(NB_OK, nb_server_listen_admin_tcp(w->server, "127.0.0.1", 0, &w->admin_port));
+    assert_status(NB_OK, nb_server_channel_add(w->server, &channel));
+    assert_status(NB_OK, nb_server_start(w->server));
+    assert_non_null(strstr(page(w, "/ready", 503), "starting"));
+    assert_non_null(strstr(page(w, "/status.json", 200), "\"state\":\"starting\""));
+    assert_string_equal("ok\n", page(w, "/health", 200));
+    nb_server_stop_now(w->server);
+    w->ended = true;
+    nb_test_world_close(w);
+}
+
+static void readiness_ends_with_drain_and_the_pages_stay(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = nb_test_world_client(w), *admin = nb_test_world_admin(w);
+    assert_true(nb_test_get(client, "/hold"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 1);
+    nb_server_drain(w->server);
+    assert_non_null(strstr(page(w, "/ready", 503), "draining"));
+    assert_true(nb_test_get(admin, "/health"));
+    nb_test_world_expect(w, admin, 200, "ok\n");
+    assert_true(w->response.keep_alive);
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, client, 200, "held");
+    nb_test_world_close(w);
+}
+
+static void every_stage_of_a_request_is_taken_down_once(void **state) {
+    static const char *const stages[] = {"head", "queue", "run", "write"};
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = nb_test_world_client(w);
+    for (int i = 0; i < 5; i++) {
+        assert_true(nb_test_get(client, "/hello"));
+        nb_test_world_expect(w, client, 200, "hello");
+    }
+    assert_true(nb_test_post(client, "/echo", 200000, true));
+    nb_test_world_expect(w, client, 200, NULL);
+    get(w, "/status/404", 404);
+    (void)page(w, "/status.json", 200);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(7, (int)number(w, stages[i], "count"));
+    assert_int_equal(1, (int)number(w, "body", "count"));
+    assert_int_equal(7, (int)number(w, "requests", "total"));
+    assert_int_equal(6, (int)number(w, "by_class", "2xx"));
+    assert_int_equal(1, (int)number(w, "by_class", "4xx"));
+    assert_int_equal(0, (int)number(w, "requests", "writing"));
+    assert_true(number(w, "bytes", "received_total") > 200000);
+    assert_true(number(w, "bytes", "sent_total") > 200000);
+    nb_test_world_close(w);
+}
+
+static void a_response_nobody_reads_is_being_written_until_its_client_leaves(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
+    assert_true(nb_test_get(client, "/file/30000000"));
+    nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
+    while (now(w, "requests", "writing") < 1)
+        continue;
+    assert_int_equal(1, (int)number(w, "connections", "answering"));
+    assert_int_equal(0, (int)number(w, "write", "count"));
+    nb_test_client_reset(client);
+    while (now(w, "requests", "writing") > 0)
+        continue;
+    assert_int_equal(0, (int)now(w, "connections", "open"));
+    assert_int_equal(0, (int)number(w, "write", "count"));
+    nb_test_world_close(w);
+}
+
+static void what_is_aborted_counts_as_an_error_and_leaves_nothing_behind(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = nb_test_world_client(w);
+    assert_true(nb_test_get(client, "/abort"));
+    assert_false(nb_test_read(client, "GET", &w->response));
+    (void)page(w, "/status.json", 200);
+    assert_int_equal(1, (int)number(w, "requests", "errors_total"));
+    assert_int_equal(0, (int)number(w, "requests", "writing"));
+    nb_test_world_close(w);
+}
+
+static void a_connection_is_counted_under_what_it_does(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *idle = nb_test_world_client(w), *reading = nb_test_world_client(w), *held = nb_test_world_client(w);
+    assert_true(nb_test_get(idle, "/hello"));
+    nb_test_world_expect(w, idle, 200, "hello");
+    assert_true(nb_test_send_text(reading, "GET /hel"));
+    assert_true(nb_test_get(held, "/hold"));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    while (now(w, "connections", "reading") < 1)
+        continue;
+    assert_int_equal(3, (int)number(w, "connections", "open"));
+    assert_int_equal(1, (int)number(w, "connections", "idle"));
+    assert_int_equal(1, (int)number(w, "connections", "answering"));
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, held, 200, "held");
+    assert_int_equal(2, (int)now(w, "connections", "idle"));
+    nb_test_world_close(w);
+}
+
+/* The one that has been idle longest makes room. */
+static void admin_connections_have_a_bound_of_their_own(void **state) {
+    nb_test_world *w = *state;
+    w->config.connections_max = 1;
+    nb_test_world_open(w, 1);
+    static nb_test_client clients[NB_ADMIN_CONNECTIONS_MAX + 1];
+    for (unsigned i = 0; i <= NB_ADMIN_CONNECTIONS_MAX; i++) {
+        clients[i] = nb_test_connect(w->admin_port);
+        assert_true(clients[i].fd >= 0);
+        assert_true(nb_test_get(&clients[i], "/health"));
+        nb_test_world_expect(w, &clients[i], 200, "ok\n");
+    }
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(&clients[0], NULL));
+    assert_true(nb_test_get(&clients[1], "/health"));
+    nb_test_world_expect(w, &clients[1], 200, "ok\n");
+    get(w, "/hello", 200);
+    for (unsigned i = 0; i <= NB_ADMIN_CONNECTIONS_MAX; i++)
+        nb_test_client_close(&clients[i]);
+    nb_test_world_close(w);
+}
+
+/* Each page waits until the one before it has left, so that a client that asks and does not read holds one. */
+static void pages_asked_for_ahead_are_made_one_at_a_time(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 2);
+    nb_test_client *client = nb_test_world_adopt(w, nb_test_connect_narrow(w->admin_port, 4096));
+    enum { PAGES = 300 };
+    for (int i = 0; i < PAGES; i++)
+        assert_true(nb_test_send_text(client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"));
+    assert_true(nb_test_readable(client, NB_TEST_PATIENCE_MS));
+    assert_true(now(w, "memory", "response_bytes") < 1000000);
+    for (int i = 0; i < PAGES; i++)
+        nb_test_world_expect(w, client, 200, NULL);
+    nb_test_world_close(w);
+}
+
+static void a_stop_cuts_admin_connections_with_the_rest(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *admin = nb_test_world_admin(w);
+    assert_true(nb_test_get(admin, "/health"));
+    nb_test_world_expect(w, admin, 200, "ok\n");
+    nb_server_stop_now(w->server);
+    nb_test_world_close(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(pages_answer_while_the_executors_thread_is_kept),
+        GUEST_CASE(pages_answer_while_the_executors_thread_is_kept),
+        CASE(a_server_whose_executors_have_not_asked_for_anything_is_not_ready),
+        CASE(readiness_ends_with_drain_and_the_pages_stay),
+        CASE(every_stage_of_a_request_is_taken_down_once),
+        GUEST_CASE(every_stage_of_a_request_is_taken_down_once),
+        CASE(a_response_nobody_reads_is_being_written_until_its_client_leaves),
+        CASE(what_is_aborted_counts_as_an_error_and_leaves_nothing_behind),
+        CASE(a_connection_is_counted_under_what_it_does),
+        CASE(admin_connections_have_a_bound_of_their_own),
+        CASE(pages_asked_for_ahead_are_made_one_at_a_time),
+        CASE(a_stop_cuts_admin_connections_with_the_rest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+# The table of docs/METRICS.md, made from what /metrics of a running server says; a test fails when the document has another. To bring it up to date:
+#
+#   ruby test/support/metrics_document.rb
+
+module MetricsDocument
+  PATH = File.expand_path("../../docs/METRICS.md", __dir__)
+  MARKS = ["<!-- families: made by test/support/metrics_document.rb -->\n", "<!-- end of families -->\n"].freeze
+  UNITS = { "seconds" => "seconds", "bytes" => "bytes" }.freeze
+
+  Family = Struct.new(:name, :type, :help, :labels) do
+    def unit
+      UNITS.fetch(name.delete_suffix("_total")[/[a-z]+\z/], "count")
+    end
+
+    def row
+      "| `#{name}`#{" by #{labels.map { |label| "`#{label}`" }.join(", ")}" unless labels.empty?} | #{type} | #{unit} | #{help} |\n"
+    end
+  end
+
+  module_function
+
+  # @param text [String] an answer of /metrics
+  # @return [Array<Family>]
+  def families(text)
+    text.split(/^(?=# HELP )/).map do |part|
+      name, help = part.match(/\A# HELP (\S+) (.*)$/).captures
+      labels = part.scan(/([a-z]+)="/).flatten.uniq - ["le"]
+      Family.new(name, part[/^# TYPE \S+ (\w+)$/, 1], help, labels)
+    end
+  end
+
+  # @return [String]
+  def table(text)
+    "| family | type | unit | meaning |\n|---|---|---|---|\n#{families(text).map(&:row).join}"
+  end
+
+  # @return [String] the table as the document has it
+  def written
+    File.read(PATH)[/#{Regexp.escape(MARKS[0])}\n(.*)\n#{Regexp.escape(MARKS[1])}/m, 1]
+  end
+
+  def renew(text)
+    document = File.read(PATH)
+    before, rest = document.split(MARKS[0])
+    File.write(PATH, "#{before}#{MARKS[0]}\n#{table(text)}\n#{MARKS[1]}#{rest.split(MARKS[1], 2).last}")
+  end
+end
+
+if $PROGRAM_NAME == __FILE__
+  require_relative "server_process"
+  require "net/http"
+  ServerProcess.run("run ->(_env) { [200, {}, []] }", options: %w[--admin http://127.0.0.1:0]) do |server|
+    MetricsDocument.renew(Net::HTTP.get(URI("#{server.admin_url}/metrics")))
+  end
+end
