@@ -209,8 +209,8 @@ static void add_process(nb_text *text, const nb_figures_now *now) {
     sample(text, "gc_runs_total", "kind=\"major\"", now->gc_major);
     family(text, "gc_seconds_total", "counter", "Time spent in garbage collections.");
     seconds(text, "gc_seconds_total", "", "", now->gc_time_ns);
-    counter(text, "log_lines_dropped_total",
-            "Log lines dropped because the log's reader was too slow.", now->log_dropped);
+    counter(text, "log_lines_dropped_total", "Log lines dropped because the log's reader was too slow.",
+            now->log_dropped);
 }
 
 void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
