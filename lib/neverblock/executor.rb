@@ -3,6 +3,7 @@
 # The parts of an executor that run seldom: what it says when an application fails. (binding/executor.c serves.)
 
 require "stringio"
+require "neverblock/boot/limits"
 require "neverblock/error_stream"
 require "neverblock/rack/no_input"
 
@@ -24,6 +25,13 @@ module NeverBlock
     # @param error [Exception]
     def report_stray(error)
       log&.error("raised into the executor's thread from outside while it ran no request; requests go on", error)
+    end
+
+    # One line when there was no fiber for a request.
+    # @param possible [Integer] requests at once from here on
+    # @param error [Exception] why
+    def report_fewer(possible, error)
+      log&.warn("no more than #{possible} requests run at once from here on: #{Boot::Limits.explain(error).message}")
     end
 
     def error_stream(log)

@@ -33,7 +33,7 @@
 /* How long responses may wait for the loop's turn while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
 
-static ID id_warn;
+static ID id_report_fewer;
 static nb_executor *all_running;
 
 /* --- memory --- */
@@ -237,9 +237,9 @@ nb_task *nb_executor_find_task(nb_exchange_id exchange) {
     return executor ? find_task(executor, exchange) : NULL;
 }
 
-static VALUE warn(VALUE argument) {
+static VALUE report_fewer(VALUE argument) {
     VALUE *arguments = (VALUE *)argument;
-    return rb_funcallv(arguments[0], id_warn, 1, arguments + 1);
+    return rb_funcallv(arguments[0], id_report_fewer, 2, arguments + 1);
 }
 
 /* There is no fiber for a request: it is answered 503, and no more are asked for than can run. */
@@ -254,11 +254,9 @@ static void refuse(nb_executor *executor, const nb_request_message *request) {
     uint32_t possible = executor->running ? executor->running : 1;
     if (possible >= executor->fibers_max) return;
     executor->fibers_max = possible;
-    VALUE arguments[] = {executor->log, rb_sprintf("no more than %u requests run at once from here on: %" PRIsVALUE
-                                                   "; raise vm.max_map_count, or ask for fewer fibers",
-                                                   possible, error)};
+    VALUE arguments[] = {executor->self, UINT2NUM(possible), error};
     int tag = 0;
-    if (!NIL_P(executor->log)) rb_protect(warn, (VALUE)arguments, &tag);
+    rb_protect(report_fewer, (VALUE)arguments, &tag);
     if (tag) rb_set_errinfo(Qnil);
 }
 
@@ -705,7 +703,7 @@ static VALUE executor_log(VALUE self) { return get(self)->log; }
 static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
 
 void nb_executor_define(VALUE module) {
-    id_warn = rb_intern("warn");
+    id_report_fewer = rb_intern("report_fewer");
     nb_task_define();
     nb_response_define(module);
     nb_hijack_define(module);

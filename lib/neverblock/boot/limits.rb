@@ -81,7 +81,7 @@ module NeverBlock
         return [] if soft >= needed
 
         ["#{soft} descriptors are allowed and #{@config.settings.fetch(:connections_max)} connections with #{@config.fibers} requests may need #{needed}: " \
-         "raise the hard limit (ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile of docker)"]
+         "raise the hard limit (ulimit -Hn #{needed}, LimitNOFILE=#{needed} of systemd, --ulimit nofile=#{needed} of docker)"]
       end
 
       private

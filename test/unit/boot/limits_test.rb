@@ -58,7 +58,8 @@ class LimitsTest < Minitest::Test
   def test_a_hard_limit_below_need_is_one_line
     lines = limits(process: FakeProcess.new(1_024, 4_096)).raise_descriptors
     assert_equal 1, lines.size
-    assert_match(/\A4096 descriptors are allowed and 10000 connections with 1024 requests may need 11152: raise the hard limit/, lines.first)
+    assert_match(/\A4096 descriptors are allowed and 10000 connections with 1024 requests may need 11152: raise the hard limit /, lines.first)
+    ["ulimit -Hn 11152,", "LimitNOFILE=11152 of systemd", "nofile=11152 of docker"].each { |mend| assert_includes lines.first, mend }
   end
 
   # macOS: the hard limit says infinity and setrlimit(2) refuses it.
