@@ -15,7 +15,7 @@ module NeverBlock
     class MemoryMeasurement
       # Issue 5 measures growth after so long: what a burst took and is not needed has gone back.
       SETTLE_SECONDS = 5
-      # For the answers of those that waited, beyond their wait.
+      # For the answers of those that do not wait.
       ANSWERS_SECONDS = 10
       BUSY_THREADS = 1
 
@@ -54,7 +54,7 @@ module NeverBlock
         rss = settled(process)
         open = clients.open
         rate = busy_rate(hold, process, seconds)
-        last = clients.answered(hold.expects, within: hold.wait_seconds + ANSWERS_SECONDS) unless first
+        last = clients.answered(hold.expects, within: hold.wait_seconds) unless first # they have waited SETTLE_SECONDS of it: a second wave comes later
         { asked: asked, answered: first || last, open: open, rss: rss, rate: rate }
       end
 
