@@ -23,7 +23,8 @@ SOURCES = {
     admin admin_metrics admin_status connection dispatch exchange figures lease listener loop reply routes server timeouts upload
   ],
   "binding" => %w[
-    engine env executor hijack neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox scheduler_io
+    engine env executor hijack input neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
+    scheduler_io
     scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
   ]
 }.freeze

@@ -18,6 +18,10 @@ module NeverBlock
   # The server cannot start here: a busy port, a missing permission, a limit of the system.
   class StartError < Error; end
 
+  # A request body that comes while its request runs (a route with `input: :stream`) cannot be read to its end: it grew past the limit, came too slowly, or broke
+  # the rules of HTTP. The server has answered its client already (413, 408, 400), or cut an answer that had begun.
+  class InputError < Error; end
+
   # The time of an NB.deadline block is over. Raised once, in the wait the fiber is in, or at its next. It is no Timeout::Error: Net::HTTP and other clients
   # rescue that and try again.
   class DeadlineExceeded < Error

@@ -6,6 +6,7 @@ require "stringio"
 require "neverblock/boot/limits"
 require "neverblock/error_stream"
 require "neverblock/rack/no_input"
+require "neverblock/rack/stream_input"
 
 module NeverBlock
   class Executor

@@ -34,6 +34,7 @@ _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
     X(remote_addr, "REMOTE_ADDR")                       \
     X(http_host, "HTTP_HOST")                           \
     X(content_length, "CONTENT_LENGTH")                 \
+    X(transfer_encoding, "HTTP_TRANSFER_ENCODING")      \
     X(rack_url_scheme, "rack.url_scheme")               \
     X(rack_input, "rack.input")                         \
     X(rack_errors, "rack.errors")                       \
@@ -51,7 +52,7 @@ static struct {
 
 static VALUE field_keys[NB_FIELD_COUNT];
 static VALUE method_values[NB_METHOD_COUNT];
-static VALUE http10, http11, slash, empty, port80, localhost, loopback;
+static VALUE http10, http11, slash, empty, port80, localhost, loopback, chunked;
 
 static void upcase_name(char *out, const char *name, size_t size) {
     for (size_t i = 0; i < size; i++) {
@@ -83,6 +84,7 @@ static void init_constants(void) {
     http11 = nb_constant_string("HTTP/1.1", 8);
     slash = nb_constant_string("/", 1);
     empty = nb_constant_string("", 0);
+    chunked = nb_constant_string("chunked", 7);
     port80 = nb_constant_string("80", 2);
     loopback = nb_constant_string("127.0.0.1", 9);
     localhost = nb_constant_string("localhost", 9);
@@ -286,12 +288,25 @@ static VALUE spooled_input(nb_env_builder *builder, int fd) {
     return rb_funcall(builder->file_class, rb_intern("for_fd"), 2, INT2NUM(fd), rb_str_new_cstr("rb"));
 }
 
+/* Its length, or that it has one nobody knows yet: else nothing would say that there is a body. */
+static void set_streamed(VALUE env, const nb_request_message *request) {
+    if (request->body_bytes != UINT64_MAX) {
+        rb_hash_aset(env, keys.content_length, decimal(request->body_bytes));
+    } else {
+        rb_hash_aset(env, keys.transfer_encoding, chunked);
+    }
+}
+
 static void set_body(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
     if (!request->has_body) {
         for (uint32_t i = 0; i < request->header_count; i++) { /* Content-Length: 0 is told as it came */
             if (request->headers[i].field != NB_FIELD_CONTENT_LENGTH) continue;
             rb_hash_aset(env, keys.content_length, text(request, request->headers[i].value));
         }
+        return;
+    }
+    if (request->message.flags & NB_REQUEST_STREAMS) {
+        set_streamed(env, request);
         return;
     }
     VALUE input;

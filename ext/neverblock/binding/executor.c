@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "engine.h"
 #include "hijack.h"
+#include "input.h"
 #include "neverblock.h"
 #include "os/clock.h"
 #include "os/net.h"
@@ -204,6 +205,43 @@ void nb_executor_wait_drained(nb_task *task) {
     task->unacknowledged = 0;
 }
 
+static bool send_taken(nb_task *task) {
+    nb_executor *executor = task->executor;
+    nb_taken_message *message = reserve_or_announce(executor, sizeof(*message));
+    if (!message) return false;
+    *message = (nb_taken_message){
+        .message = {.type = NB_MESSAGE_TAKEN, .bytes = sizeof(*message), .exchange = task->exchange},
+        .bytes = nb_input_taken(task->input)};
+    publish(executor, sizeof(*message));
+    return true;
+}
+
+void nb_executor_tell_taken(nb_task *task) {
+    nb_executor *executor = task->executor;
+    if (task->input_due || send_taken(task)) return;
+    task->input_due = true;
+    task->input_next = executor->input_first;
+    executor->input_first = task;
+}
+
+static void tell_all_taken(nb_executor *executor) {
+    while (executor->input_first) {
+        nb_task *task = executor->input_first;
+        if (!send_taken(task)) return;
+        executor->input_first = task->input_next;
+        task->input_due = false;
+    }
+}
+
+void nb_executor_forget_taken(nb_task *task) {
+    if (!task->input_due) return;
+    nb_task **link = &task->executor->input_first;
+    while (*link != task)
+        link = &(*link)->input_next;
+    *link = task->input_next;
+    task->input_due = false;
+}
+
 /* --- messages in --- */
 
 static void index_task(nb_executor *executor, nb_task *task) {
@@ -348,11 +386,16 @@ static void wake_for_room(nb_executor *executor) {
     }
 }
 
+static void end_input(nb_task *task, nb_gone_reason reason) {
+    if (nb_input_is(task->input)) nb_input_end(task->input, reason);
+}
+
 /* The loop has no connection left, or has ended: nobody reads what is still written. */
 static void stop(nb_executor *executor) {
     executor->stop_received = true;
     for (uint32_t i = 0; i < executor->task_count; i++) {
         executor->tasks[i]->gone = executor->tasks[i]->busy;
+        end_input(executor->tasks[i], NB_GONE_CLIENT);
         wake_task(executor, executor->tasks[i]);
     }
     wake_for_room(executor);
@@ -395,10 +438,15 @@ static void receive(nb_executor *executor, const nb_message *message) {
     case NB_MESSAGE_GONE:
         if (!(task = find_task(executor, message->exchange))) break;
         task->gone = true;
+        end_input(task, (nb_gone_reason)message->flags);
         wake_task(executor, task);
         break;
     case NB_MESSAGE_HIJACKED:
         take_connection(executor, (const nb_hijacked_message *)(const void *)message);
+        break;
+    case NB_MESSAGE_INPUT:
+        task = find_task(executor, message->exchange);
+        if (task && nb_input_is(task->input)) nb_input_push(task->input, message);
         break;
     case NB_MESSAGE_LEFT:
         if ((task = find_task(executor, message->exchange))) client_left(executor, task);
@@ -431,6 +479,7 @@ static bool source_drain(void *owner) {
     }
     if (executor->taken) nb_ring_release(&executor->requests);
     answer_refused(executor);
+    tell_all_taken(executor);
     return executor->taken > 0;
 }
 
@@ -546,7 +595,7 @@ static bool source_prepare_sleep(void *owner) {
         tell_process(executor, executor->turn_began_ns);
     nb_doorbell_announce(&executor->channel->memory->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
-    bool waits_for_room = executor->room_first || executor->refused_count;
+    bool waits_for_room = executor->room_first || executor->refused_count || executor->input_first;
     if (!nb_ring_readable(&executor->requests) && !(waits_for_room && !blocked(executor))) return true;
     source_awake(executor);
     return false;

@@ -29,7 +29,7 @@ struct nb_task {
     VALUE env;
     VALUE body;                        /* to be closed; Qnil when there is none or it was */
     VALUE status, headers, error;      /* for rack.response_finished */
-    VALUE input;                       /* a spooled body's file, to be closed; Qnil when there is none */
+    VALUE input;                       /* a spooled body's file, or a streamed body, to be closed; else Qnil */
     VALUE writer;                      /* the fiber that waits for room or for the client */
     VALUE socket;                      /* the client's, hijacked; Qnil */
     nb_handover *taken;                /* a connection that came for it and is no socket yet; owned; NULL: none */
@@ -50,7 +50,9 @@ struct nb_task {
     bool waits_hijacked; /* parked until the connection is its */
     bool hijack_asked;
     bool waits_room; /* parked until the response ring has room */
-    bool retired;    /* its fiber is to end */
+    nb_task *input_next; /* in the list of those that tell what they took of their request's body */
+    bool input_due;
+    bool retired; /* its fiber is to end */
 };
 
 struct nb_executor {
@@ -73,6 +75,7 @@ struct nb_executor {
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
+    nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
     uint64_t received;               /* requests, since the start */
     const nb_task *direct;           /* whose fiber the drain has switched to; it has not parked since */
     unsigned taken;                  /* messages, since the drain began */
@@ -123,6 +126,9 @@ nb_task *nb_executor_find_task(nb_exchange_id exchange);
 /* Parks until the connection that was asked for is the task's (`taken`). Raises NeverBlock::ClientGone, and what is raised into the fiber
    meanwhile. */
 void nb_executor_wait_hijacked(nb_task *task);
+/* Tells the loop what the task's application has taken of its streamed body, now or when the ring has room. */
+void nb_executor_tell_taken(nb_task *task);
+void nb_executor_forget_taken(nb_task *task);
 /* Parks until the response's backlog is low or the client is gone. Raises what is raised into the fiber meanwhile. */
 void nb_executor_wait_drained(nb_task *task);
 

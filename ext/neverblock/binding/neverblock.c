@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "executor.h"
+#include "input.h"
 #include "ruby_log.h"
 #include "scheduler.h"
 
@@ -34,6 +35,8 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_client_gone_class = error_class("ClientGone", nb_error_class);
     rb_gc_register_mark_object(nb_error_class);
     rb_gc_register_mark_object(nb_client_gone_class);
+    rb_gc_register_mark_object(error_class("InputError", nb_error_class));
+    nb_input_define(nb_module);
     nb_engine_define(nb_module);
     nb_log_define(nb_module);
     nb_scheduler_define(nb_module);

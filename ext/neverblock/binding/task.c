@@ -6,11 +6,12 @@
 #include "base/alloc.h"
 #include "hijack.h"
 #include "http1/head_parser.h"
+#include "input.h"
 #include "neverblock.h"
 #include "response.h"
 #include "scheduler.h"
 
-static VALUE fiber_error_class;
+static VALUE fiber_error_class, input_error_class;
 static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
     id_instance_variables;
 
@@ -35,8 +36,13 @@ static VALUE run_application(VALUE argument) {
     task->taken_ns = nb_executor_switched_ns(executor);
     task->head_request = request->method == NB_METHOD_HEAD;
     task->spooled = request->body_fd >= 0;
+    bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;
     task->env = nb_env_build(&executor->env, request);
     task->request = NULL;
+    if (streams) {
+        task->input = nb_input_open(task);
+        rb_hash_aset(task->env, nb_env_key_input(), task->input);
+    }
     if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_key_input());
     VALUE response = rb_funcallv(executor->app, id_call, 1, &task->env);
     nb_response_send(task, response);
@@ -79,6 +85,7 @@ static bool take_error(nb_task *task, int tag) {
 static int log_error(nb_task *task) {
     int tag = 0;
     if (rb_obj_is_kind_of(task->error, nb_client_gone_class)) return 0;
+    if (rb_obj_is_kind_of(task->error, input_error_class)) return 0; /* its client's fault, and answered */
     rb_protect(report, (VALUE)task, &tag);
     if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
         rb_set_errinfo(Qnil);
@@ -127,7 +134,10 @@ static int close_returned(nb_task *task) { return has_close(task->body) ? protec
 /* A spooled body's file is ours, whatever the application has put in its place. */
 static VALUE close_input(VALUE argument) { return rb_io_close(((nb_task *)argument)->input); }
 
-static int close_spooled(nb_task *task) { return RB_TYPE_P(task->input, T_FILE) ? protect_step(task, close_input) : 0; }
+static int close_spooled(nb_task *task) {
+    if (nb_input_is(task->input)) nb_input_close(task->input);
+    return RB_TYPE_P(task->input, T_FILE) ? protect_step(task, close_input) : 0;
+}
 
 /* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must
  * go on, else 0. */
@@ -335,6 +345,8 @@ void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
 void nb_task_define(void) {
     rb_gc_register_address(&fiber_error_class);
     fiber_error_class = rb_path2class("FiberError");
+    rb_gc_register_address(&input_error_class);
+    input_error_class = rb_path2class("NeverBlock::InputError");
     id_call = rb_intern("call");
     id_close = rb_intern("close");
     id_report = rb_intern("report");

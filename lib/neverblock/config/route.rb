@@ -23,7 +23,7 @@ module NeverBlock
 
       # The words of a route, each as the catalog has its settings.
       WORDS = [
-        Option.new(name: :input, type: Type::Choice.new(:stream, :whole), default: :whole, works: [:whole], later: "bodies are whole before the application is called",
+        Option.new(name: :input, type: Type::Choice.new(:stream, :whole), default: :whole,
                    help: "whether the application is called when the head is there and reads the body as it comes, or when the body is whole"),
         Option.new(name: :cancel_on_disconnect, type: Type::Flag.new, works: [false], later: "a request runs to its end although its client has left",
                    help: "as the setting of this name, for these paths"),

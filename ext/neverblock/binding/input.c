@@ -1,0 +1,182 @@
+/*
+ * input.c - see input.h.
+ */
+#include "input.h"
+
+#include "base/limits.h"
+#include "neverblock.h"
+#include "scheduler.h"
+
+/* The I/O loop is told of what was taken this often, so that the client goes on before the window is empty. */
+#define TELL_EVERY_BYTES (NB_INPUT_WINDOW_BYTES / 4)
+
+typedef struct nb_input {
+    nb_task *task;  /* NULL: the request is over */
+    VALUE executor; /* keeps the task's memory */
+    VALUE parts;    /* strings that came and were not taken */
+    VALUE reader;   /* the fiber that waits */
+    uint64_t taken, told;
+    bool asked; /* the loop knows that somebody reads */
+    bool whole; /* the last part came */
+    bool lost;  /* no memory for a part */
+    bool cut;
+    nb_gone_reason reason; /* with cut */
+} nb_input;
+
+static VALUE class, error_class;
+
+static void input_mark(void *pointer) {
+    nb_input *input = pointer;
+    rb_gc_mark(input->executor);
+    rb_gc_mark(input->parts);
+    rb_gc_mark(input->reader);
+}
+
+/* Not WB_PROTECTED: a part comes with every message. */
+static const rb_data_type_t input_type = {
+    .wrap_struct_name = "NeverBlock::StreamInput",
+    .function = {.dmark = input_mark, .dfree = RUBY_TYPED_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static nb_input *get(VALUE self) {
+    nb_input *input;
+    TypedData_Get_Struct(self, nb_input, &input_type, input);
+    return input;
+}
+
+bool nb_input_is(VALUE object) { return rb_typeddata_is_kind_of(object, &input_type); }
+
+VALUE nb_input_open(nb_task *task) {
+    nb_input *input;
+    VALUE self = TypedData_Make_Struct(class, nb_input, &input_type, input);
+    input->executor = input->parts = input->reader = Qnil;
+    input->parts = rb_ary_new();
+    input->executor = task->executor->self;
+    input->task = task;
+    return self;
+}
+
+/* --- from the executor --- */
+
+static void wake(nb_input *input) {
+    VALUE reader = input->reader;
+    input->reader = Qnil;
+    if (!NIL_P(reader)) nb_scheduler_ready(input->task->executor->scheduler, reader);
+}
+
+typedef struct push_call {
+    nb_input *input;
+    const nb_message *message;
+} push_call;
+
+static VALUE push(VALUE argument) {
+    push_call *call = (push_call *)argument;
+    VALUE part = rb_str_new((const char *)(call->message + 1), (long)(call->message->bytes - sizeof(nb_message)));
+    return rb_ary_push(call->input->parts, part);
+}
+
+void nb_input_push(VALUE self, const nb_message *message) {
+    nb_input *input = get(self);
+    push_call call = {input, message};
+    int tag = 0;
+    if (!input->task) return;
+    if (message->bytes > sizeof(*message) && !input->lost) rb_protect(push, (VALUE)&call, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+    if (tag) input->lost = true;
+    if (message->flags & NB_INPUT_LAST) input->whole = true;
+    wake(input);
+}
+
+void nb_input_end(VALUE self, nb_gone_reason reason) {
+    nb_input *input = get(self);
+    if (!input->task || input->cut) return;
+    input->cut = true;
+    input->reason = reason;
+    wake(input);
+}
+
+void nb_input_close(VALUE self) {
+    nb_input *input = get(self);
+    if (!input->task) return;
+    wake(input);
+    nb_executor_forget_taken(input->task);
+    input->task = NULL;
+    input->parts = Qnil;
+}
+
+uint64_t nb_input_taken(VALUE self) {
+    nb_input *input = get(self);
+    input->told = input->taken;
+    return input->taken;
+}
+
+/* --- for the application --- */
+
+static _Noreturn void raise_cut(nb_gone_reason reason) {
+    switch (reason) {
+    case NB_GONE_TOO_LARGE:
+        rb_raise(error_class, "the request body is larger than limits { body_bytes }; its client was told so (413)");
+    case NB_GONE_TOO_SLOW:
+        rb_raise(error_class,
+                 "the request body came more slowly than timeouts { rate_min } asks for; its client was told so (408)");
+    case NB_GONE_INVALID:
+        rb_raise(error_class, "the request body broke the rules of HTTP; its client was told so (400)");
+    case NB_GONE_CLIENT:
+    case NB_GONE_SHORT:
+        break;
+    }
+    rb_raise(nb_client_gone_class, "the client left before its request body was whole");
+}
+
+static VALUE clear_reader(VALUE argument) {
+    ((nb_input *)argument)->reader = Qnil;
+    return Qnil;
+}
+
+static void wait_for_part(nb_input *input) {
+    nb_executor *executor = input->task->executor;
+    if (input->task->ended) rb_raise(nb_error_class, "the response is over: no more is read of the request body");
+    if (!NIL_P(input->reader)) rb_raise(nb_error_class, "a request body is read by one fiber at a time");
+    if (!input->asked || input->told != input->taken) nb_executor_tell_taken(input->task);
+    input->asked = true;
+    input->reader = rb_fiber_current();
+    rb_ensure(nb_executor_park, executor->scheduler, clear_reader, (VALUE)input);
+}
+
+static nb_task *check_reader(const nb_input *input) {
+    if (!input->task) rb_raise(nb_error_class, "the request whose body this is, is over");
+    nb_executor *executor = input->task->executor;
+    if (executor->over || nb_executor_in_child(executor))
+        rb_raise(nb_client_gone_class, "the executor of this request has ended");
+    if (rb_thread_current() != executor->thread)
+        rb_raise(nb_error_class, "a streamed request body is read on the thread its request runs on");
+    return input->task;
+}
+
+/* The next part; nil when the body is over. Parks the fiber while there is none. */
+static VALUE input_next_part(VALUE self) {
+    nb_input *input = get(self);
+    nb_task *task = check_reader(input);
+    while (RARRAY_LEN(input->parts) == 0) {
+        if (input->lost) rb_raise(rb_eNoMemError, "no memory for the request body");
+        if (input->whole) return Qnil;
+        if (input->cut) raise_cut(input->reason);
+        wait_for_part(input);
+        check_reader(input);
+    }
+    VALUE part = rb_ary_shift(input->parts);
+    input->taken += (uint64_t)RSTRING_LEN(part);
+    if (input->taken - input->told >= TELL_EVERY_BYTES && !input->whole && !input->cut) nb_executor_tell_taken(task);
+    RB_GC_GUARD(self);
+    return part;
+}
+
+void nb_input_define(VALUE module) {
+    class = rb_define_class_under(module, "StreamInput", rb_cObject);
+    rb_gc_register_address(&class);
+    error_class = rb_path2class("NeverBlock::InputError");
+    rb_gc_register_address(&error_class);
+    rb_undef_alloc_func(class);
+    rb_define_private_method(class, "next_part", input_next_part, 0);
+}
