@@ -24,8 +24,7 @@ SOURCES = {
   ],
   "binding" => %w[
     engine env executor hijack input neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
-    scheduler_io
-    scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
+    scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
   ]
 }.freeze
 

@@ -49,7 +49,7 @@ struct nb_task {
     bool waits_drained;  /* parked until the backlog is low */
     bool waits_hijacked; /* parked until the connection is its */
     bool hijack_asked;
-    bool waits_room; /* parked until the response ring has room */
+    bool waits_room;     /* parked until the response ring has room */
     nb_task *input_next; /* in the list of those that tell what they took of their request's body */
     bool input_due;
     bool retired; /* its fiber is to end */

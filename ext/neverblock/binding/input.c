@@ -3,6 +3,8 @@
  */
 #include "input.h"
 
+#include <string.h>
+
 #include "base/limits.h"
 #include "neverblock.h"
 #include "scheduler.h"
@@ -14,6 +16,7 @@ typedef struct nb_input {
     nb_task *task;  /* NULL: the request is over */
     VALUE executor; /* keeps the task's memory */
     VALUE parts;    /* strings that came and were not taken */
+    long offset;    /* bytes of the first that were */
     VALUE reader;   /* the fiber that waits */
     uint64_t taken, told;
     bool asked; /* the loop knows that somebody reads */
@@ -144,20 +147,18 @@ static void wait_for_part(nb_input *input) {
     rb_ensure(nb_executor_park, executor->scheduler, clear_reader, (VALUE)input);
 }
 
-static nb_task *check_reader(const nb_input *input) {
+static void check_reader(const nb_input *input) {
     if (!input->task) rb_raise(nb_error_class, "the request whose body this is, is over");
     nb_executor *executor = input->task->executor;
     if (executor->over || nb_executor_in_child(executor))
         rb_raise(nb_client_gone_class, "the executor of this request has ended");
     if (rb_thread_current() != executor->thread)
         rb_raise(nb_error_class, "a streamed request body is read on the thread its request runs on");
-    return input->task;
 }
 
-/* The next part; nil when the body is over. Parks the fiber while there is none. */
-static VALUE input_next_part(VALUE self) {
-    nb_input *input = get(self);
-    nb_task *task = check_reader(input);
+/* The first part that was not taken whole; nil when the body is over. Parks the fiber while there is none. */
+static VALUE first_part(nb_input *input) {
+    check_reader(input);
     while (RARRAY_LEN(input->parts) == 0) {
         if (input->lost) rb_raise(rb_eNoMemError, "no memory for the request body");
         if (input->whole) return Qnil;
@@ -165,12 +166,47 @@ static VALUE input_next_part(VALUE self) {
         wait_for_part(input);
         check_reader(input);
     }
-    VALUE part = rb_ary_shift(input->parts);
-    input->taken += (uint64_t)RSTRING_LEN(part);
-    if (input->taken - input->told >= TELL_EVERY_BYTES && !input->whole && !input->cut) nb_executor_tell_taken(task);
-    RB_GC_GUARD(self);
-    return part;
+    return rb_ary_entry(input->parts, 0);
 }
+
+/* What was copied is given back at once: waiting for the garbage collector, an upload would hold tens of megabytes. */
+static VALUE copy(nb_input *input, VALUE part, long size, VALUE onto) {
+    const char *bytes = RSTRING_PTR(part) + input->offset;
+    VALUE result = NIL_P(onto) ? rb_str_new(bytes, size) : rb_str_cat(onto, bytes, size);
+    input->offset += size;
+    if (input->offset < RSTRING_LEN(part)) return result;
+    input->offset = 0;
+    rb_ary_shift(input->parts);
+    rb_str_resize(part, 0);
+    return result;
+}
+
+static long line_size(const char *bytes, long size) {
+    const char *newline = memchr(bytes, '\n', (size_t)size);
+    return newline ? newline + 1 - bytes : size;
+}
+
+/* shift(length, onto, line) -> at most so many bytes of one part, up to a newline when `line`, as a string or behind
+ * `onto`; nil when the body is over. */
+static VALUE input_shift(VALUE self, VALUE length, VALUE onto, VALUE line) {
+    nb_input *input = get(self);
+    long wanted = NUM2LONG(length);
+    VALUE part = first_part(input);
+    if (NIL_P(part)) return Qnil;
+    long size = RSTRING_LEN(part) - input->offset;
+    if (size > wanted) size = wanted;
+    if (RTEST(line)) size = line_size(RSTRING_PTR(part) + input->offset, size);
+    bool all = NIL_P(onto) && input->offset == 0 && size == RSTRING_LEN(part);
+    VALUE result = all ? rb_ary_shift(input->parts) : copy(input, part, size, onto);
+    input->taken += (uint64_t)size;
+    bool goes_on = !input->whole && !input->cut;
+    if (goes_on && input->taken - input->told >= TELL_EVERY_BYTES) nb_executor_tell_taken(input->task);
+    RB_GC_GUARD(self);
+    RB_GC_GUARD(part);
+    return result;
+}
+
+static VALUE input_over(VALUE self) { return NIL_P(first_part(get(self))) ? Qtrue : Qfalse; }
 
 void nb_input_define(VALUE module) {
     class = rb_define_class_under(module, "StreamInput", rb_cObject);
@@ -178,5 +214,6 @@ void nb_input_define(VALUE module) {
     error_class = rb_path2class("NeverBlock::InputError");
     rb_gc_register_address(&error_class);
     rb_undef_alloc_func(class);
-    rb_define_private_method(class, "next_part", input_next_part, 0);
+    rb_define_private_method(class, "shift", input_shift, 3);
+    rb_define_private_method(class, "over?", input_over, 0);
 }

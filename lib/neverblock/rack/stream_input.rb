@@ -5,9 +5,9 @@
 
 module NeverBlock
   class StreamInput
-    # Most bytes set aside at once for a read: what it will need is not known before it comes.
-    CAPACITY_MAX = 65_536
-    private_constant :CAPACITY_MAX
+    # Bytes asked for at once when all, or a line, is wanted; a part is never larger.
+    PIECE_BYTES = 65_536
+    private_constant :PIECE_BYTES
 
     # As IO#read: waits for so many bytes, or the body's end.
     # @param length [Integer, nil] bytes; nil: all there are, in memory
@@ -19,9 +19,11 @@ module NeverBlock
     # @raise [IOError] when it is closed
     def read(length = nil, buffer = nil)
       check(length) if length
-      taken = length ? take(length) : take_all
-      taken = nil if taken.empty? && length&.positive?
-      buffer ? fill(buffer, taken) : taken
+      empty(buffer) if buffer
+      taken = length ? take(length, buffer) : take_all(buffer)
+      return taken if taken && !taken.empty?
+
+      length&.positive? ? nil : taken || "".b
     end
 
     # What is there, as soon as there is anything.
@@ -31,20 +33,19 @@ module NeverBlock
     # @raise [EOFError] at the end; and as #read
     def readpartial(length, buffer = nil)
       check(length)
-      taken = length.zero? ? "".b : take_piece(length)
-      taken = fill(buffer, taken) if buffer
-      taken or raise EOFError, "end of file reached"
+      empty(buffer) if buffer
+      return buffer || "".b if length.zero?
+
+      piece(length, buffer) or raise EOFError, "end of file reached"
     end
 
     # The next line with its newline; the last may have none. Raises as #read.
     # @return [String, nil] binary; nil at the end
     def gets
       line = nil
-      while current
-        stop = @part.index("\n", @at)
-        piece = take_piece(stop ? stop + 1 - @at : @part.bytesize - @at)
-        line = line ? move(piece, line) : piece
-        return line if stop
+      while (longer = piece(PIECE_BYTES, line, true))
+        line = longer
+        break if line.end_with?("\n")
       end
       line
     end
@@ -64,7 +65,8 @@ module NeverBlock
     # Whether the body is over; parks until that is known. Raises as #read.
     # @return [Boolean]
     def eof?
-      current.nil?
+      check_open
+      over?
     end
     alias eof eof?
 
@@ -72,7 +74,7 @@ module NeverBlock
     # @return [nil]
     def close
       @closed = true
-      @part = nil
+      nil
     end
 
     # @return [Boolean]
@@ -102,57 +104,35 @@ module NeverBlock
       raise ArgumentError, "negative length #{length} given" if length.negative?
     end
 
-    # As IO does, also at the end.
-    def fill(buffer, taken)
-      buffer.clear.force_encoding(Encoding::BINARY)
-      taken && move(taken, buffer)
-    end
-
-    # The part that is being read, from @at on; nil at the end.
-    def current
+    def check_open
       raise IOError, "closed stream" if @closed
-      return @part if @part && @at < @part.bytesize
-
-      @at = 0
-      @part = next_part
     end
 
-    # At most `length` bytes of one part; nil at the end.
-    def take_piece(length)
-      part = current or return
-      at = @at
-      @at += length
-      return part if at.zero? && length >= part.bytesize
-
-      part.byteslice(at, length)
+    # As IO leaves it, also at the end.
+    def empty(buffer)
+      buffer.clear.force_encoding(Encoding::BINARY)
     end
 
-    def take(length)
-      return "".b if length.zero?
+    # At most `length` bytes of one part, behind `onto`; nil at the end.
+    def piece(length, onto = nil, line = false)
+      check_open
+      shift([length, PIECE_BYTES].min, onto, line)
+    end
 
-      taken = take_piece(length) or return "".b
-      return taken if taken.bytesize == length
-
-      taken = String.new(capacity: [length, CAPACITY_MAX].min, encoding: Encoding::BINARY) << taken
-      while taken.bytesize < length && (piece = take_piece(length - taken.bytesize))
-        move(piece, taken)
+    def take(length, taken)
+      left = length - (taken ? taken.bytesize : 0)
+      while left.positive? && (longer = piece(left, taken))
+        taken = longer
+        left = length - taken.bytesize
       end
       taken
     end
 
-    def take_all
-      taken = "".b
-      while current
-        move(take_piece(@part.bytesize), taken)
+    def take_all(taken)
+      while (longer = piece(PIECE_BYTES, taken))
+        taken = longer
       end
       taken
-    end
-
-    # What was copied is given back at once: waiting for the garbage collector, an upload would hold tens of megabytes.
-    def move(from, to)
-      to << from
-      from.clear
-      to
     end
   end
 end
