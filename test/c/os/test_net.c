@@ -37,7 +37,7 @@ static int faulty_accept4(int fd, struct sockaddr *address, socklen_t *size, int
 #include "os/net.c"
 #undef accept4
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 60000 };
 
 static void wait_readable(int fd) {
     struct pollfd waited = {.fd = fd, .events = POLLIN};

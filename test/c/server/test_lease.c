@@ -118,7 +118,7 @@ static void handing_over_orders_what_the_lease_guards(void **state) {
     atomic_store(&lease.guest_allowed, true);
     pthread_t host = nb_test_thread(be_host, NULL);
     nb_test_random random = {7};
-    while (nb_clock_monotonic_ns() < end_ns) {
+    while (nb_clock_monotonic_ns() < end_ns || taken == 0 || atomic_load(&host_turns) == 0) {
         if (nb_lease_take_as_guest(&lease)) {
             guarded++;
             taken++;

@@ -33,8 +33,8 @@ static void a_head_that_does_not_arrive_in_time_is_408(void **state) {
     nb_test_world *w = *state;
     w->config.header_timeout_ms = 60;
     nb_test_world_open(w, 1);
-    nb_test_client *c = nb_test_world_client(w);
     int64_t start = nb_clock_monotonic_ns();
+    nb_test_client *c = nb_test_world_client(w);
     assert_true(nb_test_send_text(c, "GET / HTTP/1.1\r\nHost"));
     nb_test_world_expect(w, c, 408, NULL);
     assert_true(since_ms(start) >= 59);
@@ -51,10 +51,8 @@ static void bytes_that_trickle_do_not_extend_the_time_of_a_head(void **state) {
     nb_test_client *c = nb_test_world_client(w);
     unsigned sent = 0;
     assert_true(nb_test_send_text(c, "GET / HTTP/1.1\r\nX: "));
-    while (!nb_test_readable(c, 5) && sent < 2000) {
-        assert_true(nb_test_send_text(c, "x"));
+    while (!nb_test_readable(c, 5) && sent < 2000 && nb_test_send_text(c, "x"))
         sent++;
-    }
     assert_true(sent < 2000);
     nb_test_world_expect(w, c, 408, NULL);
     nb_test_world_close(w);
@@ -73,29 +71,44 @@ static void a_client_that_never_says_anything_is_closed_without_a_word(void **st
 
 static void an_idle_connection_ends_after_its_time_and_no_sooner(void **state) {
     nb_test_world *w = *state;
-    w->config.idle_timeout_ms = 100;
-    w->config.header_timeout_ms = 10;
+    w->config.idle_timeout_ms = 300;
     nb_test_world_open(w, 1);
-    nb_test_client *c = nb_test_world_client(w);
-    for (int i = 0; i < 3; i++) {
-        assert_true(nb_test_get(c, "/hello"));
-        nb_test_world_expect(w, c, 200, "hello");
-    }
-    int64_t start = nb_clock_monotonic_ns();
+    nb_test_client *c;
+    int64_t start;
+    unsigned asked = 0;
+    do { /* again, if this thread stood still for longer than it may be idle */
+        c = nb_test_world_client(w);
+        for (asked = 0; asked < 3; asked++) {
+            start = nb_clock_monotonic_ns();
+            if (!nb_test_get(c, "/hello") || !nb_test_read(c, "GET", &w->response)) break;
+            assert_true(nb_test_body_is(&w->response, "hello"));
+        }
+    } while (asked < 3 && since_ms(start) > 100);
+    assert_int_equal(3, asked);
     size_t dropped;
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, &dropped));
     assert_int_equal(0, dropped);
-    assert_true(since_ms(start) >= 80);
+    assert_true(since_ms(start) >= 250);
     assert_int_equal(0, nb_test_world_stats(w).timed_out);
     nb_test_world_close(w);
+}
+
+/* A client whose request has reached the executor. Whoever stands still for longer than a head may take connects again. */
+static nb_test_client *asked_in_time(nb_test_world *w, const char *path) {
+    for (;;) {
+        nb_test_client *c = nb_test_world_client(w);
+        if (!nb_test_get(c, path)) continue;
+        while (!nb_test_readable(c, 1)) {
+            if (nb_test_executor_count(w->executors[0], NB_TEST_RECEIVED) > 0) return c;
+        }
+    }
 }
 
 static void no_timeout_runs_while_the_application_works(void **state) {
     nb_test_world *w = *state;
     w->config.header_timeout_ms = w->config.body_timeout_ms = w->config.idle_timeout_ms = 30;
     nb_test_world_open(w, 1);
-    nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hold"));
+    nb_test_client *c = asked_in_time(w, "/hold");
     assert_false(nb_test_readable(c, 120));
     nb_test_executor_release(w->executors[0]);
     nb_test_world_expect(w, c, 200, "held");
@@ -113,19 +126,31 @@ static void a_body_that_stands_still_is_408(void **state) {
     nb_test_world_close(w);
 }
 
+/* Sends a body in parts of so many bytes. Returns the longest time between two of them. */
+static int64_t drip_body(nb_test_world *w, nb_test_client *c, size_t bytes) {
+    const char part[60] = {0};
+    int64_t last = nb_clock_monotonic_ns(), longest_ms = 0;
+    assert_true(nb_test_send_text(c, "POST /hello HTTP/1.1\r\nHost: test\r\nContent-Length: 1200\r\n\r\n"));
+    for (unsigned i = 0; i < 20 && !nb_test_readable(c, 12) && nb_test_send(c, part, bytes); i++) {
+        if (since_ms(last) > longest_ms) longest_ms = since_ms(last);
+        last = nb_clock_monotonic_ns();
+    }
+    assert_true(nb_test_read(c, "POST", &w->response));
+    return longest_ms;
+}
+
 static void a_body_that_moves_too_slowly_is_408_and_one_at_the_rate_is_not(void **state) {
     nb_test_world *w = *state;
+    int64_t longest_ms;
     w->config.body_timeout_ms = 100;
     w->config.rate_min = 1000; /* 100 bytes a window */
     nb_test_world_open(w, 1);
-    for (int slow = 0; slow < 2; slow++) {
-        nb_test_client *c = nb_test_world_client(w);
-        char part[60] = {0};
-        assert_true(nb_test_send_text(c, "POST /hello HTTP/1.1\r\nHost: test\r\nContent-Length: 1200\r\n\r\n"));
-        for (unsigned i = 0; i < 20 && !nb_test_readable(c, 12); i++)
-            assert_true(nb_test_send(c, part, slow ? 3 : 60));
-        nb_test_world_expect(w, c, slow ? 408 : 200, NULL);
-    }
+    do { /* again, if this thread stood still: then it was too slow */
+        longest_ms = drip_body(w, nb_test_world_client(w), 60);
+    } while (w->response.status == 408 && longest_ms > 30);
+    assert_int_equal(200, w->response.status);
+    drip_body(w, nb_test_world_client(w), 3);
+    assert_int_equal(408, w->response.status);
     nb_test_world_close(w);
 }
 
@@ -141,24 +166,37 @@ static void a_reader_that_takes_nothing_is_cut_off(void **state) {
     nb_test_world_close(w);
 }
 
+/* For a second, which is three windows. Tells whether it was cut off, and the longest time between two reads. */
+static bool read_slowly(nb_test_client *c, int64_t *longest_ms) {
+    char block[32768];
+    int64_t start = nb_clock_monotonic_ns(), last = start;
+    *longest_ms = 0;
+    while (since_ms(start) < 1000) {
+        const struct timespec pause = {0, 5000000};
+        bool cut = recv(c->fd, block, sizeof block, 0) <= 0;
+        if (since_ms(last) > *longest_ms) *longest_ms = since_ms(last);
+        last = nb_clock_monotonic_ns();
+        if (cut) return true;
+        nanosleep(&pause, NULL); /* the reader is slow: that is the subject */
+    }
+    return false;
+}
+
 /* A socket buffer of megabytes takes nothing for many windows while a steady reader empties it: what it took counts. */
 static void a_slow_reader_that_reads_on_is_not_cut_off(void **state) {
     nb_test_world *w = *state;
     w->config.body_timeout_ms = 300;
     w->config.rate_min = 2000; /* 600 bytes a window */
     nb_test_world_open(w, 1);
-    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 65536));
-    char block[32768];
-    assert_true(nb_test_get(c, "/big/12000000"));
-    int64_t start = nb_clock_monotonic_ns();
-    while (since_ms(start) < 1000) { /* three windows */
-        ssize_t got = recv(c->fd, block, sizeof block, 0);
-        if (got <= 0) fail_msg("cut off after %d ms", (int)since_ms(start));
-        const struct timespec pause = {0, 5000000};
-        nanosleep(&pause, NULL); /* the reader is slow: that is the subject */
-    }
-    assert_int_equal(0, nb_test_world_stats(w).timed_out);
-    nb_test_client_reset(c);
+    int64_t longest_ms;
+    bool cut;
+    do { /* again, if this thread stood still: then it did not read on */
+        nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 65536));
+        assert_true(nb_test_get(c, "/big/12000000"));
+        cut = read_slowly(c, &longest_ms);
+        nb_test_client_reset(c);
+    } while (cut && longest_ms > 100);
+    assert_false(cut);
     nb_test_world_close(w);
 }
 
@@ -317,7 +355,7 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     report before = ask_report(&s);
     nb_test_world_expect(w, &clients[7], 503, NULL); /* after a second without a descriptor */
     report after = ask_report(&s);
-    assert_true(since_ms(start) < 10000);
+    assert_true(since_ms(start) < NB_TEST_PATIENCE_MS / 2);
     assert_true(after.turned_away >= 1);
     if (after.cpu_us - before.cpu_us > 400000) fail_msg("it spun: %u us", (unsigned)(after.cpu_us - before.cpu_us));
     assert_int_equal(1, write(s.commands, "g", 1));

@@ -85,7 +85,7 @@ static void vanish(client_thread *t, nb_test_client *client) {
 
 static void *run_clients(void *argument) {
     client_thread *t = argument;
-    while (nb_clock_monotonic_ns() < t->end_ns) {
+    for (unsigned done = 0; done < 20 || nb_clock_monotonic_ns() < t->end_ns; done++) {
         nb_test_client client = nb_test_connect_narrow(t->world->port, below(t, 4) ? 0 : 4096);
         if (client.fd < 0) {
             atomic_fetch_add(&t->wrong, 1);
@@ -149,8 +149,8 @@ static void soak(unsigned executors, bool guest, const char *poller) {
     nb_test_world_init(&w);
     print_message("seed %llu\n", (unsigned long long)seed);
     w.config.queue_max = 20;
-    w.config.header_timeout_ms = 3000;
-    w.config.idle_timeout_ms = 3000; /* long enough for no good client to meet them */
+    w.config.header_timeout_ms = 60000;
+    w.config.idle_timeout_ms = 60000; /* long enough for no good client to meet them */
     w.config.spool_bytes_max = 2000000;
     w.config.response_backlog_bytes = 262144;
     w.config.connections_max = 400;

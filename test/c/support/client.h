@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NB_TEST_PATIENCE_MS 20000
+#define NB_TEST_PATIENCE_MS 60000
 
 typedef struct nb_test_client {
     int fd;

@@ -24,7 +24,7 @@
 enum { MAX = 64, R = NB_POLL_READ, W = NB_POLL_WRITE, ENDS = NB_POLL_HANGUP | NB_POLL_ERROR };
 
 /* Long enough for any event that is due, and an end when it is not. */
-static const int64_t PATIENCE_NS = 20 * NB_NS_PER_S;
+static const int64_t PATIENCE_NS = 60 * NB_NS_PER_S;
 
 static const char *backend;
 
@@ -521,7 +521,7 @@ static void epoll_waits_fractions_of_a_millisecond(void **state) {
         print_message("no epoll_pwait2 here\n");
         skip();
     }
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 5000 && shortest >= NB_NS_PER_MS; i++) {
         int64_t took = time_wait(w, 100000);
         if (took < shortest) shortest = took;
     }
@@ -562,7 +562,7 @@ static void *pester(void *pointer) {
 
 static void a_signal_ends_the_wait_without_events(void **state) {
     world *w = *state;
-    static const int64_t timeouts[] = {-1, 15 * NB_NS_PER_S};
+    const int64_t timeouts[] = {-1, PATIENCE_NS};
     for (size_t i = 0; i < 2; i++) {
         pestering p = {.target = pthread_self()};
         struct sigaction action = {.sa_handler = ignore};
@@ -570,7 +570,7 @@ static void a_signal_ends_the_wait_without_events(void **state) {
         int64_t before = nb_clock_monotonic_ns();
         pthread_t thread = nb_test_thread(pester, &p);
         assert_int_equal(0, wait_for(w, timeouts[i]));
-        assert_true(nb_clock_monotonic_ns() - before < 10 * NB_NS_PER_S);
+        assert_true(nb_clock_monotonic_ns() - before < PATIENCE_NS / 2);
         atomic_store(&p.over, true);
         nb_test_join(thread);
     }

@@ -19,7 +19,8 @@
 #define assert_status(expected, actual) nb_test_assert_status((expected), (actual), #actual, __FILE__, __LINE__)
 void nb_test_assert_status(nb_status expected, nb_status actual, const char *expression, const char *file, int line);
 
-/* Ends the process with a message when the test program still runs after so many seconds (it is the last resort of every wait). */
+/* Ends the process with a message when the test program still runs after so many seconds of an idle machine, and five times as many of any (it is the
+   last resort of every wait). */
 void nb_test_alarm(unsigned seconds);
 
 /* True when body(argument) ends in abort(3), as a failed NB_ASSERT does. Runs it in a child process. */
