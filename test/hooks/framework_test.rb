@@ -11,8 +11,11 @@ class HookFrameworkTest < Minitest::Test
     HookTable::Row.new("Sample", title, nil, file: __FILE__, body: body, **options)
   end
 
-  def played(**options, &body)
-    HookTable::Isolation.play(row(**options, &body), patience_s: 0.3, end_s: 0.5)
+  # The bound of what never ends or never yields is short.
+  SOON_S = 0.5
+
+  def played(patience_s: 60, end_s: 60, **options, &body)
+    HookTable::Isolation.play(row(**options, &body), patience_s: patience_s, end_s: end_s)
   end
 
   def assert_fails(reason, played)
@@ -32,7 +35,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_wait_that_holds_the_thread_blocks_and_is_ended_by_the_watchdog
-    result = played do
+    result = played(patience_s: SOON_S) do
       reader, writer = IO.pipe
       inside { NeverBlock::Compat.blocking { reader.read(2) } }
       event { writer << "a" }
@@ -52,7 +55,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_call_that_yields_first_and_blocks_then_blocks
-    result = played do
+    result = played(patience_s: SOON_S) do
       reader, writer = IO.pipe
       inside { reader.read(1) + NeverBlock::Compat.blocking { reader.read(1) } }
       event { writer << "a" }
@@ -82,11 +85,12 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_wait_of_its_own_clock_yields_or_blocks
-    yields = played do
+    sample = row do
       inside { sleep(0.1) && :done }
       elapses
       gives :done
     end
+    yields = HookTable::Isolation.prove(sample)
     blocks = played do
       inside { NeverBlock::Compat.blocking { sleep(0.1) } && :done }
       elapses
@@ -106,7 +110,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_wrong_result_of_a_call_that_blocks_fails
-    result = played(blocks: "io.c") do
+    result = played(patience_s: SOON_S, blocks: "io.c") do
       reader, writer = IO.pipe
       inside { NeverBlock::Compat.blocking { reader.read(1) } }
       event { writer << "b" }
@@ -132,7 +136,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_wait_that_never_ends_fails
-    result = played do
+    result = played(end_s: SOON_S) do
       reader, @writer = IO.pipe
       inside { reader.read(1) }
       event { nil }
@@ -141,7 +145,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_thread_that_stays_blocked_fails
-    result = played do
+    result = played(patience_s: SOON_S, end_s: SOON_S) do
       reader, @writer = IO.pipe
       inside { NeverBlock::Compat.blocking { reader.read(1) } }
       event { nil }
@@ -150,7 +154,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_loop_that_ends_early_fails
-    result = played do
+    result = played(end_s: SOON_S) do
       reader, writer = IO.pipe
       inside { reader.read(1) }
       event { (writer << "b") && @loop_thread.kill }
@@ -172,7 +176,7 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_a_mistake_in_an_event_fails
-    result = played do
+    result = played(end_s: SOON_S) do
       reader, @writer = IO.pipe
       inside { reader.read(1) }
       event { nowhere }

@@ -19,7 +19,7 @@ class HookTableTest < Minitest::Test
   private
 
   def hold(row)
-    played = row.present? ? HookTable::Isolation.play(row) : { "verdict" => "absent", "detail" => row.absence }
+    played = row.present? ? HookTable::Isolation.prove(row) : { "verdict" => "absent", "detail" => row.absence }
     verdict = played["verdict"]
     RESULTS.record(row, verdict, played["detail"] || { "blocks" => row.excuse, "yields" => row.cure }[verdict], locked: played["locked"])
     skip(played["detail"]) if verdict == "unavailable"

@@ -51,6 +51,7 @@ static void many_slow_readers_hold_no_more_than_the_budget_and_others_are_served
     nb_test_world *w = *state;
     nb_test_client *clients[READERS];
     w->config.response_bytes_max = 4000000;
+    w->config.body_timeout_ms = 600000; /* they are slow, and no slower machine ends them */
     nb_test_world_open(w, 1);
     slow_readers(w, clients, "/chunked/12000000");
     assert_holds(w, 1000000, 4000000 + NB_RING_BYTES + READERS * NB_RESPONSE_FLOOR_BYTES);
@@ -70,6 +71,7 @@ static void what_slow_readers_held_is_free_again_when_they_have_gone(void **stat
     nb_test_world *w = *state;
     nb_test_client *clients[READERS];
     w->config.response_bytes_max = 1000000;
+    w->config.body_timeout_ms = 600000; /* they are slow, and no slower machine ends them */
     nb_test_world_open(w, 1);
     slow_readers(w, clients, "/big/100000000");
     for (int i = 0; i < READERS; i++)

@@ -231,7 +231,7 @@ HookTable.library "drb" do
     thread_group = other_thread { gate.pop && server.stop_service }
     inside { thread.join.equal?(thread) }
     event { gate << true }
-    gives { |joined| joined && thread_group.join(5) }
+    gives { |joined| joined && thread_group.join(60) }
   end
 end
 
@@ -258,7 +258,7 @@ end
 HookTable.library "socket" do
   row "Socket.tcp", "resolv_timeout and connect_timeout" do
     service = holding(HookServices::FullBacklog.new)
-    inside { Socket.tcp("localhost", service.port, resolv_timeout: 5, connect_timeout: 10) { |socket| socket.print("GET /a HTTP/1.0\r\n\r\n") || socket.gets } }
+    inside { Socket.tcp("localhost", service.port, resolv_timeout: 60, connect_timeout: 60) { |socket| socket.print("GET /a HTTP/1.0\r\n\r\n") || socket.gets } }
     gives { |line| line.start_with?("HTTP/1.1 200") }
   end
 

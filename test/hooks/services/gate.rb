@@ -5,7 +5,7 @@
 
 module HookServices
   class Gate
-    SECONDS = 20
+    SECONDS = 60
 
     def initialize
       @reader, @writer = IO.pipe

@@ -64,7 +64,7 @@ module HookServices
     # Ends the service. Its threads are killed: a client's wait for it ends with its connection.
     def close
       threads = @threads.dup
-      threads.each(&:kill).each { |thread| thread.join(5) }
+      threads.each(&:kill).each { |thread| thread.join(60) }
       @sockets.each { |socket| socket.close unless socket.closed? }
       @server.close unless @server.closed?
       @gate.close

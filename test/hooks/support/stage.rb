@@ -18,14 +18,14 @@ module HookTable
 
     # Until the watchdog takes the thread for blocked. A row that is said to block need not be waited for: if it yields it does so at once, and a
     # machine too busy for that only hides that an excuse is out of date, until the next run.
-    PATIENCE_S = 6.0
+    PATIENCE_S = 10.0
     PATIENCE_WITH_BLOCKING_S = 0.3
     # The watchdog looks this often. A thread that is blocked for so much longer than this and keeps the watchdog out holds Ruby's lock.
     TICK_S = 0.01
     # It may come to run once or twice between the fiber's word that it is inside and the call; without the lock it comes thirty times before it acts.
     TICKS_LOCKED_MAX = 2
     # Until a row that goes on for ever is given up.
-    END_S = 10.0
+    END_S = 30.0
     # B's passes over the ready fibers while A waits for its own clock; a blocked thread allows none.
     PASSES_MIN = 3
     NOTHING = Object.new.freeze
@@ -201,7 +201,7 @@ module HookTable
 
     def watch(thread)
       deadline = clock + @patience_s
-      tick while !@yields && thread.join(TICK_S).nil? && clock < deadline
+      tick while !@yields && thread.join(TICK_S).nil? && (clock < deadline || (@state == :inside && @ticks <= TICKS_LOCKED_MAX))
       unless @yields || @elapses || !thread.alive?
         @blocked = true
         nil while happen
