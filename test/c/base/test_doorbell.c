@@ -95,7 +95,8 @@ static bool sleep_until_rung(lane *l) {
     if (nb_poll_wait(l->poll, &event, 1, PATIENCE_NS, &count) != NB_OK) return false;
     nb_doorbell_cancel(&l->bell);
     nb_wake_clear(&l->wake);
-    return count == 1 || nb_clock_monotonic_ns() - before < PATIENCE_NS; /* a process that is stopped and goes on (signal(7)) */
+    return count == 1 ||
+           nb_clock_monotonic_ns() - before < PATIENCE_NS; /* a process that is stopped and goes on (signal(7)) */
 }
 
 static uint64_t receive_number(lane *l) {
