@@ -55,7 +55,7 @@ module Workload
       @finished = 0
     end
 
-    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup].freeze
+    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup streamed hijacked partial].freeze
 
     def call(env)
       name = env["PATH_INFO"].delete_prefix("/")
@@ -92,6 +92,23 @@ module Workload
     end
 
     def env(env) = [200, {}, [env.keys.grep(/\AHTTP_X/).sort.map { |key| "#{key}=#{env[key]}" }.join("&")]]
+
+    def streamed(env)
+      [200, FIELDS, lambda do |stream|
+        (stream << "first " << stream.read.bytesize).write(sleep(0.001), :" ", LARGE).then { |bytes| stream << bytes }
+        raise Failure, "in call" if env["QUERY_STRING"] == "failing"
+
+        stream.flush.close
+      end]
+    end
+
+    def hijacked(env)
+      io = env["rack.hijack"].call
+      io.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n#{io.read(5)}")
+      io.close
+    end
+
+    def partial(_env) = [101, { "upgrade" => "any", "rack.hijack" => ->(io) { io.write(io.read(5)) && io.close } }, []]
     def lookup(_env) = [200, {}, [Addrinfo.tcp("localhost", 80).ip_address]]
   end
 
@@ -155,6 +172,32 @@ module Workload
       expect(Digest::MD5.hexdigest(bytes), wire.response(method: "POST").body)
     end
 
+    def streamed(wire, rng)
+      bytes = rng.bytes(2000)
+      wire.write("POST /streamed HTTP/1.1\r\nHost: test\r\nContent-Length: 2000\r\n\r\n#{bytes}")
+      expect(/\Afirst 20000 #{LARGE}65538\z/o, wire.response(method: "POST").body)
+      wire.get("/streamed?failing")
+      expect(true, wire.response_as_far_as_it_comes.cut?)
+    end
+
+    def hijacked(wire, _rng)
+      wire.write("GET /hijacked HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\nmine!")
+      expect("mine!", wire.response.body)
+    end
+
+    def partial(wire, _rng)
+      wire.write("GET /partial HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\nmi")
+      wire.await_bytes("\r\n\r\n")
+      wire.write("ne!")
+      expect(/\AHTTP\/1.1 101 .*\r\n\r\nmine!\z/m, wire.take_to_end.first)
+    end
+
+    # A client that leaves a stream, or a socket that was hijacked.
+    def deserting(wire, rng)
+      wire.get(rng.rand(2).zero? ? "/streamed" : "/hijacked")
+      rng.rand(2).zero? ? wire.abort : wire.close
+    end
+
     # Clients that leave: before the answer, in the middle of it, in the middle of a body.
     def leaving(wire, rng)
       rng.rand(2).zero? ? wire.get("/large") && wire.take(1000) : wire.get("/parked")
@@ -179,7 +222,7 @@ module Workload
   end
 
   NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished parked lookup small spooled env cut head pipelined chunked leaving half
-             wrong].freeze
+             wrong streamed hijacked partial deserting].freeze
 
   # Runs one exchange on a connection of its own.
   # @raise [RuntimeError] naming the exchange and what was wrong

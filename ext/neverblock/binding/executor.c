@@ -160,16 +160,20 @@ static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
     return nb_ring_reserve(&executor->responses, bytes);
 }
 
-void *nb_executor_reserve(nb_task *task, size_t bytes) {
+bool nb_executor_room(nb_task *task, size_t bytes) {
     nb_executor *executor = task->executor;
-    void *place;
     if (executor->over || nb_executor_in_child(executor))
         rb_raise(nb_client_gone_class, "the executor of this request has ended");
-    while (!(place = reserve_or_announce(executor, bytes))) {
-        if (executor->stop_received) rb_raise(nb_client_gone_class, "the server has ended");
-        wait_for_room(task);
+    if (reserve_or_announce(executor, bytes)) return true;
+    if (executor->stop_received) rb_raise(nb_client_gone_class, "the server has ended");
+    wait_for_room(task);
+    return false;
+}
+
+void *nb_executor_reserve(nb_task *task, size_t bytes) {
+    while (!nb_executor_room(task, bytes)) {
     }
-    return place;
+    return nb_ring_reserve(&task->executor->responses, bytes);
 }
 
 static void publish(nb_executor *executor, size_t bytes) {

@@ -115,6 +115,9 @@ VALUE nb_executor_park(VALUE scheduler);
 /* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises
    NeverBlock::ClientGone when nobody is left to read it, and what is raised into the fiber meanwhile. */
 void *nb_executor_reserve(nb_task *task, size_t bytes);
+/* There is room for `bytes`; false: there was none, the fiber has been parked, and what it decided before may be out of date. Raises as
+   nb_executor_reserve does. */
+bool nb_executor_room(nb_task *task, size_t bytes);
 /* Ends the part and makes it visible; rings the loop when it has waited long. */
 void nb_executor_send(nb_task *task, size_t bytes);
 /* The loop looks at what was sent now. */

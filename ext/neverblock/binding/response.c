@@ -320,9 +320,16 @@ static void send_part(nb_task *task, nb_slice body, uint16_t flags) {
     nb_executor_send(task, bytes);
 }
 
-static size_t slice_bytes(size_t left, uint64_t high) {
-    size_t most = high < NB_RESPONSE_SLICE_BYTES ? (size_t)high : NB_RESPONSE_SLICE_BYTES;
-    return left < most ? left : most ? most : 1;
+/* Body bytes of the next part, for which there is room behind its `head` bytes; and what the response may have sent, as it is after the
+   wait for that room: by then many others may have begun. */
+static size_t next_slice(nb_task *task, size_t head_bytes, size_t left, uint64_t *high) {
+    size_t step, most;
+    do {
+        *high = nb_executor_backlog_high(task->executor);
+        most = *high < NB_RESPONSE_SLICE_BYTES ? (size_t)*high : NB_RESPONSE_SLICE_BYTES;
+        step = left < most ? left : most ? most : 1;
+    } while (!nb_executor_room(task, head_bytes + step));
+    return step;
 }
 
 /* Any number of body bytes, in slices, the writer parked while the client is behind. The last slice carries `flags`.
@@ -330,8 +337,8 @@ static size_t slice_bytes(size_t left, uint64_t high) {
 static void send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags) {
     while (body.size > 0 || (flags & NB_PART_LAST)) {
         if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
-        uint64_t high = nb_executor_backlog_high(task->executor);
-        size_t step = slice_bytes(body.size, high);
+        uint64_t high;
+        size_t step = next_slice(task, sizeof(nb_message), body.size, &high);
         bool last = step == body.size;
         bool full = task->unacknowledged + step >= high && !(last && (flags & NB_PART_LAST));
         send_part(task, (nb_slice){body.data, step},
@@ -408,7 +415,8 @@ static void send_chunk(writer *writing, VALUE chunk) {
     if (bytes.size == 0) return;
     writing->sent += bytes.size;
     if (!task->head_sent) {
-        size_t first = slice_bytes(bytes.size, nb_executor_backlog_high(task->executor));
+        uint64_t high;
+        size_t first = next_slice(task, sizeof(nb_response_message) + writing->gathered->size, bytes.size, &high);
         send_head(task, writing->gathered, (nb_slice){bytes.data, first}, 0);
         bytes = (nb_slice){bytes.data + first, bytes.size - first};
     }
