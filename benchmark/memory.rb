@@ -84,10 +84,12 @@ module NeverBlock
         def idle_table(results)
           rows = measured(results, IDLE).map do |server|
             [server, *memory_cells(results, server, IDLE), Cell.spread(results.figure(server, IDLE, "rate_alone")),
-             Cell.spread(results.figure(server, IDLE, "rate")), Cell.percent(results.figure(server, IDLE, "busy_share"))]
+             Cell.spread(results.figure(server, IDLE, "rate")), Cell.percent(results.figure(server, IDLE, "busy_share")),
+             Cell.micros(results.figure(server, IDLE, "cpu_us_alone")), Cell.micros(results.figure(server, IDLE, "cpu_us_per_request"))]
           end
           Table.new("#{Cell.number(CONNECTIONS)} idle connections, and #{BUSY} busy clients without and beside them",
-                    headers: ["server", "served and open", "bytes each", "MB before", "MB more after they have gone", "requests/s alone", "beside", "share"], rows: rows)
+                    headers: ["server", "served and open", "bytes each", "MB before", "MB more after they have gone", "requests/s alone", "beside", "share",
+                              "CPU us/request alone", "beside"], rows: rows)
         end
 
         def waiting_table(results, name)

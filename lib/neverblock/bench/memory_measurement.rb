@@ -18,6 +18,8 @@ module NeverBlock
       # For the answers of those that do not wait.
       ANSWERS_SECONDS = 10
       BUSY_THREADS = 1
+      # What the busy clients got: answers a second, and the server's CPU time for each in microseconds.
+      Busy = Struct.new(:rate, :cpu_us)
 
       # @param load_generator [Wrk]
       # @param held [#hold] gives the clients (HeldClients)
@@ -35,10 +37,10 @@ module NeverBlock
       def take(process, scenario, settings)
         hold = scenario.load
         run_load(scenario.warmup, process, settings.warmup_seconds)
-        alone = [busy_rate(hold, process, scenario.seconds(settings))]
+        alone = [busy(hold, process, scenario.seconds(settings))]
         idle = settled(process)
         found = @held.hold(process.url) { |clients| beside(clients, hold, process, scenario.seconds(settings)) }
-        alone << busy_rate(hold, process, scenario.seconds(settings))
+        alone << busy(hold, process, scenario.seconds(settings))
         after = settled(process)
         raise Error, "the server ended under load: #{process.last_words}" unless process.alive?
 
@@ -53,9 +55,9 @@ module NeverBlock
         first = clients.answered(hold.expects, within: ANSWERS_SECONDS) if hold.wait_seconds.zero?
         rss = settled(process)
         open = clients.open
-        rate = busy_rate(hold, process, seconds)
+        busy = busy(hold, process, seconds)
         last = clients.answered(hold.expects, within: hold.wait_seconds) unless first # they have waited SETTLE_SECONDS of it: a second wave comes later
-        { asked: asked, answered: first || last, open: open, rss: rss, rate: rate }
+        { asked: asked, answered: first || last, open: open, rss: rss, busy: busy }
       end
 
       def settled(process)
@@ -63,10 +65,12 @@ module NeverBlock
         process.tree.rss_bytes
       end
 
-      def busy_rate(hold, process, seconds)
+      def busy(hold, process, seconds)
         return if hold.busy.zero?
 
-        run_load(Load.new(connections: hold.busy, threads: BUSY_THREADS), process, seconds).rate
+        before = process.tree.cpu_seconds
+        outcome = run_load(Load.new(connections: hold.busy, threads: BUSY_THREADS), process, seconds)
+        Busy.new(outcome.rate, (process.tree.cpu_seconds - before) * 1e6 / [outcome.requests, 1].max)
       end
 
       def run_load(load, process, seconds)
@@ -86,7 +90,10 @@ module NeverBlock
       def shares(found, alone)
         return {} if alone.empty?
 
-        { "rate" => found[:rate].round(2), "rate_alone" => (alone.sum / alone.size).round(2), "busy_share" => (found[:rate] * alone.size / alone.sum).round(4) }
+        rate, cpu_us = %i[rate cpu_us].map { |figure| alone.sum(&figure) / alone.size }
+        beside = found[:busy]
+        { "rate" => beside.rate.round(2), "rate_alone" => rate.round(2), "busy_share" => (beside.rate / rate).round(4),
+          "cpu_us_per_request" => beside.cpu_us.round(3), "cpu_us_alone" => cpu_us.round(3) }
       end
     end
   end

@@ -11,7 +11,7 @@ module NeverBlock
       SCHEMA = "neverblock-bench/1"
       # Metrics of each run that get a median and a spread.
       METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count burst_rate in_flight_max
-                   bytes_per_client clients answered open rss_left_bytes rate_alone busy_share
+                   bytes_per_client clients answered open rss_left_bytes rate_alone busy_share cpu_us_alone
                    generator_cpu_share others_cpu_share].freeze
       MARKS = { met: "met", missed: "MISSED", unknown: "not measured" }.freeze
 

@@ -5,9 +5,10 @@ require_relative "bench_case"
 class BenchMemoryMeasurementTest < BenchCase
   # Memory as a server's process tree would tell it: what it had, and what the clients cost.
   class StandInTree
-    attr_accessor :rss_bytes
+    attr_accessor :rss_bytes, :cpu_seconds
 
     def initialize
+      @cpu_seconds = 0.0
       @rss_bytes = 20_000_000
     end
   end
@@ -58,14 +59,17 @@ class BenchMemoryMeasurementTest < BenchCase
   class StandInLoad
     attr_reader :asked
 
-    def initialize(told, *rates)
+    def initialize(told, tree, *rates)
       @told = told
+      @tree = tree
       @rates = rates
     end
 
     def run(load, url:, seconds:)
       @told << [:load, load.connections, url, seconds]
-      Struct.new(:rate).new(@rates.shift || 0.0)
+      rate = @rates.shift || 0.0
+      @tree.cpu_seconds += 0.001
+      Struct.new(:rate, :requests).new(rate, rate.to_i)
     end
   end
 
@@ -85,6 +89,10 @@ class BenchMemoryMeasurementTest < BenchCase
 
   def test_the_busy_clients_rate_is_beside_over_the_mean_of_before_and_after
     assert_equal [95.0, 100.0, 0.95], take(IDLE, 0.0, 110.0, 95.0, 90.0).values_at("rate", "rate_alone", "busy_share")
+  end
+
+  def test_their_cpu_a_request_is_told_beside_and_alone
+    assert_equal [20.0, 10.0], take(IDLE, 0.0, 100.0, 50.0, 100.0).values_at("cpu_us_per_request", "cpu_us_alone")
   end
 
   def test_idle_clients_are_served_before_memory_is_read_and_the_busy_come
@@ -119,7 +127,7 @@ class BenchMemoryMeasurementTest < BenchCase
     held = StandInClients.new(@tree, **clients)
     @told = held.told
     scenario = Scenario.new(name: "n", title: "t", load: hold, warmup: Load.new(connections: 1))
-    measurement = MemoryMeasurement.new(load_generator: StandInLoad.new(@told, *rates), held: held, pause: ->(seconds) { @told << [:pause, seconds] })
+    measurement = MemoryMeasurement.new(load_generator: StandInLoad.new(@told, @tree, *rates), held: held, pause: ->(seconds) { @told << [:pause, seconds] })
     measurement.take(StandInProcess.new(@tree, "http://h", alive), scenario, Settings.for(quick: true))
   end
 end

@@ -24,7 +24,7 @@ class BenchMemoryTest < BenchCase
   def test_a_server_stands_in_the_tables_of_the_loads_it_was_given
     tables = @claim.tables(results)
     assert_equal [["neverblock 5000", "nginx"], ["neverblock 5000"], ["neverblock 5000"]], tables.map { |table| table.rows.map(&:first) }
-    assert_equal ["neverblock 5000", "8,000", "1,024", "30.0", "1.0", "100", "95", "95.0 %"], tables.first.rows.first
+    assert_equal ["neverblock 5000", "8,000", "1,024", "30.0", "1.0", "100", "95", "95.0 %", "7.0", "7.1"], tables.first.rows.first
     tables.each { |table| table.rows.each { |row| assert_equal table.headers.size, row.size, table.title } }
   end
 
@@ -52,7 +52,7 @@ class BenchMemoryTest < BenchCase
 
   def results(bytes: 1_024, share: 0.95, requests: 5_000, streams: 5_000, errors: 0)
     memory = { bytes_per_client: bytes, rss_idle_bytes: 30_000_000, rss_left_bytes: 1_000_000, error_count: errors }
-    idle = { scenario: "idle connections", clients: 8_000, answered: 8_000, rate: 95.0, rate_alone: 100.0, busy_share: share, **memory }
+    idle = { scenario: "idle connections", clients: 8_000, answered: 8_000, rate: 95.0, rate_alone: 100.0, busy_share: share, cpu_us_alone: 7.0, cpu_us_per_request: 7.1, **memory }
     runs = [run_of("neverblock 5000", **idle), run_of("nginx", **idle),
             run_of("neverblock 5000", scenario: "requests in flight", clients: 5_000, answered: requests, **memory),
             run_of("neverblock 5000", scenario: "event streams", clients: 5_000, answered: streams, **memory)]
