@@ -88,7 +88,8 @@ module NeverBlock
     # Keywords for the native engine: the settings that were given; the others are its own defaults.
     # @return [Hash{Symbol => Object}]
     def engine_options
-      settings.slice(*@given).merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd)
+      refused = log_requests ? { log_refused: 1 } : {}
+      settings.slice(*@given).merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd, **refused)
     end
 
     # @return [Float] seconds

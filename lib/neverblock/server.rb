@@ -122,7 +122,7 @@ module NeverBlock
     private
 
     def open_engine
-      @core_lines = Log::CoreLines.new(log) if config.log_format == :json
+      @core_lines = Log::CoreLines.new(log, request_shape) if config.log_format == :json || config.log_requests
       @engine = @native::Engine.new(**config.engine_options, version: VERSION, ruby_version: RUBY_VERSION, **{ log_fd: @core_lines&.fileno }.compact)
       config.routes.each { |route| @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect) }
       listening = Listening.new(@engine, config.backlog)
@@ -146,8 +146,15 @@ module NeverBlock
     def observed_app
       return @app unless config.log_requests
 
+      RequestLog.new(@app, log, request_shape)
+    end
+
+    # JSON where only the entries of requests are to be that.
+    def request_shape
+      return unless config.log_requests == :json
+
       require "neverblock/log/json"
-      RequestLog.new(@app, log, config.log_requests == :json ? Log::Json.new : nil)
+      @request_shape ||= Log::Json.new
     end
 
     def run_executor(executor, number, on_end)

@@ -159,7 +159,50 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  # Requests that the I/O loop answers => the entry after its time.
+  REFUSED = {
+    "GET /a\e[31m HTTP/1.1\r\nHost: x\r\n\r\n" => /info: GET \/a\?\[31m 400 127\.0\.0\.1 answered by the server: a byte that may not be in a request target$/,
+    "POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" => /info: POST \/up 413 127\.0\.0\.1 answered by the server: /,
+    "POST /c?x=1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" => /info: POST \/c\?x=1 400 127\.0\.0\.1 answered by the server: a chunk size/,
+    "GET /#{"x" * 70_000} HTTP/1.1\r\nHost: x\r\n\r\n" => /info: GET \/x{195} 414 127\.0\.0\.1 answered by the server: /,
+    "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" => /info: OPTIONS \* 200 127\.0\.0\.1 answered by the server$/
+  }.freeze
+
+  def test_requests_that_the_io_loop_answers_are_logged_too_when_asked
+    serve("--log-requests") do |server|
+      REFUSED.each do |request, entry|
+        answer_to(server, request)
+        server.await_stderr(entry, seconds: QUICK_S)
+      end
+    end
+  end
+
+  def test_they_are_json_where_requests_are
+    serve("--log-requests", "--log-format", "json") do |server|
+      answer_to(server, "nonsense\r\n\r\n")
+      server.await_stderr(/"message":"request","method":null,"target":"nonsense","status":400,"remote_addr":"127\.0\.0\.1","refused":"/, seconds: QUICK_S)
+    end
+  end
+
+  def test_they_are_not_logged_when_nobody_asked
+    serve do |server|
+      REFUSED.each_key { |request| answer_to(server, request) }
+      server.stop
+      refute_includes server.stderr, "answered by the server"
+    end
+  end
+
   private
+
+  # All of it: the client has the answer, so what belongs to it was written.
+  def answer_to(server, request)
+    TCPSocket.open("127.0.0.1", URI(server.url).port) do |socket|
+      socket.write(request)
+      Timeout.timeout(QUICK_S) { socket.read }
+    rescue Errno::ECONNRESET, Errno::EPIPE
+      nil
+    end
+  end
 
   def write(text)
     File.join(@directory, "settings.rb").tap { |path| File.write(path, text) }

@@ -14,7 +14,7 @@ module Figures
     "neverblock" => "2.0.9", "ruby" => "3.1.2", "pid" => 4711, "state" => "running", "started_at" => "2026-11-21T20:00:00Z", "uptime_s" => 7980.5,
     "binds" => ["http://127.0.0.1:9292", "unix:///run/app.sock"],
     "connections" => { "open" => 512, "idle" => 480, "reading" => 3, "answering" => 29, "limit" => 10_000, "accepted_total" => 12_345, "refused_total" => 1 },
-    "requests" => { "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4, "errors_total" => 5,
+    "requests" => { "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4, "refused_total" => 6, "timed_out_total" => 8, "errors_total" => 5,
                     "by_class" => { "1xx" => 0, "2xx" => 1_234_000, "3xx" => 500, "4xx" => 60, "5xx" => 7 } },
     "latency_s" => { "head" => HISTOGRAM, "body" => EMPTY, "queue" => HISTOGRAM, "run" => HISTOGRAM, "write" => HISTOGRAM, "total" => HISTOGRAM },
     "executors" => [{ "id" => 0, "fibers_limit" => 1024, "running" => 29, "parked" => 28, "ready" => 1, "turns_total" => 9_000, "requests_total" => 1_234_500,

@@ -81,7 +81,7 @@ module NeverBlock
         option(:log_format, FILES_OF_PROCESS, Type::Choice.new(:text, :json), default: :text, flags: %w[--log-format], argument: "NAME",
                                                                               help: "how log entries are written; json: each an object on a line of its own"),
         option(:log_requests, FILES_OF_PROCESS, Type::Either.new(FLAG, Type::Choice.new(:json)), default: false, flags: %w[--log-requests],
-                                                                                                 help: "an entry for each request the application has answered"),
+                                                                                                 help: "an entry for each request that was answered"),
         option(:spool_directory, FILES_OF_PROCESS, PATH, help: "where request bodies over 64 KB wait, in files without a name; default $TMPDIR, or /tmp")
       ].freeze
 
@@ -151,7 +151,8 @@ module NeverBlock
         option(:response_backlog_bytes, INTERNAL, whole(1..U32), default: 1_048_576, unit: "bytes", engine: :response_backlog_bytes,
                                                                  help: "of one response before its writer parks"),
         option(:file_workers, INTERNAL, whole(1..256), default: 2, unit: "threads", engine: :file_workers, help: "that write request bodies to files"),
-        option(:guest_turns, INTERNAL, whole(0..1), default: 1, engine: :guest_turns, help: "1: an idle executor may run the I/O loop's turns itself")
+        option(:guest_turns, INTERNAL, whole(0..1), default: 1, engine: :guest_turns, help: "1: an idle executor may run the I/O loop's turns itself"),
+        option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself")
       ].freeze
 
       # What people set, in the order the documents have it.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Where every entry has to be JSON, the I/O loop's own few lines (it writes them in C: no descriptors left, no room for a request body) come through a pipe and
-# are made entries here. The I/O loop never waits for this thread: its log drops and counts what a full pipe does not take.
+# The I/O loop's own lines, written in C, come through a pipe and are made entries here where the log has a shape that C does not make: where every entry has to
+# be JSON, and for the requests that the I/O loop answers itself (core/server/request_log.h). The I/O loop never waits for this thread: its log drops and counts
+# what a full pipe does not take.
 
 module NeverBlock
   class Log
@@ -9,9 +10,15 @@ module NeverBlock
       # Seconds for the last lines to come through.
       CLOSE_S = 1
 
+      # As core/base/log.c begins a line.
+      HEAD = /\Aneverblock: (?:\S+Z (?<level>\w+): )?/
+      REQUEST = /\Arequest (?<status>\d{3}) (?<address>\S+) (?<reason>[^\t]*)\t(?<line>.*)\z/
+
       # @param log [Log]
-      def initialize(log)
+      # @param request_shape [Log::Json, nil] see Log#request
+      def initialize(log, request_shape = nil)
         @log = log
+        @request_shape = request_shape
         @reader, @writer = IO.pipe
         @thread = Thread.new { read }
         @thread.name = "nb-core-log"
@@ -34,8 +41,18 @@ module NeverBlock
 
       def read
         while (line = @reader.gets)
-          @log.warn(line.delete_prefix(PREFIX).chomp, source: "io_loop")
+          line = line.chomp.scrub("?")
+          head = HEAD.match(line)
+          text = head ? head.post_match : line
+          request = head && head[:level] == "info" && REQUEST.match(text)
+          request ? add_request(request) : @log.warn(text, source: "io_loop")
         end
+      end
+
+      def add_request(request)
+        method, target = request[:line].match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, request[:line]]
+        @log.request({ method: method, target: target, status: request[:status].to_i, remote_addr: request[:address].delete_suffix("-"), refused: request[:reason] },
+                     @request_shape)
       end
     end
   end

@@ -22,6 +22,8 @@ module NeverBlock
       # @return [String] one line
       def request(time, fields)
         words = fields.values_at(:method, :target, :status)
+        return entry(time, :info, [*words.compact, fields[:remote_addr], *answered_by_server(fields[:refused])].join(" "), nil, fields) if fields.key?(:refused)
+
         more = "#{fields[:remote_addr]} #{fields[:request_id]}#{" #{fields[:error]}" if fields[:error]}"
         entry(time, :info, "#{words.join(" ")} #{fields[:duration_ms]} ms #{more}", nil, fields)
       end
@@ -33,6 +35,10 @@ module NeverBlock
       end
 
       private
+
+      def answered_by_server(reason)
+        ["answered by the server#{": #{reason}" unless reason.empty?}"]
+      end
 
       def causes(trace)
         text = +"".b

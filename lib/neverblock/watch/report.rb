@@ -35,7 +35,7 @@ module NeverBlock
 
       def facts
         [section("connections", %w[open limit idle reading answering], %w[accepted_total refused_total]),
-         section("requests", %w[running queued writing], %w[total shed_total errors_total]),
+         section("requests", %w[running queued writing], %w[total shed_total refused_total timed_out_total errors_total]),
          classes, bytes].compact
       end
 
@@ -105,7 +105,7 @@ module NeverBlock
       end
 
       def label(key)
-        key.delete_suffix("_total")
+        key.delete_suffix("_total").tr("_", " ")
       end
     end
   end

@@ -55,7 +55,14 @@ static void flushed_lines_are_in_the_file_in_order(void **state) {
     assert_content(fd, "one\ntwo\nthree\n");
     nb_log_line(log, "%s %d", "four", 4);
     nb_log_flush(log, 20000);
-    assert_content(fd, "one\ntwo\nthree\nneverblock: four 4\n");
+    char *content = content_of(fd);
+    int year, used = 0;
+    assert_int_equal(1,
+                     sscanf(content, "one\ntwo\nthree\nneverblock: %4d-%*2d-%*2dT%*2d:%*2d:%*2d.%*3dZ warning: four%n",
+                            &year, &used));
+    assert_true(year >= 2024);
+    assert_string_equal(" 4\n", content + used);
+    free(content);
     assert_int_equal(0, nb_log_dropped(log));
     nb_log_destroy(log);
     close(fd);
@@ -75,6 +82,21 @@ static void destroying_writes_what_is_left(void **state) {
     close(fd);
 }
 
+static void a_line_is_one_line_whatever_is_in_it(void **state) {
+    (void)state;
+    int fd = new_file();
+    nb_log *log = new_log(fd);
+    nb_log_info(log, "%s", "a\nb\033[31m\177c\td");
+    nb_log_destroy(log);
+    char *content = content_of(fd);
+    assert_string_equal("Z info: a?b?[31m?c\td\n", strchr(content, 'Z'));
+    free(content);
+    close(fd);
+}
+
+/* Bytes of "neverblock: 2026-11-21T18:03:26.000Z warning: "; sizes of lines around the longest. */
+enum { LINE_HEAD = 46, SHORTEST = 446, LONGEST = 461 };
+
 static void a_long_line_is_cut_to_500_bytes(void **state) {
     (void)state;
     int fd = new_file();
@@ -82,16 +104,16 @@ static void a_long_line_is_cut_to_500_bytes(void **state) {
     char text[2000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    for (int size = 480; size < 495; size++)
+    for (int size = SHORTEST; size < LONGEST; size++)
         nb_log_line(log, "%.*s", size, text);
     nb_log_line(log, "%s", text);
     nb_log_destroy(log);
     char *content = content_of(fd), *at = content;
-    for (int size = 480; size < 496; size++) {
+    for (int size = SHORTEST; size <= LONGEST; size++) {
         size_t line = strcspn(at, "\n") + 1;
-        size_t whole = 12 + (size_t)size + 1;
-        assert_int_equal(size < 495 && whole < 500 ? whole : 500, line);
-        assert_int_equal(0, strncmp("neverblock: xxx", at, 15));
+        size_t whole = LINE_HEAD + (size_t)size + 1;
+        assert_int_equal(size < LONGEST && whole < 500 ? whole : 500, line);
+        assert_int_equal(0, strncmp("Z warning: xxx", at + LINE_HEAD - 11, 14));
         at += line;
     }
     assert_int_equal('\0', *at);
@@ -127,7 +149,7 @@ static void lines_of_several_threads_stay_whole_and_in_each_threads_order(void *
         nb_test_join(threads[i]);
     nb_log_flush(log, 20000);
     char *content = content_of(fd), *at = content;
-    for (; sscanf(at, "neverblock: writer %d line %d%n", &number, &line, &used) == 2; at += used + 1) {
+    for (; sscanf(at, "neverblock: %*s warning: writer %d line %d%n", &number, &line, &used) == 2; at += used + 1) {
         assert_int_equal('\n', at[used]);
         assert_int_equal(next[number]++, line);
     }
@@ -151,7 +173,8 @@ typedef struct reader {
 static void account(reader *r, const char *line) {
     unsigned count;
     int number;
-    if (sscanf(line, "neverblock: %u log lines dropped: the reader of this log is too slow", &count) == 1) {
+    if (sscanf(line, "neverblock: %*s warning: %u log lines dropped: the reader of this log is too slow", &count) ==
+        1) {
         r->reported += count;
         r->reports++;
         /* The report lies exactly where the lines it counts would have been. */
@@ -237,7 +260,11 @@ static void lines_written_together_are_dropped_together(void **state) {
     assert_int_equal(3, nb_log_dropped(log));
     write_text(log, "after\n");
     nb_log_destroy(log);
-    assert_content(fd, "before\nneverblock: 3 log lines dropped: the reader of this log is too slow\nafter\n");
+    char *content = content_of(fd);
+    assert_int_equal(0, strncmp("before\nneverblock: 20", content, 21));
+    assert_string_equal("Z warning: 3 log lines dropped: the reader of this log is too slow\nafter\n",
+                        strchr(content, 'Z'));
+    free(content);
     close(fd);
 }
 
@@ -303,6 +330,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flushed_lines_are_in_the_file_in_order),
         cmocka_unit_test(destroying_writes_what_is_left),
+        cmocka_unit_test(a_line_is_one_line_whatever_is_in_it),
         cmocka_unit_test(a_long_line_is_cut_to_500_bytes),
         cmocka_unit_test(lines_of_several_threads_stay_whole_and_in_each_threads_order),
         cmocka_unit_test(a_full_pipe_costs_lines_which_are_counted_in_their_place),

@@ -6,6 +6,11 @@ require "neverblock/config"
 class ConfigTest < Minitest::Test
   Config = NeverBlock::Config
 
+  def test_requests_the_loop_answers_are_logged_where_requests_are
+    assert_equal 1, Config.new(log_requests: :json).engine_options[:log_refused]
+    refute_includes Config.new.engine_options, :log_refused
+  end
+
   def test_defaults_are_those_of_the_interface
     config = Config.new
     assert_equal ["http://127.0.0.1:9292"], config.binds.map(&:url)

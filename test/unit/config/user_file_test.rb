@@ -62,7 +62,7 @@ class UserFileTest < Minitest::Test
     "yjit \"maybe\"\n" => [1, "yjit is true or false"],
     "environment \"a b\"\n" => [1, "environment is a name"],
     "pidfile \"\"\n" => [1, "pidfile is a path"],
-    "port 3000\n" => [1, "unknown setting port"],
+    "port 3000\n" => [1, "port is for the command line (--port); in the file it is part of bind"],
     "workers 2\n" => [1, "workers 2 does not work yet"],
     "workers :auto\n" => [1, "workers auto does not work yet"],
     "scheduler :async\n" => [1, "scheduler async does not work yet"],

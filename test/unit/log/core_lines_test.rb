@@ -2,15 +2,43 @@
 
 require_relative "../../support/fake_native"
 require "json"
+require "neverblock/log"
 require "neverblock/log/core_lines"
+require "neverblock/log/json"
 
 class CoreLinesTest < Minitest::Test
+  def entries(text, **options)
+    log = FakeNative::Log.new
+    lines = NeverBlock::Log::CoreLines.new(log, options[:shape])
+    core = IO.for_fd(lines.fileno, "w", autoclose: false)
+    core.write(text)
+    core.flush
+    lines.close
+    log.text
+  end
+
+  def test_a_request_that_the_loop_answered_is_an_entry_like_the_others
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 413 127.0.0.1 a body too large\tPOST /x?y=1 HTTP/1.1\n"
+    assert_match(/\Aneverblock: \S+Z info: POST \/x\?y=1 413 127\.0\.0\.1 answered by the server: a body too large\n\z/, entries(line))
+    entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
+    assert_equal ["request", "POST", "/x?y=1", 413, "127.0.0.1", "a body too large"], entry.values_at("message", "method", "target", "status", "remote_addr", "refused")
+  end
+
+  def test_a_request_line_that_is_none_is_shown_as_it_came
+    assert_match(/info: \? nonsense 400  answered by the server: no method$/,
+                 entries("neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b).scrub("?").sub("\\xef\\xbf\\xbd", "?"))
+  end
+
+  def test_nobody_can_forge_an_entry_of_a_request_with_a_warning
+    assert_match(/warning: request 200 1\.2\.3\.4 x\ty/, entries("neverblock: 2026-11-21T18:03:26.000Z warning: request 200 1.2.3.4 x\ty\n"))
+  end
+
   def test_each_line_becomes_an_entry_and_the_last_ones_come_through_before_it_is_closed
     log = FakeNative::Log.new
     log.format = :json
     lines = NeverBlock::Log::CoreLines.new(log)
     core = IO.for_fd(lines.fileno, "w", autoclose: false)
-    core.write("neverblock: no descriptor left\nneverblock: 17 log lines dropped\n")
+    core.write("neverblock: 2026-11-21T18:03:26.000Z warning: no descriptor left\nneverblock: 17 log lines dropped\n")
     core.flush
     lines.close
     entries = log.text.lines.map { |line| JSON.parse(line) }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -87,16 +88,30 @@ static void drop(nb_log *self, const char *bytes, size_t size) {
     count_dropped(self, lines);
 }
 
+/* What every line begins with; its length. */
+static size_t begin_line(char *line, size_t room, const char *level) {
+    int64_t now_ns = nb_clock_wall_ns();
+    time_t seconds = (time_t)(now_ns / NB_NS_PER_S);
+    struct tm parts;
+    char text[sizeof "2026-11-21T18:03:26"];
+    if (!gmtime_r(&seconds, &parts) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts)) text[0] = '\0';
+    int size = snprintf(line, room, "neverblock: %s.%03dZ %s: ", text, (int)(now_ns % NB_NS_PER_S / NB_NS_PER_MS),
+                        level);
+    return size < 0 ? 0 : (size_t)size;
+}
+
 /* The report takes the place of the lines it counts, so it goes in before anything newer: false when it or that does
  * not fit. */
 static bool report_drops(nb_log *self, size_t room_after) {
-    char report[128];
+    char report[160];
     if (self->unreported == 0) return true;
-    int size = snprintf(report, sizeof report,
-                        "neverblock: %llu log lines dropped: the reader of this log is too slow\n",
-                        (unsigned long long)self->unreported);
-    if ((size_t)size + room_after > NB_LOG_BUFFER_BYTES - self->used) return false;
-    append(self, report, (size_t)size);
+    size_t size = begin_line(report, sizeof report, "warning");
+    int added = snprintf(report + size, sizeof report - size,
+                         "%llu log lines dropped: the reader of this log is too slow\n",
+                         (unsigned long long)self->unreported);
+    size += added < 0 ? 0 : (size_t)added;
+    if (size + room_after > NB_LOG_BUFFER_BYTES - self->used) return false;
+    append(self, report, size);
     self->unreported = 0;
     return true;
 }
@@ -169,22 +184,36 @@ void nb_log_write(nb_log *log, const char *bytes, size_t size) {
     pthread_mutex_unlock(&log->lock);
 }
 
-void nb_log_line(nb_log *log, const char *format, ...) {
-    static const char prefix[] = "neverblock: ";
+static void write_line(nb_log *log, const char *level, const char *format, va_list arguments) {
     char line[LINE_BYTES + 1];
-    size_t size = sizeof prefix - 1;
-    memcpy(line, prefix, size);
-    va_list arguments;
-    va_start(arguments, format);
+    size_t head = begin_line(line, LINE_BYTES, level), size = head;
     int printed = vsnprintf(line + size, LINE_BYTES - size, format, arguments);
-    va_end(arguments);
     if (printed < 0) return;
     size += (size_t)printed < LINE_BYTES - size ? (size_t)printed : LINE_BYTES - size - 1;
+    for (size_t i = head; i < size; i++) {
+        bool control = (unsigned char)line[i] < 0x20 || line[i] == 0x7f;
+        if (control && line[i] != '\t') line[i] = '?';
+    }
     line[size++] = '\n';
     nb_log_write(log, line, size);
 }
 
 uint64_t nb_log_dropped_by_all(void) { return atomic_load_explicit(&dropped_by_all, memory_order_relaxed); }
+
+void nb_log_line(nb_log *log, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(log, "warning", format, arguments);
+    va_end(arguments);
+}
+
+void nb_log_info(nb_log *log, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(log, "info", format, arguments);
+    va_end(arguments);
+}
+
 uint64_t nb_log_dropped(const nb_log *log) { return atomic_load_explicit(&log->dropped, memory_order_relaxed); }
 
 /* With the lock held. */

@@ -3,7 +3,7 @@
  *
  * A descriptor whose reader has stopped (a full pipe) costs lines, never time: what does not fit is dropped and
  * counted, and the count is written
- * ("neverblock: 17 log lines dropped: the reader of this log is too slow") as soon as there is room. Any thread, with
+ * ("neverblock: TIME warning: 17 log lines dropped: the reader of this log is too slow") as soon as there is room. Any thread, with
  * or without Ruby's lock.
  */
 #ifndef NB_BASE_LOG_H
@@ -22,8 +22,11 @@ typedef struct nb_log nb_log;
 nb_status nb_log_create(int fd, nb_log **log);
 /* One or more whole lines; written together or dropped together. NULL is fine: nobody reads. */
 void nb_log_write(nb_log *log, const char *bytes, size_t size);
-/* printf for the core's own lines, "neverblock: " before and a newline after; 500 bytes at most. NULL is fine. */
+/* printf for the core's own lines, as entries of lib/neverblock/log/text.rb: "neverblock: 2026-11-21T18:03:26.000Z
+ * LEVEL: " before and a newline after; 500 bytes at most, control characters but tabs shown as '?'. NULL is fine. nb_log_line
+ * warns. */
 void nb_log_line(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void nb_log_info(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t nb_log_dropped(const nb_log *log);
 /* By all logs of this process. */
 uint64_t nb_log_dropped_by_all(void);

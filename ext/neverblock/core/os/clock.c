@@ -26,3 +26,5 @@ int64_t nb_clock_coarse_ns(void) { return read_ns(COARSE_CLOCK); }
 int64_t nb_clock_thread_ns(void) { return read_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 int64_t nb_clock_wall_s(void) { return (int64_t)time(NULL); }
+
+int64_t nb_clock_wall_ns(void) { return read_ns(CLOCK_REALTIME); }

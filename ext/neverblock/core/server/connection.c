@@ -299,6 +299,9 @@ static void answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchan
     if (!exchange) exchange = add_exchange(loop, connection);
     if (close) connection->state = NB_CONNECTION_LAST;
     if (exchange && close) exchange->facts.keep_alive = false;
+    bool is_executors = exchange && exchange->channel != NB_CHANNEL_NONE; /* which logs it */
+    if (!is_executors && !connection->admin)
+        nb_request_log_answered(loop, connection, refusal.http_status, refusal.reason);
     if (!exchange || nb_reply_own(loop, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
         nb_connection_end(loop, connection, true);
         return;
@@ -319,12 +322,17 @@ static bool begins_with_head(const nb_connection *connection) {
     return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
 }
 
+static void drop_body(nb_loop *loop, nb_connection *connection) {
+    if (connection->body) nb_request_log_note_message(loop, connection->body->message);
+    nb_body_destroy(connection->body);
+    connection->body = NULL;
+}
+
 /* A request that cannot be understood or is too large: answered and the connection given up, since where the next one
  * begins is not certain. */
 static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
     if (!connection->admin) NB_COUNT(loop, refused, 1);
-    nb_body_destroy(connection->body);
-    connection->body = NULL;
+    drop_body(loop, connection);
     connection->refused = true;
     if (!exchange && (exchange = add_exchange(loop, connection)))
         exchange->facts.head_request = begins_with_head(connection);
@@ -335,8 +343,7 @@ static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchan
 /* The server has more to do than it can: 503. The connection goes on when the request ended with its head. */
 static void shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const char *reason, bool close) {
     NB_COUNT(loop, shed, 1);
-    nb_body_destroy(connection->body);
-    connection->body = NULL;
+    drop_body(loop, connection);
     if (close) connection->refused = true;
     answer(loop, connection, exchange, (nb_refusal){503, reason}, retry_line, close);
     if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
@@ -458,6 +465,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         return;
     }
     nb_status status = exchange->asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
+    if ((exchange->asterisk || status != NB_OK) && !connection->admin) nb_request_log_note(loop, facts.raw);
     request_complete(loop, connection, framing->keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
     if (exchange->asterisk) {
@@ -516,6 +524,7 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     loop->spool.bytes -= exchange->spooled;
     exchange->spooled = 0;
     if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
+    nb_request_log_note_message(loop, message);
     nb_free(message);
     if (exchange->asterisk) {
         answer_asterisk(loop, connection, exchange);

@@ -24,6 +24,7 @@
 #include "server/dispatch.h"
 #include "server/exchange.h"
 #include "server/listener.h"
+#include "server/request_log.h"
 #include "server/routes.h"
 #include "server/server.h"
 #include "server/timeouts.h"
@@ -83,10 +84,11 @@ typedef struct nb_loop {
     pthread_mutex_t written_lock;
     nb_body *written; /* bodies whose write ended, for the loop to go on with */
     nb_counters counters;
-    uint64_t answered[5];       /* responses by class of status, 1xx first */
-    uint64_t broken;            /* responses that ended without a clean end */
-    uint32_t phases[NB_PHASES]; /* connections by what they do */
-    struct nb_figures *figures; /* NULL: nobody asked for them (figures.h) */
+    char request_line[NB_REQUEST_LINE_BYTES_MAX + 1]; /* request_log.h */
+    uint64_t answered[5];                             /* responses by class of status, 1xx first */
+    uint64_t broken;                                  /* responses that ended without a clean end */
+    uint32_t phases[NB_PHASES];                       /* connections by what they do */
+    struct nb_figures *figures;                       /* NULL: nobody asked for them (figures.h) */
     int64_t started_ns, started_wall_s;
 } nb_loop;
 

@@ -34,7 +34,8 @@
     X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                        \
     X(uint64_t, response_bytes_max, 268435456)   /* of all responses: near it each may hold less */                    \
     X(uint32_t, file_workers, 2)                 /* threads that write request bodies to files */                      \
-    X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */
+    X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */        \
+    X(uint32_t, log_refused, 0) /* 1: a line of the log for each request the loop answers itself (request_log.h) */
 
 typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;

@@ -1,0 +1,46 @@
+/*
+ * request_log.c - see request_log.h.
+ */
+#include "server/request_log.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "server/connection.h"
+#include "server/loop.h"
+
+void nb_request_log_note(nb_loop *loop, nb_slice raw) {
+    if (!loop->config.log_refused) return;
+    size_t begin = 0, size = 0;
+    while (begin < raw.size && (raw.data[begin] == '\r' || raw.data[begin] == '\n'))
+        begin++;
+    while (begin + size < raw.size && size < NB_REQUEST_LINE_BYTES_MAX && raw.data[begin + size] != '\r' &&
+           raw.data[begin + size] != '\n' && raw.data[begin + size] != '\0')
+        size++;
+    if (size) memcpy(loop->request_line, raw.data + begin, size);
+    loop->request_line[size] = '\0';
+}
+
+static size_t copy_span(char *place, const nb_request_message *message, nb_span span, size_t room) {
+    size_t size = span.size < room ? span.size : room;
+    memcpy(place, (const char *)message + span.offset, size);
+    return size;
+}
+
+void nb_request_log_note_message(nb_loop *loop, const nb_request_message *message) {
+    if (!loop->config.log_refused || !message) return;
+    size_t size = copy_span(loop->request_line, message, message->method_text, NB_REQUEST_LINE_BYTES_MAX - 1);
+    loop->request_line[size++] = ' ';
+    size += copy_span(loop->request_line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX - size);
+    loop->request_line[size] = '\0';
+}
+
+void nb_request_log_answered(nb_loop *loop, const nb_connection *connection, uint16_t http_status, const char *reason) {
+    if (!loop->config.log_refused) return;
+    const nb_buffer *input = &connection->input;
+    if (!loop->request_line[0] && input->data)
+        nb_request_log_note(loop, (nb_slice){nb_buffer_bytes(input), nb_buffer_size(input)});
+    nb_log_info(loop->log, "request %u %s %s\t%s", http_status,
+                connection->peer.address[0] ? connection->peer.address : "-", reason, loop->request_line);
+    loop->request_line[0] = '\0';
+}
