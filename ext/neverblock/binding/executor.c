@@ -446,6 +446,7 @@ static void receive(nb_executor *executor, const nb_message *message) {
         wake_task(executor, task);
         break;
     case NB_MESSAGE_HIJACKED:
+        if ((task = find_task(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
         take_connection(executor, (const nb_hijacked_message *)(const void *)message);
         break;
     case NB_MESSAGE_INPUT:

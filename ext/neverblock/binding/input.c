@@ -125,6 +125,8 @@ static _Noreturn void raise_cut(nb_gone_reason reason) {
                  "the request body came more slowly than timeouts { rate_min } asks for; its client was told so (408)");
     case NB_GONE_INVALID:
         rb_raise(error_class, "the request body broke the rules of HTTP; its client was told so (400)");
+    case NB_GONE_HIJACKED:
+        rb_raise(nb_error_class, "the connection was hijacked: the rest of the request body is read from its socket");
     case NB_GONE_CLIENT:
     case NB_GONE_SHORT:
         break;

@@ -279,6 +279,25 @@ class InputTest < BindingCase
     end
   end
 
+  def test_after_a_hijack_the_rest_is_read_from_the_socket
+    serve_input do |input, env|
+      input.read(3)
+      socket = env["rack.hijack"].call
+      error = begin
+        input.read
+      rescue
+        $!
+      end
+      socket.write("#{error.class} #{error.message}"[/.*hijacked/])
+      socket.close
+      ""
+    end
+    client do |wire|
+      wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc")
+      assert_equal "NeverBlock::Error the connection was hijacked", within { wire.socket.read }
+    end
+  end
+
   def test_a_deadline_ends_a_read_and_the_next_request_is_served
     serve_input { |input, _env|
       begin

@@ -76,6 +76,7 @@ typedef enum nb_gone_reason {
     NB_GONE_TOO_SLOW,  /* its streamed body came too slowly */
     NB_GONE_INVALID,   /* its streamed body broke the rules of HTTP */
     NB_GONE_SHORT,     /* the client stopped before its streamed body was whole */
+    NB_GONE_HIJACKED,  /* never sent: to an executor HIJACKED means the same for a streamed body */
 } nb_gone_reason;
 
 typedef struct nb_request_header {
