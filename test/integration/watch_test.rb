@@ -12,11 +12,12 @@ require "tmpdir"
 require "io/console"
 require "io/wait"
 require_relative "../support/figures"
+require_relative "../support/patience"
 
 class WatchTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   COMMAND = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock")].freeze
-  DEADLINE_S = 20
+  DEADLINE_S = Patience::SECONDS
   QUIET = { "NB_DEBUG" => nil, "NO_COLOR" => nil, "TERM" => "xterm" }.freeze
   ENTER = "\e[?1049h"
   LEAVE = "\e[0m\e[?25h\e[?1049l"

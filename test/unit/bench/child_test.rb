@@ -5,18 +5,21 @@ require_relative "bench_case"
 class BenchChildTest < BenchCase
   def test_all_that_a_program_prints_is_given_and_its_cpu_time_counted
     before = Child.cpu_seconds
-    text = Child.capture(["sh", "-c", "echo out; echo err >&2; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"], limit_seconds: 30)
+    text = Child.capture(["sh", "-c", "echo out; echo err >&2; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"], limit_seconds: 120)
     assert_equal %W[err\n out\n], text.lines.sort
     assert_operator Child.cpu_seconds, :>, before
   end
 
   def test_a_program_that_does_not_end_is_killed_at_its_limit
-    assert_equal "begun\n", Child.capture(["sh", "-c", "echo begun; exec sleep 60"], limit_seconds: 0.5)
+    seconds = 0.25 # on a busy machine it has not begun by then
+    text = ""
+    text = Child.capture(["sh", "-c", "echo begun; exec sleep 600"], limit_seconds: seconds *= 2) while text.empty?
+    assert_equal "begun\n", text
   end
 
   def test_a_program_that_is_not_there_is_an_error_and_leaves_nothing_open
     open_before = Dir.children("/proc/self/fd").size
     assert_raises(Errno::ENOENT) { Child.capture(["neverblock-no-such-program"], limit_seconds: 1) }
-    assert_equal open_before, Dir.children("/proc/self/fd").size
+    assert_operator Dir.children("/proc/self/fd").size, :<=, open_before # what other tests have left may have been collected
   end
 end

@@ -48,8 +48,9 @@ class BenchWrkTest < BenchCase
     skip "wrk is not installed" unless Wrk.version
     batches = Queue.new
     answering(batches) do |url|
-      outcome = Wrk.new.run(Load.new(connections: 1, pipeline: 4, path: "/x"), url: url, seconds: 1)
-      assert_operator outcome.requests, :>, 0
+      seconds = 0
+      outcome = nil # on a busy machine nothing is answered in a second
+      outcome = Wrk.new.run(Load.new(connections: 1, pipeline: 4, path: "/x"), url: url, seconds: seconds += 1) until outcome&.requests&.positive?
       assert_equal 0, outcome.error_count
       assert_operator outcome.cpu_seconds, :>=, 0
     end
