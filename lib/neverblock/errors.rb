@@ -22,8 +22,11 @@ module NeverBlock
   # the rules of HTTP. The server has answered its client already (413, 408, 400), or cut an answer that had begun.
   class InputError < Error; end
 
-  # The time of an NB.deadline block is over. Raised once, in the wait the fiber is in, or at its next. It is no Timeout::Error: Net::HTTP and other clients
-  # rescue that and try again.
+  # The client of a request has left, or its response was cut. Raised where the application writes; with cancel_on_disconnect also where it waits.
+  class ClientGone < Error; end
+
+  # The time of an NB.deadline block, or of a request (timeouts request), is over. Raised once, in the wait the fiber is in, or at its next. It is no
+  # Timeout::Error: Net::HTTP and other clients rescue that and try again.
   class DeadlineExceeded < Error
     # @return [Deadline, nil] whose time is over
     attr_reader :deadline

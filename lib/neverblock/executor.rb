@@ -4,7 +4,9 @@
 
 require "stringio"
 require "neverblock/boot/limits"
+require "neverblock/deadline/of_request"
 require "neverblock/error_stream"
+require "neverblock/executor/interruption"
 require "neverblock/rack/no_input"
 require "neverblock/rack/stream_input"
 
@@ -12,14 +14,35 @@ module NeverBlock
   class Executor
     private
 
-    # One entry for a request that failed.
+    # An entry for a request that failed; one line for one that was ended from outside, and none where its client left and nothing went wrong by that.
     # @param error [Exception]
     # @param env [Hash, nil] nil when it failed before there was one
+    # @return [Boolean] whether the end of its time is behind it
     def report(error, env)
-      return log&.error("a request failed", error) unless env
+      interruption = Interruption.of(error)
+      overdue = interruption.is_a?(DeadlineExceeded)
+      if overdue && (error.equal?(interruption) || error.is_a?(Cancelled))
+        log&.warn("#{request(env)}: #{interruption.message}#{place(error)}", **id(env))
+      elsif interruption && !overdue
+        log&.info("#{request(env)}: its client has left; it ended by #{error.class}: #{error.message}#{place(error)}", **id(env)) unless error.equal?(interruption)
+      else
+        log&.error("#{request(env)} failed", error, **id(env))
+      end
+      overdue
+    end
 
-      id = env["neverblock.request_id"]
-      log&.error("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} (#{id}) failed", error, request_id: id)
+    def request(env)
+      env ? "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} (#{env["neverblock.request_id"]})" : "a request"
+    end
+
+    def id(env)
+      { request_id: env && env["neverblock.request_id"] }.compact
+    end
+
+    # Where the application waited.
+    def place(error)
+      line = error.backtrace&.find { |entry| !entry.start_with?(__dir__) }
+      line ? "; at #{line}" : ""
     end
 
     # One entry for an error that was raised into the thread while it ran no request.

@@ -42,7 +42,8 @@ _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
     X(rack_hijack, "rack.hijack")                       \
     X(rack_can_hijack, "rack.hijack?")                  \
     X(rack_hijack_io, "rack.hijack_io")                 \
-    X(request_id, "neverblock.request_id")
+    X(request_id, "neverblock.request_id")              \
+    X(deadline, "neverblock.deadline")
 
 static struct {
 #define NB_KEY_FIELD(name, text) VALUE name;
@@ -93,6 +94,7 @@ static void init_constants(void) {
 VALUE nb_env_key_response_finished(void) { return keys.rack_response_finished; }
 VALUE nb_env_key_input(void) { return keys.rack_input; }
 VALUE nb_env_key_hijack_io(void) { return keys.rack_hijack_io; }
+VALUE nb_env_key_deadline(void) { return keys.deadline; }
 
 static VALUE server_software(void) {
     VALUE version = rb_const_get(nb_module, rb_intern("VERSION"));

@@ -47,5 +47,6 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
 VALUE nb_env_key_response_finished(void);
 VALUE nb_env_key_input(void);
 VALUE nb_env_key_hijack_io(void);
+VALUE nb_env_key_deadline(void);
 
 #endif

@@ -36,6 +36,7 @@
 
 static ID id_report_fewer;
 static nb_executor *all_running;
+static VALUE gone_arguments; /* of raise */
 
 /* --- memory --- */
 
@@ -46,6 +47,7 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->log);
     rb_gc_mark(executor->scheduler);
     rb_gc_mark(executor->thread);
+    rb_gc_mark(executor->deadline_class);
     nb_env_builder_mark(&executor->env);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task_mark(executor->tasks[i]);
@@ -88,6 +90,7 @@ static VALUE executor_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
     executor->self = self;
     executor->engine = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
+    executor->deadline_class = Qnil;
     executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
     return self;
 }
@@ -109,6 +112,11 @@ static void ring_loop(nb_executor *executor) {
 }
 
 bool nb_executor_in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
+
+void nb_executor_raise_gone(nb_task *task) {
+    nb_limit_spend(&task->limit);
+    rb_raise(nb_client_gone_class, "the client closed the connection");
+}
 
 VALUE nb_executor_park(VALUE scheduler) {
     nb_scheduler_park(scheduler);
@@ -179,7 +187,7 @@ void *nb_executor_reserve(nb_task *task, size_t bytes) {
 static void publish(nb_executor *executor, size_t bytes) {
     nb_ring_commit(&executor->responses, bytes);
     nb_ring_publish(&executor->responses);
-    int64_t now = now_ns(executor);
+    int64_t now = nb_executor_switched_ns(executor);
     if (executor->unrung_since_ns == 0) {
         executor->unrung_since_ns = now ? now : 1;
     } else if (now - executor->unrung_since_ns > UNRUNG_MAX_NS) {
@@ -394,6 +402,16 @@ static void end_input(nb_task *task, nb_gone_reason reason) {
     if (nb_input_is(task->input)) nb_input_end(task->input, reason);
 }
 
+/* Who waits in the writing or reading of a body finds out by itself. */
+static void client_gone(nb_task *task, nb_gone_reason reason) {
+    bool knows = task->waits_drained || task->waits_hijacked || nb_input_waits(task->input);
+    task->gone = true;
+    end_input(task, reason);
+    wake_task(task->executor, task);
+    bool left = reason == NB_GONE_CLIENT || reason == NB_GONE_SHORT;
+    if (left && task->cancellable && !knows) nb_limit_raise(&task->limit, gone_arguments);
+}
+
 /* The loop has no connection left, or has ended: nobody reads what is still written. */
 static void stop(nb_executor *executor) {
     executor->stop_received = true;
@@ -441,9 +459,7 @@ static void receive(nb_executor *executor, const nb_message *message) {
         break;
     case NB_MESSAGE_GONE:
         if (!(task = find_task(executor, message->exchange))) break;
-        task->gone = true;
-        end_input(task, (nb_gone_reason)message->flags);
-        wake_task(executor, task);
+        client_gone(task, (nb_gone_reason)message->flags);
         break;
     case NB_MESSAGE_HIJACKED:
         if ((task = find_task(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
@@ -490,7 +506,7 @@ static bool source_drain(void *owner) {
 
 /* A burst's fibers are not kept for ever: each costs memory, and time in every garbage collection. */
 static void trim_pool(nb_executor *executor) {
-    int64_t now = now_ns(executor);
+    int64_t now = nb_executor_switched_ns(executor);
     if (now - executor->trimmed_ns < TRIM_EVERY_NS) return;
     uint32_t kept = executor->running_peak - executor->running;
     executor->trimmed_ns = now;
@@ -516,7 +532,7 @@ static void ring_if_starved(nb_executor *executor) {
 /* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same.
  */
 static void serve_sockets(nb_executor *executor) {
-    int64_t now = now_ns(executor);
+    int64_t now = nb_executor_switched_ns(executor);
     if (now - executor->unrung_since_ns < ATTEND_AFTER_NS) return;
     if (nb_server_guest_wait(executor->server, &executor->requests, 0) == NB_GUEST_REFUSED) {
         ring_loop(executor);
@@ -636,6 +652,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
     executor->rack2 = rack_is_2();
+    executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
     nb_env_builder_init(&executor->env, errors, executor->rack2);
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
@@ -758,6 +775,8 @@ static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
 
 void nb_executor_define(VALUE module) {
     id_report_fewer = rb_intern("report_fewer");
+    rb_gc_register_address(&gone_arguments);
+    gone_arguments = rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the client closed the connection"));
     nb_task_define();
     nb_response_define(module);
     nb_hijack_define(module);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "env.h"
+#include "scheduler.h"
 #include "intake/channel.h"
 #include "server/exchange.h"
 #include "server/server.h"
@@ -33,6 +34,8 @@ struct nb_task {
     VALUE writer;                      /* the fiber that waits for room or for the client */
     VALUE socket;                      /* the client's, hijacked; Qnil */
     nb_handover *taken;                /* a connection that came for it and is no socket yet; owned; NULL: none */
+    VALUE deadline;                    /* a Deadline::OfRequest until the application has returned its head, or Qnil */
+    nb_limit limit;                    /* what ends the request from outside, while the application answers */
     const nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
@@ -40,10 +43,13 @@ struct nb_task {
     unsigned step;           /* of the request's: the next one */
     bool busy;
     bool head_request;
-    bool spooled; /* its body is a file */
-    bool gone;    /* the client is, or the response was cut: nothing more needs to be sent */
-    bool left;    /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
-    bool events;  /* its response is an event stream, whose client never only half-closes */
+    bool spooled;     /* its body is a file */
+    bool gone;        /* the client is, or the response was cut: nothing more needs to be sent */
+    bool left;        /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
+    bool events;      /* its response is an event stream, whose client never only half-closes */
+    bool cancellable; /* its client's leaving ends it where it waits */
+    bool unbegun;     /* its deadline had passed before the application was called */
+    bool overdue;     /* its deadline has ended it: 503 */
     bool head_sent;
     bool ended;          /* the last part was sent */
     bool waits_drained;  /* parked until the backlog is low */
@@ -56,7 +62,7 @@ struct nb_task {
 };
 
 struct nb_executor {
-    VALUE self, engine, app, log, scheduler;
+    VALUE self, engine, app, log, scheduler, deadline_class;
     VALUE thread;      /* that runs it */
     nb_server *server; /* while it runs */
     bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
@@ -108,6 +114,8 @@ void nb_executor_tell_running(nb_executor *executor);
 
 /* Now, by the clock that stamps each switch of fibers. */
 int64_t nb_executor_switched_ns(const nb_executor *executor);
+/* Raises NeverBlock::ClientGone in the task's fiber, where it writes. */
+_Noreturn void nb_executor_raise_gone(nb_task *task);
 
 /* nb_scheduler_park in the shape rb_protect and rb_ensure take. */
 VALUE nb_executor_park(VALUE scheduler);

@@ -91,6 +91,8 @@ void nb_input_push(VALUE self, const nb_message *message) {
     wake(input);
 }
 
+bool nb_input_waits(VALUE object) { return nb_input_is(object) && !NIL_P(get(object)->reader); }
+
 void nb_input_end(VALUE self, nb_gone_reason reason) {
     nb_input *input = get(self);
     if (!input->task || input->cut) return;
@@ -164,7 +166,10 @@ static VALUE first_part(nb_input *input) {
     while (RARRAY_LEN(input->parts) == 0) {
         if (input->lost) rb_raise(rb_eNoMemError, "no memory for the request body");
         if (input->whole) return Qnil;
-        if (input->cut) raise_cut(input->reason);
+        if (input->cut) {
+            nb_limit_spend(&input->task->limit);
+            raise_cut(input->reason);
+        }
         wait_for_part(input);
         check_reader(input);
     }

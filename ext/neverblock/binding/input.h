@@ -16,6 +16,8 @@
 
 void nb_input_define(VALUE module);
 bool nb_input_is(VALUE object);
+/* Any object: is it one that somebody waits to read from? */
+bool nb_input_waits(VALUE object);
 /* The input of the task's request. Raises NoMemoryError. */
 VALUE nb_input_open(nb_task *task);
 /* A part has come (an NB_MESSAGE_INPUT). Never raises. */

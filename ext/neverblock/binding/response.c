@@ -237,7 +237,7 @@ static writer *writer_enter(VALUE block) {
     if (rb_thread_current() != entered->task->executor->thread) {
         rb_raise(nb_error_class, "a response is written on the thread its request runs on");
     }
-    if (entered->task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
+    if (entered->task->gone) nb_executor_raise_gone(entered->task);
     if (entered->busy) rb_raise(nb_error_class, "a response is written by one fiber, which nothing interrupts");
     entered->busy = true;
     return entered;
@@ -336,7 +336,7 @@ static size_t next_slice(nb_task *task, size_t head_bytes, size_t left, uint64_t
  * `owner` keeps the bytes. */
 static void send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags) {
     while (body.size > 0 || (flags & NB_PART_LAST)) {
-        if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
+        if (task->gone) nb_executor_raise_gone(task);
         uint64_t high;
         size_t step = next_slice(task, sizeof(nb_message), body.size, &high);
         bool last = step == body.size;
@@ -438,9 +438,8 @@ static uint64_t send_yielded(nb_task *task, head *gathered, VALUE body) {
     writer *opened = writer_open(task, gathered, rb_cObject);
     VALUE block = gathered->block;
     rb_block_call(body, id_each, 0, NULL, each_chunk, block);
-    if (opened->busy) {
-        rb_raise(task->gone ? nb_client_gone_class : nb_error_class, "the body's each was interrupted while it wrote");
-    }
+    if (opened->busy && task->gone) nb_executor_raise_gone(task);
+    if (opened->busy) rb_raise(nb_error_class, "the body's each was interrupted while it wrote");
     uint64_t sent = opened->sent;
     writer_close(gathered);
     RB_GC_GUARD(block);
@@ -547,9 +546,8 @@ static void send_called(nb_task *task, head *gathered, VALUE body) {
     VALUE stream = gathered->block;
     RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_key_input()));
     rb_funcallv(body, id_call, 1, &stream);
-    if (opened->busy) {
-        rb_raise(task->gone ? nb_client_gone_class : nb_error_class, "the body's call was interrupted while it wrote");
-    }
+    if (opened->busy && task->gone) nb_executor_raise_gone(task);
+    if (opened->busy) rb_raise(nb_error_class, "the body's call was interrupted while it wrote");
     end_body(task, gathered, opened->sent);
     RB_GC_GUARD(stream);
 }
@@ -692,26 +690,35 @@ void nb_response_send(nb_task *task, VALUE response) {
     RB_GC_GUARD(array);
 }
 
-static const char failure_fields[] = "content-type: text/plain; charset=utf-8\r\n";
-static const char failure_body[] = "500 Internal Server Error\n";
+#define TEXT_FIELD "content-type: text/plain; charset=utf-8\r\n"
+#define RETRY_FIELD "retry-after: 1\r\n"
+#define UNAVAILABLE "503 Service Unavailable\n"
 
+/* A whole answer in place of the application's. */
+static void send_own(nb_task *task, int status, nb_slice fields, nb_slice body, uint16_t flags) {
+    head gathered = {.bytes = (char *)(uintptr_t)fields.data,
+                     .size = fields.size,
+                     .content_length = body.size,
+                     .flags = NB_RESPONSE_HAS_LENGTH,
+                     .status = status};
+    send_head(task, &gathered, body, NB_PART_LAST | flags);
+}
+
+/* Who may try again without harm is told when: the application has not seen the request. */
 void nb_response_fail(nb_task *task) {
     if (task->ended) return;
     if (task->head_sent) {
         send_part(task, (nb_slice){NULL, 0}, NB_PART_LAST | NB_PART_ABORTED);
-        return;
+    } else if (task->overdue) {
+        nb_slice fields = task->unbegun ? NB_SLICE(TEXT_FIELD RETRY_FIELD) : NB_SLICE(TEXT_FIELD);
+        send_own(task, 503, fields, NB_SLICE(UNAVAILABLE), NB_RESPONSE_OVERDUE);
+    } else {
+        send_own(task, 500, NB_SLICE(TEXT_FIELD), NB_SLICE("500 Internal Server Error\n"), 0);
     }
-    head gathered = {.bytes = (char *)(uintptr_t)failure_fields,
-                     .size = sizeof(failure_fields) - 1,
-                     .content_length = sizeof(failure_body) - 1,
-                     .flags = NB_RESPONSE_HAS_LENGTH,
-                     .status = 500};
-    send_head(task, &gathered, (nb_slice){failure_body, sizeof(failure_body) - 1}, NB_PART_LAST);
 }
 
 size_t nb_response_write_refusal(void *place, nb_exchange_id exchange) {
-    static const char fields[] = "content-type: text/plain; charset=utf-8\r\nretry-after: 1\r\n";
-    static const char body[] = "503 Service Unavailable\n";
+    static const char fields[] = TEXT_FIELD RETRY_FIELD, body[] = UNAVAILABLE;
     const size_t fields_bytes = sizeof(fields) - 1, body_bytes = sizeof(body) - 1;
     nb_response_message *part = place;
     size_t bytes = sizeof(*part) + fields_bytes + body_bytes;

@@ -11,7 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/timer.h"
 #include "os/resolver.h"
+#include "scheduler_list.h"
+
+typedef struct nb_scheduler nb_scheduler;
 
 /* How a source's own wait ended. */
 typedef enum nb_source_wait {
@@ -77,6 +81,45 @@ void nb_scheduler_ready(VALUE scheduler, VALUE fiber);
 /* Parks the current fiber until nb_scheduler_ready or nb_scheduler_switch_to was called for it. Raises what was raised into the fiber
    (Fiber#raise, Thread#raise). Must be called in a fiber of this scheduler, not in the loop fiber of a scheduler with a source. */
 void nb_scheduler_park(VALUE scheduler);
+
+/* A timer and what it does when it is due (in the loop fiber; must not raise). */
+typedef struct nb_alarm nb_alarm;
+struct nb_alarm {
+    nb_timer timer;
+    void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
+};
+
+/* What ends the waits of one block (scheduler_timeout.c): raised in the wait its fiber is in, or listed as overdue until the next. */
+typedef struct nb_late {
+    nb_list link;  /* in the scheduler's overdue list */
+    nb_list block; /* in its list of blocks, which keeps the fiber alive */
+    VALUE fiber;
+    VALUE raises; /* an array of raise's arguments */
+} nb_late;
+
+/*
+ * A stretch of a fiber's work that may be ended from outside, once: by a deadline, or by nb_limit_raise. As with the hook timeout_after, the
+ * exception is raised in the wait the fiber is in, or at its next. Lies where it lives as long as it is open; its owner marks late.raises.
+ */
+typedef struct nb_limit {
+    nb_late late;
+    nb_alarm alarm;
+    nb_scheduler *scheduler; /* NULL: not open */
+    bool raised;             /* something was raised, be it that it has not arrived yet */
+} nb_limit;
+
+/* Opens it for the current fiber. */
+void nb_limit_open(nb_limit *limit, VALUE scheduler);
+/* At deadline_ns raises what the array `raises` says, in the words of Kernel#raise. Raises NoMemoryError. */
+void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises);
+/* The deadline counts no more, nor does what it has raised if that has not arrived. */
+void nb_limit_disarm(nb_limit *limit);
+/* Raises now. False: it is not open, or something was raised already. GVL, in any fiber but its own. */
+bool nb_limit_raise(nb_limit *limit, VALUE raises);
+/* What is raised in its place has been: nothing else is. */
+void nb_limit_spend(nb_limit *limit);
+/* Nothing is raised any more. */
+void nb_limit_close(nb_limit *limit);
 
 /* Transfers to `fiber`, new or parked by nb_scheduler_park, at once, from the loop fiber (inside drain); returns when it parks or
    ends. What Thread#raise, a signal or `exit` brings meanwhile is kept and raised by the loop after this turn's turn_end. */

@@ -44,23 +44,6 @@ typedef enum nb_wait_state {
 
 typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outcome;
 
-typedef struct nb_scheduler nb_scheduler;
-
-/* A timer and what it does when it is due (in the loop fiber; must not raise). */
-typedef struct nb_alarm nb_alarm;
-struct nb_alarm {
-    nb_timer timer;
-    void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
-};
-
-/* What ends the waits of one block (scheduler_timeout.c): raised in the wait its fiber is in, or listed as overdue until the next. */
-typedef struct nb_late {
-    nb_list link;  /* in the scheduler's overdue list */
-    nb_list block; /* in its list of blocks, which keeps the fiber alive */
-    VALUE fiber;
-    VALUE raises; /* an array of raise's arguments */
-} nb_late;
-
 typedef struct nb_wait nb_wait;
 struct nb_wait {
     nb_list link; /* ready queue or spawners; linked to itself when in neither */

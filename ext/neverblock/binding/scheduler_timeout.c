@@ -48,6 +48,57 @@ VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber) {
     return Qnil;
 }
 
+/* --- limits --- */
+
+static void limit_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
+    nb_limit *limit = NB_LIST_ENTRY(alarm, nb_limit, alarm);
+    if (limit->raised) return;
+    limit->raised = true;
+    late_raise(scheduler, &limit->late);
+}
+
+void nb_limit_open(nb_limit *limit, VALUE scheduler) {
+    *limit = (nb_limit){
+        .alarm = {.fire = limit_fire}, .late = {.raises = Qnil}, .scheduler = nb_scheduler_get(scheduler)};
+    late_enter(limit->scheduler, &limit->late);
+}
+
+void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises) {
+    limit->late.raises = raises;
+    if (nb_timers_arm(&limit->scheduler->timers, &limit->alarm.timer, deadline_ns) != NB_OK) rb_memerror();
+}
+
+/* After a fork the child's timers are others: forget has set the index to 0. */
+void nb_limit_disarm(nb_limit *limit) {
+    if (!limit->scheduler) return;
+    nb_timers_disarm(&limit->scheduler->timers, &limit->alarm.timer);
+    nb_list_remove(&limit->late.link);
+    limit->raised = false;
+}
+
+bool nb_limit_raise(nb_limit *limit, VALUE raises) {
+    if (!limit->scheduler || limit->raised) return false;
+    nb_timers_disarm(&limit->scheduler->timers, &limit->alarm.timer);
+    limit->raised = true;
+    limit->late.raises = raises;
+    late_raise(limit->scheduler, &limit->late);
+    return true;
+}
+
+void nb_limit_spend(nb_limit *limit) {
+    if (!limit->scheduler) return;
+    nb_limit_disarm(limit);
+    limit->raised = true;
+}
+
+void nb_limit_close(nb_limit *limit) {
+    if (!limit->scheduler) return;
+    nb_limit_disarm(limit);
+    late_leave(&limit->late);
+    limit->scheduler = NULL;
+    limit->late.raises = Qnil;
+}
+
 /* --- timeout_after --- */
 
 static void timeout_fire(nb_scheduler *scheduler, nb_alarm *alarm) {

@@ -3,6 +3,8 @@
  */
 #include "task.h"
 
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "hijack.h"
 #include "http1/head_parser.h"
@@ -11,9 +13,12 @@
 #include "response.h"
 #include "scheduler.h"
 
+/* Where NB.deadline finds the nearest one (lib/neverblock/deadline.rb). */
+#define DEADLINE_LOCAL "__neverblock_deadline"
+
 static VALUE fiber_error_class, input_error_class;
 static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
-    id_instance_variables;
+    id_instance_variables, id_deadline, id_open;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -25,28 +30,67 @@ void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->input);
     rb_gc_mark(task->writer);
     rb_gc_mark(task->socket);
+    rb_gc_mark(task->deadline);
+    rb_gc_mark(task->limit.late.raises);
 }
 
 /* --- one request, in its fiber --- */
 
-static VALUE run_application(VALUE argument) {
-    nb_task *task = (nb_task *)argument;
-    nb_executor *executor = task->executor;
+/* NB.deadline inside tells it and nests in it. */
+static void begin_deadline(nb_task *task, int64_t arrived_ns, int64_t deadline_ns) {
+    VALUE at = DBL2NUM((double)deadline_ns / 1e9);
+    VALUE arguments[] = {DBL2NUM((double)(deadline_ns - arrived_ns) / 1e9), at};
+    task->deadline = rb_class_new_instance(2, arguments, task->executor->deadline_class);
+    rb_hash_aset(task->env, nb_env_key_deadline(), at);
+    rb_thread_local_aset(rb_thread_current(), id_deadline, task->deadline);
+    nb_limit_arm(&task->limit, deadline_ns, rb_ary_new_from_values(1, &task->deadline));
+}
+
+static void end_deadline(nb_task *task) {
+    if (NIL_P(task->deadline)) return;
+    nb_limit_disarm(&task->limit);
+    rb_ivar_set(task->deadline, id_open, Qfalse);
+    rb_thread_local_aset(rb_thread_current(), id_deadline, Qnil);
+    task->deadline = Qnil;
+}
+
+/* Nothing of it lies in the ring any more afterwards. */
+static void build_env(nb_task *task) {
     const nb_request_message *request = task->request;
-    task->taken_ns = nb_executor_switched_ns(executor);
+    task->taken_ns = nb_executor_switched_ns(task->executor);
+    int64_t arrived_ns = request->arrived_ns, deadline_ns = request->deadline_ns;
+    task->cancellable = (request->message.flags & NB_REQUEST_CANCELLABLE) != 0;
     task->head_request = request->method == NB_METHOD_HEAD;
     task->spooled = request->body_fd >= 0;
     bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;
-    task->env = nb_env_build(&executor->env, request);
+    task->env = nb_env_build(&task->executor->env, request);
     task->request = NULL;
     if (streams) {
         task->input = nb_input_open(task);
         rb_hash_aset(task->env, nb_env_key_input(), task->input);
     }
     if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_key_input());
-    VALUE response = rb_funcallv(executor->app, id_call, 1, &task->env);
+    if (deadline_ns || task->cancellable) nb_limit_open(&task->limit, task->executor->scheduler);
+    if (deadline_ns) begin_deadline(task, arrived_ns, deadline_ns);
+}
+
+static VALUE run_application(VALUE argument) {
+    nb_task *task = (nb_task *)argument;
+    build_env(task);
+    VALUE response = rb_funcallv(task->executor->app, id_call, 1, &task->env);
+    end_deadline(task);
     nb_response_send(task, response);
     return Qnil;
+}
+
+/* The last requests a busy executor has taken may be overdue when their turn comes. */
+static bool too_late(nb_task *task) {
+    const nb_request_message *request = task->request;
+    if (request->deadline_ns == 0 || request->deadline_ns > nb_executor_switched_ns(task->executor)) return false;
+    if (request->body_fd >= 0) close((int)request->body_fd);
+    task->head_request = request->method == NB_METHOD_HEAD;
+    task->request = NULL;
+    return task->unbegun = task->overdue = true;
 }
 
 /* A plain array, the usual body, has nothing to close. */
@@ -60,10 +104,13 @@ static VALUE close_body(VALUE argument) {
     return Qnil;
 }
 
+/* Says whether the error is the end of the request's time. */
 static VALUE report(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     VALUE arguments[] = {task->error, task->env};
-    return rb_funcallv(task->executor->self, id_report, 2, arguments);
+    end_deadline(task);
+    task->overdue = RTEST(rb_funcallv(task->executor->self, id_report, 2, arguments));
+    return Qnil;
 }
 
 static VALUE call_finished(VALUE argument) {
@@ -84,7 +131,6 @@ static bool take_error(nb_task *task, int tag) {
 
 static int log_error(nb_task *task) {
     int tag = 0;
-    if (rb_obj_is_kind_of(task->error, nb_client_gone_class)) return 0;
     if (rb_obj_is_kind_of(task->error, input_error_class)) return 0; /* its client's fault, and answered */
     rb_protect(report, (VALUE)task, &tag);
     if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
@@ -116,7 +162,14 @@ static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
     return tag ? log_error(task) : 0;
 }
 
-static int answer(nb_task *task) { return protect_step(task, run_application); }
+static int answer(nb_task *task) {
+    int tag = 0;
+    if (too_late(task)) return 0;
+    rb_protect(run_application, (VALUE)task, &tag);
+    nb_limit_close(&task->limit);
+    if (!take_error(task, tag)) return tag;
+    return tag ? log_error(task) : 0;
+}
 
 static VALUE fail_step(VALUE argument) {
     nb_response_fail((nb_task *)argument);
@@ -198,11 +251,13 @@ static void forget(nb_task *task) {
         executor->by_exchange[index] = NULL;
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
         Qnil;
+    task->deadline = Qnil;
     nb_hijack_drop(task);
     task->request = NULL;
     task->unacknowledged = 0;
     task->step = 0;
-    task->busy = task->gone = task->left = task->events = task->head_sent = task->ended = task->hijack_asked = false;
+    task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
+    task->head_sent = task->ended = task->unbegun = task->overdue = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);
@@ -299,7 +354,7 @@ static nb_task *new_task(nb_executor *executor) {
     }
     task->executor = executor;
     task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
-    task->input = task->writer = task->socket = Qnil;
+    task->input = task->writer = task->socket = task->deadline = task->limit.late.raises = Qnil;
     tasks[executor->task_count++] = task;
     return task;
 }
@@ -348,6 +403,8 @@ void nb_task_define(void) {
     rb_gc_register_address(&input_error_class);
     input_error_class = rb_path2class("NeverBlock::InputError");
     id_call = rb_intern("call");
+    id_deadline = rb_intern(DEADLINE_LOCAL);
+    id_open = rb_intern("@open");
     id_close = rb_intern("close");
     id_report = rb_intern("report");
     id_keys = rb_intern("keys");

@@ -96,9 +96,9 @@ module NeverBlock
                                                                            help: "for running requests once the server drains; then they are cut"),
         option(:rate_min, TIMEOUTS, whole(0..U32), group: :timeouts, default: 500, unit: "bytes a second", engine: :rate_min,
                                                    help: "what a transfer must make within a window of body seconds"),
-        option(:request, TIMEOUTS, Type::Either.new(SECONDS, Type::Nothing.new), group: :timeouts, unit: "seconds", works: [nil],
-                                                                                 later: "NB.deadline does it for a block of the application",
-                                                                                 help: "until the application returns its head")
+        option(:request, TIMEOUTS, Type::Either.new(SECONDS, Type::Nothing.new), group: :timeouts, unit: "seconds", engine: :request_timeout_ms,
+                                                                                 factor: MS,
+                                                                                 help: "from a request's arrival until the application returns its head; more: 503")
       ].freeze
 
       BOUNDS = [
@@ -120,8 +120,8 @@ module NeverBlock
         option(:stall_ms, EXECUTOR, whole(1..60_000), group: :executor, default: 100, unit: "ms", later: STALLS_MEANWHILE, help: "after which a fiber counts as stalled"),
         option(:spares, EXECUTOR, whole(0..256), group: :executor, default: 4, unit: "threads", later: STALLS_MEANWHILE, help: "executors that help out during a stall"),
         option(:learn_lanes, EXECUTOR, FLAG, default: true, works: [false], later: STALLS_MEANWHILE, help: "routes that stalled run on threads"),
-        option(:cancel_on_disconnect, EXECUTOR, FLAG, default: false, works: [false], later: "a request runs to its end although its client has left",
-                                                      help: "NB::ClientGone at the next wait when the client has left")
+        option(:cancel_on_disconnect, EXECUTOR, FLAG, default: false, engine: :cancel_on_disconnect,
+                                                      help: "NB::ClientGone at a request's next wait when its client has left")
       ].freeze
 
       FILES = [

@@ -61,11 +61,14 @@ module NeverBlock
 
       # @return [Range, nil] what the native engine may be given, in its units
       def engine_range
-        (type.range.begin * factor).round..(type.range.end * factor).round
+        range = type.range
+        (range.begin * factor).round..(range.end * factor).round
       end
 
       # @return [Integer] a value in the native engine's units
       def to_engine(value)
+        return value ? 1 : 0 if [true, false, nil].include?(value)
+
         (value * factor).round
       end
     end

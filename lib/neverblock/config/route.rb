@@ -25,8 +25,7 @@ module NeverBlock
       WORDS = [
         Option.new(name: :input, type: Type::Choice.new(:stream, :whole), default: :whole,
                    help: "whether the application is called when the head is there and reads the body as it comes, or when the body is whole"),
-        Option.new(name: :cancel_on_disconnect, type: Type::Flag.new, works: [false], later: "a request runs to its end although its client has left",
-                   help: "as the setting of this name, for these paths"),
+        Option.new(name: :cancel_on_disconnect, type: Type::Flag.new, help: "as the setting of this name, for these paths"),
         Option.new(name: :lane, later: "every route runs in fibers", help: "where requests run"),
         Option.new(name: :at_once, later: NO_BULKHEAD, help: "most requests of the route running at once"),
         Option.new(name: :queue, later: NO_BULKHEAD, help: "most requests of the route waiting"),

@@ -131,6 +131,11 @@ module NeverBlock
         def to_s
           "true or false"
         end
+
+        # For the native engine.
+        def range
+          0..1
+        end
       end
 
       # No value at all.
@@ -161,6 +166,12 @@ module NeverBlock
 
         def to_s
           @types.join(", or ")
+        end
+
+        # For the native engine, where nil is 0.
+        def range
+          found = @types.grep(Within).first.range
+          @types.any?(Nothing) ? 0..found.end : found
         end
       end
 

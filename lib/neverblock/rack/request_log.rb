@@ -4,6 +4,7 @@
 # the response is done (rack.response_finished), so that a body which takes long is counted with its time.
 
 require "neverblock/deadline"
+require "neverblock/executor/interruption"
 
 module NeverBlock
   class RequestLog
@@ -27,9 +28,9 @@ module NeverBlock
 
     private
 
-    # An application that failed gave no status; what its client sees then is 500.
+    # An application that failed gave no status: what its client sees, or would if it had not left, stands for it.
     def finished(env, request, status, error, began)
-      fields = { **request, status: status || 500, duration_ms: ((Deadline.now - began) * 1_000).round(3), remote_addr: env["REMOTE_ADDR"],
+      fields = { **request, status: status || Executor::Interruption.status(error), duration_ms: ((Deadline.now - began) * 1_000).round(3), remote_addr: env["REMOTE_ADDR"],
                  request_id: env["neverblock.request_id"] }
       fields[:error] = error.class.to_s if error
       @log.request(fields, @shape)

@@ -46,7 +46,10 @@ class CatalogTest < Minitest::Test
     assert_equal 1, workers.read("1", "-w")
     error = assert_raises(NeverBlock::NotYetError) { workers.read(2) }
     assert_equal "workers 2 does not work yet; -w 1 is what there is: run one process a core behind a proxy", error.message
-    assert_nil Catalog[:"timeouts.request"].read(nil)
-    assert_raises(NeverBlock::NotYetError) { Catalog[:cancel_on_disconnect].read(true) }
+  end
+
+  def test_flags_and_nil_are_numbers_for_the_engine
+    assert_equal [0, 2_500, 0..4_294_967_295], [nil, 2.5].map { |value| Catalog[:"timeouts.request"].to_engine(value) } << Catalog[:"timeouts.request"].engine_range
+    assert_equal [1, 0, 0..1], [true, false].map { |value| Catalog[:cancel_on_disconnect].to_engine(value) } << Catalog[:cancel_on_disconnect].engine_range
   end
 end

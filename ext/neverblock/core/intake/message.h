@@ -63,8 +63,11 @@ enum {
     NB_PART_TELL_DRAINED = 4,
 };
 
-/* Flag of a request: its body follows in NB_MESSAGE_INPUT messages. */
-enum { NB_REQUEST_STREAMS = 1 };
+/* Flags of a request. */
+enum {
+    NB_REQUEST_STREAMS = 1,     /* its body follows in NB_MESSAGE_INPUT messages */
+    NB_REQUEST_CANCELLABLE = 2, /* GONE ends it where it waits (cancel_on_disconnect) */
+};
 
 /* Flag of an input: the body ends with it. */
 enum { NB_INPUT_LAST = 1 };
@@ -87,7 +90,8 @@ typedef struct nb_request_header {
 
 typedef struct nb_request_message {
     nb_message message;
-    int64_t arrived_ns;  /* CLOCK_MONOTONIC, when the head was complete */
+    int64_t arrived_ns;  /* CLOCK_MONOTONIC, when it was complete: the head, or the body that was waited for */
+    int64_t deadline_ns; /* likewise, when the application must have returned its head; 0: no limit */
     int64_t body_fd;     /* an unlinked file with the body, the receiver's; -1: the body stands in `body` */
     uint64_t body_bytes; /* of the whole body, decoded; streamed in chunks: UINT64_MAX */
     uint16_t method;     /* nb_method */
@@ -111,6 +115,7 @@ enum {
     NB_RESPONSE_HAS_DATE = 512,    /* its field lines have a Date */
     NB_RESPONSE_HAS_LENGTH = 1024, /* it announced content_length itself */
     NB_RESPONSE_HANDOVER = 2048,   /* after the head HIJACK comes; no body is framed, status 101 is allowed */
+    NB_RESPONSE_OVERDUE = 4096,    /* 503: the request's deadline passed first */
 };
 
 typedef struct nb_response_message {

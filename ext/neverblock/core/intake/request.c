@@ -49,10 +49,12 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
     size_t peer_bytes = strlen(facts->peer->address);
     *message = (nb_request_message){
         .message = {.type = NB_MESSAGE_REQUEST,
-                    .flags = facts->streams ? NB_REQUEST_STREAMS : 0,
+                    .flags = (uint16_t)((facts->streams ? NB_REQUEST_STREAMS : 0) |
+                                        (facts->cancellable ? NB_REQUEST_CANCELLABLE : 0)),
                     .bytes = (uint32_t)nb_request_message_bytes(facts),
                     .exchange = facts->exchange},
         .arrived_ns = facts->arrived_ns,
+        .deadline_ns = facts->deadline_ns,
         .body_fd = -1,
         .body_bytes = facts->streams ? streamed_bytes(facts->framing) : 0,
         .method = (uint16_t)head->method,

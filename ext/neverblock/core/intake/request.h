@@ -20,8 +20,10 @@ typedef struct nb_request_facts {
     nb_slice raw; /* the bytes every slice of head points into */
     nb_exchange_id exchange;
     int64_t arrived_ns;
+    int64_t deadline_ns; /* 0: none */
     uint16_t listener, route;
     bool streams; /* the body follows by itself */
+    bool cancellable;
 } nb_request_facts;
 
 /* Bytes of the message for this head, without the body; a multiple of 8. */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "http1/framing.h"
+#include "os/clock.h"
 #include "server/admin.h"
 #include "server/figures.h"
 #include "server/loop.h"
@@ -124,6 +125,16 @@ static void mark_dirty(nb_loop *loop, nb_connection *connection) {
     connection->dirty = true;
     connection->dirty_next = loop->dirty;
     loop->dirty = connection;
+}
+
+/* It has finished sending, and what it asked for is of the kind that is not worth going on with then. Whether it left or
+ * shut down its sending side only (which HTTP allows) cannot be told apart. */
+static bool client_left(const nb_connection *connection) {
+    if (!connection->read_ended || !connection->first) return false;
+    for (const nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
+        if (!exchange->cancellable) return false;
+    }
+    return true;
 }
 
 /* --- beginning and end --- */
@@ -424,6 +435,16 @@ static void answer_admin(nb_loop *loop, nb_connection *connection, nb_exchange *
     settle(loop, connection);
 }
 
+static bool cancellable(const nb_loop *loop, const nb_route *route) {
+    if (!route || route->cancel_on_disconnect == NB_ROUTE_UNSAID) return loop->config.cancel_on_disconnect != 0;
+    return route->cancel_on_disconnect == NB_ROUTE_YES;
+}
+
+static int64_t deadline_ns(const nb_loop *loop) {
+    uint32_t timeout_ms = loop->config.request_timeout_ms;
+    return timeout_ms ? loop->now_ns + timeout_ms * NB_NS_PER_MS : 0;
+}
+
 static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
     nb_exchange *exchange = add_exchange(loop, connection);
     if (!exchange) {
@@ -442,6 +463,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     exchange->safe = may_overlap(head, framing);
     uint16_t route_number = nb_routes_match(&loop->routes, head->path);
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
+    exchange->cancellable = cancellable(loop, route);
     nb_request_facts facts = {
         .head = head,
         .framing = framing,
@@ -449,9 +471,11 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         .raw = {nb_buffer_bytes(&connection->input), head_bytes},
         .exchange = nb_exchange_id_of(exchange),
         .arrived_ns = loop->now_ns,
+        .deadline_ns = deadline_ns(loop),
         .listener = connection->listener,
         .route = route_number,
         .streams = route && route->stream_input && framing->body != NB_BODY_NONE,
+        .cancellable = exchange->cancellable,
     };
     connection->served = true;
     NB_COUNT(loop, requests, 1);
@@ -518,6 +542,7 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     nb_body_destroy(connection->body);
     connection->body = NULL;
     message->arrived_ns = loop->now_ns;
+    message->deadline_ns = deadline_ns(loop);
     nb_figures_body(loop, exchange);
     request_complete(loop, connection, exchange->facts.keep_alive);
     if (!exchange->asterisk && nb_dispatch_message(&loop->dispatch, exchange, message) == NB_OK) return;
@@ -646,7 +671,8 @@ static void tell_left(nb_loop *loop, nb_connection *connection) {
     }
 }
 
-/* The client finished sending: what it asked for whole is still answered (a half-closed client is a client). */
+/* The client finished sending: what it asked for whole is still answered (a half-closed client is a client), unless
+ * cancel_on_disconnect says that it has left then. */
 static void input_ended(nb_loop *loop, nb_connection *connection) {
     static const nb_refusal too_short = {400, "the body ended before its announced length"};
     connection->read_ended = true;
@@ -660,6 +686,8 @@ static void input_ended(nb_loop *loop, nb_connection *connection) {
     } else if (connection->state == NB_CONNECTION_LINGER ||
                (connection->state == NB_CONNECTION_HEAD && !connection->first &&
                 nb_outbox_empty(&connection->outbox))) {
+        nb_connection_end(loop, connection, false);
+    } else if (client_left(connection) && nb_outbox_empty(&connection->outbox)) {
         nb_connection_end(loop, connection, false);
     } else if (connection->state == NB_CONNECTION_HEAD) {
         connection->state = NB_CONNECTION_LAST;
@@ -868,12 +896,28 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
             advance(loop, connection);
         }
     }
+    if (!connection->blocked && client_left(connection)) nb_connection_end(loop, connection, false);
     if (connection->state == NB_CONNECTION_ENDED) return;
     watch(loop, connection);
     retime(loop, connection);
 }
 
 /* --- time and drain --- */
+
+void nb_connection_overdue(nb_loop *loop, nb_exchange *exchange) {
+    NB_COUNT(loop, overdue, 1);
+    loop->spool.bytes -= exchange->spooled;
+    exchange->spooled = 0;
+    nb_connection *connection = exchange->connection;
+    bool receiving = connection->receiving == exchange; /* a streamed body */
+    if (receiving) {
+        nb_body_destroy(connection->body);
+        connection->body = NULL;
+        connection->refused = true;
+    }
+    answer(loop, connection, exchange, (nb_refusal){503, "the server is busy, try again"}, retry_line, receiving);
+    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
+}
 
 /* Too little moved in the window. What counts as sent is what the client took: a socket buffer of megabytes takes
    nothing for long stretches while a slow reader empties it. A client that reads or sends nothing, or a drop now and

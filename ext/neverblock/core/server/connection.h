@@ -96,6 +96,8 @@ void nb_connection_upload(struct nb_loop *loop, nb_connection *connection);
 void nb_connection_taken(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
 /* A part of a response came from an executor, or HIJACK. Takes the descriptor of a file part. */
 void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
+/* The deadline of a request that no executor was given has passed: 503. */
+void nb_connection_overdue(struct nb_loop *loop, nb_exchange *exchange);
 /* Sends what there is; the turn's end. */
 void nb_connection_flush(struct nb_loop *loop, nb_connection *connection);
 /* The server drains: ends it when it is idle, else after what is under way. */

@@ -212,6 +212,23 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
     channel->dirty = true;
 }
 
+/* All deadlines are equally far from the arrival, and the queue is in the order of arrival. */
+int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
+    int64_t deadline_ns = dispatch->first ? dispatch->first->message->deadline_ns : 0;
+    return deadline_ns ? deadline_ns : INT64_MAX;
+}
+
+nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns) {
+    while (nb_dispatch_deadline_ns(dispatch) <= now_ns) {
+        nb_waiting *waiting = unqueue(dispatch);
+        nb_exchange *exchange = nb_exchange_find(dispatch->exchanges, waiting->exchange);
+        message_free(waiting->message);
+        nb_free(waiting);
+        if (exchange) return exchange;
+    }
+    return NULL;
+}
+
 static bool tell(nb_dispatch_channel *channel, nb_message_type type, uint16_t flags, nb_exchange_id exchange) {
     nb_message *message = nb_ring_reserve(&channel->requests, sizeof(*message));
     if (!message) return false;

@@ -60,6 +60,11 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
 void nb_dispatch_input_retry(nb_dispatch *dispatch);
 /* Sends that many of them. */
 void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last);
+/* Takes out of the queue, and returns, an exchange whose deadline has passed there: it is to be answered in place of an
+   executor. NULL: there is none. */
+nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns);
+/* The next such deadline; INT64_MAX: none. */
+int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch);
 
 /* Tells the exchange's executor DRAINED, LEFT or GONE, now or when its ring has room; LEFT also when it has got the request. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);

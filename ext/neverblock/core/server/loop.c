@@ -258,6 +258,10 @@ static void expire(nb_loop *loop) {
     while ((timeout = nb_timeouts_expire(&loop->timeouts, loop->now_ns, &queue))) {
         nb_connection_timed_out(loop, nb_connection_of_timeout(timeout), queue);
     }
+    nb_exchange *exchange;
+    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->now_ns))) {
+        nb_connection_overdue(loop, exchange);
+    }
 }
 
 /* What a burst took lies between what stays, where the heap does not give it back by itself. */
@@ -302,7 +306,8 @@ static void wind_down(nb_loop *loop) {
 }
 
 static int64_t sleep_ns(nb_loop *loop) {
-    int64_t until_ns = nb_timeouts_next_ns(&loop->timeouts);
+    int64_t until_ns = nb_timeouts_next_ns(&loop->timeouts), overdue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
+    if (overdue_ns < until_ns) until_ns = overdue_ns;
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
         until_ns = loop->listen_again_ns;
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;

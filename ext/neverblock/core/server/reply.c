@@ -107,6 +107,7 @@ static nb_status add_file(nb_loop *loop, nb_exchange *exchange, const nb_file_me
 static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_message *response) {
     const char *fields = (const char *)(response + 1);
     size_t body_bytes = response->message.bytes - sizeof(*response) - response->fields_bytes;
+    if (response->message.flags & NB_RESPONSE_OVERDUE) NB_COUNT(loop, overdue, 1);
     exchange->facts.status = response->status;
     exchange->facts.content_length = response->content_length;
     exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;

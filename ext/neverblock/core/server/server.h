@@ -34,6 +34,8 @@
     X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                        \
     X(uint64_t, response_bytes_max, 268435456)   /* of all responses: near it each may hold less */                    \
     X(uint32_t, file_workers, 2)                 /* threads that write request bodies to files */                      \
+    X(uint32_t, request_timeout_ms, 0)           /* until the application returns its head; 0: no limit */             \
+    X(uint32_t, cancel_on_disconnect, 0)         /* 1: a request whose client has left is interrupted */               \
     X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */        \
     X(uint32_t, log_refused, 0) /* 1: a line of the log for each request the loop answers itself (request_log.h) */
 
@@ -51,7 +53,7 @@ void nb_server_config_default(nb_server_config *config);
 
 /* clang-format off */
 #define NB_SERVER_STATS(X) \
-    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(queue) X(aborted) \
+    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
     X(turns) X(guest_turns) X(admin_requests) X(hijacked)
 /* clang-format on */
