@@ -51,7 +51,7 @@ static void send_message(nb_task *task, uint16_t type, uint16_t flags) {
 }
 
 VALUE nb_hijack_take(nb_task *task) {
-    if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
+    if (task->gone) nb_executor_raise_gone(task);
     if (task->hijack_asked) rb_raise(nb_error_class, "rack.hijack was called before and did not come to its end");
     send_message(task, NB_MESSAGE_HIJACK, 0);
     task->hijack_asked = true;
@@ -59,6 +59,7 @@ VALUE nb_hijack_take(nb_task *task) {
     VALUE socket = make_socket(task);
     send_message(task, NB_MESSAGE_BODY, NB_PART_LAST);
     task->ended = true;
+    nb_limit_close(&task->limit); /* it has no deadline any more, and its client is the application's */
     return socket;
 }
 
