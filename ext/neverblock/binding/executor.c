@@ -101,7 +101,6 @@ int64_t nb_executor_switched_ns(const nb_executor *executor) {
     return atomic_load_explicit(&executor->channel->memory->pulse.switched_ns, memory_order_relaxed);
 }
 
-
 static nb_executor_figures *figures_of(const nb_executor *executor) { return &executor->channel->memory->figures; }
 
 static void ring_loop(nb_executor *executor) {
