@@ -4,8 +4,9 @@
 
 require_relative "lib/demo/application"
 require_relative "lib/demo/figures"
+require_relative "lib/demo/server_figures"
 
-use Demo::Figures
+use Demo::Figures, server: Demo::ServerFigures.new(ENV["DEMO_ADDRESS_FILE"])
 
 run Demo::Application.new(
   suppliers: Demo::Suppliers.new(ENV["DEMO_SERVICES"]),

@@ -60,9 +60,9 @@ module Demo
       # One for each demo that runs: several may share the folder.
       @address = File.join(folder, "address.#{Process.pid}")
       env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "DEMO_ADDRESS_FILE" => @address, "PORT" => nil }
-      server = Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}"], env: env, log: log).start
+      server = Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}", "--admin", "http://#{HOST}:0"], env: env, log: log).start
       # Port 0 is known only now, and the demo asks itself.
-      File.write(@address, server.url)
+      File.write(@address, "#{server.url}\n#{server.admin_url}\n")
       server
     rescue Child::Failed => e
       raise if log
@@ -119,6 +119,7 @@ module Demo
           open #{url}/ in a browser, or try in another terminal:
             time curl -s #{url}/slow
             time sh -c 'for i in $(seq 200); do curl -s -o /dev/null "#{url}/slow?id=$i" & done; wait'
+            exe/neverblock top --admin #{@server.admin_url}
             bin/demo --check
 
         demo: Ctrl-C ends it

@@ -208,6 +208,10 @@ class DemoBrowserTest < Minitest::Test
     assert_match(/\A\d+(\.\d)? MB\z/, texts["memory"]) if File.exist?("/proc/self/statm")
     assert_operator texts["served"].delete(",").to_i, :>=, 200
     assert_equal "0", texts["failed"]
+    wait_for(page, "Number(document.querySelector('[data-server=requests]').textContent.replaceAll(',', '')) >= 200")
+    own = page.css("[data-server]").to_h { |node| [node.attribute("data-server"), node.text] }
+    assert_equal %w[connections lag p50 p99 queue requests], own.keys.sort
+    own.slice("p50", "p99", "queue", "lag").each { |name, text| assert_match(/\A\d+(\.\d+)? (µs|ms|s)\z/, text, name) }
   end
 
   def assert_fits(page, step)

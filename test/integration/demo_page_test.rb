@@ -6,9 +6,12 @@ require "digest"
 require "json"
 require "minitest/autorun"
 require "net/http"
+require "socket"
 require "timeout"
+require "tmpdir"
 require_relative "demo_process"
 require_relative "../../examples/demo/lib/demo/figures"
+require_relative "../../examples/demo/lib/demo/server_figures"
 
 class DemoPageTest < Minitest::Test
   FOLDER = File.expand_path("../../examples/demo", __dir__)
@@ -104,6 +107,8 @@ class DemoPageTest < Minitest::Test
     assert_operator figures["cpu_s"], :>, 0
     assert_operator figures["fibers"], :>, 0
     assert_equal [60, 60], figures.values_at("in_flight_by_second", "served_by_second").map(&:size)
+    assert_equal "running", figures["server"]["state"]
+    assert_operator figures["server"]["requests"]["total"], :>, 0
     before = figures["served"]
     get("/sqlite")
     assert_operator JSON.parse(get("/api/figures").body)["served"], :>, before
@@ -145,6 +150,20 @@ class DemoPageTest < Minitest::Test
 end
 
 # The middleware that counts, with a clock of its own.
+class DemoServerFiguresTest < Minitest::Test
+  def test_without_an_admin_address_or_an_answer_there_are_none
+    assert_nil Demo::ServerFigures.new(nil).to_h
+    assert_nil Demo::ServerFigures.new("/no/such/file").to_h
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "address")
+      File.write(path, "http://127.0.0.1:1\n")
+      assert_nil Demo::ServerFigures.new(path).to_h
+      File.write(path, "http://127.0.0.1:1\n#{TCPServer.open("127.0.0.1", 0) { |server| "http://127.0.0.1:#{server.local_address.ip_port}" }}\n")
+      assert_nil Demo::ServerFigures.new(path).to_h
+    end
+  end
+end
+
 class DemoFiguresTest < Minitest::Test
   def setup
     @time = 100.0

@@ -1,7 +1,7 @@
 // The server's own figures, once a second, four times while a run is on. Where they come from is only said here.
 import { ask } from "./api.js";
 import { minuteChart, showColumns } from "./charts.js";
-import { bytes, count, minutes } from "./format.js";
+import { bytes, count, minutes, short } from "./format.js";
 
 const PATH = "/api/figures";
 const EVERY_MS = 1000;
@@ -43,8 +43,18 @@ export class FiguresPanel {
     const figures = { cpu: this.cpuShare(seen), memory: bytes(seen.memory_bytes), cpu_s: `${seen.cpu_s.toFixed(1)} s` };
     for (const name of ["in_flight", "in_flight_most", "served", "failed", "fibers", "threads", "collections"]) figures[name] = count(seen[name]);
     for (const place of this.panel.querySelectorAll("[data-figure]")) place.textContent = figures[place.dataset.figure];
+    this.showServer(seen.server);
     this.plot(this.inFlight, "Requests in flight", seen.in_flight_by_second);
     this.plot(this.served, "Requests served", seen.served_by_second);
+  }
+
+  // Nothing is there when the server has no admin address.
+  showServer(server) {
+    const figures = {
+      connections: count(server?.connections?.open), requests: count(server?.requests?.total), p50: short(server?.latency_s?.total?.p50),
+      p99: short(server?.latency_s?.total?.p99), queue: short(server?.latency_s?.queue?.p99), lag: short(server?.loop?.lag_s?.p99),
+    };
+    for (const place of this.panel.querySelectorAll("[data-server]")) place.textContent = figures[place.dataset.server];
   }
 
   plot(chart, name, values) {

@@ -33,11 +33,11 @@ module NeverBlock
           Exit status: 0 when it runs and takes requests; 1 when it is starting, draining, or out of reach.
 
           latency   head: from a request's first byte to the end of its head; body: until all of it is here; queue:
-                    until a fiber takes it; run: the application; write: until the response's last byte is with the
-                    kernel; total: all of it. p99: 99 of 100 took that long at most
+                    until an executor takes it; run: until the application's response begins; write: until its last
+                    byte has left; total: all of it. p99: 99 of 100 took that long at most
           executor  a Ruby thread. running, parked, ready: its fibers with a request, those that wait, those that may
                     go on; busy for: how long it has run one fiber without a pause, which holds the others up;
-                    lag: how late it comes to what is due
+                    lag: how long a fiber that may go on has waited for its turn
 
           Examples:
               neverblock --admin http://127.0.0.1:9293            start a server with its figures on

@@ -17,9 +17,12 @@ module Demo
     STOP_S = 40
     EXECUTABLE = File.expand_path("../../../../exe/neverblock", __dir__)
     LISTENING = /\AListening on (\S+)/
+    ADMIN = /\AAdmin on (\S+)/
 
     # @return [String] the address it listens on, once started
     attr_reader :url
+    # @return [String, nil] the address of its figures, when it was told to have one
+    attr_reader :admin_url
 
     # @param name [String] what to call it
     # @param rackup [String] path
@@ -41,7 +44,8 @@ module Demo
       reader, writer = IO.pipe
       @pid = Process.spawn(@env, *@words, out: writer, err: @log || :err, in: File::NULL, pgroup: true)
       writer.close
-      @url = await_url(reader)
+      @url = await_url(reader, LISTENING)
+      @admin_url = await_url(reader, ADMIN) if @words.include?("--admin")
       @drain = Thread.new { reader.each_line { nil } }
       self
     end
@@ -77,13 +81,13 @@ module Demo
 
     private
 
-    def await_url(reader)
+    def await_url(reader, pattern)
       limit = now + START_S
       while (left = limit - now).positive?
         next unless reader.wait_readable(left)
 
         line = reader.gets or break
-        url = line[LISTENING, 1]
+        url = line[pattern, 1]
         return url if url
       end
       stop(2)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the application can know of its server by itself: a Rack middleware that counts, and what Ruby and the kernel say of this process, answered as
-# JSON at /api/figures. Figures that count themselves, as these do, stop when Ruby is stuck; the server's own (--admin) will not.
+# What the application can know by itself: a Rack middleware that counts, and what Ruby and the kernel say of this process, answered as JSON at /api/figures
+# with the server's own figures beside it.
 
 require "json"
 
@@ -15,9 +15,11 @@ module Demo
     Second = Struct.new(:number, :in_flight, :served)
 
     # @param app [#call]
+    # @param server [#to_h, nil] the server's own figures
     # @param clock [#call] seconds of a clock that only goes forward
-    def initialize(app, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+    def initialize(app, server: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
       @app = app
+      @server = server
       @clock = clock
       @lock = Mutex.new
       @in_flight = @most = @served = @failed = 0
@@ -42,7 +44,8 @@ module Demo
         "threads" => Thread.list.size,
         "collections" => GC.count,
         "process" => Process.pid,
-        "ruby" => RUBY_VERSION
+        "ruby" => RUBY_VERSION,
+        "server" => @server&.to_h
       )
     end
 

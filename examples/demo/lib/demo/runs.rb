@@ -13,7 +13,7 @@ module Demo
     # The demo does not know where it listens.
     class Unavailable < StandardError; end
 
-    # @param address_file [String, nil] where the launcher has written the demo's own address
+    # @param address_file [String, nil] where the launcher has written the demo's addresses: its own, then the admin address
     def initialize(address_file)
       @address_file = address_file
       @runs = {}
@@ -44,7 +44,7 @@ module Demo
     def address
       raise Unavailable, "the demo does not know its own address: start it with bin/demo" unless @address_file && File.exist?(@address_file)
 
-      File.read(@address_file).strip
+      File.readlines(@address_file).first.strip
     end
   end
 end

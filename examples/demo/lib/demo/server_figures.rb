@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# What the server says of itself at its admin address (/status.json), asked by the application for the page: the admin address is for operators and stays on this
+# machine. The server answers it without Ruby; nothing of it is there when the demo was started some other way.
+
+require "json"
+require "net/http"
+require "uri"
+
+module Demo
+  class ServerFigures
+    TIMEOUT_S = 2
+    PARTS = %w[neverblock state connections requests latency_s loop bytes].freeze
+
+    # @param address_file [String, nil] where the launcher has written the demo's addresses: its own, then the admin address
+    def initialize(address_file)
+      @address_file = address_file
+    end
+
+    # Parks.
+    # @return [Hash{String => Object}, nil] the parts the page shows; nil when there is no admin address, or no answer
+    def to_h
+      uri = address or return
+      response = Net::HTTP.start(uri.host, uri.port, open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S) { |http| http.get("/status.json") }
+      JSON.parse(response.body).slice(*PARTS) if response.is_a?(Net::HTTPOK)
+    rescue SystemCallError, IOError, Timeout::Error, JSON::ParserError
+      nil
+    end
+
+    private
+
+    def address
+      return unless @address_file && File.exist?(@address_file)
+
+      line = File.readlines(@address_file)[1].to_s.strip
+      URI(line) if line.start_with?("http://")
+    end
+  end
+end
