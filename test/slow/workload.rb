@@ -55,7 +55,7 @@ module Workload
       @finished = 0
     end
 
-    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup streamed hijacked partial].freeze
+    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup streamed hijacked partial events taken].freeze
 
     def call(env)
       name = env["PATH_INFO"].delete_prefix("/")
@@ -95,7 +95,7 @@ module Workload
 
     def streamed(env)
       [200, FIELDS, lambda do |stream|
-        (stream << "first " << stream.read.bytesize).write(sleep(0.001), :" ", LARGE).then { |bytes| stream << bytes }
+        (stream << "first " << stream.read.bytesize).write(sleep(0.001) && 0, :" ", LARGE).then { |bytes| stream << bytes }
         raise Failure, "in call" if env["QUERY_STRING"] == "failing"
 
         stream.flush.close
@@ -109,6 +109,21 @@ module Workload
     end
 
     def partial(_env) = [101, { "upgrade" => "any", "rack.hijack" => ->(io) { io.write(io.read(5)) && io.close } }, []]
+
+    # For as long as its reader stays.
+    def events(_env)
+      [200, { "content-type" => "text/event-stream" }, ->(stream) { loop { (stream << "data: #{"x" * 100}\n\n") && sleep(0.002) } }]
+    end
+
+    # A body that is read while it comes (workload_server.rb has the route).
+    def taken(env)
+      digest = Digest::MD5.new
+      while (part = env["rack.input"].read(16_384))
+        digest << part
+      end
+      [200, {}, [digest.hexdigest]]
+    end
+
     def lookup(_env) = [200, {}, [Addrinfo.tcp("localhost", 80).ip_address]]
   end
 
@@ -192,6 +207,28 @@ module Workload
       expect(/\AHTTP\/1.1 101 .*\r\n\r\nmine!\z/m, wire.take_to_end.first)
     end
 
+    def kept(wire, rng) = rng.rand(5..30).times { hello(wire, rng) }
+
+    def uploaded(wire, rng)
+      bytes = rng.bytes(100_000 + rng.rand(200_000))
+      wire.write("POST /taken HTTP/1.1\r\nHost: test\r\nContent-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
+      expect(Digest::MD5.hexdigest(bytes), wire.response(method: "POST").body)
+    end
+
+    # A reader of events leaves after some.
+    def events(wire, rng)
+      wire.get("/events")
+      wire.await_bytes("data: xxx")
+      wire.take(rng.rand(2_000))
+      rng.rand(2).zero? ? wire.abort : wire.close
+    end
+
+    # Another in the middle of an upload that is being read.
+    def half_uploaded(wire, _rng)
+      wire.write("POST /taken HTTP/1.1\r\nHost: test\r\nContent-Length: 900000\r\n\r\n#{"x" * 300_000}")
+      wire.abort
+    end
+
     # A client that leaves a stream, or a socket that was hijacked.
     def deserting(wire, rng)
       wire.get(rng.rand(2).zero? ? "/streamed" : "/hijacked")
@@ -222,7 +259,7 @@ module Workload
   end
 
   NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished parked lookup small spooled env cut head pipelined chunked leaving half
-             wrong streamed hijacked partial deserting].freeze
+             wrong streamed hijacked partial deserting kept uploaded events half_uploaded].freeze
 
   # Runs one exchange on a connection of its own.
   # @raise [RuntimeError] naming the exchange and what was wrong

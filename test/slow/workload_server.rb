@@ -18,7 +18,8 @@ if ENV["NB_WORKLOAD_GC"] == "between"
     inner.call(env)
   end
 end
-config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, body_timeout_ms: 60_000)
+config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, body_timeout_ms: 60_000,
+                                routes: [["/taken", { input: :stream }]])
 server = NeverBlock::Server.new(config, app).start
 $stdout.puts(server.urls.first)
 $stdout.flush
