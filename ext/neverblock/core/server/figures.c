@@ -141,7 +141,7 @@ void nb_figures_connection_end(nb_loop *loop, nb_connection *connection) {
 void nb_figures_turn(nb_loop *loop) {
     nb_figures *figures = loop->figures;
     if (!figures) return;
-    int64_t now_ns = nb_clock_monotonic_ns();
+    int64_t now_ns = figures->left ? nb_clock_monotonic_ns() : loop->now_ns;
     while (figures->left) {
         nb_leaving *leaving = figures->left;
         figures->left = leaving->next;

@@ -73,7 +73,7 @@ void nb_figures_sent(struct nb_loop *loop, nb_connection *connection, uint64_t b
 void nb_figures_dropped(struct nb_loop *loop, nb_exchange *exchange);
 /* The connection ends: so do the responses that have not left. */
 void nb_figures_connection_end(struct nb_loop *loop, nb_connection *connection);
-/* Everything that could be sent in this turn was; the poller is asked next. Reads the clock. */
+/* Everything that could be sent in this turn was; the poller is asked next. Reads the clock when a response has left. */
 void nb_figures_turn(struct nb_loop *loop);
 
 /* --- what there is to show --- */
