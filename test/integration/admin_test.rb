@@ -15,23 +15,26 @@ require_relative "../support/server_process"
 class AdminTest < Minitest::Test
   PAGES = %w[/ /health /ready /metrics /status.json].freeze
 
-  # /burn?PATH keeps the thread in Ruby code, /stuck?PATH in a C call that holds Ruby's lock, until a byte comes through the pipe PATH; PATH.begun is there once it does.
+  # /burn?PATH keeps the thread in Ruby code, /stuck?PATH in a C call that holds Ruby's lock, until a byte comes through the pipe PATH. PATH.begun is there once it
+  # does, made by a C call: a hook of Ruby's might park the fiber.
   APP = <<~'RACKUP'
     require "fiddle"
+    CREAT = Fiddle::Function.new(Fiddle.dlopen(nil)["creat"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
     READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T, need_gvl: true)
     run ->(env) do
       path = env["QUERY_STRING"]
       case env["PATH_INFO"]
       when "/burn"
-        File.write("#{path}.begun", "")
-        nil until File.exist?("#{path}.over")
+        over = false
+        Thread.new { File.open(path, "r+") { |pipe| pipe.read(1) } && over = true }
+        CREAT.call("#{path}.begun", 0o600)
+        nil until over
         [200, {}, ["burnt"]]
       when "/stuck"
-        pipe = File.open(path, File::RDWR | File::NONBLOCK)
-        descriptor = IO.for_fd(IO.sysopen(path, File::RDWR), autoclose: true)
+        descriptor = IO.sysopen(path, File::RDWR)
         memory = Fiddle::Pointer.malloc(1, Fiddle::RUBY_FREE)
-        File.write("#{path}.begun", "")
-        READ.call(descriptor.fileno, memory, 1)
+        CREAT.call("#{path}.begun", 0o600)
+        READ.call(descriptor, memory, 1)
         [200, {}, ["unstuck"]]
       when "/held" then TCPSocket.open("127.0.0.1", Integer(path)) { |gate| gate.read } && [200, {}, ["held"]]
       when "/missing" then [404, {}, ["missing"]]
@@ -56,8 +59,8 @@ class AdminTest < Minitest::Test
       busy(server, "/burn") do |client, path|
         assert_pages_answer(server)
         refute client.closed_by_server?
-        assert_nil client.socket.wait_readable(0) # it burns until the next line
-        File.write("#{path}.over", "")
+        assert_nil client.socket.wait_readable(0)
+        let_go(path)
         assert_equal "burnt", client.response.body
       end
     end
@@ -68,7 +71,7 @@ class AdminTest < Minitest::Test
       busy(server, "/stuck") do |client, path|
         assert_pages_answer(server)
         assert_nil client.socket.wait_readable(0)
-        File.open(path, File::RDWR) { |pipe| pipe.write("x") }
+        let_go(path)
         assert_equal "unstuck", client.response.body
       end
     end
@@ -83,7 +86,7 @@ class AdminTest < Minitest::Test
         seen = status(server)
         assert_equal [1, 4], [seen.dig("requests", "running"), seen.dig("connections", "answering")]
         assert_operator seen.dig("executors", 0, "busy_for_s"), :>, 0
-        File.write("#{path}.over", "")
+        let_go(path)
         assert_equal "burnt", client.response.body
         behind.each { |other| assert_equal "hello", other.response.body }
         behind.each(&:close)
@@ -242,6 +245,10 @@ class AdminTest < Minitest::Test
     yield client, path
   ensure
     client&.close
+  end
+
+  def let_go(path)
+    File.open(path, "r+") { |pipe| pipe.write("x") && pipe.flush && await("the byte is taken") { !pipe.wait_readable(0) } }
   end
 
   def assert_pages_answer(server)

@@ -371,7 +371,8 @@ static void retry_uploads(nb_loop *loop) {
 static bool run_turn(nb_loop *loop) {
     NB_COUNT(loop, turns, 1);
     if (loop->guest) NB_COUNT(loop, guest_turns, 1);
-    if (loop->figures) loop->now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
+    if (loop->figures)
+        loop->now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
     bool more = take_responses(loop);
     take_written(loop);
     flush_dirty(loop);
