@@ -12,7 +12,7 @@ class SchedulerLendTest < Minitest::Test
   # worker's own thread is often woken after as many; a few times suffice to show that the lock was there for it.
   TIMES = 60
   QUICK = 3
-  TURNS_MAX = 20
+  TURNS_MAX = 5
 
   def test_a_worker_has_the_lock_after_a_turn_and_not_after_a_hundred
     assert_operator turns_beside { |turn| NeverBlock.offload { take_lock(turn) } }, :<, TURNS_MAX
