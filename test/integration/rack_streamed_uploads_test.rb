@@ -11,7 +11,7 @@ require_relative "../support/server_process_case"
 
 class RackStreamedUploadsTest < ServerProcessCase
   # Far below the body, above what Ruby's own strings leave for the collector.
-  MEMORY_BYTES = 60 << 20
+  MEMORY_BYTES = 30 << 20
   PART = Random.new(3).bytes(1 << 20).freeze
   FOLDER = Dir.mktmpdir("neverblock-routes").tap { |path| Minitest.after_run { FileUtils.rm_rf(path) } }
 

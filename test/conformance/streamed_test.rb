@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# The same table and the same splits where every body is read while it comes (a route with `input: :stream`): how a body travels inside must not show.
+
+require "tmpdir"
+
+require_relative "splits_test"
+require_relative "vectors_test"
+
+module StreamedInput
+  def server_options
+    @folder ||= Dir.mktmpdir("neverblock-routes").tap { |path| Minitest.after_run { FileUtils.rm_rf(path) } }
+    path = File.join(@folder, "neverblock.rb")
+    File.write(path, "route \"/*\", input: :stream\n")
+    { options: ["-C", path] }
+  end
+end
+
+class StreamedVectorsTest < VectorsTest
+  extend StreamedInput
+
+  def setup
+    skip "streamed input is asked for in our configuration file" unless neverblock?
+  end
+end
+
+class StreamedSplitsTest < SplitsTest
+  extend StreamedInput
+
+  def setup
+    skip "streamed input is asked for in our configuration file" unless neverblock?
+  end
+end
