@@ -56,6 +56,18 @@ class FakeNative
       raise @failures.shift unless @failures.empty?
     end
 
+    def admin_tcp(address, port)
+      @calls << [:admin_tcp, address, port]
+      raise @failures.shift unless @failures.empty?
+
+      port.zero? ? 40_124 : port
+    end
+
+    def admin_unix(path, mode)
+      @calls << [:admin_unix, path, mode]
+      raise @failures.shift unless @failures.empty?
+    end
+
     def start
       @calls << [:start]
     end

@@ -316,6 +316,30 @@ static void questions_of_one_name_share_one_lookup(void **state) {
     }
 }
 
+static void what_was_asked_is_counted(void **state) {
+    (void)state;
+    static question q;
+    assert_int_equal(1, resolve("a.test"));
+    assert_int_equal(1, resolve("a.test"));
+    nb_resolver_answer known;
+    assert_status(NB_OK, nb_resolver_known(resolver, "a.test", 6, &known));
+    atomic_store(&next_error, EAI_NONAME);
+    assert_int_equal(ERROR(EAI_NONAME), resolve("b.test"));
+    hold_lookups();
+    assert_status(NB_OK, ask(&q, "c.test"));
+    nb_test_gate_wait(&started, 3);
+    nb_resolver_figures figures = nb_resolver_figures_read(resolver);
+    assert_int_equal(3, figures.lookups);
+    assert_int_equal(2, figures.cached);
+    assert_int_equal(1, figures.failed);
+    assert_int_equal(1, figures.pending);
+    let_go();
+    nb_test_gate_wait(&answered, 4);
+    figures = nb_resolver_figures_read(resolver);
+    assert_int_equal(2, figures.failed);
+    assert_int_equal(0, figures.pending);
+}
+
 static void a_name_holds_one_worker_and_others_are_answered_meanwhile(void **state) {
     (void)state;
     static question stuck[20];
@@ -549,6 +573,7 @@ int main(void) {
         CASE(a_definite_no_ends_what_was_known),
         CASE(of_too_many_names_the_one_unused_longest_is_forgotten),
         CASE(questions_of_one_name_share_one_lookup),
+        CASE(what_was_asked_is_counted),
         CASE(a_name_holds_one_worker_and_others_are_answered_meanwhile),
         CASE_ONE_THREAD(a_full_queue_is_eai_again_or_the_older_answer),
         CASE(impossible_names_are_refused_or_do_not_exist),

@@ -44,6 +44,12 @@ class SettingsTest < Minitest::Test
     end
   end
 
+  def test_the_admin_pages_are_nowhere_unless_somebody_says_where
+    assert_nil settings.config.admin
+    assert_equal "http://127.0.0.1:9293", settings(file: { admin: bind("http://127.0.0.1:9293") }).config.admin.url
+    assert_equal "unix:///run/a.sock", settings(command: { admin: bind("unix:///run/a.sock") }, file: { admin: bind("http://127.0.0.1:9293") }).config.admin.url
+  end
+
   def test_the_engine_is_told_in_its_own_units_and_only_what_was_said
     config = settings(file: { "timeouts.header": 2.5, "limits.queue": 7, log_format: :json, spool_directory: "/var/tmp" }).config
     assert_equal({ header_timeout_ms: 2_500, queue_max: 7, spool_directory: "/var/tmp", poller: nil, log_fd: 2 }, config.engine_options)

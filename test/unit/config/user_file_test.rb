@@ -83,7 +83,7 @@ class UserFileTest < Minitest::Test
     "route \"/*\", input: :whole\nroute \"/x\", input: :whole\n" => [2, "route \"/x\" is never reached: \"/*\" before it takes its paths"],
     "bind \"http://[::1]:1\", mode: 3\n" => [1, "bind takes one value; seen 2"],
     "on_download { |r| r }\n" => [1, "on_download does not work yet"],
-    "admin \"http://127.0.0.1:1\"\n" => [1, "admin does not work yet"],
+    "admin \"9293\"\n" => [1, "write http://127.0.0.1:9293"],
     "# fine\nfibers (\n" => [nil, "syntax error"],
     "x = 1\nraise \"no database\"\n" => [2, "no database (RuntimeError)"],
     "def deep = raise(ArgumentError, \"deep\")\n\ndeep\n" => [1, "deep (ArgumentError)"],

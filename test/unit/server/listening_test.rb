@@ -20,6 +20,19 @@ class ListeningTest < Minitest::Test
     assert_equal [[:listen_tcp, "127.0.0.1", 0, 5], [:listen_tcp, "::1", 8080, 5], [:listen_unix, "/run/x.sock", 0o660, 5]], engine.calls
   end
 
+  def test_the_admin_pages_have_listeners_of_their_own
+    engine = FakeNative::Engine.new([])
+    urls = binds("http://localhost:0", "unix:///run/a.sock?mode=0600").map { |bind| listening(engine).open_admin(bind) }
+    assert_equal ["http://127.0.0.1:40124", "unix:///run/a.sock"], urls
+    assert_equal [[:admin_tcp, "127.0.0.1", 0], [:admin_unix, "/run/a.sock", 0o600]], engine.calls
+  end
+
+  def test_a_busy_admin_port_is_not_mended_with_the_option_for_the_other_one
+    error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([Errno::EADDRINUSE.new])).open_admin(binds("http://127.0.0.1:9293").first) }
+    assert_equal "cannot listen on http://127.0.0.1:9293: port 9293 is busy: another program listens there; stop it, or choose another port; port 0 takes any free one",
+                 error.message
+  end
+
   def test_a_name_becomes_an_address_since_the_core_takes_numbers_alone
     engine = FakeNative::Engine.new([])
     assert_equal ["http://127.0.0.1:8080"], listening(engine).open(binds("http://localhost:8080"))

@@ -19,6 +19,12 @@ class RunnerTest < Minitest::Test
     end
   end
 
+  def test_it_announces_the_admin_pages_after_them
+    run_server(settings: { admin: "http://127.0.0.1:0" }) do
+      assert_equal "Listening on http://127.0.0.1:40123\nAdmin on http://127.0.0.1:40124\n", @out.string
+    end
+  end
+
   def test_notices_are_logged_only_when_it_serves
     run_server(notices: ["version 2"]) { assert_match(/\Aneverblock: \S+Z info: version 2\n\z/, @log.text) }
     server = make_server(failures: [Errno::EADDRINUSE.new])
