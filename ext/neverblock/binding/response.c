@@ -50,10 +50,12 @@ static void head_take(nb_executor *executor, head *gathered) {
 static void head_give_back(nb_executor *executor, head *gathered) {
     if (executor->scratch || gathered->capacity > SCRATCH_BYTES_MAX) {
         nb_free(gathered->bytes);
-        return;
+    } else {
+        executor->scratch = gathered->bytes;
+        executor->scratch_bytes = gathered->capacity;
     }
-    executor->scratch = gathered->bytes;
-    executor->scratch_bytes = gathered->capacity;
+    gathered->bytes = NULL;
+    gathered->size = gathered->capacity = 0;
 }
 
 static void add(head *gathered, const char *bytes, size_t size) {
@@ -453,9 +455,15 @@ static void end_body(nb_task *task, const head *gathered, uint64_t sent) {
     check_length(task, gathered->content_length, sent);
 }
 
+/* Before the body has anything to say. A stream may last: nothing is kept for its head meanwhile. */
+static void send_head_alone(nb_task *task, head *gathered) {
+    send_head(task, gathered, (nb_slice){NULL, 0}, 0);
+    head_give_back(task->executor, gathered);
+}
+
 /* An event stream's client waits for the head, not for the first event. */
 static void send_each(nb_task *task, head *gathered, VALUE body) {
-    if (gathered->events) send_head(task, gathered, (nb_slice){NULL, 0}, 0);
+    if (gathered->events) send_head_alone(task, gathered);
     uint64_t sent = send_yielded(task, gathered, body);
     if (!task->head_sent) {
         if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = 0;
@@ -541,7 +549,7 @@ static VALUE stream_read(int argc, VALUE *argv, VALUE self) {
 }
 
 static void send_called(nb_task *task, head *gathered, VALUE body) {
-    send_head(task, gathered, (nb_slice){NULL, 0}, 0);
+    send_head_alone(task, gathered);
     writer *opened = writer_open(task, gathered, stream_class);
     VALUE stream = gathered->block;
     RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_key_input()));
