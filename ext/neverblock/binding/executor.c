@@ -438,11 +438,9 @@ static void take_connection(nb_executor *executor, const nb_hijacked_message *me
 }
 
 /* It may only have half-closed, and reads on; but the reader of an event stream has left. */
-static void client_left(nb_executor *executor, nb_task *task) {
+static void client_left(nb_task *task) {
     task->left = true;
-    if (!task->events) return;
-    task->gone = true;
-    wake_task(executor, task);
+    if (task->events) client_gone(task, NB_GONE_CLIENT);
 }
 
 static void receive(nb_executor *executor, const nb_message *message) {
@@ -468,7 +466,7 @@ static void receive(nb_executor *executor, const nb_message *message) {
         if (task && nb_input_is(task->input)) nb_input_push(task->input, message);
         break;
     case NB_MESSAGE_LEFT:
-        if ((task = find_task(executor, message->exchange))) client_left(executor, task);
+        if ((task = find_task(executor, message->exchange))) client_left(task);
         break;
     case NB_MESSAGE_STOP:
         stop(executor);

@@ -655,12 +655,18 @@ static void send_any(nb_task *task, head *gathered, VALUE body) {
     }
 }
 
+/* Most of the time an event stream waits for something to say: its client's leaving ends that, or streams would pile up. */
+static void begin_events(nb_task *task) {
+    task->events = task->cancellable = true;
+    if (task->left) nb_executor_raise_gone(task);
+    if (!task->limit.scheduler) nb_limit_open(&task->limit, task->executor->scheduler);
+}
+
 static VALUE send_response(VALUE argument) {
     send_call *call = (send_call *)argument;
     gather_call gathering = {call->task, &call->gathered, call->response};
     gather((VALUE)&gathering);
-    call->task->events = call->gathered.events;
-    if (call->task->events && call->task->left) call->task->gone = true;
+    if (call->gathered.events) begin_events(call->task);
     if (RTEST(call->gathered.hijack) && body_allowed(call->task, call->gathered.status)) {
         send_hijacked(call);
     } else {

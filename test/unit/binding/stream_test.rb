@@ -249,6 +249,43 @@ class StreamTest < BindingCase
     refute_match(/error/, logged)
   end
 
+  # Nothing is written, and nothing would wake the body.
+  def test_what_an_event_stream_waits_for_ends_when_its_client_leaves
+    ended = Queue.new
+    stream(EVENTS) do |out, _|
+      out << "data: 1\n\n"
+      Queue.new.pop
+    ensure
+      ended << [$!.class, out.closed?]
+    end
+    %i[close abort].each do |way|
+      wire = client
+      wire.get("/")
+      wire.await_bytes("data: 1")
+      wire.public_send(way)
+      assert_equal [NeverBlock::ClientGone, true], within { ended.pop }
+    end
+    assert_closed_once
+    refute_match(/error/, logged)
+    assert_serves
+  end
+
+  def test_an_event_stream_whose_client_left_before_it_began_is_not_called
+    gate = Queue.new
+    called = 0
+    body = Body.new { called += 1 }
+    serve { |env| env["PATH_INFO"] == "/fine" ? [200, {}, ["fine"]] : gate.pop && [200, EVENTS, body] }
+    wire = client
+    wire.get("/")
+    within { sleep(0.001) until running == 1 }
+    wire.close
+    2.times { assert_serves } # the second comes behind the news
+    gate << true
+    within { sleep(0.001) until running.zero? }
+    assert_equal [0, 1], [called, body.closed]
+    refute_match(/error/, logged)
+  end
+
   # RFC 9112 section 9.6: a client may finish sending and still read.
   def test_a_half_closed_client_of_any_other_stream_gets_all_of_it
     gate = Queue.new
