@@ -21,6 +21,9 @@ module NeverBlock
     class FiberedConnectionPool
       # How often, in seconds, who waits looks for connections of fibers that have died holding them: those give no sign.
       SWEEP_SECONDS = 1
+      # Causes of causes that are looked at.
+      CAUSES_MAX = 16
+      private_constant :CAUSES_MAX
 
       # @return [Integer] most connections
       attr_reader :size
@@ -47,8 +50,8 @@ module NeverBlock
       # are `size` already, parks the fiber (elsewhere: the thread) until its turn, first come, first served.
       #
       # The connection is given back when the block ends, however it does; in a fiber of a FiberPool after the fiber's block, with its callbacks. One whose
-      # block was left by a time limit or an end from outside (Timeout::Error, an error of NeverBlock's, what is no StandardError) may be in the middle of
-      # an answer: it is dropped, and another made when it is needed.
+      # block was left by a time limit or an end from outside (Timeout::Error, an error of NeverBlock's, what is no StandardError, what has one of
+      # these as its cause) may be in the middle of an answer: it is dropped, and another made when it is needed.
       # @param timeout [Numeric, nil] longest wait for a connection, in seconds
       # @return what the block returns
       # @raise [TimeoutError] when none became free in time
@@ -147,8 +150,15 @@ module NeverBlock
         raise
       end
 
+      # Also what a library has made of such an error.
       def spoils?(error)
-        !error.is_a?(StandardError) || error.is_a?(NeverBlock::Error) || error.is_a?(::Timeout::Error)
+        CAUSES_MAX.times do
+          return false unless error
+          return true if !error.is_a?(StandardError) || error.is_a?(NeverBlock::Error) || error.is_a?(::Timeout::Error)
+
+          error = error.cause
+        end
+        false
       end
 
       # The lease of 2008: for as long as the fiber's work, where something calls its callbacks afterwards.

@@ -367,6 +367,28 @@ class FiberedConnectionPoolTest < VerbsCase
     end
   end
 
+  # As ActiveRecord does with what a driver raises.
+  def test_a_connection_whose_block_was_left_by_an_error_made_of_a_deadline_is_dropped
+    used = []
+    run_loop do
+      assert_raises(Failure) do
+        NB.deadline(0.001) do
+          @pool.hold do |connection|
+            used << connection
+            sleep
+          rescue StandardError
+            raise Failure
+          end
+        end
+      end
+      @pool.hold { |connection| used << connection }
+      assert_raises(Failure) { @pool.hold { raise Failure } }
+      @pool.hold { |connection| used << connection }
+    end
+    assert_predicate used.first, :closed
+    assert_equal [false, true], [used[0].equal?(used[1]), used[1].equal?(used[2])]
+  end
+
   def test_inspect_says_how_it_stands
     assert_equal "#<NeverBlock::Pool::FiberedConnectionPool size 2, free 0, held 0, waiting 0>", @pool.inspect
   end
