@@ -363,6 +363,7 @@ static void retry_uploads(nb_loop *loop) {
     if (!loop->uploads.first) return;
     for (nb_upload *upload = loop->uploads.first, *next; upload; upload = next) {
         next = upload->next;
+        if (upload->connection->receiving->channel == NB_CHANNEL_NONE) continue; /* it is queued still */
         nb_connection_upload(loop, upload->connection);
     }
     nb_dispatch_pump(&loop->dispatch);
