@@ -40,8 +40,8 @@ export class FiguresPanel {
   show(seen) {
     this.panel.classList.remove("stale");
     this.status.textContent = `Process ${seen.process}, up ${minutes(Math.round(seen.uptime_s))}`.replace(".0 s", " s");
-    const figures = { cpu: this.cpuShare(seen), memory: bytes(seen.memory_bytes), cpu_s: `${seen.cpu_s.toFixed(1)} s` };
-    for (const name of ["in_flight", "in_flight_most", "served", "failed", "fibers", "threads", "collections"]) figures[name] = count(seen[name]);
+    const figures = { cpu: this.cpuShare(seen), memory: bytes(seen.memory_bytes) };
+    for (const name of ["in_flight", "in_flight_most", "served", "failed", "fibers", "collections"]) figures[name] = count(seen[name]);
     for (const place of this.panel.querySelectorAll("[data-figure]")) place.textContent = figures[place.dataset.figure];
     this.showServer(seen.server);
     this.plot(this.inFlight, "Requests in flight", seen.in_flight_by_second);

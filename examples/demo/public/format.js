@@ -12,7 +12,7 @@ export function short(value) {
   if (value == null) return "–";
   const [factor, unit] = value < 0.001 ? [1e6, "µs"] : value < 1 ? [1e3, "ms"] : [1, "s"];
   const number = value * factor;
-  return `${number.toFixed(number >= 99.95 || number === 0 ? 0 : number >= 9.995 ? 1 : 2)} ${unit}`;
+  return `${number.toFixed(number >= 99.95 || number === 0 ? 0 : number >= 9.995 ? 1 : 2)}\u00a0${unit}`;
 }
 
 // 242 -> "4 min 2 s"
