@@ -167,6 +167,17 @@ class AdminTest < Minitest::Test
     end
   end
 
+  def test_a_server_without_a_free_descriptor_answers_here
+    few = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
+    with_server(config: "timeouts { header 600 }\n", wrap: few) do |server|
+      clients = Array.new(100) { Wire::Client.new(server.url).tap { |one| one.write("GET / HT") } }
+      await("it finds no descriptor") { status(server).dig("connections", "accept_errors_total").positive? }
+      assert_operator status(server).dig("connections", "reading"), :>, 0
+      3.times { assert_equal [200, "ok\n"], page(server, "/health") }
+      clients.each(&:close)
+    end
+  end
+
   def test_framing_methods_and_paths
     with_server do |server|
       Wire::Client.open(server.admin_url) do |client|
@@ -221,10 +232,10 @@ class AdminTest < Minitest::Test
 
   private
 
-  def start(config: nil, admin: "http://127.0.0.1:0")
+  def start(config: nil, admin: "http://127.0.0.1:0", wrap: [])
     options = ["--admin", admin]
     options.push("-C", File.join(@directory, "config.rb").tap { |path| File.write(path, config) }) if config
-    ServerProcess.new(APP, options: options).start
+    ServerProcess.new(APP, options: options, wrap: wrap).start
   end
 
   def with_server(**options)

@@ -67,16 +67,29 @@ static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     nb_listeners_pause(loop, true);
 }
 
+static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
+    nb_listener *listener = &loop->listeners[number];
+    if (listener->fd < 0 || listener->polled == polled) return;
+    nb_status status = polled ? nb_poll_add(loop->poll, listener->fd, NB_POLL_READ, number)
+                              : nb_poll_remove(loop->poll, listener->fd);
+    if (status == NB_OK) listener->polled = polled;
+}
+
 /* For the clients of admin, who want to know why the others are not served. True when another one may be tried. */
 static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
-    if (status == NB_SYSTEM && (errno == EMFILE || errno == ENFILE) && loop->spare_fd >= 0) {
-        close(loop->spare_fd);
-        loop->spare_fd = -1;
+    if (status == NB_SYSTEM && (errno == EMFILE || errno == ENFILE)) {
+        if (loop->spare_fd >= 0) {
+            close(loop->spare_fd);
+            loop->spare_fd = -1;
+        } else {
+            (void)make_room(loop);
+        }
         status = nb_net_accept(listener->fd, &fd, &peer);
     }
+    if (status == NB_SYSTEM) poll_listener(loop, (uint16_t)(listener - loop->listeners), false);
     if (status != NB_OK) return false;
     nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_ADMIN);
     bool full = loop->admin_connection_count >= NB_ADMIN_CONNECTIONS_MAX;
@@ -123,14 +136,6 @@ void nb_listener_accept(nb_loop *loop, nb_listener *listener) {
     }
 }
 
-static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
-    nb_listener *listener = &loop->listeners[number];
-    if (listener->fd < 0 || listener->polled == polled) return;
-    nb_status status = polled ? nb_poll_add(loop->poll, listener->fd, NB_POLL_READ, number)
-                              : nb_poll_remove(loop->poll, listener->fd);
-    if (status == NB_OK) listener->polled = polled;
-}
-
 void nb_listeners_pause(nb_loop *loop, bool pause) {
     loop->listening_paused = pause;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
@@ -138,8 +143,17 @@ void nb_listeners_pause(nb_loop *loop, bool pause) {
     }
 }
 
+/* Those that found no descriptor at all: there is one again, or can be. */
+static void resume_admin(nb_loop *loop) {
+    if (loop->spare_fd < 0 && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) return;
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        if (loop->listeners[i].admin) poll_listener(loop, i, true);
+    }
+}
+
 void nb_listeners_resume_if_possible(nb_loop *loop) {
     open_spare(loop);
+    if (loop->figures) resume_admin(loop);
     if (!loop->listening_paused || loop->draining) return;
     bool full = loop->connection_count >= loop->config.connections_max;
     if (full && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) return;
