@@ -80,9 +80,26 @@ static void unknown_pollers_and_addresses_leave_nothing(void **state) {
     assert_int_equal(descriptors, nb_test_descriptors());
 }
 
+/* Until the connection is the executor's, or has ended. */
+static bool hijack_once(nb_test_world *w) {
+    static char bytes[65536];
+    size_t size;
+    nb_test_executor *e = w->executors[0];
+    unsigned before = nb_test_executor_count(e, NB_TEST_HIJACKED);
+    nb_test_client client = nb_test_connect(w->port);
+    bool sent = nb_test_send_text(&client, "GET /hijack HTTP/1.1\r\nHost: test\r\n\r\nmore");
+    while (sent && nb_test_executor_count(e, NB_TEST_HIJACKED) == before && !nb_test_readable(&client, 1)) {
+    }
+    bool good = nb_test_executor_count(e, NB_TEST_HIJACKED) > before;
+    if (good) close(nb_test_executor_taken(e, bytes, &size));
+    nb_test_client_close(&client);
+    return good;
+}
+
 /* One round of what a client does; whatever comes back, it must come to an end. */
 static bool use_once(nb_test_world *w, int kind) {
     static const char *const paths[] = {"/hello", "/fields/9000", "/file/100000", "/chunked/100000"};
+    if (kind == 9) return hijack_once(w);
     nb_test_response response = {0};
     nb_test_client client = nb_test_connect(w->port);
     bool good = false;
@@ -125,13 +142,13 @@ static bool fail_once(const nb_test_world *settings, int kind, unsigned long n) 
     if (nb_clock_monotonic_ns() - start_ns > NB_TEST_PATIENCE_MS / 2 * NB_NS_PER_MS)
         fail_msg("kind %d: nothing at all came after allocation %lu failed", kind, n);
     for (int after = 0; after < 8; after += 4) /* the same, and one of the other sort */
-        if (!use_once(&w, (kind + after) % 9)) fail_msg("kind %d: not served after allocation %lu failed", kind, n);
+        if (!use_once(&w, (kind + after) % 10)) fail_msg("kind %d: not served after allocation %lu failed", kind, n);
     nb_test_world_close(&w);
     return good;
 }
 
 static void serve_through_failures(const nb_test_world *settings) {
-    for (int kind = 0; kind < 9; kind++) {
+    for (int kind = 0; kind < 10; kind++) {
         unsigned failed = 0;
         for (unsigned long n = 1; n <= 22; n++)
             failed += !fail_once(settings, kind, n);
