@@ -12,7 +12,10 @@ module NeverBlock
     def describe(error, path)
       return syntax_error(error, path) if error.is_a?(SyntaxError)
 
-      "#{place(error, path)}: #{first_line(message_of(error))} (#{error.class})#{mend(error)}"
+      message = first_line(message_of(error))
+      # Ruby 3.4 says itself where a magic comment is wrong.
+      message = "#{place(error, path)}: #{message}" unless message.start_with?("#{path}:")
+      "#{short(message)} (#{error.class})#{mend(error)}"
     end
 
     # The first line of the trace that is the user's own; a line in a gem helps nobody mend a file, and is named only where there is none.

