@@ -120,6 +120,8 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
             counted(&loop->counters.refused));
     counter(text, "requests_timed_out_total", "Requests and responses ended because the client was too slow.",
             counted(&loop->counters.timed_out));
+    counter(text, "requests_overdue_total", "Requests answered 503 because their deadline passed (timeouts request).",
+            counted(&loop->counters.overdue));
     counter(text, "requests_aborted_total", "Requests whose client left before the response was whole.",
             counted(&loop->counters.aborted));
     counter(text, "request_errors_total",
