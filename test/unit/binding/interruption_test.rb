@@ -208,6 +208,19 @@ class InterruptionTest < BindingCase
     assert_nil within { local.pop }
   end
 
+  def test_a_hijacked_connection_has_none
+    serve(request_timeout_ms: SHORT_MS) do |env|
+      socket = env["rack.hijack"].call
+      pass_time(env)
+      sleep(0.001)
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine")
+      socket.close
+      [-1, {}, []]
+    end
+    bodies = Array.new(3) { within { loop { (response = ask).status == 200 and break response.body } } }
+    assert_equal %w[mine] * 3, bodies
+  end
+
   # The alarm goes off while the fiber is on its way out of its last wait.
   def test_one_that_comes_too_late_to_end_a_wait_ends_nothing_afterwards
     serve(request_timeout_ms: SHORT_MS, fibers: 1) do |env|
