@@ -112,7 +112,7 @@ class AdminTest < Minitest::Test
       await("the public port is closed") { refused?(server.url) }
       held.close
       assert_equal "held", client.response.body
-      server.stop
+      assert_equal 0, server.wait(Patience::SECONDS)&.exitstatus
     ensure
       client&.close
       server&.kill
