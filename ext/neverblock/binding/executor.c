@@ -111,8 +111,12 @@ static void ring_loop(nb_executor *executor) {
 
 bool nb_executor_in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
 
+void nb_executor_tell_gone(nb_task *task) {
+    if (rb_fiber_current() == task->fiber) nb_limit_spend(&task->limit);
+}
+
 void nb_executor_raise_gone(nb_task *task) {
-    nb_limit_spend(&task->limit);
+    nb_executor_tell_gone(task);
     rb_raise(nb_client_gone_class, "the client closed the connection");
 }
 
@@ -121,9 +125,15 @@ VALUE nb_executor_park(VALUE scheduler) {
     return Qnil;
 }
 
-/* However the wait ended: what comes later must not wake the fiber from another. */
-static VALUE end_wait(VALUE argument) {
-    nb_task *task = (nb_task *)argument;
+/* A fiber that waits in writing a task's response, and which of the task's waits that is. */
+typedef struct wait_call {
+    nb_task *task;
+    uint64_t number;
+} wait_call;
+
+static bool waits(const nb_task *task) { return task->waits_room || task->waits_drained || task->waits_hijacked; }
+
+static void leave_wait(nb_task *task) {
     nb_executor *executor = task->executor;
     nb_task *before = NULL;
     for (nb_task *at = executor->room_first; task->waits_room && at; before = at, at = at->next) {
@@ -133,18 +143,38 @@ static VALUE end_wait(VALUE argument) {
         break;
     }
     task->waits_room = task->waits_drained = task->waits_hijacked = false;
+}
+
+/* However the wait ended: what comes later must not wake the fiber from another. */
+static VALUE end_wait(VALUE argument) {
+    const wait_call *call = (const wait_call *)argument;
+    if (call->task->wait_number == call->number) leave_wait(call->task);
     return Qnil;
 }
 
-/* The body may be written by a fiber that the task's has resumed: that one waits. */
+/* The body may be written by another fiber than the task's: that one waits, and the task may go on without it. */
 static void wait_in(nb_task *task) {
+    wait_call call = {task, ++task->wait_number};
     task->writer = rb_fiber_current();
     ring_loop(task->executor);
-    rb_ensure(nb_executor_park, task->executor->scheduler, end_wait, (VALUE)task);
+    rb_ensure(nb_executor_park, task->executor->scheduler, end_wait, (VALUE)&call);
+    if (task->wait_number != call.number) rb_raise(nb_error_class, "the response was ended while this fiber wrote it");
+}
+
+void nb_executor_end_wait(nb_task *task) {
+    if (!waits(task)) return;
+    leave_wait(task);
+    task->wait_number++;
+    nb_scheduler_ready(task->executor->scheduler, task->writer);
+}
+
+static void check_alone(const nb_task *task) {
+    if (waits(task)) rb_raise(nb_error_class, "a response is written by one fiber at a time");
 }
 
 static void wait_for_room(nb_task *task) {
     nb_executor *executor = task->executor;
+    check_alone(task);
     task->next = NULL;
     if (executor->room_last) {
         executor->room_last->next = task;
@@ -204,15 +234,18 @@ uint64_t nb_executor_backlog_high(const nb_executor *executor) {
 void nb_executor_wait_hijacked(nb_task *task) {
     while (!task->taken) {
         if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
+        check_alone(task);
         task->waits_hijacked = true;
         wait_in(task);
     }
 }
 
 void nb_executor_wait_drained(nb_task *task) {
+    check_alone(task);
     task->waits_drained = !task->gone;
     if (task->waits_drained) wait_in(task);
     task->unacknowledged = 0;
+    if (task->gone) nb_executor_raise_gone(task);
 }
 
 static bool send_taken(nb_task *task) {
@@ -400,9 +433,10 @@ static void end_input(nb_task *task, nb_gone_reason reason) {
     if (nb_input_is(task->input)) nb_input_end(task->input, reason);
 }
 
-/* Who waits in the writing or reading of a body finds out by itself. */
+/* A fiber that waits in the writing or reading of a body finds out by itself; the request's may be another. */
 static void client_gone(nb_task *task, nb_gone_reason reason) {
-    bool knows = task->waits_drained || task->waits_hijacked || nb_input_waits(task->input);
+    bool writes = (task->waits_drained || task->waits_hijacked) && task->writer == task->fiber;
+    bool knows = writes || nb_input_reader(task->input) == task->fiber;
     task->gone = true;
     end_input(task, reason);
     wake_task(task->executor, task);

@@ -55,7 +55,8 @@ struct nb_task {
     bool waits_drained;  /* parked until the backlog is low */
     bool waits_hijacked; /* parked until the connection is its */
     bool hijack_asked;
-    bool waits_room;     /* parked until the response ring has room */
+    bool waits_room;      /* parked until the response ring has room */
+    uint64_t wait_number; /* of the last wait of its writers, over all its requests */
     nb_task *input_next; /* in the list of those that tell what they took of their request's body */
     bool input_due;
     bool retired; /* its fiber is to end */
@@ -114,12 +115,16 @@ void nb_executor_tell_running(nb_executor *executor);
 
 /* Now, by the clock that stamps each switch of fibers. */
 int64_t nb_executor_switched_ns(const nb_executor *executor);
-/* Raises NeverBlock::ClientGone in the task's fiber, where it writes. */
+/* The current fiber is about to learn that the client is gone; when it is the task's, nothing else ends it any more. */
+void nb_executor_tell_gone(nb_task *task);
+/* Raises NeverBlock::ClientGone in the current fiber, where it writes. */
 _Noreturn void nb_executor_raise_gone(nb_task *task);
 
 /* nb_scheduler_park in the shape rb_protect and rb_ensure take. */
 VALUE nb_executor_park(VALUE scheduler);
 
+/* Who waits in writing the task's response is let go on, with an exception: the response ends, or the request has. */
+void nb_executor_end_wait(nb_task *task);
 /* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises
    NeverBlock::ClientGone when nobody is left to read it, and what is raised into the fiber meanwhile. */
 void *nb_executor_reserve(nb_task *task, size_t bytes);

@@ -91,7 +91,9 @@ void nb_input_push(VALUE self, const nb_message *message) {
     wake(input);
 }
 
-bool nb_input_waits(VALUE object) { return nb_input_is(object) && !NIL_P(get(object)->reader); }
+void nb_input_look(VALUE self) { wake(get(self)); }
+
+VALUE nb_input_reader(VALUE object) { return nb_input_is(object) ? get(object)->reader : Qnil; }
 
 void nb_input_end(VALUE self, nb_gone_reason reason) {
     nb_input *input = get(self);
@@ -167,7 +169,7 @@ static VALUE first_part(nb_input *input) {
         if (input->lost) rb_raise(rb_eNoMemError, "no memory for the request body");
         if (input->whole) return Qnil;
         if (input->cut) {
-            nb_limit_spend(&input->task->limit);
+            nb_executor_tell_gone(input->task);
             raise_cut(input->reason);
         }
         wait_for_part(input);

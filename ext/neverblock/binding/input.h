@@ -16,8 +16,10 @@
 
 void nb_input_define(VALUE module);
 bool nb_input_is(VALUE object);
-/* Any object: is it one that somebody waits to read from? */
-bool nb_input_waits(VALUE object);
+/* The response has ended: who waits for a part looks again, and is told. */
+void nb_input_look(VALUE self);
+/* Any object: the fiber that waits to read from it, or Qnil. */
+VALUE nb_input_reader(VALUE object);
 /* The input of the task's request. Raises NoMemoryError. */
 VALUE nb_input_open(nb_task *task);
 /* A part has come (an NB_MESSAGE_INPUT). Never raises. */

@@ -14,6 +14,7 @@
 #include "hijack.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
+#include "input.h"
 #include "neverblock.h"
 
 /* Bytes of all field lines of one response. A ring record must hold them; nothing real comes near. */
@@ -203,7 +204,8 @@ static int add_field(VALUE name, VALUE value, VALUE argument) {
  * the response is over, from another fiber or thread: so what it needs lies in an object of its own, and says when it counts no more.
  */
 typedef struct writer {
-    nb_task *task; /* NULL: over */
+    nb_task *task;  /* NULL: over */
+    VALUE executor; /* keeps the task's memory */
     head *gathered;
     uint64_t sent;
     bool busy;                      /* inside a write */
@@ -211,7 +213,11 @@ typedef struct writer {
     VALUE input;                    /* a stream's other half: rack.input */
 } writer;
 
-static void writer_mark(void *pointer) { rb_gc_mark(((writer *)pointer)->input); }
+static void writer_mark(void *pointer) {
+    const writer *marked = pointer;
+    rb_gc_mark(marked->input);
+    rb_gc_mark(marked->executor);
+}
 
 static const rb_data_type_t writer_type = {
     .wrap_struct_name = "NeverBlock response writer",
@@ -224,6 +230,7 @@ static writer *writer_open(nb_task *task, head *gathered, VALUE class) {
     gathered->block = TypedData_Make_Struct(class, writer, &writer_type, opened);
     opened->task = task;
     opened->gathered = gathered;
+    RB_OBJ_WRITE(gathered->block, &opened->executor, task->executor->self);
     return opened;
 }
 
@@ -289,6 +296,12 @@ static bool body_allowed(const nb_task *task, int status) {
     return !task->head_request && status != 204 && status != 304;
 }
 
+/* Nothing more comes of the request's body either: who waits for it is told. */
+static void end_response(nb_task *task) {
+    task->ended = true;
+    if (nb_input_is(task->input)) nb_input_look(task->input);
+}
+
 /* Head and the first `body` bytes in one part. */
 static void send_head(nb_task *task, const head *gathered, nb_slice body, uint16_t flags) {
     size_t bytes = sizeof(nb_response_message) + gathered->size + body.size;
@@ -307,7 +320,7 @@ static void send_head(nb_task *task, const head *gathered, nb_slice body, uint16
     if (gathered->size) memcpy(out, gathered->bytes, gathered->size);
     if (body.size) memcpy(out + gathered->size, body.data, body.size);
     task->head_sent = true;
-    task->ended = (flags & NB_PART_LAST) != 0;
+    if (flags & NB_PART_LAST) end_response(task);
     task->unacknowledged += body.size;
     nb_executor_send(task, bytes);
 }
@@ -317,7 +330,7 @@ static void send_part(nb_task *task, nb_slice body, uint16_t flags) {
     nb_message *part = nb_executor_reserve(task, bytes);
     *part = (nb_message){.type = NB_MESSAGE_BODY, .flags = flags, .bytes = (uint32_t)bytes, .exchange = task->exchange};
     if (body.size) memcpy(part + 1, body.data, body.size);
-    task->ended = (flags & NB_PART_LAST) != 0;
+    if (flags & NB_PART_LAST) end_response(task);
     task->unacknowledged += body.size;
     nb_executor_send(task, bytes);
 }
@@ -476,7 +489,12 @@ static void send_each(nb_task *task, head *gathered, VALUE body) {
 
 /* --- call --- */
 
-static writer *stream_of(VALUE self) { return rb_check_typeddata(self, &writer_type); }
+/* An executor that was ended by an exception has left its responses where they were. */
+static writer *stream_of(VALUE self) {
+    writer *stream = rb_check_typeddata(self, &writer_type);
+    if (stream->task && stream->task->executor->over) stream->task = NULL;
+    return stream;
+}
 
 static writer *stream_open(VALUE self) {
     writer *stream = stream_of(self);
@@ -507,7 +525,9 @@ static VALUE stream_append(VALUE self, VALUE object) {
 
 /* Nothing is held back here; what is written leaves now and not at the turn's end. */
 static VALUE stream_flush(VALUE self) {
-    nb_executor_flush(stream_open(self)->task);
+    const nb_task *task = stream_open(self)->task;
+    if (!nb_executor_in_child(task->executor) && rb_thread_current() == task->executor->thread)
+        nb_executor_flush(stream_open(self)->task);
     return self;
 }
 
@@ -592,7 +612,7 @@ static bool send_file(nb_task *task, head *gathered, VALUE body) {
         .bytes = gathered->content_length,
     };
     gathered->fd = -1;
-    task->ended = true;
+    end_response(task);
     nb_executor_send(task, sizeof(*part));
     return true;
 }

@@ -178,6 +178,7 @@ static VALUE fail_step(VALUE argument) {
 
 static int fail(nb_task *task) {
     int tag = 0;
+    nb_executor_end_wait(task);
     if (!task->ended) rb_protect(fail_step, (VALUE)task, &tag);
     return take_error(task, tag) ? 0 : tag;
 }
@@ -247,6 +248,7 @@ static void push_idle(nb_task *task) {
 static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
     uint32_t index = (uint32_t)task->exchange;
+    nb_executor_end_wait(task);
     if (index < executor->by_exchange_count && executor->by_exchange[index] == task)
         executor->by_exchange[index] = NULL;
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =

@@ -4,7 +4,9 @@
 #include "intake/request.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/assert.h"
 
 static size_t round_up(size_t bytes) { return (bytes + 7) & ~(size_t)7; }
@@ -81,4 +83,9 @@ void nb_request_message_add_body(nb_request_message *message, size_t body_bytes)
     message->body = (nb_span){message->message.bytes, (uint32_t)body_bytes};
     message->body_bytes = body_bytes;
     message->message.bytes = (uint32_t)round_up(message->message.bytes + body_bytes);
+}
+
+void nb_request_message_free(nb_request_message *message) {
+    if (message->body_fd >= 0) close((int)message->body_fd);
+    nb_free(message);
 }

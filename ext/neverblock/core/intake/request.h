@@ -32,5 +32,7 @@ size_t nb_request_message_bytes(const nb_request_facts *facts);
 void nb_request_message_write(void *out, const nb_request_facts *facts);
 /* Names `body_bytes` bytes that the caller puts at the message's end; the message grows by them. */
 void nb_request_message_add_body(nb_request_message *message, size_t body_bytes);
+/* Frees an allocated one, with the file of its body. */
+void nb_request_message_free(nb_request_message *message);
 
 #endif

@@ -33,11 +33,15 @@ static void settle(nb_loop *loop, nb_connection *connection);
 
 /* --- what the state asks of the poller and the clock --- */
 
+static bool answers_pile_up(const nb_connection *connection) {
+    return connection->outbox.bytes >= UNREAD_ANSWERS_BYTES;
+}
+
 static bool wants_read(const nb_connection *connection) {
     if (connection->read_ended) return false;
     switch (connection->state) {
     case NB_CONNECTION_HEAD:
-        return connection->outbox.bytes < UNREAD_ANSWERS_BYTES;
+        return !answers_pile_up(connection);
     case NB_CONNECTION_STREAM:
         return nb_upload_wants_input(connection->upload);
     case NB_CONNECTION_BODY:
@@ -185,6 +189,7 @@ static void end_upload(nb_loop *loop, nb_connection *connection) {
 static void part_with(nb_loop *loop, nb_exchange *exchange) {
     exchange->connection = NULL;
     nb_outbox_clear(&exchange->outbox, &loop->pool);
+    nb_dispatch_forget(&loop->dispatch, exchange);
     if (exchange->in_news) return;
     if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
         nb_exchange_destroy(&loop->exchanges, exchange);
@@ -377,11 +382,16 @@ static void request_complete(nb_loop *loop, nb_connection *connection, bool keep
     connection->began_ns = loop->now_ns; /* of what has been received behind it */
 }
 
-static void continue_if_expected(nb_loop *loop, nb_connection *connection, const nb_framing *framing) {
-    if (!framing->expect_continue || connection->input.data) return;
+static void send_continue(nb_loop *loop, nb_connection *connection) {
     if (nb_outbox_add(&connection->outbox, &loop->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
         mark_dirty(loop, connection);
+    } else {
+        nb_connection_end(loop, connection, true);
     }
+}
+
+static void continue_if_expected(nb_loop *loop, nb_connection *connection, const nb_framing *framing) {
+    if (framing->expect_continue && !connection->input.data) send_continue(loop, connection);
 }
 
 static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const nb_request_facts *facts) {
@@ -408,6 +418,7 @@ static void begin_stream(nb_loop *loop, nb_connection *connection, nb_exchange *
         shed(loop, connection, exchange, "the server is busy, try again", true);
         return;
     }
+    nb_request_log_keep(loop, connection->upload->request_line, facts->raw);
     connection->receiving = exchange;
     connection->state = NB_CONNECTION_STREAM;
     nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
@@ -502,9 +513,10 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
 /* True when there may be more to do with what has been read. */
 static bool step_head(nb_loop *loop, nb_connection *connection) {
     if (!connection->input.data) return false;
-    /* Requests ahead of their turn must not fill the queue that others need for their first. */
-    bool queue_is_long = loop->dispatch.waiting > loop->dispatch.waiting_max / 2;
-    bool pipeline_full = connection->in_flight >= (queue_is_long ? 1 : NB_PIPELINE_MAX);
+    /* Requests ahead of their turn must not fill the queue that others need for their first, nor the memory. */
+    bool scarce = loop->dispatch.waiting > loop->dispatch.waiting_max / 2 ||
+                  loop->dispatch.allowance <= NB_RESPONSE_FLOOR_BYTES;
+    bool pipeline_full = connection->in_flight >= (scarce ? 1 : NB_PIPELINE_MAX) || answers_pile_up(connection);
     bool page_leaves = connection->admin && !nb_outbox_empty(&connection->outbox); /* one at a time: they are long */
     if (pipeline_full || page_leaves || (connection->last && !connection->last->safe)) {
         connection->state = NB_CONNECTION_HOLD;
@@ -600,7 +612,6 @@ static void give_up_rest(nb_loop *loop, nb_connection *connection) {
  * application. */
 static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal refusal, nb_gone_reason reason) {
     nb_exchange *exchange = connection->receiving;
-    end_upload(loop, connection);
     if (!exchange) {
         give_up_rest(loop, connection);
         return;
@@ -615,6 +626,8 @@ static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal r
     connection->first = connection->last = connection->receiving = NULL;
     connection->in_flight = 0;
     part_with(loop, exchange);
+    nb_request_log_take(loop, connection->upload->request_line);
+    end_upload(loop, connection);
     exchange = add_exchange(loop, connection);
     if (exchange) exchange->facts = facts;
     refuse(loop, connection, exchange, refusal);
@@ -766,13 +779,12 @@ void nb_connection_upload(nb_loop *loop, nb_connection *connection) {
     retime(loop, connection);
 }
 
-/* Only now, so that no client sends a body that nobody wants (RFC 9110 section 10.1.1). */
+/* Only now, so that no client sends a body that nobody wants (RFC 9110 section 10.1.1). One that has its answer's head already knows. */
 static void continue_now(nb_loop *loop, nb_connection *connection) {
     nb_upload *upload = connection->upload;
-    if (!upload->expected || connection->receiving->head_sent) return;
-    if (nb_outbox_add(&connection->outbox, &loop->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) != NB_OK) return;
+    if (!upload->expected) return;
     upload->expected = false;
-    mark_dirty(loop, connection);
+    if (!connection->receiving->head_sent) send_continue(loop, connection);
 }
 
 void nb_connection_taken(nb_loop *loop, nb_exchange *exchange, uint64_t bytes) {
@@ -780,7 +792,7 @@ void nb_connection_taken(nb_loop *loop, nb_exchange *exchange, uint64_t bytes) {
     if (!connection || connection->state != NB_CONNECTION_STREAM || connection->receiving != exchange) return;
     nb_upload_taken(connection->upload, bytes);
     continue_now(loop, connection);
-    nb_connection_upload(loop, connection);
+    if (connection->state == NB_CONNECTION_STREAM) nb_connection_upload(loop, connection);
 }
 
 /* --- responses --- */
@@ -891,7 +903,7 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     if (!connection->blocked && !connection->first) {
         if (connection->state == NB_CONNECTION_LAST) part_politely(loop, connection, connection->refused);
         if (loop->draining && !connection->admin && idle(connection)) nb_connection_end(loop, connection, false);
-        if (connection->admin && connection->state == NB_CONNECTION_HOLD) {
+        if (connection->state == NB_CONNECTION_HOLD) { /* for what has now left */
             connection->state = NB_CONNECTION_HEAD;
             advance(loop, connection);
         }
@@ -949,6 +961,10 @@ static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
 }
 
 void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeout_class queue) {
+    if (timeout_class(connection) != queue) { /* the state has moved on in this turn */
+        retime(loop, connection);
+        return;
+    }
     switch (queue) {
     case NB_TIMEOUT_TRANSFER:
         transfer_timed_out(loop, connection);
@@ -975,6 +991,10 @@ void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeou
 }
 
 void nb_connection_drain(nb_loop *loop, nb_connection *connection) {
-    if (idle(connection)) read_some(loop, connection); /* a request that is already here is served */
+    if (!idle(connection)) return;
+    read_some(loop, connection); /* a request that is already here is served */
     if (idle(connection)) nb_connection_end(loop, connection, false);
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
 }

@@ -11,8 +11,8 @@
 #include "base/limits.h"
 
 struct nb_waiting {
-    nb_waiting *next;
-    nb_exchange_id exchange;
+    nb_waiting *previous, *next;
+    nb_exchange *exchange;
     nb_request_message *message;
 };
 
@@ -22,17 +22,12 @@ void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t w
     dispatch->waiting_max = waiting_max;
 }
 
-static void message_free(nb_request_message *message) {
-    if (message->body_fd >= 0) close((int)message->body_fd);
-    nb_free(message);
-}
-
-static nb_waiting *unqueue(nb_dispatch *dispatch) {
-    nb_waiting *waiting = dispatch->first;
-    dispatch->first = waiting->next;
-    if (!dispatch->first) dispatch->last = NULL;
+static void unqueue(nb_dispatch *dispatch, nb_waiting *waiting) {
+    *(waiting->previous ? &waiting->previous->next : &dispatch->first) = waiting->next;
+    *(waiting->next ? &waiting->next->previous : &dispatch->last) = waiting->previous;
     dispatch->waiting--;
-    return waiting;
+    waiting->exchange->waiting = NULL;
+    nb_free(waiting);
 }
 
 /* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.) */
@@ -47,8 +42,9 @@ static void close_files(nb_dispatch_channel *channel) {
 
 void nb_dispatch_deinit(nb_dispatch *dispatch) {
     while (dispatch->first) {
-        nb_waiting *waiting = unqueue(dispatch);
-        message_free(waiting->message);
+        nb_waiting *waiting = dispatch->first;
+        dispatch->first = waiting->next;
+        nb_request_message_free(waiting->message);
         nb_free(waiting);
     }
     for (uint16_t i = 0; i < dispatch->count; i++) {
@@ -138,7 +134,8 @@ static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_
     if (full(dispatch)) return NB_FULL;
     nb_waiting *waiting = nb_alloc(sizeof(*waiting));
     if (!waiting) return NB_NO_MEMORY;
-    *waiting = (nb_waiting){NULL, nb_exchange_id_of(exchange), message};
+    *waiting = (nb_waiting){.previous = dispatch->last, .exchange = exchange, .message = message};
+    exchange->waiting = waiting;
     if (dispatch->last) {
         dispatch->last->next = waiting;
     } else {
@@ -218,15 +215,18 @@ int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
     return deadline_ns ? deadline_ns : INT64_MAX;
 }
 
-nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns) {
-    while (nb_dispatch_deadline_ns(dispatch) <= now_ns) {
-        nb_waiting *waiting = unqueue(dispatch);
-        nb_exchange *exchange = nb_exchange_find(dispatch->exchanges, waiting->exchange);
-        message_free(waiting->message);
-        nb_free(waiting);
-        if (exchange) return exchange;
-    }
-    return NULL;
+nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
+    if (nb_dispatch_deadline_ns(dispatch) > now_ns) return NULL;
+    nb_exchange *exchange = dispatch->first->exchange;
+    *message = dispatch->first->message;
+    unqueue(dispatch, dispatch->first);
+    return exchange;
+}
+
+void nb_dispatch_forget(nb_dispatch *dispatch, nb_exchange *exchange) {
+    if (!exchange->waiting) return;
+    nb_request_message_free(exchange->waiting->message);
+    unqueue(dispatch, exchange->waiting);
 }
 
 static bool tell(nb_dispatch_channel *channel, nb_message_type type, uint16_t flags, nb_exchange_id exchange) {
@@ -326,10 +326,8 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 static void pump_waiting(nb_dispatch *dispatch) {
     while (dispatch->first) {
         nb_waiting *waiting = dispatch->first;
-        nb_exchange *exchange = nb_exchange_find(dispatch->exchanges, waiting->exchange);
-        if (exchange && !send_message(dispatch, exchange, waiting->message)) return;
-        if (!exchange) message_free(waiting->message);
-        nb_free(unqueue(dispatch));
+        if (!send_message(dispatch, waiting->exchange, waiting->message)) return;
+        unqueue(dispatch, waiting);
     }
 }
 

@@ -40,7 +40,8 @@ struct nb_exchange {
     nb_response_plan plan;
     /* Its first byte, its last, and the response's head, for figures.h; 0: not there, or nobody wants to know. */
     int64_t began_ns, complete_ns, answered_ns;
-    nb_handover *handover; /* owned; NULL: none */
+    struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
+    nb_handover *handover;      /* owned; NULL: none */
     uint64_t body_left;    /* with NB_RESPONSE_BODY_LENGTH */
     uint64_t spooled;      /* bytes of the spool's budget its body's file holds */
     uint16_t gone_reason;  /* nb_gone_reason, with gone_due */

@@ -32,9 +32,10 @@
 
 #define LINGER_NS (5 * NB_NS_PER_S)
 
-/* From the first block that the pool gave back to the heap until the heap is trimmed: most of a burst has ended then. A
-   load that always comes and goes has its heap trimmed no more often. */
+/* From the first block that the pool gave back to the heap until the heap is trimmed: most of a burst has ended then. A trim holds the loop
+   for some 20 ms where the process is large, so a load that always comes and goes has its heap trimmed seldom. */
 #define TRIM_AFTER_NS (3 * NB_NS_PER_S)
+#define TRIM_AGAIN_NS (60 * NB_NS_PER_S)
 
 /* How long, when all is cut, parts of responses are still taken (and dropped): a writer that found its ring full must come to its end. */
 #define STOP_PATIENCE_NS (5 * NB_NS_PER_S)
@@ -259,7 +260,10 @@ static void expire(nb_loop *loop) {
         nb_connection_timed_out(loop, nb_connection_of_timeout(timeout), queue);
     }
     nb_exchange *exchange;
-    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->now_ns))) {
+    nb_request_message *message;
+    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->now_ns, &message))) {
+        nb_request_log_note_message(loop, message);
+        nb_request_message_free(message);
         nb_connection_overdue(loop, exchange);
     }
 }
@@ -268,8 +272,10 @@ static void expire(nb_loop *loop) {
 static void trim(nb_loop *loop) {
     if (loop->pool.returned == 0) return;
     if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->now_ns + TRIM_AFTER_NS;
+    if (loop->trim_at_ns < loop->trim_again_ns) loop->trim_at_ns = loop->trim_again_ns;
     if (loop->now_ns < loop->trim_at_ns) return;
     loop->trim_at_ns = 0;
+    loop->trim_again_ns = loop->now_ns + TRIM_AGAIN_NS;
     nb_pool_trim(&loop->pool);
     nb_memory_trim();
 }

@@ -9,7 +9,8 @@
 #include "server/connection.h"
 #include "server/loop.h"
 
-void nb_request_log_note(nb_loop *loop, nb_slice raw) {
+void nb_request_log_keep(nb_loop *loop, char *line, nb_slice raw) {
+    line[0] = '\0';
     if (!loop->config.log_refused) return;
     size_t begin = 0, size = 0;
     while (begin < raw.size && (raw.data[begin] == '\r' || raw.data[begin] == '\n'))
@@ -17,8 +18,14 @@ void nb_request_log_note(nb_loop *loop, nb_slice raw) {
     while (begin + size < raw.size && size < NB_REQUEST_LINE_BYTES_MAX && raw.data[begin + size] != '\r' &&
            raw.data[begin + size] != '\n' && raw.data[begin + size] != '\0')
         size++;
-    if (size) memcpy(loop->request_line, raw.data + begin, size);
-    loop->request_line[size] = '\0';
+    if (size) memcpy(line, raw.data + begin, size);
+    line[size] = '\0';
+}
+
+void nb_request_log_note(nb_loop *loop, nb_slice raw) { nb_request_log_keep(loop, loop->request_line, raw); }
+
+void nb_request_log_take(nb_loop *loop, const char *line) {
+    if (loop->config.log_refused) memcpy(loop->request_line, line, strlen(line) + 1);
 }
 
 static size_t copy_span(char *place, const nb_request_message *message, nb_span span, size_t room) {

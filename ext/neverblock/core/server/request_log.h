@@ -21,6 +21,9 @@ struct nb_connection;
 
 /* raw: a request head, or what there is of one. */
 void nb_request_log_note(struct nb_loop *loop, nb_slice raw);
+/* For a request whose answer is decided much later: keeps its line in `line` (NB_REQUEST_LINE_BYTES_MAX + 1 bytes), and notes it then. */
+void nb_request_log_keep(struct nb_loop *loop, char *line, nb_slice raw);
+void nb_request_log_take(struct nb_loop *loop, const char *line);
 /* NULL is fine. */
 void nb_request_log_note_message(struct nb_loop *loop, const nb_request_message *message);
 /* Nothing noted: the line is the one at the beginning of what the connection has received. */

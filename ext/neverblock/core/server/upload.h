@@ -20,6 +20,7 @@
 #include "http1/framing.h"
 #include "server/dispatch.h"
 #include "server/exchange.h"
+#include "server/request_log.h"
 
 typedef struct nb_upload nb_upload;
 
@@ -34,6 +35,7 @@ struct nb_upload {
     uint64_t length_left; /* with Content-Length */
     uint64_t sent, taken; /* decoded bytes: given to the executor; of these taken by the application */
     uint64_t drop_left;   /* bytes of input that are still read for nothing */
+    char request_line[NB_REQUEST_LINE_BYTES_MAX + 1]; /* kept for the log of refused requests; "" when there is none */
 };
 
 /* The uploads that wait. */
