@@ -166,17 +166,57 @@ static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **st
     assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
 }
 
-static void waiting_requests_of_ended_exchanges_are_dropped_their_files_closed(void **state) {
+static nb_exchange *queued_with_a_file(void) {
+    nb_exchange *made = exchange();
+    nb_request_message *request = message(sizeof *request, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, made, request));
+    return made;
+}
+
+static void what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_closed(void **state) {
     (void)state;
-    nb_exchange *first = exchange(), *second = exchange();
-    assert_status(NB_OK,
-                  nb_dispatch_message(&f.dispatch, first,
-                                      message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
-    assert_status(NB_OK,
-                  nb_dispatch_message(&f.dispatch, second,
-                                      message(sizeof(nb_request_message), open("/dev/null", O_RDONLY | O_CLOEXEC))));
-    nb_exchange_destroy(&f.exchanges, first);
+    static const int middle_front_end[] = {1, 0, 3};
+    nb_exchange *made[4];
+    for (int i = 0; i < 4; i++)
+        made[i] = queued_with_a_file();
+    unsigned descriptors = nb_test_descriptors();
+    for (unsigned i = 0; i < 3; i++) {
+        nb_exchange *forgotten = made[middle_front_end[i]];
+        nb_dispatch_forget(&f.dispatch, forgotten);
+        nb_dispatch_forget(&f.dispatch, forgotten); /* it has no place any more */
+        assert_int_equal(3 - i, f.dispatch.waiting);
+        assert_int_equal(descriptors - i - 1, nb_test_descriptors());
+        nb_exchange_destroy(&f.exchanges, forgotten);
+    }
+    nb_exchange *behind = exchange();
+    assert_status(NB_OK, give(behind, sizeof(nb_request_message)));
+    queued_with_a_file(); /* is still there at the end */
+    ask(0, 2);
     nb_dispatch_pump(&f.dispatch);
+    const nb_request_message *first = (const nb_request_message *)(const void *)next(0);
+    assert_true(first->message.exchange == nb_exchange_id_of(made[2]));
+    close((int)first->body_fd);
+    assert_true(next(0)->exchange == nb_exchange_id_of(behind));
+    assert_int_equal(1, f.dispatch.waiting);
+    nb_dispatch_forget(&f.dispatch, f.dispatch.first->exchange); /* alone */
+    assert_null(f.dispatch.first);
+    assert_null(f.dispatch.last);
+    queued_with_a_file();
+}
+
+static void an_overdue_exchange_is_taken_with_its_message(void **state) {
+    (void)state;
+    nb_exchange *late = exchange();
+    nb_request_message *made = message(sizeof *made, -1), *taken = NULL;
+    made->deadline_ns = 100;
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, late, made));
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message))); /* without a deadline */
+    assert_null(nb_dispatch_take_overdue(&f.dispatch, 99, &taken));
+    assert_ptr_equal(late, nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
+    assert_ptr_equal(made, taken);
+    nb_request_message_free(taken);
+    nb_dispatch_forget(&f.dispatch, late); /* it has no place any more */
+    assert_null(nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
     assert_int_equal(1, f.dispatch.waiting);
 }
 
@@ -299,7 +339,7 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
     nb_dispatch_pump(&f.dispatch);
     assert_null(next(1));
     assert_int_equal(1, f.dispatch.waiting);
-    nb_exchange_destroy(&f.exchanges, nb_exchange_find(&f.exchanges, f.dispatch.first->exchange));
+    nb_dispatch_forget(&f.dispatch, f.dispatch.first->exchange);
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(NB_MESSAGE_STOP, next(1)->type);
     assert_int_equal(0, empty_ring(0, 0, NB_MESSAGE_STOP));
@@ -341,7 +381,8 @@ int main(void) {
         CASE(one_without_room_is_not_chosen_while_another_has_some),
         CASE(the_queue_is_bounded_ordered_and_goes_to_whom_asks_first),
         CASE(beyond_the_bound_as_many_wait_as_there_are_free_fibers_for),
-        CASE(waiting_requests_of_ended_exchanges_are_dropped_their_files_closed),
+        CASE(what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_closed),
+        CASE(an_overdue_exchange_is_taken_with_its_message),
         CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
         CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
         CASE(the_loop_does_not_sleep_while_there_is_room_for_news),

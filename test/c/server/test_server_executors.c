@@ -122,6 +122,51 @@ static void a_waiting_request_whose_client_went_is_never_given_to_an_executor(vo
     nb_test_world_close(w);
 }
 
+/* Each stands behind a live one, or at the front, when its client goes. */
+static void what_is_queued_goes_at_once_with_its_client(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *live[3], *goes[3];
+    w->options.credit = 1;
+    nb_test_world_open(w, 1);
+    nb_test_executor_stall(w->executors[0], true);
+    for (int i = 0; i < 3; i++)
+        live[i] = nb_test_world_client(w);
+    assert_true(nb_test_get(live[0], "/hello")); /* the executor's */
+    while (nb_test_world_stats(w).requests < 1)
+        nb_test_world_settle(w);
+    while (nb_test_world_stats(w).connections != 3) {
+    }
+    unsigned descriptors = nb_test_descriptors();
+    for (unsigned i = 0; i < 3; i++) {
+        goes[i] = nb_test_world_client(w);
+        assert_true(nb_test_post(goes[i], "/hello", 200000, i % 2));
+        while (nb_test_world_stats(w).queue < 2 * i + 1)
+            nb_test_world_settle(w);
+        if (i < 2) assert_true(nb_test_get(live[i + 1], "/hello"));
+        while (i < 2 && nb_test_world_stats(w).queue < 2 * i + 2)
+            nb_test_world_settle(w);
+    }
+    assert_true(nb_test_world_stats(w).spool_bytes >= 3 * 200000);
+    while (nb_test_world_stats(w).connections != 6) {
+    }
+    assert_int_equal(descriptors + 3 * 3, nb_test_descriptors()); /* two ends of a connection and a file each */
+    for (int i = 0; i < 3; i++)
+        nb_test_client_reset(goes[i]);
+    while (nb_test_world_stats(w).connections != 3) {
+    }
+    nb_test_world_settle(w);
+    while (nb_test_world_stats(w).connections != 3) {
+    }
+    assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
+    assert_int_equal(2, nb_test_world_stats(w).queue);
+    assert_int_equal(descriptors, nb_test_descriptors());
+    nb_test_executor_stall(w->executors[0], false);
+    for (int i = 0; i < 3; i++)
+        nb_test_world_expect(w, live[i], 200, "hello");
+    assert_int_equal(3, counted(w, 0, NB_TEST_RECEIVED));
+    nb_test_world_close(w);
+}
+
 /* --- full rings --- */
 
 static void a_full_request_ring_makes_requests_wait_and_loses_no_news(void **state) {
@@ -429,6 +474,7 @@ int main(void) {
         CASE(what_no_executor_asked_for_waits_and_goes_to_the_first_that_does),
         CASE(past_the_queues_bound_requests_are_refused_and_connections_go_on),
         CASE(a_waiting_request_whose_client_went_is_never_given_to_an_executor),
+        CASE(what_is_queued_goes_at_once_with_its_client),
         CASE(a_full_request_ring_makes_requests_wait_and_loses_no_news),
         CASE(writers_that_found_the_response_ring_full_go_on_when_there_is_room),
         CASE(a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/net.h"
 #include "support/world.h"
 
 static int setup(void **state) {
@@ -461,6 +462,54 @@ static void pipelined_requests_under_way_are_all_answered_while_draining(void **
     nb_test_world_close(w);
 }
 
+/* A server that drains from its first turn on, while a request lies in its backlog. It has no executor yet. */
+static nb_test_client *open_draining(nb_test_world *w, const char *streamed) {
+    uint16_t number;
+    nb_test_alarm(40);
+    w->config.header_timeout_ms = 60;
+    assert_status(NB_OK, nb_server_create(&w->config, &w->server));
+    assert_status(NB_OK, nb_server_listen_tcp(w->server, "127.0.0.1", 0, 16, &w->port));
+    if (streamed) {
+        const nb_route route = {.stream_input = true};
+        nb_slice pattern = {streamed, strlen(streamed)};
+        assert_status(NB_OK, nb_server_route_add(w->server, pattern, route, &number));
+    }
+    assert_status(NB_OK, nb_server_channel_add(w->server, &w->channels[0]));
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(streamed ? nb_test_post(c, streamed, 10, false) : nb_test_get(c, "/hold"));
+    while (nb_net_unacknowledged(c->fd) > 0) {
+    }
+    nb_server_drain(w->server);
+    assert_status(NB_OK, nb_server_start(w->server));
+    return c;
+}
+
+static void begin_to_execute(nb_test_world *w) {
+    w->executors[0] = nb_test_executor_start(w->server, w->channels[0], &w->options);
+    w->executor_count = 1;
+}
+
+static void no_timeout_of_a_head_runs_for_a_request_the_drain_itself_has_read(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *c = open_draining(w, NULL);
+    begin_to_execute(w);
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 1);
+    assert_false(nb_test_readable(c, 120));
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, c, 200, "held");
+    assert_false(w->response.keep_alive);
+    nb_test_world_close(w);
+}
+
+static void nor_for_a_streamed_one_that_is_queued_then(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *c = open_draining(w, "/count");
+    assert_false(nb_test_readable(c, 120));
+    begin_to_execute(w);
+    nb_test_world_expect(w, c, 200, "10 good");
+    nb_test_world_close(w);
+}
+
 static void what_is_not_done_by_the_shutdown_timeout_is_cut(void **state) {
     nb_test_world *w = *state;
     w->config.shutdown_timeout_ms = 50;
@@ -640,6 +689,8 @@ int main(void) {
         CASE(draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones),
         CASE(a_body_under_way_is_taken_whole_while_draining),
         CASE(pipelined_requests_under_way_are_all_answered_while_draining),
+        CASE(no_timeout_of_a_head_runs_for_a_request_the_drain_itself_has_read),
+        CASE(nor_for_a_streamed_one_that_is_queued_then),
         CASE(what_is_not_done_by_the_shutdown_timeout_is_cut),
         CASE(stopping_now_cuts_everything_at_once),
         CASE(stopping_now_with_files_on_their_way_loses_none),

@@ -94,6 +94,43 @@ static void alone_a_response_holds_its_backlog_and_no_more(void **state) {
     nb_test_world_close(w);
 }
 
+/* Past UNREAD_BYTES of answers no request begins. */
+enum { PIPELINED = 400, ANSWER_BYTES = 60000, UNREAD_BYTES = 262144 };
+
+/* Until all that have begun are answered. Their number. */
+static unsigned await_still(nb_test_world *w) {
+    unsigned answered;
+    uint64_t own = 0;
+    do {
+        answered = nb_test_executor_count(w->executors[0], NB_TEST_ANSWERED);
+        nb_test_world_settle(w);
+        own += 2;
+    } while (answered == 0 || nb_test_world_stats(w).requests - own != answered);
+    return answered;
+}
+
+static void answers_that_nobody_reads_hold_the_pipeline_and_all_come_when_they_are_read(void **state) {
+    nb_test_world *w = *state;
+    static char requests[PIPELINED * 64];
+    size_t size = 0;
+    w->config.body_timeout_ms = 600000; /* no slower machine ends it */
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
+    for (int i = 0; i < PIPELINED; i++)
+        size += (size_t)sprintf(requests + size, "GET /lump/%d HTTP/1.1\r\nHost:a\r\n\r\n", ANSWER_BYTES + i);
+    assert_true(size <= NB_READ_BUFFER_BYTES); /* it is not by not reading that fewer begin */
+    assert_true(nb_test_send(c, requests, size));
+    assert_true(await_still(w) < PIPELINED);
+    assert_in_range(nb_test_world_stats(w).response_bytes, 1, UNREAD_BYTES + NB_PIPELINE_MAX * NB_RESPONSE_SLICE_BYTES);
+    for (unsigned i = 0; i < PIPELINED; i++) {
+        nb_test_world_expect(w, c, 200, NULL);
+        assert_true(nb_test_is_pattern(&w->response, ANSWER_BYTES + i));
+    }
+    assert_true(nb_test_get(c, "/hello"));
+    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_close(w);
+}
+
 /* --- clients that leave --- */
 
 /* Without keep-alive nothing more is read of the client, and still its end is seen. */
@@ -310,6 +347,7 @@ int main(void) {
         CASE(many_slow_readers_hold_no_more_than_the_budget_and_others_are_served),
         CASE(what_slow_readers_held_is_free_again_when_they_have_gone),
         CASE(alone_a_response_holds_its_backlog_and_no_more),
+        CASE(answers_that_nobody_reads_hold_the_pipeline_and_all_come_when_they_are_read),
         CASE(the_end_of_a_client_is_seen_also_where_nothing_more_is_read),
         CASE(what_follows_a_last_request_does_not_hide_it_for_ever),
         CASE(a_hijacked_connection_is_the_executors_with_what_was_read_of_it),

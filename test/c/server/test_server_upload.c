@@ -255,6 +255,32 @@ static void one_that_does_not_wait_after_all_is_not_told(void **state) {
     nb_test_world_close(w);
 }
 
+static void one_that_waits_though_the_answer_has_begun_is_not_told_and_judged_when_the_application_reads(void **state) {
+    nb_test_world *w = *state;
+    open_streaming(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, HEAD("/headfirst", "Content-Length: 1\r\nExpect: 100-continue\r\n")));
+    assert_true(nb_test_readable(c, NB_TEST_PATIENCE_MS)); /* the head tells it all */
+    char byte = nb_test_pattern(0);
+    assert_true(nb_test_send(c, &byte, 1));
+    nb_test_world_expect(w, c, 200, NULL);
+    assert_true(nb_test_is_pattern(&w->response, 1));
+    assert_int_equal(0, w->response.interim);
+    assert_false(w->response.keep_alive);
+    nb_test_world_close(w);
+
+    setup(state);
+    w->config.body_timeout_ms = 60;
+    open_streaming(w, 1);
+    c = nb_test_world_client(w);
+    assert_true(nb_test_send_text(c, HEAD("/headfirst", "Content-Length: 1\r\nExpect: 100-continue\r\n")));
+    assert_false(nb_test_read(c, "POST", &w->response));
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
+    assert_int_equal(NB_GONE_TOO_SLOW, nb_test_executor_gone_reason(w->executors[0]));
+    assert_int_equal(1, nb_test_world_stats(w).timed_out);
+    nb_test_world_close(w);
+}
+
 /* --- answers before the end of the body --- */
 
 static void what_is_left_of_a_small_body_is_dropped_and_the_connection_goes_on(void **state) {
@@ -521,6 +547,7 @@ int main(void) {
         CASE(a_client_that_waits_is_told_to_go_on_when_the_application_reads),
         CASE(it_is_not_told_when_the_answer_comes_without_reading_and_the_connection_ends),
         CASE(one_that_does_not_wait_after_all_is_not_told),
+        CASE(one_that_waits_though_the_answer_has_begun_is_not_told_and_judged_when_the_application_reads),
         CASE(what_is_left_of_a_small_body_is_dropped_and_the_connection_goes_on),
         CASE(more_than_is_worth_reading_ends_the_connection_as_announced),
         CASE(chunks_without_end_are_read_up_to_a_bound),

@@ -164,6 +164,7 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
     fill(t, out, slice);
     send_part(self, bytes);
     t->head_sent = true;
+    if (t->kind == DUPLEX) t->reads = true;
     sent(self, t, slice, *flags);
     return true;
 }
@@ -266,9 +267,9 @@ static bool plan_reader(task *t, const char *path, const nb_request_message *req
         t->reads = true;
     } else if (strcmp(path, "/slow") == 0) {
         t->kind = READ;
-    } else if (strcmp(path, "/duplex") == 0) {
+    } else if (strcmp(path, "/duplex") == 0 || strcmp(path, "/headfirst") == 0) {
         t->kind = DUPLEX;
-        t->reads = true;
+        t->reads = strcmp(path, "/duplex") == 0;
         t->announced = NB_CONTENT_LENGTH_UNKNOWN;
     } else if (strcmp(path, "/silent") == 0) {
         t->kind = HOLD;
@@ -305,6 +306,7 @@ static bool step(nb_test_executor *self, task *t) {
         bool moved = t->head_sent ? send_body(self, t, &flags) : send_head(self, t, &flags);
         if (!moved) return false;
         if (flags & NB_PART_LAST) return true;
+        if (!tell_taken(self, t)) return false;
     }
     return false;
 }

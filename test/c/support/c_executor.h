@@ -23,6 +23,7 @@
  *   /count          "N good" when the body of N bytes was whole and the pattern's, else "N bad"
  *   /slow           the same; takes nothing until nb_test_executor_release
  *   /duplex         the pattern in chunks, as many bytes of it as of the body were read, while they are
+ *   /headfirst      the same, its head sent before anything is read
  *   /silent         reads nothing and answers nothing until nb_test_executor_release
  *
  *   anything else   200 with the request's body
