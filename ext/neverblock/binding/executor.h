@@ -57,7 +57,7 @@ struct nb_task {
     bool hijack_asked;
     bool waits_room;      /* parked until the response ring has room */
     uint64_t wait_number; /* of the last wait of its writers, over all its requests */
-    nb_task *input_next; /* in the list of those that tell what they took of their request's body */
+    nb_task *input_next;  /* in the list of those that tell what they took of their request's body */
     bool input_due;
     bool retired; /* its fiber is to end */
 };

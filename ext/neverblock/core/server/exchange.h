@@ -42,18 +42,18 @@ struct nb_exchange {
     int64_t began_ns, complete_ns, answered_ns;
     struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
     nb_handover *handover;      /* owned; NULL: none */
-    uint64_t body_left;    /* with NB_RESPONSE_BODY_LENGTH */
-    uint64_t spooled;      /* bytes of the spool's budget its body's file holds */
-    uint16_t gone_reason;  /* nb_gone_reason, with gone_due */
-    uint16_t channel;      /* NB_CHANNEL_NONE until it was given to an executor */
-    bool safe;             /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool asterisk;         /* OPTIONS *, which the server itself answers */
-    bool cancellable;      /* a client that leaves ends the request (cancel_on_disconnect) */
-    bool head_sent;        /* the response has begun */
-    bool ended;            /* the last part came */
-    bool cut;              /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained;     /* the writer waits for DRAINED */
-    bool hijack;           /* the executor wants the connection */
+    uint64_t body_left;         /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;           /* bytes of the spool's budget its body's file holds */
+    uint16_t gone_reason;       /* nb_gone_reason, with gone_due */
+    uint16_t channel;           /* NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;         /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool asterisk;     /* OPTIONS *, which the server itself answers */
+    bool cancellable;  /* a client that leaves ends the request (cancel_on_disconnect) */
+    bool head_sent;    /* the response has begun */
+    bool ended;        /* the last part came */
+    bool cut;          /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained; /* the writer waits for DRAINED */
+    bool hijack;       /* the executor wants the connection */
     bool drained_due, left_due, gone_due, in_news;
 };
 

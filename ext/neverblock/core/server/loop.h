@@ -71,9 +71,9 @@ typedef struct nb_loop {
     int64_t now_ns;
     int64_t date_s;
     char date_line[NB_DATE_LINE_BYTES];
-    int64_t trim_at_ns; /* 0: no trim is due */
+    int64_t trim_at_ns;    /* 0: no trim is due */
     int64_t trim_again_ns; /* not before */
-    nb_head head;       /* the one being looked at; valid within one step */
+    nb_head head;          /* the one being looked at; valid within one step */
     nb_head_limits head_limits;
     bool draining, stopping, finished;
     int64_t drain_deadline_ns, stop_deadline_ns;
