@@ -161,10 +161,11 @@ static void wait_in(nb_task *task) {
     if (task->wait_number != call.number) rb_raise(nb_error_class, "the response was ended while this fiber wrote it");
 }
 
+/* One that was woken, and whose turn has not come yet, finds out by the number. */
 void nb_executor_end_wait(nb_task *task) {
+    task->wait_number++;
     if (!waits(task)) return;
     leave_wait(task);
-    task->wait_number++;
     nb_scheduler_ready(task->executor->scheduler, task->writer);
 }
 
@@ -764,11 +765,12 @@ static VALUE run_body(VALUE self) {
     ask_for_more(executor);
     nb_channel_ring_loop(executor->channel);
     run_on(executor);
+    executor->finished = true;
     return Qnil;
 }
 
-/* With an exception on its way, unsetting the scheduler drops the fibers that are left (Scheduler#scheduler_close);
-   from here on none of them may touch the channel, and the engine may be closed. */
+/* Where run was left by an exception, or its thread killed, the fibers that are left are dropped; from here on none of
+   them may touch the channel, and the engine may be closed. */
 static VALUE run_end(VALUE self) {
     nb_executor *executor = get(self);
     executor->over = true;
@@ -784,6 +786,7 @@ static VALUE run_end(VALUE self) {
     }
     nb_scheduler_detach(executor->scheduler);
     nb_engine_leave(executor->engine);
+    if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
     if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
     return Qnil;
 }

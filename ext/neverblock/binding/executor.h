@@ -97,6 +97,7 @@ struct nb_executor {
     int64_t figures_told_ns; /* when the process's figures were last brought up to date */
     size_t gc_told;          /* collections, then */
     bool stop_received, ran, rack2;
+    bool finished;     /* run has returned, with no request left */
     bool over;         /* run has ended: the channel may be gone */
     nb_executor *next; /* of those that run in this process */
 };
@@ -123,7 +124,8 @@ _Noreturn void nb_executor_raise_gone(nb_task *task);
 /* nb_scheduler_park in the shape rb_protect and rb_ensure take. */
 VALUE nb_executor_park(VALUE scheduler);
 
-/* Who waits in writing the task's response is let go on, with an exception: the response ends, or the request has. */
+/* Who waits in writing the task's response, or has been woken there and has not run since, goes on with an exception:
+   the response ends, or the request has. */
 void nb_executor_end_wait(nb_task *task);
 /* Room for a part of `bytes` in the response ring; parks the fiber until there is. Never NULL. Raises
    NeverBlock::ClientGone when nobody is left to read it, and what is raised into the fiber meanwhile. */

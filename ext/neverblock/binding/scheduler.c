@@ -216,6 +216,8 @@ void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
 
 void nb_scheduler_detach(VALUE self) { nb_scheduler_get(self)->attached = false; }
 
+void nb_scheduler_abandon(VALUE self) { nb_scheduler_get(self)->abandoned = true; }
+
 void nb_scheduler_ready(VALUE self, VALUE fiber) {
     nb_wait *wait = nb_parked_find(&nb_scheduler_get(self)->parked, fiber);
     if (wait && wait->kind == NB_WAIT_PARK) nb_wait_wake(wait, NB_WOKEN);
@@ -441,8 +443,9 @@ static VALUE scheduler_close(VALUE self) {
 
 /* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit, nobody waits for what fibers wait for. */
 static VALUE scheduler_scheduler_close(VALUE self) {
-    if (NIL_P(rb_errinfo())) return scheduler_close(self);
-    nb_scheduler_release(nb_scheduler_get(self));
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return scheduler_close(self);
+    nb_scheduler_release(scheduler);
     return Qnil;
 }
 

@@ -60,6 +60,10 @@ void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
 /* The source is not called any more. */
 void nb_scheduler_detach(VALUE scheduler);
 
+/* When the thread's scheduler is unset, nobody waits for what the fibers that are left wait for: they are dropped. (Where an exception is
+   on its way that is so in any case; a Thread#kill cannot be seen in the function of an rb_ensure.) */
+void nb_scheduler_abandon(VALUE scheduler);
+
 /* The time of the last switch or later; the time now. Monotonic ns. */
 int64_t nb_scheduler_now(VALUE scheduler);
 int64_t nb_scheduler_clock(VALUE scheduler);
@@ -95,6 +99,7 @@ typedef struct nb_late {
     nb_list block; /* in its list of blocks, which keeps the fiber alive */
     VALUE fiber;
     VALUE raises; /* an array of raise's arguments */
+    bool once;    /* not in the fiber that deals with an error of this class already: a limit */
 } nb_late;
 
 /*

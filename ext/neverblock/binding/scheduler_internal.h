@@ -107,12 +107,13 @@ typedef struct nb_inbox nb_inbox;
 
 struct nb_scheduler {
     VALUE self;
-    VALUE loop;    /* the fiber that parked fibers transfer to; meaningful while switched */
-    bool switched; /* a fiber runs that the loop has switched to */
-    bool running;  /* inside nb_scheduler_run */
-    bool closing;  /* run was called for close */
-    bool sleeping; /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
-    bool attached; /* source is set */
+    VALUE loop;     /* the fiber that parked fibers transfer to; meaningful while switched */
+    bool switched;  /* a fiber runs that the loop has switched to */
+    bool running;   /* inside nb_scheduler_run */
+    bool closing;   /* run was called for close */
+    bool sleeping;  /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool attached;  /* source is set */
+    bool abandoned; /* nb_scheduler_abandon */
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list spawners;

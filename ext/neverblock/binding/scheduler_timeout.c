@@ -38,12 +38,18 @@ static void late_raise(nb_scheduler *scheduler, nb_late *late) {
     nb_list_append(&scheduler->overdue, &late->link);
 }
 
+/* What a limit raises may have come to its fiber, which deals with it now, out of one that it had resumed. */
+static bool has_arrived(const nb_late *late) {
+    VALUE error = late->once ? rb_gv_get("$!") : Qnil;
+    return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
+}
+
 VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber) {
     for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
         if (late->fiber != fiber) continue;
         nb_list_remove(&late->link);
-        return late->raises;
+        return has_arrived(late) ? Qnil : late->raises;
     }
     return Qnil;
 }
@@ -58,8 +64,9 @@ static void limit_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
 }
 
 void nb_limit_open(nb_limit *limit, VALUE scheduler) {
-    *limit = (nb_limit){
-        .alarm = {.fire = limit_fire}, .late = {.raises = Qnil}, .scheduler = nb_scheduler_get(scheduler)};
+    *limit = (nb_limit){.alarm = {.fire = limit_fire},
+                        .late = {.raises = Qnil, .once = true},
+                        .scheduler = nb_scheduler_get(scheduler)};
     late_enter(limit->scheduler, &limit->late);
 }
 

@@ -84,6 +84,30 @@ class ExecutorTest < BindingCase
     end
   end
 
+  def test_a_thread_that_is_killed_while_a_request_waits_ends
+    inside = Queue.new
+    serve { |_env| inside << true && sleep }
+    thread = @server.instance_variable_get(:@threads).first
+    waiting = client.tap { |wire| wire.get("/") }
+    within { inside.pop }
+    within { sleep(0.001) until thread.stop? }
+    thread.kill
+    assert within { @server.wait(SECONDS) }, "its thread waits for a fiber that nobody will wake"
+    assert_match(/its thread was ended/, @server.failure.message)
+    assert_nil waiting.response_or_end
+  end
+
+  def test_a_request_that_kills_its_thread_while_another_waits_ends_it
+    inside = Queue.new
+    serve { |env| env["PATH_INFO"] == "/kill" ? Thread.current.kill : inside << true && sleep }
+    thread = @server.instance_variable_get(:@threads).first
+    waiting = client.tap { |wire| wire.get("/") }
+    within { inside.pop }
+    client { |wire| wire.get("/kill") && wire.response_or_end }
+    assert within { thread.join }
+    assert_nil waiting.response_or_end
+  end
+
   def test_a_thread_that_goes_on_after_run_has_no_scheduler_any_more
     made = engine
     made.listen_tcp("127.0.0.1", 0, 8)
