@@ -32,7 +32,7 @@ module NeverBlock
         limits = Limits.new(config)
         limits.check_fibers
         Spool.check(config.spool_directory)
-        lines = limits.raise_descriptors + [Notices.enable_yjit(@settings[:yjit])] + @environment.warnings + warnings
+        lines = limits.raise_descriptors + [Notices.enable_yjit(@settings[:yjit])] + warnings
         holding_pidfile { serve(config, name, lines, &load) }
       end
 

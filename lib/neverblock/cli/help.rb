@@ -101,7 +101,8 @@ module NeverBlock
         "#{code.ljust(40)} # #{row.help}#{" (#{row.unit})" if row.unit}"
       end
 
-      EXAMPLES = { "timeouts.request": "20", admin: '"http://127.0.0.1:9293"',
+      EXAMPLES = { "timeouts.request": "20", "timeouts.retire": "600", "limits.worker_bytes": "1_073_741_824",
+                   before_fork: "{ }", after_fork: "{ |number| }", admin: '"http://127.0.0.1:9293"',
                    pidfile: '"tmp/neverblock.pid"', spool_directory: '"/var/tmp"', route: '"/uploads/*", input: :stream' }.freeze
 
       def example(row)

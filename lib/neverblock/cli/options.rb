@@ -118,11 +118,7 @@ module NeverBlock
 
       def take(row, name, value)
         found = row.read(value, name)
-        return @given[row.key] = found unless row.repeat
-
-        others = @given[row.key] ||= []
-        row.type.check_after(others, found, name)
-        others << found
+        @given[row.key] = row.repeat ? row.append(@given[row.key], found, name) : found
       end
 
       def add_actions

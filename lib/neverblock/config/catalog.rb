@@ -15,7 +15,14 @@ module NeverBlock
       SIZE_MAX = 1 << 62
       # A fiber costs two maps and some 13 KB; a million is past any machine's maps, so more is a slip of the hand.
       FIBERS_MAX = 1_000_000
+      # Workers are for cores; more is a slip of the hand.
+      WORKERS_MAX = 128
+      # A Ruby with a small application has some 30 MB resident: a lower bound would replace workers without end.
+      WORKER_BYTES_MIN = 67_108_864
       SECONDS = Type::Seconds.new(0.001..(U32 / 1_000.0))
+      SECONDS_OR_NIL = Type::Either.new(SECONDS, Type::Nothing.new)
+      WORKERS = Type::Either.new(Type::Whole.new(1..WORKERS_MAX), Type::Choice.new(:auto))
+      WORKER_BYTES = Type::Either.new(Type::Whole.new(WORKER_BYTES_MIN..SIZE_MAX), Type::Nothing.new)
       FLAG = Type::Flag.new
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new
@@ -33,7 +40,7 @@ module NeverBlock
       # Of the Ruby class Config alone: no promise that they stay.
       INTERNAL = "Internal"
 
-      ONE_PROCESS = "-w 1 is what there is: run one process a core behind a proxy"
+      ONE_LOOP = "one I/O thread is what there is"
       FILES_MEANWHILE = "serve files from the application (Rack::Static) or from a server in front"
       SENDER_MEANWHILE = "files are sent by the one simple sender there is"
       BODY_MEANWHILE = "answer with a body that responds to to_path"
@@ -62,11 +69,21 @@ module NeverBlock
 
       RUNNING = [
         option(:fibers, RUN, whole(1..FIBERS_MAX), default: 1_024, unit: "requests", flags: %w[-f --fibers], argument: "N",
+                                                   elsewhere: %i[threads min_threads max_threads worker_connections],
                                                    help: "most requests running at once in a process"),
         option(:environment, RUN, NAME, default: "development", flags: %w[-e --environment], argument: "NAME", env: %w[RACK_ENV RAILS_ENV APP_ENV],
                                         help: "what the application runs as; -e sets RACK_ENV and RAILS_ENV"),
-        option(:workers, RUN, Type::Either.new(whole(1..1_024), Type::Choice.new(:auto)), default: 1, unit: "processes", flags: %w[-w --workers], argument: "N",
-                                                                                          later: ONE_PROCESS, works: [1], help: "processes"),
+        option(:workers, RUN, WORKERS, default: 1, unit: "processes", flags: %w[-w --workers], argument: "N",
+                                       env: %w[WEB_CONCURRENCY], elsewhere: %i[worker_processes cluster],
+                                       help: "processes that run Ruby, behind the one that listens; 1: all in one process; auto: " \
+                                             "the CPUs this process may use"),
+        option(:io_threads, RUN, whole(1..64), default: 1, unit: "threads", later: ONE_LOOP, works: [1], help: "native threads that speak with clients"),
+        option(:preload_app, RUN, FLAG, default: true, elsewhere: %i[preload_app! preload],
+                                        help: "load the application once and fork workers from it (they share its memory); false: each worker loads it"),
+        option(:before_fork, RUN, Type::Block.new, repeat: true, elsewhere: %i[before_worker_fork on_worker_fork],
+                                                   help: "called before each worker is forked, in the process that forks it: close what workers must not share"),
+        option(:after_fork, RUN, Type::Block.new(:number), repeat: true, elsewhere: %i[on_worker_boot before_worker_boot],
+                                                           help: "called in each new worker, with its number from 0: open what is its own"),
         option(:scheduler, RUN, Type::Choice.new(:native, :async), default: :native, flags: %w[--scheduler], argument: "NAME", later: "native is what there is",
                                                                    works: [:native], help: "the Fiber::Scheduler that requests run on"),
         option(:cooperative, RUN, FLAG, default: false, flags: %w[--cooperative], help: "fibers switch only where they wait; this version never does otherwise"),
@@ -96,9 +113,13 @@ module NeverBlock
                                                                            help: "for running requests once the server drains; then they are cut"),
         option(:rate_min, TIMEOUTS, whole(0..U32), group: :timeouts, default: 500, unit: "bytes a second", engine: :rate_min,
                                                    help: "what a transfer must make within a window of body seconds"),
-        option(:request, TIMEOUTS, Type::Either.new(SECONDS, Type::Nothing.new), group: :timeouts, unit: "seconds", engine: :request_timeout_ms,
-                                                                                 factor: MS,
-                                                                                 help: "from a request's arrival until the application returns its head; more: 503")
+        option(:request, TIMEOUTS, SECONDS_OR_NIL, group: :timeouts, unit: "seconds", engine: :request_timeout_ms,
+                                                   factor: MS,
+                                                   help: "from a request's arrival until the application returns its head; more: 503"),
+        option(:worker, TIMEOUTS, SECONDS_OR_NIL, group: :timeouts, default: 60, unit: "seconds", elsewhere: %i[worker_timeout],
+                                                  help: "one request of a worker may keep its process busy without a pause; then the worker is replaced"),
+        option(:retire, TIMEOUTS, SECONDS_OR_NIL, group: :timeouts, unit: "seconds", elsewhere: %i[worker_shutdown_timeout],
+                                                  help: "for the running requests of a worker that is replaced, by a reload say; nil: as long as they take")
       ].freeze
 
       BOUNDS = [
@@ -111,7 +132,10 @@ module NeverBlock
                                                                     help: "of all responses on their way; near it each may hold less, 32 KB at the least, and its writer waits"),
         option(:connections, LIMITS, whole(1..1_000_000), group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
                                                           help: "open at once; more wait in the backlog, and push idle ones out"),
-        option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503")
+        option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503"),
+        option(:worker_bytes, LIMITS, WORKER_BYTES, group: :limits, unit: "bytes", elsewhere: %i[worker_max_memory],
+                                                    help: "of a worker's resident memory; with more it is replaced once " \
+                                                          "its requests have ended")
       ].freeze
 
       EXECUTING = [

@@ -62,7 +62,7 @@ module NeverBlock
       def name(row)
         return "route PATH, #{row.name}:" if Route::WORDS.include?(row)
 
-        row.group ? "#{row.group} { #{row.name} }" : row.name
+        row.in_place
       end
 
       def line(cells)

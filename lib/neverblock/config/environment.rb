@@ -62,11 +62,7 @@ module NeverBlock
         return value("PORT") && [bind] unless value("BIND")
 
         row = Catalog[:bind]
-        value("BIND").split.each_with_object([]) do |url, found|
-          bind = read(row, "BIND", url)
-          row.type.check_after(found, bind, "BIND")
-          found << bind
-        end
+        value("BIND").split.inject([]) { |found, url| row.append(found, read(row, "BIND", url), "BIND") }
       end
 
       # Makes RACK_ENV (and for a name from the command line, the variables that frameworks ask first) say what this server runs as.
@@ -79,14 +75,6 @@ module NeverBlock
           @env["APP_ENV"] = chosen if value("APP_ENV")
         end
         @env["RACK_ENV"] = chosen || name_in_environment || otherwise || DEFAULT_NAME
-      end
-
-      # @return [Array<String>] one line for each variable of the interface that has no effect yet
-      def warnings
-        workers = value("WEB_CONCURRENCY")
-        return [] if workers.nil? || workers == "1"
-
-        ["WEB_CONCURRENCY=#{workers} has no effect yet: this version runs one process"]
       end
 
       private

@@ -23,9 +23,10 @@ module NeverBlock
     # factor     [Integer] the engine's units in one of ours
     # later      [String, nil] what helps meanwhile, when this version does not do it yet
     # works      [Array] values that are true of this version all the same
-    Option = Struct.new(:name, :group, :section, :type, :default, :unit, :help, :flags, :argument, :env, :repeat, :in_file, :engine, :factor, :later, :works,
+    # elsewhere  [Array<Symbol>] what other servers' files call it
+    Option = Struct.new(:name, :group, :section, :type, :default, :unit, :help, :flags, :argument, :env, :repeat, :in_file, :engine, :factor, :later, :works, :elsewhere,
                         keyword_init: true) do
-      def initialize(flags: [], env: [], in_file: true, factor: 1, works: [], repeat: false, **others)
+      def initialize(flags: [], env: [], in_file: true, factor: 1, works: [], repeat: false, elsewhere: [], **others)
         super
         freeze
       end
@@ -38,6 +39,11 @@ module NeverBlock
       # @return [String] as it is written in the file
       def to_s
         group ? "#{group} #{name}" : name.to_s
+      end
+
+      # @return [String] as it is written in the file, with its group's block
+      def in_place
+        group ? "#{group} { #{name} }" : name.to_s
       end
 
       # @return [String] its long flag, without a negation
@@ -57,6 +63,16 @@ module NeverBlock
         return found if later.nil? || works.include?(found)
 
         raise NotYetError, "#{what}#{" #{found}" unless found == true} does not work yet; #{later}"
+      end
+
+      # @param others [Array, nil] what it was given before
+      # @param value what it is given now, as read
+      # @param what [String] how it was given
+      # @return [Array] all of it
+      # @raise [ConfigError] when it makes no sense after them
+      def append(others, value, what = to_s)
+        type.check_after(others.to_a, value, what)
+        [*others, value]
       end
 
       # @return [Range, nil] what the native engine may be given, in its units

@@ -47,7 +47,7 @@ module NeverBlock
 
       # @return [String] the words that work
       def self.known
-        WORDS.select { |word| word.later.nil? || word.works.any? }.map { |word| "#{word.name}: (#{word.type})" }.join(", ")
+        WORDS.reject(&:later).map { |word| "#{word.name}: (#{word.type})" }.join(", ")
       end
 
       def self.read_word(name, value, what)
@@ -98,12 +98,6 @@ module NeverBlock
 
       # What the word `route` takes: a pattern, and words that hold for it.
       class Line < Type
-        def gather(words, keywords, what)
-          return [words.first, keywords] if words.size == 1
-
-          raise ConfigError, "#{what} takes one path and what holds for it, such as #{what} \"/uploads\", input: :stream; seen #{words.size} values"
-        end
-
         def read(value, what)
           value.is_a?(Route) ? value : Route.read(*value, what)
         end
@@ -119,6 +113,14 @@ module NeverBlock
 
         def to_s
           "#{FORMS}, and words"
+        end
+
+        private
+
+        def join(words, keywords, what)
+          return [words.first, keywords] if words.size == 1
+
+          raise ConfigError, "#{what} takes one path and what holds for it, such as #{what} \"/uploads\", input: :stream; seen #{words.size} values"
         end
       end
     end

@@ -24,13 +24,14 @@ module NeverBlock
 
       # @param words [Array] what a word of the file was given
       # @param keywords [Hash{Symbol => Object}] the same
+      # @param block [Proc, nil] the same
       # @param what [String] the word
       # @return [Object] the one value that read takes
       # @raise [ConfigError]
-      def gather(words, keywords, what)
-        return words.first if words.size == 1 && keywords.empty?
+      def gather(words, keywords, block, what)
+        raise ConfigError, "#{what} takes no block" if block
 
-        raise ConfigError, "#{what} takes one value; seen #{words.size + keywords.size}"
+        join(words, keywords, what)
       end
 
       # @param others [Array] what the same word was given before
@@ -47,6 +48,13 @@ module NeverBlock
       #   @return [String] what is allowed, to follow "is"
 
       private
+
+      # Of a word without a block.
+      def join(words, keywords, what)
+        return words.first if words.size == 1 && keywords.empty?
+
+        raise ConfigError, "#{what} takes one value; seen #{words.size + keywords.size}"
+      end
 
       # An object's own inspect may be pages long.
       def shown(value)
@@ -201,6 +209,42 @@ module NeverBlock
 
         def to_s
           "a path"
+        end
+      end
+
+      # A block of the file, called at its time.
+      class Block < Type
+        # @param arguments [Array<Symbol>] what it is called with
+        def initialize(*arguments)
+          super()
+          @arguments = arguments.freeze
+        end
+
+        def gather(words, keywords, block, what)
+          return block if block && words.empty? && keywords.empty?
+
+          raise ConfigError, "#{what} takes a block and nothing else: #{what} #{form}"
+        end
+
+        def convert(value)
+          value.is_a?(Proc) && callable?(value) ? value : MISMATCH
+        end
+
+        def to_s
+          "a block #{form}"
+        end
+
+        private
+
+        def form
+          "{ #{"|#{@arguments.join(", ")}| " unless @arguments.empty?}... }"
+        end
+
+        # A lambda, and a method given as a block, take what they say and no more.
+        def callable?(block)
+          return true unless block.lambda?
+
+          block.arity.negative? ? ~block.arity <= @arguments.size : block.arity == @arguments.size
         end
       end
 

@@ -52,9 +52,8 @@ module NeverBlock
       # @raise [ConfigError]
       def take(row, words, keywords, block)
         refuse("#{row} does not work yet; #{row.later}", NotYetError) if row.later && row.works.empty?
-        refuse("#{row} takes no block") if block
-        value = placed { row.read(row.type.gather(words, keywords, row.to_s)) }
-        row.repeat ? add(row, value) : @values[row.key] = value
+        value = placed { row.read(row.type.gather(words, keywords, block, row.to_s)) }
+        @values[row.key] = row.repeat ? placed { row.append(@values[row.key], value) } : value
         nil
       end
 
@@ -80,18 +79,15 @@ module NeverBlock
         only = Catalog::OPTIONS.find { |row| !row.in_file && row.name == name && group.nil? }
         refuse("#{name} is for the command line (#{only.flag}); in the file #{FILE_HAS.fetch(name)}") if only
 
+        ours = Catalog::OPTIONS.find { |row| row.elsewhere.include?(name) }
+        refuse("unknown setting #{name}; did you mean #{ours.in_place}?") if ours
+
         known = Words.known(group).map(&:to_s)
         hint = Suggestion.for(name.to_s, known)
         refuse("unknown setting #{"#{group} " if group}#{name}#{hint.empty? ? "; there are #{known.join(", ")}" : hint}")
       end
 
       private
-
-      def add(row, value)
-        others = @values[row.key] ||= []
-        placed { row.type.check_after(others, value, row.to_s) }
-        others << value
-      end
 
       def source
         raise ConfigError, "#{@path} is a folder; -C takes a file" if File.directory?(@path)

@@ -50,7 +50,7 @@ module NeverBlock
 
       # @return [Hash{String => Config::Option}] by the names that -O takes
       def rows
-        @rows ||= Config::Catalog::OPTIONS.reject { |row| %i[port host environment route].include?(row.key) }
+        @rows ||= Config::Catalog::OPTIONS.reject { |row| %i[port host environment route].include?(row.key) || row.type.is_a?(Config::Type::Block) }
                                           .to_h { |row| [row.key == :config ? CONFIGURATION : row.key.to_s, row] }.freeze
       end
     end

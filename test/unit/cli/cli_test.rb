@@ -31,7 +31,7 @@ class CLITest < Minitest::Test
     "-b unix://run/x.sock" => "three slashes",
     "-o *" => "-o is a host name or an address",
     "-e a/b" => "-e is a name, such as production",
-    "-w many" => "-w is a whole number from 1 to 1024, or auto; seen \"many\"",
+    "-w many" => "-w is a whole number from 1 to 128, or auto; seen \"many\"",
     "--scheduler eventmachine" => "--scheduler is native or async; seen \"eventmachine\"",
     "--log-format xml" => "--log-format is text or json; seen \"xml\"",
     "--pidfile" => "--pidfile takes a value: --pidfile FILE",
@@ -48,8 +48,6 @@ class CLITest < Minitest::Test
     "frobnicate" => "commands are serve, status, top, bench, check",
     "--admin 9293" => "write http://127.0.0.1:9293",
     # Not yet
-    "-w 2" => "-w 2 does not work yet; -w 1 is what there is",
-    "-w auto" => "-w auto does not work yet",
     "--public public" => "--public does not work yet; serve files from the application",
     "--sendfile-root /srv" => "--sendfile-root does not work yet",
     "--algorithm eba" => "--algorithm does not work yet",

@@ -8,7 +8,8 @@ class CatalogTest < Minitest::Test
 
   def test_no_two_settings_share_a_name_a_flag_or_a_variable
     rows = Catalog::OPTIONS
-    [rows.map(&:key), rows.flat_map(&:flags), rows.flat_map(&:env)].each { |names| assert_equal names.uniq, names }
+    assert_empty rows.flat_map(&:elsewhere) & [*rows.select(&:in_file).map(&:name), *Catalog.groups], "a word of ours is no word of others"
+    [rows.map(&:key), rows.flat_map(&:flags), rows.flat_map(&:env), rows.flat_map(&:elsewhere)].each { |names| assert_equal names.uniq, names }
   end
 
   Catalog::OPTIONS.each do |row|
@@ -25,7 +26,8 @@ class CatalogTest < Minitest::Test
   # interface.md, Configuration: the numbers there are the defaults.
   INTERFACE = {
     fibers: 1024, backlog: 1024, "sendfile.buffer": 81_920, "sendfile.workers": 50, "timeouts.header": 10, "timeouts.body": 30, "timeouts.idle": 65,
-    "timeouts.shutdown": 30, "timeouts.rate_min": 500, "timeouts.request": nil, cancel_on_disconnect: false, "executor.slice_ms": 10, "executor.stall_ms": 100,
+    "timeouts.shutdown": 30, "timeouts.rate_min": 500, "timeouts.request": nil, "timeouts.worker": 60, "timeouts.retire": nil, workers: 1, preload_app: true,
+    cancel_on_disconnect: false, "executor.slice_ms": 10, "executor.stall_ms": 100,
     "executor.spares": 4, "executor.offload_threads": 32, scheduler: :native, cooperative: false, learn_lanes: true, log_requests: false,
     "limits.header_bytes": 65_536, "limits.headers": 100, "limits.body_bytes": 104_857_600, "limits.spool_bytes": 1_073_741_824, "limits.connections": 10_000,
     "limits.queue": 1_000, symlinks: :inside, "sendfile.algorithm": :auto
@@ -36,16 +38,16 @@ class CatalogTest < Minitest::Test
   end
 
   def test_every_word_of_the_interfaces_file_is_known
-    words = %i[bind workers fibers backlog public_dir sendfile timeouts cancel_on_disconnect executor scheduler cooperative learn_lanes log_requests limits route accel
-               cache symlinks on_download admin]
+    words = %i[bind workers preload_app before_fork after_fork fibers backlog public_dir sendfile timeouts cancel_on_disconnect executor scheduler cooperative learn_lanes
+               log_requests limits route accel cache symlinks on_download admin]
     assert_empty words - Catalog.in_file(nil).map(&:name) - Catalog.groups
   end
 
   def test_what_does_not_work_yet_says_so_and_what_works_of_it_is_taken
-    workers = Catalog[:workers]
-    assert_equal 1, workers.read("1", "-w")
-    error = assert_raises(NeverBlock::NotYetError) { workers.read(2) }
-    assert_equal "workers 2 does not work yet; -w 1 is what there is: run one process a core behind a proxy", error.message
+    scheduler = Catalog[:scheduler]
+    assert_equal :native, scheduler.read("native", "--scheduler")
+    error = assert_raises(NeverBlock::NotYetError) { scheduler.read(:async) }
+    assert_equal "scheduler async does not work yet; native is what there is", error.message
   end
 
   def test_flags_and_nil_are_numbers_for_the_engine

@@ -51,11 +51,17 @@ class EnvironmentTest < Minitest::Test
     end
   end
 
-  def test_variables_without_effect_yet_are_named
-    lines = NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "4").warnings
-    assert_equal 1, lines.size
-    assert_match(/WEB_CONCURRENCY=4 has no effect yet/, lines[0])
-    assert_empty NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "1").warnings
+  # WEB_CONCURRENCY => workers
+  { "1" => 1, "4" => 4, "auto" => :auto, "" => nil }.each do |text, workers|
+    define_method("test_with WEB_CONCURRENCY=#{text} there are #{workers.inspect} workers") do
+      values = NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => text).values
+      workers.nil? ? assert_empty(values) : assert_equal({ workers: workers }, values)
+    end
+  end
+
+  def test_a_web_concurrency_that_is_none_is_named
+    error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "many").values }
+    assert_equal 'WEB_CONCURRENCY (in the environment) is a whole number from 1 to 128, or auto; seen "many"', error.message
   end
 
   def test_bind_names_addresses_and_goes_before_port

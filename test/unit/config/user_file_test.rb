@@ -20,17 +20,34 @@ class UserFileTest < Minitest::Test
       end
       log_requests :json
       pidfile File.join(__dir__, "x.pid")
-      workers 1
+      workers :auto
+      timeouts { worker nil }
       cancel_on_disconnect false
     RUBY
     assert_equal %w[http://127.0.0.1:3000 unix:///run/x.sock], values.delete(:bind).map(&:url)
-    assert_equal({ fibers: 100, "timeouts.header": 2.5, "timeouts.idle": 65.0, "limits.queue": 100, log_requests: :json, workers: 1, cancel_on_disconnect: false },
+    assert_equal({ fibers: 100, "timeouts.header": 2.5, "timeouts.idle": 65.0, "timeouts.worker": nil,
+                   "limits.queue": 100, log_requests: :json, workers: :auto, cancel_on_disconnect: false },
                  values.reject { |key, _| key == :pidfile })
     assert_match(/x\.pid\z/, values[:pidfile])
   end
 
   def test_what_is_said_last_counts
     assert_equal({ fibers: 2 }, read("fibers 1\nfibers 2\n"))
+  end
+
+  def test_blocks_are_kept_in_the_order_of_the_file_and_see_what_is_around_them
+    values = read(<<~RUBY)
+      seen = []
+      after_fork { |number| seen << "first \#{number}" }
+      before_fork { seen << "before" }
+      after_fork do |number|
+        seen << number
+      end
+      after_fork(&seen.method(:push))
+      after_fork(&:succ)
+    RUBY
+    values[:before_fork].each(&:call)
+    assert_equal ["before", "first 3", 3, 3], values[:after_fork].map { |block| block.call(3) }.fetch(2)
   end
 
   def test_an_empty_file_says_nothing
@@ -63,8 +80,22 @@ class UserFileTest < Minitest::Test
     "environment \"a b\"\n" => [1, "environment is a name"],
     "pidfile \"\"\n" => [1, "pidfile is a path"],
     "port 3000\n" => [1, "port is for the command line (--port); in the file it is part of bind"],
-    "workers 2\n" => [1, "workers 2 does not work yet"],
-    "workers :auto\n" => [1, "workers auto does not work yet"],
+    "workers 129\n" => [1, "workers is a whole number from 1 to 128, or auto; seen 129"],
+    "workers :many\n" => [1, "workers is a whole number from 1 to 128, or auto; seen :many"],
+    "io_threads 2\n" => [1, "io_threads 2 does not work yet; one I/O thread"],
+    "preload_app :yes\n" => [1, "preload_app is true or false; seen :yes"],
+    "before_fork\n" => [1, "before_fork takes a block and nothing else: before_fork { ... }"],
+    "after_fork 3\n" => [1, "after_fork takes a block and nothing else: after_fork { |number| ... }"],
+    "after_fork(3) { }\n" => [1, "after_fork takes a block and nothing else"],
+    "after_fork(&-> { })\n" => [1, "after_fork is a block { |number| ... }; seen #<Proc"],
+    "timeouts { worker 0 }\n" => [1, "timeouts worker is a number of seconds from 0.001 to 4294967.295, or nil; seen 0"],
+    "timeouts { retire :never }\n" => [1, "timeouts retire is a number of seconds from 0.001"],
+    "limits { worker_bytes 1024 }\n" => [1, "limits worker_bytes is a whole number from 67108864"],
+    "on_worker_boot { }\n" => [1, "unknown setting on_worker_boot; did you mean after_fork?"],
+    "preload_app!\n" => [1, "unknown setting preload_app!; did you mean preload_app?"],
+    "worker_timeout 60\n" => [1, "unknown setting worker_timeout; did you mean timeouts { worker }?"],
+    "timeouts { worker_timeout 60 }\n" => [1, "unknown setting worker_timeout; did you mean timeouts { worker }?"],
+    "threads 5, 5\n" => [1, "unknown setting threads; did you mean fibers?"],
     "scheduler :async\n" => [1, "scheduler async does not work yet"],
     "cancel_on_disconnect 1.5\n" => [1, "cancel_on_disconnect is true or false; seen 1.5"],
     "timeouts { request 0 }\n" => [1, "timeouts request is a number of seconds from 0.001"],
