@@ -6,6 +6,7 @@
 require "neverblock/boot/heap"
 require "neverblock/boot/limits"
 require "neverblock/boot/notices"
+require "neverblock/boot/processors"
 require "neverblock/boot/spool"
 require "neverblock/server/pid_file"
 
@@ -32,7 +33,7 @@ module NeverBlock
         limits = Limits.new(config)
         limits.check_fibers
         Spool.check(config.spool_directory)
-        lines = limits.raise_descriptors + [Notices.enable_yjit(@settings[:yjit])] + warnings
+        lines = limits.raise_descriptors + limits.tight_memory(Processors.workers(@settings[:workers])) + [Notices.enable_yjit(@settings[:yjit])] + warnings
         holding_pidfile { serve(config, name, lines, &load) }
       end
 

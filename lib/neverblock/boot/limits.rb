@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# What the system allows this process, against what the configuration may need: memory maps for fibers, descriptors for connections. Asked once, at
-# boot, because the alternative is a FiberError or EMFILE on the busiest day.
+# What the system allows this process, against what the configuration may need: memory maps for fibers, descriptors for connections, memory for workers. Asked
+# once, at boot, because the alternative is a FiberError, EMFILE or a kill on the busiest day.
 
+require "neverblock/boot/cgroup"
 require "neverblock/errors"
 
 module NeverBlock
@@ -20,6 +21,12 @@ module NeverBlock
       NEARLY = 0.9
       # Descriptors beside client connections: listeners, pollers, logs, the application's own files.
       DESCRIPTORS_RESERVED = 128
+
+      # A worker's own memory beside what it shares with the process it was forked from, and a suspended fiber's: both measured with next to no application, so
+      # that what does not fit does not fit at all.
+      WORKER_BYTES = 12 << 20
+      FIBER_BYTES = 13 << 10
+      MB = 1 << 20
 
       # Ruby's words (cont.c, fiber_pool_expand) when the kernel has no map left for a fiber's stack.
       NO_STACK = /can't (?:set a guard page|alloc machine stack)/
@@ -47,10 +54,12 @@ module NeverBlock
       # @param config [Config, nil]
       # @param proc_root [String]
       # @param process [Module] for getrlimit and setrlimit
-      def initialize(config, proc_root: "/proc", process: ::Process)
+      # @param cgroup [#memory_bytes]
+      def initialize(config, proc_root: "/proc", process: ::Process, cgroup: Cgroup.new)
         @config = config
         @proc_root = proc_root
         @process = process
+        @cgroup = cgroup
       end
 
       # @return [void]
@@ -82,6 +91,18 @@ module NeverBlock
 
         ["#{soft} descriptors are allowed and #{@config.settings.fetch(:connections_max)} connections with #{@config.fibers} requests may need #{needed}: " \
          "raise the hard limit (ulimit -Hn #{needed}, LimitNOFILE=#{needed} of systemd, --ulimit nofile=#{needed} of docker)"]
+      end
+
+      # @param workers [Integer] processes
+      # @return [Array<String>] one line when they plainly do not fit into what the control group allows
+      def tight_memory(workers)
+        allowed = @cgroup.memory_bytes
+        needed = workers * (WORKER_BYTES + (@config.fibers * FIBER_BYTES))
+        return [] if allowed.nil? || needed <= allowed
+
+        processes = "#{"#{workers} workers with " if workers > 1}#{@config.fibers} fibers#{" each" if workers > 1}"
+        ["#{processes} need #{needed / MB} MB and more, and this process's control group allows #{allowed / MB} MB (the kernel kills what goes over): " \
+         "use fewer#{" -w or" if workers > 1} -f, or give the container more memory"]
       end
 
       private

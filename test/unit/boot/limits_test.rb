@@ -83,6 +83,22 @@ class LimitsTest < Minitest::Test
     assert_same other, NeverBlock::Boot::Limits.explain(other)
   end
 
+  # Workers, fibers, bytes allowed => words of the line
+  MEMORY = [
+    [4, 1_024, nil, nil],
+    [4, 1_024, 104 << 20, nil],
+    [4, 1_024, 64 << 20, /\A4 workers with 1024 fibers each need 100 MB and more, .* allows 64 MB .*: use fewer -w or -f, or give the container more memory\z/],
+    [1, 10, 16 << 20, nil],
+    [1, 100_000, 512 << 20, /\A100000 fibers need 1281 MB and more, .* allows 512 MB .*: use fewer -f, or/]
+  ].freeze
+
+  MEMORY.each do |workers, fibers, allowed, words|
+    define_method("test_#{workers} workers with #{fibers} fibers and #{allowed.inspect} bytes are #{words ? "told" : "fine"}") do
+      lines = NeverBlock::Boot::Limits.new(NeverBlock::Config.new(fibers: fibers), cgroup: Struct.new(:memory_bytes).new(allowed)).tight_memory(workers)
+      words ? assert_match(words, lines.fetch(0)) : assert_empty(lines)
+    end
+  end
+
   private
 
   def limits(fibers: 1_024, maps: 65_530, used: 200, process: nil)
