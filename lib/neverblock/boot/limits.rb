@@ -24,7 +24,7 @@ module NeverBlock
 
       # A worker's own memory beside what it shares with the process it was forked from, and a suspended fiber's: both measured with next to no application, so
       # that what does not fit does not fit at all.
-      WORKER_BYTES = 12 << 20
+      WORKER_BYTES = 5 << 20
       FIBER_BYTES = 13 << 10
       MB = 1 << 20
 

@@ -86,10 +86,10 @@ class LimitsTest < Minitest::Test
   # Workers, fibers, bytes allowed => words of the line
   MEMORY = [
     [4, 1_024, nil, nil],
-    [4, 1_024, 104 << 20, nil],
-    [4, 1_024, 64 << 20, /\A4 workers with 1024 fibers each need 100 MB and more, .* allows 64 MB .*: use fewer -w or -f, or give the container more memory\z/],
+    [4, 1_024, 72 << 20, nil],
+    [4, 1_024, 64 << 20, /\A4 workers with 1024 fibers each need 72 MB and more, .* allows 64 MB .*: use fewer -w or -f, or give the container more memory\z/],
     [1, 10, 16 << 20, nil],
-    [1, 100_000, 512 << 20, /\A100000 fibers need 1281 MB and more, .* allows 512 MB .*: use fewer -f, or/]
+    [1, 100_000, 512 << 20, /\A100000 fibers need 1274 MB and more, .* allows 512 MB .*: use fewer -f, or/]
   ].freeze
 
   MEMORY.each do |workers, fibers, allowed, words|
