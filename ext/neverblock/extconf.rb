@@ -11,8 +11,8 @@ require "mkmf"
 SOURCES = {
   "core/base" => %w[alloc assert buffer histogram log pool ring status text timer],
   "core/os" => %w[
-    clock file fork memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
-    sendfile_portable thread wake workers
+    clock descriptor_pipe file fork memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
+    sendfile_portable shared_memory thread wake workers
   ],
   "core/transport" => %w[tcp],
   "core/http1" => %w[byte_class chunked field_name framing head_parser head_writer host],
@@ -20,10 +20,10 @@ SOURCES = {
   "core/files" => %w[],
   "core/send" => %w[outbox],
   "core/server" => %w[
-    admin admin_metrics admin_status connection dispatch exchange figures lease listener loop reply request_log routes server timeouts upload
+    admin admin_metrics admin_status connection connection_answer dispatch exchange figures lease listener loop recall reply request_log routes server timeouts upload
   ],
   "binding" => %w[
-    engine env executor hijack input neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
+    engine env executor hijack input link neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
     scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
   ]
 }.freeze
@@ -53,6 +53,7 @@ have_header("sys/epoll.h")
 have_header("sys/event.h")
 have_header("sys/eventfd.h")
 have_header("sys/sendfile.h")
+have_library("rt", "shm_open") # glibc before 2.34
 have_func("accept4", "sys/socket.h")
 have_func("epoll_pwait2", "sys/epoll.h")
 have_func("pipe2", "unistd.h")

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "link.h"
 #include "neverblock.h"
 #include "scheduler_list.h"
 
@@ -239,6 +240,30 @@ static VALUE engine_route(VALUE self, VALUE pattern, VALUE stream_input, VALUE c
     return UINT2NUM(made);
 }
 
+/* channel(number) -> Channel to a worker process that is yet to be started, of a front. number: what figures call it, 0..65535. */
+static VALUE engine_channel(VALUE self, VALUE wanted) {
+    return nb_link_channel_new(self, UINT2NUM((unsigned)number(wanted, UINT16_MAX, "number")));
+}
+
+typedef struct unavailable_call {
+    nb_server *server;
+    uint32_t seconds;
+} unavailable_call;
+
+static void *set_unavailable(void *argument) {
+    const unavailable_call *call = argument;
+    nb_server_unavailable(call->server, call->seconds);
+    return NULL;
+}
+
+/* unavailable = seconds or nil: while no channel serves, requests are answered 503, to be tried again so much later; nil: they wait. */
+static VALUE engine_set_unavailable(VALUE self, VALUE seconds) {
+    unavailable_call call = {.server = nb_engine_server(self)};
+    if (!NIL_P(seconds)) call.seconds = (uint32_t)number(seconds, UINT32_MAX, "unavailable");
+    rb_thread_call_without_gvl(set_unavailable, &call, NULL, NULL);
+    return seconds;
+}
+
 static VALUE engine_start(VALUE self) {
     nb_status status = nb_server_start(nb_engine_server(self));
     if (status == NB_EXISTS) rb_raise(nb_error_class, "an engine starts once");
@@ -340,6 +365,8 @@ void nb_engine_define(VALUE module) {
     VALUE class = rb_define_class_under(module, "Engine", rb_cObject);
     rb_define_alloc_func(class, engine_allocate);
     rb_define_method(class, "initialize", engine_initialize, -1);
+    rb_define_method(class, "channel", engine_channel, 1);
+    rb_define_method(class, "unavailable=", engine_set_unavailable, 1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
     rb_define_method(class, "route", engine_route, 3);

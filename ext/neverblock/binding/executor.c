@@ -12,8 +12,10 @@
 #include "engine.h"
 #include "hijack.h"
 #include "input.h"
+#include "link.h"
 #include "neverblock.h"
 #include "os/clock.h"
+#include "os/memory.h"
 #include "os/net.h"
 #include "response.h"
 #include "scheduler.h"
@@ -42,7 +44,7 @@ static VALUE gone_arguments; /* of raise */
 
 static void executor_mark(void *pointer) {
     nb_executor *executor = pointer;
-    rb_gc_mark(executor->engine);
+    rb_gc_mark(executor->owner);
     rb_gc_mark(executor->app);
     rb_gc_mark(executor->log);
     rb_gc_mark(executor->scheduler);
@@ -89,7 +91,7 @@ static VALUE executor_allocate(VALUE class) {
     nb_executor *executor;
     VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
     executor->self = self;
-    executor->engine = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
+    executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
     executor->deadline_class = Qnil;
     executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
     return self;
@@ -189,11 +191,15 @@ static void wait_for_room(nb_task *task) {
 
 /* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot
  * miss it. */
+static void announce_blocked(nb_executor *executor) {
+    atomic_store_explicit(&executor->channel->memory->executor_blocked, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
 static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
     void *place = nb_ring_reserve(&executor->responses, bytes);
     if (place) return place;
-    atomic_store_explicit(&executor->channel->memory->executor_blocked, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    announce_blocked(executor);
     return nb_ring_reserve(&executor->responses, bytes);
 }
 
@@ -211,6 +217,21 @@ void *nb_executor_reserve(nb_task *task, size_t bytes) {
     while (!nb_executor_room(task, bytes)) {
     }
     return nb_ring_reserve(&task->executor->responses, bytes);
+}
+
+void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd) {
+    nb_executor *executor = task->executor;
+    for (;;) {
+        void *place = nb_executor_reserve(task, bytes);
+        nb_status status = nb_channel_give(executor->channel, fd);
+        if (status == NB_AGAIN) {
+            announce_blocked(executor);
+            status = nb_channel_give(executor->channel, fd);
+        }
+        if (status == NB_SYSTEM) rb_raise(nb_client_gone_class, "the server has ended");
+        if (status == NB_OK) return place;
+        wait_for_room(task);
+    }
 }
 
 static void publish(nb_executor *executor, size_t bytes) {
@@ -324,15 +345,19 @@ static VALUE report_fewer(VALUE argument) {
     return rb_funcallv(arguments[0], id_report_fewer, 2, arguments + 1);
 }
 
-/* There is no fiber for a request: it is answered 503, and no more are asked for than can run. */
+/* There is no fiber for a request, or no descriptor for its body: it is answered 503. */
 static void refuse(nb_executor *executor, const nb_request_message *request) {
-    VALUE error = rb_errinfo();
-    rb_set_errinfo(Qnil);
     if (request->body_fd >= 0) close((int)request->body_fd);
     nb_exchange_id *larger = nb_realloc(executor->refused, (executor->refused_count + 1) * sizeof(*larger));
     if (!larger) rb_memerror();
     executor->refused = larger;
     larger[executor->refused_count++] = request->message.exchange;
+}
+
+/* There was no fiber, and $! says why: from here on no more are asked for than can run. */
+static void run_fewer(nb_executor *executor) {
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
     uint32_t possible = executor->running ? executor->running : 1;
     if (possible >= executor->fibers_max) return;
     executor->fibers_max = possible;
@@ -368,9 +393,8 @@ void nb_executor_tell_running(nb_executor *executor) {
     atomic_store_explicit(&figures->pooled, executor->fibers - executor->running, memory_order_relaxed);
 }
 
-static void count_received(nb_executor *executor) {
-    executor->received++;
-    atomic_store_explicit(&figures_of(executor)->taken, executor->received, memory_order_relaxed);
+static void count_taken(nb_executor *executor) {
+    atomic_store_explicit(&figures_of(executor)->taken, ++executor->taken_requests, memory_order_relaxed);
 }
 
 static void give(nb_task *task, const nb_request_message *request) {
@@ -384,12 +408,37 @@ static void give(nb_task *task, const nb_request_message *request) {
     atomic_store_explicit(&executor->channel->memory->pulse.running, task->exchange, memory_order_relaxed);
 }
 
-static void start(nb_executor *executor, const nb_request_message *request) {
-    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
-    count_received(executor);
+/* Between processes the file of a body comes beside its record, one in one process is in it. */
+static void take_body(nb_executor *executor, nb_request_message *request) {
+    if (request->body_fd >= 0) request->body_fd = nb_channel_take(executor->channel, request->body_fd);
+}
+
+/* False: the loop has recalled it for another executor. */
+static bool claim(nb_executor *executor, nb_request_message *request) {
     executor->in_hand = true;
-    if (!task) {
+    executor->received++;
+    if (nb_request_claim(request, NB_CLAIM_TAKEN)) {
+        count_taken(executor);
+        return true;
+    }
+    if (!nb_channel_is_shared(executor->channel)) return false; /* the file has stayed the loop's */
+    take_body(executor, request);
+    if (request->body_fd >= 0) close((int)request->body_fd);
+    return false;
+}
+
+static void start(nb_executor *executor, nb_request_message *request) {
+    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
+    if (!claim(executor, request)) {
+        if (task) nb_task_give_back(task);
+        return;
+    }
+    bool has_file = request->body_fd >= 0;
+    take_body(executor, request);
+    if (!task || (has_file && request->body_fd < 0)) { /* there is no descriptor left for it here */
+        if (task) nb_task_give_back(task);
         refuse(executor, request);
+        if (!task) run_fewer(executor);
         return;
     }
     give(task, request);
@@ -404,13 +453,14 @@ bool nb_executor_next(nb_task *task) {
     if (executor->direct != task) return false;
     const nb_message *message = next_message(executor);
     if (!message || message->type != NB_MESSAGE_REQUEST) return false;
+    nb_request_message *request = (nb_request_message *)(uintptr_t)message;
+    if (request->body_fd >= 0) return false;
     if ((uint32_t)message->exchange >= executor->by_exchange_count) return false; /* where making room may raise */
     NB_ASSERT(executor->idle == task);
+    if (!claim(executor, request)) return false;
     executor->idle = task->next;
-    count_received(executor);
-    executor->in_hand = true;
     nb_scheduler_stamp(executor->scheduler);
-    give(task, (const nb_request_message *)(const void *)message);
+    give(task, request);
     return true;
 }
 
@@ -447,7 +497,7 @@ static void client_gone(nb_task *task, nb_gone_reason reason) {
 
 /* The loop has no connection left, or has ended: nobody reads what is still written. */
 static void stop(nb_executor *executor) {
-    executor->stop_received = true;
+    executor->stop_received = executor->ends = true;
     for (uint32_t i = 0; i < executor->task_count; i++) {
         executor->tasks[i]->gone = executor->tasks[i]->busy;
         end_input(executor->tasks[i], NB_GONE_CLIENT);
@@ -460,13 +510,14 @@ static void stop(nb_executor *executor) {
 static void take_connection(nb_executor *executor, const nb_hijacked_message *message) {
     nb_task *task = find_task(executor, message->message.exchange);
     size_t size = (size_t)message->size;
-    nb_handover *taken = task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
+    int fd = nb_channel_take(executor->channel, message->fd);
+    nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
     if (taken) {
-        *taken = (nb_handover){.fd = (int)message->fd, .size = size};
+        *taken = (nb_handover){.fd = fd, .size = size};
         memcpy(taken->bytes, message + 1, size);
         task->taken = taken;
     } else {
-        nb_net_close((int)message->fd, true);
+        if (fd >= 0) nb_net_close(fd, true);
         if (task) task->gone = true;
     }
     if (task) wake_task(executor, task);
@@ -483,7 +534,7 @@ static void receive(nb_executor *executor, const nb_message *message) {
     executor->in_hand = message->type != NB_MESSAGE_REQUEST;
     switch (message->type) {
     case NB_MESSAGE_REQUEST:
-        start(executor, (const nb_request_message *)(const void *)message);
+        start(executor, (nb_request_message *)(uintptr_t)message);
         break;
     case NB_MESSAGE_DRAINED:
         if ((task = find_task(executor, message->exchange))) wake_task(executor, task);
@@ -502,6 +553,9 @@ static void receive(nb_executor *executor, const nb_message *message) {
         break;
     case NB_MESSAGE_LEFT:
         if ((task = find_task(executor, message->exchange))) client_left(task);
+        break;
+    case NB_MESSAGE_RETIRE:
+        executor->ends = true;
         break;
     case NB_MESSAGE_STOP:
         stop(executor);
@@ -550,7 +604,7 @@ static void ask_for_more(nb_executor *executor) {
     nb_channel_memory *memory = executor->channel->memory;
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
     atomic_store_explicit(&memory->able, executor->received + free_fibers, memory_order_relaxed);
-    uint64_t wanted = executor->received + (free_fibers < executor->credit ? free_fibers : executor->credit);
+    uint64_t wanted = executor->received + (free_fibers < memory->credit ? free_fibers : memory->credit);
     if (wanted <= atomic_load_explicit(&memory->wanted, memory_order_relaxed)) return;
     atomic_store_explicit(&memory->wanted, wanted, memory_order_release);
 }
@@ -590,6 +644,7 @@ static void tell_process(nb_executor *executor, int64_t now) {
     NB_TELL(dns_cached, names.cached);
     NB_TELL(dns_failed, names.failed);
     NB_TELL(dns_pending, names.pending);
+    if (!executor->server) NB_TELL(rss_bytes, nb_memory_resident_bytes());
 #undef NB_TELL
 }
 
@@ -604,7 +659,7 @@ static void note_turn(nb_executor *executor) {
 static void source_turn_end(void *owner) {
     nb_executor *executor = owner;
     /* At the end all go, so that none is left parked: here, where the last request may just have ended. */
-    if (executor->stop_received && executor->running == 0) nb_task_retire_idle(executor, 0);
+    if (executor->ends && executor->running == 0) nb_task_retire_idle(executor, 0);
     ask_for_more(executor);
     if (executor->guest && executor->unrung_since_ns) {
         serve_sockets(executor);
@@ -655,7 +710,7 @@ static bool source_prepare_sleep(void *owner) {
 
 static bool source_finished(void *owner) {
     nb_executor *executor = owner;
-    return executor->stop_received && executor->running == 0;
+    return executor->ends && executor->running == 0;
 }
 
 /* --- Ruby --- */
@@ -669,15 +724,22 @@ static bool rack_is_2(void) {
     return atoi(StringValueCStr(release)) < 3;
 }
 
+static nb_channel *add_channel(VALUE engine) {
+    nb_channel *channel;
+    nb_status status = nb_server_channel_add(nb_engine_server(engine), &channel);
+    if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
+    if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
+    return channel;
+}
+
 /*
- * Executor.new(engine, app, fibers: 1024, log: nil): before engine.start. fibers: most requests running at once. log: a
+ * Executor.new(owner, app, fibers: 1024, log: nil): owner: an Engine, before its start, or in a worker a Link. fibers: most requests running at once. log: a
  * NeverBlock::Log. Raises NeverBlock::Error when the engine has started or is closed, Errno::EMFILE when there is no descriptor for its scheduler.
  */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
-    VALUE engine, app, keywords;
+    VALUE owner, app, keywords;
     nb_executor *executor = get(self);
-    rb_scan_args(argc, argv, "2:", &engine, &app, &keywords);
-    nb_engine_server(engine);
+    rb_scan_args(argc, argv, "2:", &owner, &app, &keywords);
     if (executor->channel) rb_raise(nb_error_class, "an executor is initialized once");
     long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
@@ -687,10 +749,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
     nb_env_builder_init(&executor->env, errors, executor->rack2);
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
-    nb_status status = nb_server_channel_add(nb_engine_server(engine), &executor->channel);
-    if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
-    if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
-    executor->engine = engine;
+    executor->channel = nb_link_is(owner) ? nb_link_channel(owner) : add_channel(owner);
+    executor->owner = owner;
     executor->app = app;
     executor->fibers_max = (uint32_t)fibers;
     atomic_store_explicit(&figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
@@ -703,10 +763,9 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
 }
 
 static void add_listeners(nb_executor *executor) {
-    for (uint16_t i = 0; i < nb_server_listeners(executor->server); i++) {
-        uint16_t port;
-        const char *address = nb_server_listener_address(executor->server, i, &port);
-        nb_env_builder_add_listener(&executor->env, address, port);
+    const nb_channel_memory *memory = executor->channel->memory;
+    for (uint16_t i = 0; i < memory->listener_count; i++) {
+        nb_env_builder_add_listener(&executor->env, memory->listeners[i].address, memory->listeners[i].port);
     }
 }
 
@@ -725,7 +784,8 @@ static void attach(nb_executor *executor) {
         .ready = &executor->channel->memory->figures.ready,
     };
     nb_scheduler_attach(executor->scheduler, &source);
-    executor->guest = nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
+    executor->guest = executor->server &&
+                      nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
 }
 
 static VALUE run_scheduler(VALUE scheduler) {
@@ -754,7 +814,6 @@ static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     executor->thread = rb_thread_current();
     executor->forks = nb_fork_generation;
-    executor->credit = nb_server_credit(executor->server);
     executor->figures = atomic_load_explicit(&figures_of(executor)->wanted, memory_order_relaxed);
     executor->next = all_running;
     all_running = executor;
@@ -779,13 +838,13 @@ static VALUE run_end(VALUE self) {
         *link = executor->next;
         break;
     }
-    if (nb_engine_alive(executor->engine)) {
+    if (!executor->server || nb_engine_alive(executor->owner)) {
         atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
         if (executor->guest) nb_server_guest_end(executor->server);
         nb_channel_ring_loop(executor->channel);
     }
     nb_scheduler_detach(executor->scheduler);
-    nb_engine_leave(executor->engine);
+    if (executor->server) nb_engine_leave(executor->owner);
     if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
     if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
     return Qnil;
@@ -796,7 +855,7 @@ static VALUE run_end(VALUE self) {
 static VALUE executor_run(VALUE self) {
     nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
-    executor->server = nb_engine_enter(executor->engine);
+    if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
     return rb_ensure(run_body, self, run_end, self);
 }

@@ -63,10 +63,10 @@ struct nb_task {
 };
 
 struct nb_executor {
-    VALUE self, engine, app, log, scheduler, deadline_class;
-    VALUE thread;      /* that runs it */
-    nb_server *server; /* while it runs */
-    bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
+    VALUE self, owner, app, log, scheduler, deadline_class; /* owner: of the channel, an Engine or a Link */
+    VALUE thread;                                           /* that runs it */
+    nb_server *server;                                      /* while it runs for an engine of this process; else NULL */
+    bool guest;                                             /* it may run the I/O loop's turns (server/lease.h) */
     nb_channel *channel;
     nb_ring_consumer requests;
     nb_ring_producer responses;
@@ -83,11 +83,11 @@ struct nb_executor {
     size_t scratch_bytes;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
     nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
-    uint64_t received;               /* requests, since the start */
+    uint64_t received;               /* requests, since the start, those recalled included */
+    uint64_t taken_requests;         /* those without */
     const nb_task *direct;           /* whose fiber the drain has switched to; it has not parked since */
     unsigned taken;                  /* messages, since the drain began */
     bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
-    uint32_t credit;                 /* requests asked for ahead */
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
     nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
     uint32_t refused_count;
@@ -96,7 +96,9 @@ struct nb_executor {
     int64_t turn_began_ns;   /* 0: it has not */
     int64_t figures_told_ns; /* when the process's figures were last brought up to date */
     size_t gc_told;          /* collections, then */
-    bool stop_received, ran, rack2;
+    bool stop_received;      /* nobody reads what is still written */
+    bool ends;               /* no request will come any more */
+    bool ran, rack2;
     bool finished;     /* run has returned, with no request left */
     bool over;         /* run has ended: the channel may be gone */
     nb_executor *next; /* of those that run in this process */
@@ -133,6 +135,8 @@ void *nb_executor_reserve(nb_task *task, size_t bytes);
 /* There is room for `bytes`; false: there was none, the fiber has been parked, and what it decided before may be out of date. Raises as
    nb_executor_reserve does. */
 bool nb_executor_room(nb_task *task, size_t bytes);
+/* The same for a part with a descriptor, which is the loop's when the part has been sent. */
+void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd);
 /* Ends the part and makes it visible; rings the loop when it has waited long. */
 void nb_executor_send(nb_task *task, size_t bytes);
 /* The loop looks at what was sent now. */

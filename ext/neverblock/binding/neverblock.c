@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "executor.h"
 #include "input.h"
+#include "link.h"
 #include "ruby_log.h"
 #include "scheduler.h"
 
@@ -38,6 +39,7 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     rb_gc_register_mark_object(error_class("InputError", nb_error_class));
     nb_input_define(nb_module);
     nb_engine_define(nb_module);
+    nb_link_define(nb_module);
     nb_log_define(nb_module);
     nb_scheduler_define(nb_module);
     nb_executor_define(nb_module);

@@ -604,13 +604,14 @@ static bool send_file(nb_task *task, head *gathered, VALUE body) {
     if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = bytes;
     if (bytes < gathered->content_length) check_length(task, gathered->content_length, bytes);
     send_head(task, gathered, (nb_slice){NULL, 0}, 0);
-    nb_file_message *part = nb_executor_reserve(task, sizeof(*part));
+    nb_file_message *part = nb_executor_reserve_with(task, sizeof(*part), gathered->fd);
     *part = (nb_file_message){
         .message = {.type = NB_MESSAGE_FILE, .flags = NB_PART_LAST, .bytes = sizeof(*part), .exchange = task->exchange},
         .fd = gathered->fd,
         .offset = 0,
         .bytes = gathered->content_length,
     };
+    if (nb_channel_is_shared(task->executor->channel)) close(gathered->fd);
     gathered->fd = -1;
     end_response(task);
     nb_executor_send(task, sizeof(*part));

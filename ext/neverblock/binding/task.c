@@ -383,6 +383,11 @@ nb_task *nb_task_take(nb_executor *executor) {
     return task;
 }
 
+void nb_task_give_back(nb_task *task) {
+    task->next = task->executor->idle;
+    task->executor->idle = task;
+}
+
 /* A task that is taken out here comes back without a fiber when that has ended. */
 void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
     nb_task **link = &executor->idle;

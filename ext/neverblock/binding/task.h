@@ -18,6 +18,8 @@ void nb_task_mark(const nb_task *task);
    and switches to the fiber. NULL: no fiber can be made (memory, vm.max_map_count), and $! says why.
    Raises what was raised into the thread meanwhile. */
 nb_task *nb_task_take(nb_executor *executor);
+/* One that was taken and not used. */
+void nb_task_give_back(nb_task *task);
 /* Ends the fibers of idle tasks, the `kept` used last excepted. */
 void nb_task_retire_idle(nb_executor *executor, uint32_t kept);
 

@@ -35,7 +35,7 @@ static void a_stalled_executor_gets_nothing_more_and_the_other_the_rest(void **s
         clients[i] = nb_test_world_client(w);
         assert_true(nb_test_get(clients[i], "/hello"));
     }
-    nb_test_executor_await(w->executors[1], NB_TEST_ANSWERED, 40 - nb_server_credit(w->server));
+    nb_test_executor_await(w->executors[1], NB_TEST_ANSWERED, 40 - w->channels[0]->memory->credit);
     assert_int_equal(0, counted(w, 0, NB_TEST_RECEIVED));
     nb_test_executor_stall(w->executors[0], false);
     for (int i = 0; i < 40; i++)
@@ -47,7 +47,7 @@ static void what_no_executor_asked_for_waits_and_goes_to_the_first_that_does(voi
     nb_test_world *w = *state;
     nb_test_client *clients[30];
     nb_test_world_open(w, 2);
-    unsigned credit = nb_server_credit(w->server);
+    unsigned credit = w->channels[0]->memory->credit;
     nb_test_executor_stall(w->executors[0], true);
     nb_test_executor_stall(w->executors[1], true);
     for (int i = 0; i < 30; i++) {

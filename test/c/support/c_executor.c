@@ -695,7 +695,7 @@ nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
     self->server = server;
     self->channel = channel;
     if (options) self->options = *options;
-    if (self->options.credit == 0) self->options.credit = nb_server_credit(server);
+    if (self->options.credit == 0) self->options.credit = channel->memory->credit;
     for (int i = 0; i < NB_TEST_EVENTS; i++)
         self->events[i] = gate;
     self->go = gate;

@@ -56,10 +56,19 @@
 /* Bytes a response may hold however many others there are: enough to go on, little enough for ten thousand. */
 #define NB_RESPONSE_FLOOR_BYTES 32768u
 
+/* Listeners of one server, the admin ones included. */
+#define NB_LISTENERS_MAX 32u
+
+/* Channels of one I/O loop: workers, and as many again while new ones take over from old ones. */
+#define NB_CHANNELS_MAX 256u
+
+/* Bytes of a request line that are kept to say what a lost worker was running. */
+#define NB_EXCHANGE_LINE_BYTES 96u
+
 /* Connections to the admin listeners; they are not among those of the `connections` setting. */
 #define NB_ADMIN_CONNECTIONS_MAX 64u
 
-/* Bytes of one answer of the admin pages. 64 executors make 150 KB. */
+/* Bytes of one answer of the admin pages. 256 executors make 600 KB. */
 #define NB_ADMIN_BODY_BYTES_MAX (1u << 20)
 
 #endif

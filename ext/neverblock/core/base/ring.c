@@ -117,10 +117,22 @@ bool nb_ring_publish(nb_ring_producer *producer) {
     return true;
 }
 
+bool nb_ring_given_back(nb_ring_producer *producer, uint64_t end) {
+    if (producer->released_seen >= end) return true;
+    producer->released_seen = atomic_load_explicit(&producer->memory->released, memory_order_acquire);
+    return producer->released_seen >= end;
+}
+
 bool nb_ring_readable(nb_ring_consumer *consumer) {
-    if (consumer->advanced != consumer->published_seen) return true;
+    if (consumer->advanced != consumer->published_seen) return !consumer->broken;
     consumer->published_seen = atomic_load_explicit(&consumer->memory->published, memory_order_acquire);
-    return consumer->advanced != consumer->published_seen;
+    return consumer->advanced != consumer->published_seen && !consumer->broken;
+}
+
+/* Positions are compared as distances: garbage makes a large one. */
+static bool possible(const nb_ring_consumer *consumer, uint64_t size) {
+    uint64_t capacity = consumer->mask + 1, there = consumer->published_seen - consumer->advanced;
+    return size > 0 && size <= capacity / 2 && record_bytes(size) <= there && there <= capacity;
 }
 
 /* Padding is never published without the record after it. */
@@ -131,15 +143,20 @@ const void *nb_ring_peek(nb_ring_consumer *consumer, size_t *bytes) {
         consumer->advanced += consumer->mask + 1 - place;
         place = 0;
     }
-    *bytes = (size_t)load_header(consumer->data + place);
+    uint64_t size = load_header(consumer->data + place);
+    if (!possible(consumer, size)) {
+        consumer->broken = true;
+        return NULL;
+    }
+    *bytes = (size_t)size;
     return consumer->data + place + HEADER;
 }
 
 void nb_ring_advance(nb_ring_consumer *consumer) {
     size_t bytes;
     const void *record = nb_ring_peek(consumer, &bytes);
-    NB_ASSERT(record != NULL);
-    consumer->advanced += record_bytes(bytes);
+    NB_ASSERT(record != NULL || consumer->broken);
+    if (record) consumer->advanced += record_bytes(bytes);
 }
 
 bool nb_ring_release(nb_ring_consumer *consumer) {

@@ -10,7 +10,9 @@
  * order); several commits may share one publish. The consumer peeks, uses, advances (local only) and releases (gives
  * the space back); several advances may share one release. Bytes seen by peek stay valid until release.
  *
- * Neither side ever blocks here; doorbell.h is how a side sleeps. A ring trusts its two sides: both are ours.
+ * Neither side ever blocks here; doorbell.h is how a side sleeps. A producer in another process may be killed at any
+ * moment: what it had not published was never there. One that has gone mad (wild writes of an extension) cannot make the
+ * consumer read outside of the ring: a size that cannot be is refused, and the consumer is `broken` from then on.
  */
 #ifndef NB_BASE_RING_H
 #define NB_BASE_RING_H
@@ -39,6 +41,7 @@ typedef struct nb_ring_consumer {
     uint64_t advanced; /* bytes used, not yet given back beyond `released` */
     uint64_t released;
     uint64_t published_seen;
+    bool broken; /* nothing can be read any more */
 } nb_ring_consumer;
 
 /* capacity: a power of two of at least 4096. */
@@ -53,6 +56,10 @@ void *nb_ring_reserve(nb_ring_producer *producer, size_t bytes);
 void nb_ring_commit(nb_ring_producer *producer, size_t bytes);
 /* True when something was there to publish. */
 bool nb_ring_publish(nb_ring_producer *producer);
+/* Where the last committed record ends, as a position that only grows; and whether the consumer has given back all that
+ * lies before such a position. Until then the record's bytes stay as they are. */
+static inline uint64_t nb_ring_end(const nb_ring_producer *producer) { return producer->committed; }
+bool nb_ring_given_back(nb_ring_producer *producer, uint64_t end);
 
 /* The oldest record and its size in *bytes, or NULL when there is none. */
 const void *nb_ring_peek(nb_ring_consumer *consumer, size_t *bytes);

@@ -10,6 +10,8 @@
 #ifndef NB_INTAKE_MESSAGE_H
 #define NB_INTAKE_MESSAGE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef uint64_t nb_exchange_id;
@@ -35,7 +37,8 @@ typedef enum nb_message_type {
     /* nb_message: the client is gone, or the response was cut. Further parts are dropped; the exchange ends when the executor
        has sent its last part. Its flags are an nb_gone_reason. */
     NB_MESSAGE_GONE = 3,
-    /* nb_message, exchange 0: no request will come any more; the executor ends when it has none left. */
+    /* nb_message, exchange 0: no request will come any more, and nobody reads what is still written; the executor ends when
+       it has none left. */
     NB_MESSAGE_STOP = 4,
     /* nb_message: the client has finished sending while its response is under way. Mostly it has closed, and GONE comes once something is
        written; a half-closed client still reads. */
@@ -43,6 +46,8 @@ typedef enum nb_message_type {
     NB_MESSAGE_INPUT = 6, /* nb_message + bytes of the body of a request with NB_REQUEST_STREAMS; NB_INPUT_LAST */
     /* nb_hijacked_message: the answer to HIJACK. The connection is no longer ours; nothing more comes for its exchange. */
     NB_MESSAGE_HIJACKED = 7,
+    /* nb_message, exchange 0: no request will come any more, those that run go on; the executor ends when it has none left. */
+    NB_MESSAGE_RETIRE = 8,
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
@@ -88,6 +93,13 @@ typedef struct nb_request_header {
     uint32_t pad;
 } nb_request_header;
 
+/*
+ * Who has the request. An executor takes it at the moment it begins with it; until then the I/O loop may recall it, to give
+ * it to another that is free sooner. Whoever changes NONE first has it (compare and exchange); a recalled one is passed
+ * over by the executor, its descriptor closed.
+ */
+typedef enum nb_claim { NB_CLAIM_NONE, NB_CLAIM_TAKEN, NB_CLAIM_RECALLED } nb_claim;
+
 typedef struct nb_request_message {
     nb_message message;
     int64_t arrived_ns;  /* CLOCK_MONOTONIC, when it was complete: the head, or the body that was waited for */
@@ -101,6 +113,7 @@ typedef struct nb_request_message {
     uint16_t listener; /* number of the listener it came by */
     uint16_t route;    /* number in the table of routes, which both sides have; NB_ROUTE_NONE */
     uint16_t pad;
+    _Atomic uint32_t claim; /* nb_claim */
     uint32_t header_count;
     nb_span method_text, target, path, query;
     nb_span host; /* authority that counts (an absolute target's or Host) */
@@ -143,5 +156,12 @@ typedef struct nb_hijacked_message {
     int64_t fd;    /* the receiver's */
     uint64_t size; /* bytes already read of it follow this struct */
 } nb_hijacked_message;
+
+/* True: the request is the caller's. */
+static inline bool nb_request_claim(nb_request_message *request, nb_claim claim) {
+    uint32_t expected = NB_CLAIM_NONE;
+    return atomic_compare_exchange_strong_explicit(&request->claim, &expected, claim, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
 
 #endif

@@ -58,12 +58,10 @@ static void histogram(nb_text *text, const char *name, const char *labels, const
         nb_text_format(text, "\"} %" PRIu64 "\n", counts[i]);
     }
     nb_text_format(text, PREFIX "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, count);
-    seconds(text, name, "_sum", labels, atomic_load_explicit(&measured->sum_ns, memory_order_relaxed));
+    seconds(text, name, "_sum", labels, nb_counted(&measured->sum_ns));
     add_labels(text, name, "_count", labels);
     nb_text_format(text, "%" PRIu64 "\n", count);
 }
-
-static uint64_t counted(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
 
 static void add_server(nb_text *text, const nb_loop *loop) {
     family(text, "build_info", "gauge", "1, with the versions that run as labels.");
@@ -87,22 +85,22 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     sample(text, "connections", "state=\"closing\"", loop->phases[NB_PHASE_CLOSING]);
     gauge(text, "connections_limit", "The most client connections that may be open (limits connections).",
           loop->config.connections_max);
-    counter(text, "connections_accepted_total", "Client connections accepted.", counted(&loop->counters.accepted));
+    counter(text, "connections_accepted_total", "Client connections accepted.", nb_counted(&loop->counters.accepted));
     counter(text, "connections_refused_total", "Clients told 503 at once for want of descriptors.",
-            counted(&loop->counters.turned_away));
+            nb_counted(&loop->counters.turned_away));
     counter(text, "connections_evicted_total", "Idle connections ended to make room for new ones.",
-            counted(&loop->counters.evicted));
+            nb_counted(&loop->counters.evicted));
     counter(text, "accept_errors_total", "Times the system could not give an accepted connection.",
-            counted(&loop->counters.accept_errors));
-    counter(text, "received_bytes_total", "Bytes read from clients.", counted(&loop->counters.bytes_received));
+            nb_counted(&loop->counters.accept_errors));
+    counter(text, "received_bytes_total", "Bytes read from clients.", nb_counted(&loop->counters.bytes_received));
     counter(text, "sent_bytes_total", "Bytes sent to clients, heads and files included.",
-            counted(&loop->counters.bytes_sent));
+            nb_counted(&loop->counters.bytes_sent));
 }
 
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     static const char *const classes[] = {"class=\"1xx\"", "class=\"2xx\"", "class=\"3xx\"", "class=\"4xx\"",
                                           "class=\"5xx\""};
-    counter(text, "requests_total", "Requests whose head was understood.", counted(&loop->counters.requests));
+    counter(text, "requests_total", "Requests whose head was understood.", nb_counted(&loop->counters.requests));
     family(text, "requests_in_progress", "gauge",
            "Requests by where they are: queued (whole, no executor has taken them), running (they have a fiber), "
            "writing (the response has begun and not left whole; a streamed one is running too).");
@@ -114,16 +112,18 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
         sample(text, "responses_total", classes[i], loop->answered[i]);
     }
     counter(text, "requests_shed_total", "Requests answered 503 because there was no room for them.",
-            counted(&loop->counters.shed));
+            nb_counted(&loop->counters.shed));
     counter(text, "requests_refused_total",
             "Requests the server itself answered 4xx or 501: malformed, too large, too slow.",
-            counted(&loop->counters.refused));
+            nb_counted(&loop->counters.refused));
     counter(text, "requests_timed_out_total", "Requests and responses ended because the client was too slow.",
-            counted(&loop->counters.timed_out));
+            nb_counted(&loop->counters.timed_out));
     counter(text, "requests_overdue_total", "Requests answered 503 because their deadline passed (timeouts request).",
-            counted(&loop->counters.overdue));
+            nb_counted(&loop->counters.overdue));
     counter(text, "requests_aborted_total", "Requests whose client left before the response was whole.",
-            counted(&loop->counters.aborted));
+            nb_counted(&loop->counters.aborted));
+    counter(text, "requests_lost_total", "Requests answered 502 because the worker that ran them has ended.",
+            nb_counted(&loop->counters.lost));
     counter(text, "request_errors_total",
             "Responses of class 5xx but for those shed, and responses broken off by the application.", now->errors);
 }
@@ -143,9 +143,9 @@ static void add_latencies(nb_text *text, const nb_loop *loop) {
 }
 
 static void add_loop(nb_text *text, const nb_loop *loop) {
-    counter(text, "loop_turns_total", "Turns of the I/O loop.", counted(&loop->counters.turns));
+    counter(text, "loop_turns_total", "Turns of the I/O loop.", nb_counted(&loop->counters.turns));
     counter(text, "loop_guest_turns_total", "Of these, turns run by an idle executor's own thread.",
-            counted(&loop->counters.guest_turns));
+            nb_counted(&loop->counters.guest_turns));
     family(
         text, "loop_lag_seconds", "histogram",
         "From one look of the I/O loop at its sockets to the next, sleep left out: how long an event may have waited.");
@@ -153,9 +153,10 @@ static void add_loop(nb_text *text, const nb_loop *loop) {
 }
 
 /* For each executor one sample of a family. */
-#define EACH_EXECUTOR(text, now, name, format, value)                                                       \
-    for (uint16_t i = 0; i < (now)->executor_count; i++) {                                                  \
-        nb_text_format((text), PREFIX name "{executor=\"%u\"} " format "\n", i, (now)->executors[i].value); \
+#define EACH_EXECUTOR(text, now, name, format, value)                                                    \
+    for (uint16_t i = 0; i < (now)->executor_count; i++) {                                               \
+        nb_text_format((text), PREFIX name "{executor=\"%u\"} " format "\n", (now)->executors[i].number, \
+                       (now)->executors[i].value);                                                       \
     }
 
 static void add_executor_fibers(nb_text *text, const nb_figures_now *now) {
@@ -164,11 +165,11 @@ static void add_executor_fibers(nb_text *text, const nb_figures_now *now) {
            "ready (of the parked ones, those that may go on).");
     for (uint16_t i = 0; i < now->executor_count; i++) {
         const nb_executor_now *executor = &now->executors[i];
-        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"running\"} %" PRIu32 "\n", i,
-                       executor->running);
-        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"parked\"} %" PRIu32 "\n", i,
+        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"running\"} %" PRIu32 "\n",
+                       executor->number, executor->running);
+        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"parked\"} %" PRIu32 "\n", executor->number,
                        executor->parked);
-        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"ready\"} %" PRIu32 "\n", i,
+        nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"ready\"} %" PRIu32 "\n", executor->number,
                        executor->ready);
     }
 }
@@ -185,32 +186,45 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
     family(text, "executor_busy_seconds", "gauge",
            "How long the fiber that runs now has kept the executor; 0 when it waits for work.");
     for (uint16_t i = 0; i < now->executor_count; i++) {
-        snprintf(label, sizeof(label), "executor=\"%u\"", i);
+        snprintf(label, sizeof(label), "executor=\"%u\"", now->executors[i].number);
         seconds(text, "executor_busy_seconds", "", label, (uint64_t)now->executors[i].busy_ns);
     }
     family(text, "executor_lag_seconds", "histogram",
            "Turns of an executor, from waking up to their end: how long a fiber that may go on can have waited.");
     for (uint16_t i = 0; i < now->executor_count; i++) {
-        snprintf(label, sizeof(label), "executor=\"%u\"", i);
+        snprintf(label, sizeof(label), "executor=\"%u\"", now->executors[i].number);
         histogram(text, "executor_lag_seconds", label, now->executors[i].lag);
     }
 }
 
+/* Memory of worker processes; none where there are no workers. */
+static void add_workers(nb_text *text, const nb_figures_now *now) {
+    bool any = false;
+    for (uint16_t i = 0; i < now->executor_count; i++) {
+        const nb_executor_now *executor = &now->executors[i];
+        if (executor->pid == 0) continue;
+        if (!any) family(text, "worker_resident_memory_bytes", "gauge", "Resident memory of a worker process.");
+        any = true;
+        nb_text_format(text, PREFIX "worker_resident_memory_bytes{executor=\"%u\"} %" PRIu64 "\n", executor->number,
+                       executor->rss_bytes);
+    }
+}
+
 static void add_process(nb_text *text, const nb_figures_now *now) {
-    counter(text, "dns_lookups_total", "Host names asked of the system's resolver.", now->dns_lookups);
-    counter(text, "dns_cached_total", "Host names answered from the cache.", now->dns_cached);
-    counter(text, "dns_failed_total", "Lookups that found no address.", now->dns_failed);
+    counter(text, "dns_lookups_total", "Host names asked of the system's resolver.", now->processes.dns_lookups);
+    counter(text, "dns_cached_total", "Host names answered from the cache.", now->processes.dns_cached);
+    counter(text, "dns_failed_total", "Lookups that found no address.", now->processes.dns_failed);
     gauge(text, "dns_pending", "Lookups under way.", now->dns_pending);
-    gauge(text, "resident_memory_bytes", "Resident memory of the process, read once a second at most.",
-          now->memory_rss);
+    gauge(text, "resident_memory_bytes",
+          "Resident memory of the process that owns the connections, read once a second at most.", now->memory_rss);
     gauge(text, "spool_bytes", "Request bodies in temporary files.", now->memory_spool);
     gauge(text, "response_buffer_bytes", "Memory of response bytes that have not left.", now->memory_responses);
     gauge(text, "ruby_heap_live_slots", "Live slots of Ruby's heap (GC.stat).", now->heap_live_slots);
     family(text, "gc_runs_total", "counter", "Garbage collections of Ruby.");
-    sample(text, "gc_runs_total", "kind=\"minor\"", now->gc_minor);
-    sample(text, "gc_runs_total", "kind=\"major\"", now->gc_major);
+    sample(text, "gc_runs_total", "kind=\"minor\"", now->processes.gc_minor);
+    sample(text, "gc_runs_total", "kind=\"major\"", now->processes.gc_major);
     family(text, "gc_seconds_total", "counter", "Time spent in garbage collections.");
-    seconds(text, "gc_seconds_total", "", "", now->gc_time_ns);
+    seconds(text, "gc_seconds_total", "", "", now->processes.gc_time_ns);
     counter(text, "log_lines_dropped_total", "Log lines dropped because the log's reader was too slow.",
             now->log_dropped);
 }
@@ -224,7 +238,8 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_latencies(text, loop);
     add_loop(text, loop);
     add_executors(text, &now);
+    add_workers(text, &now);
     add_process(text, &now);
     counter(text, "admin_requests_total", "Requests answered by the admin pages, this one included.",
-            counted(&loop->counters.admin_requests));
+            nb_counted(&loop->counters.admin_requests));
 }

@@ -32,8 +32,6 @@ static void add_string(nb_text *text, const char *name, const char *value) {
     nb_text_json(text, value);
 }
 
-static uint64_t counted(const _Atomic uint64_t *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
-
 static void add_histogram(nb_text *text, const char *name, const nb_histogram *histogram) {
     static const struct {
         const char *name;
@@ -42,7 +40,7 @@ static void add_histogram(nb_text *text, const char *name, const nb_histogram *h
     uint64_t count = nb_histogram_count(histogram);
     begin(text, name, '{');
     add_number(text, "count", count);
-    add_seconds(text, "sum", counted(&histogram->sum_ns));
+    add_seconds(text, "sum", nb_counted(&histogram->sum_ns));
     for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++) {
         begin(text, quantiles[i].name, 0);
         if (count) {
@@ -86,10 +84,10 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     add_number(text, "answering", loop->phases[NB_PHASE_ANSWERING]);
     add_number(text, "closing", loop->phases[NB_PHASE_CLOSING]);
     add_number(text, "limit", loop->config.connections_max);
-    add_number(text, "accepted_total", counted(&loop->counters.accepted));
-    add_number(text, "refused_total", counted(&loop->counters.turned_away));
-    add_number(text, "evicted_total", counted(&loop->counters.evicted));
-    add_number(text, "accept_errors_total", counted(&loop->counters.accept_errors));
+    add_number(text, "accepted_total", nb_counted(&loop->counters.accepted));
+    add_number(text, "refused_total", nb_counted(&loop->counters.turned_away));
+    add_number(text, "evicted_total", nb_counted(&loop->counters.evicted));
+    add_number(text, "accept_errors_total", nb_counted(&loop->counters.accept_errors));
     nb_text_add(text, "}");
 }
 
@@ -99,12 +97,13 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     add_number(text, "queued", now->queued);
     add_number(text, "running", now->running);
     add_number(text, "writing", now->writing);
-    add_number(text, "total", counted(&loop->counters.requests));
-    add_number(text, "shed_total", counted(&loop->counters.shed));
+    add_number(text, "total", nb_counted(&loop->counters.requests));
+    add_number(text, "shed_total", nb_counted(&loop->counters.shed));
     add_number(text, "errors_total", now->errors);
-    add_number(text, "refused_total", counted(&loop->counters.refused));
-    add_number(text, "timed_out_total", counted(&loop->counters.timed_out));
-    add_number(text, "aborted_total", counted(&loop->counters.aborted));
+    add_number(text, "refused_total", nb_counted(&loop->counters.refused));
+    add_number(text, "timed_out_total", nb_counted(&loop->counters.timed_out));
+    add_number(text, "aborted_total", nb_counted(&loop->counters.aborted));
+    add_number(text, "lost_total", nb_counted(&loop->counters.lost));
     begin(text, "by_class", '{');
     for (size_t i = 0; i < 5; i++) {
         add_number(text, classes[i], loop->answered[i]);
@@ -126,7 +125,11 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
     for (uint16_t i = 0; i < now->executor_count; i++) {
         const nb_executor_now *executor = &now->executors[i];
         begin(text, NULL, '{');
-        add_number(text, "id", i);
+        add_number(text, "id", executor->number);
+        if (executor->pid) {
+            add_number(text, "pid", (uint64_t)executor->pid);
+            add_number(text, "rss_bytes", executor->rss_bytes);
+        }
         add_number(text, "fibers_limit", executor->fibers_limit);
         add_number(text, "running", executor->running);
         add_number(text, "parked", executor->parked);
@@ -142,14 +145,14 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
 
 static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     begin(text, "loop", '{');
-    add_number(text, "turns_total", counted(&loop->counters.turns));
+    add_number(text, "turns_total", nb_counted(&loop->counters.turns));
     add_histogram(text, "lag_s", &loop->figures->lag);
-    add_number(text, "guest_turns_total", counted(&loop->counters.guest_turns));
+    add_number(text, "guest_turns_total", nb_counted(&loop->counters.guest_turns));
     nb_text_add(text, "}");
     begin(text, "dns", '{');
-    add_number(text, "lookups_total", now->dns_lookups);
-    add_number(text, "cached_total", now->dns_cached);
-    add_number(text, "failed_total", now->dns_failed);
+    add_number(text, "lookups_total", now->processes.dns_lookups);
+    add_number(text, "cached_total", now->processes.dns_cached);
+    add_number(text, "failed_total", now->processes.dns_failed);
     add_number(text, "pending", now->dns_pending);
     nb_text_add(text, "}");
     begin(text, "memory", '{');
@@ -159,14 +162,14 @@ static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now
     add_number(text, "ruby_heap_live_slots", now->heap_live_slots);
     nb_text_add(text, "}");
     begin(text, "gc", '{');
-    add_number(text, "count_total", now->gc_count);
-    add_number(text, "minor_total", now->gc_minor);
-    add_number(text, "major_total", now->gc_major);
-    add_seconds(text, "time_s", now->gc_time_ns);
+    add_number(text, "count_total", now->processes.gc_count);
+    add_number(text, "minor_total", now->processes.gc_minor);
+    add_number(text, "major_total", now->processes.gc_major);
+    add_seconds(text, "time_s", now->processes.gc_time_ns);
     nb_text_add(text, "}");
     begin(text, "bytes", '{');
-    add_number(text, "received_total", counted(&loop->counters.bytes_received));
-    add_number(text, "sent_total", counted(&loop->counters.bytes_sent));
+    add_number(text, "received_total", nb_counted(&loop->counters.bytes_received));
+    add_number(text, "sent_total", nb_counted(&loop->counters.bytes_sent));
     nb_text_add(text, "}");
     begin(text, "log", '{');
     add_number(text, "dropped_total", now->log_dropped);

@@ -2,9 +2,10 @@
  * connection.c - see connection.h. Reading moves the state forward (advance), responses settle what is owed in order
  * (settle), and after each the poller's interest and the timeout follow from the state (watch, retime).
  */
-#include "server/connection.h"
+#include "server/connection_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +14,6 @@
 #include "os/clock.h"
 #include "server/admin.h"
 #include "server/figures.h"
-#include "server/loop.h"
 #include "server/reply.h"
 
 /* Reads of one connection in one turn: enough to keep an upload going, few enough to let the others have their turn. */
@@ -25,11 +25,7 @@
 /* Bytes not yet taken by the client past which nothing more of it is read. */
 #define UNREAD_ANSWERS_BYTES 262144u
 
-static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
-static const char retry_line[] = "Retry-After: 1\r\n";
-
 static void advance(nb_loop *loop, nb_connection *connection);
-static void settle(nb_loop *loop, nb_connection *connection);
 
 /* --- what the state asks of the poller and the clock --- */
 
@@ -124,7 +120,7 @@ static void retime(nb_loop *loop, nb_connection *connection) {
     nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->now_ns);
 }
 
-static void mark_dirty(nb_loop *loop, nb_connection *connection) {
+void nb_connection_mark_dirty(nb_loop *loop, nb_connection *connection) {
     if (connection->dirty || connection->state == NB_CONNECTION_ENDED) return;
     connection->dirty = true;
     connection->dirty_next = loop->dirty;
@@ -202,10 +198,7 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
     while (connection->first) {
         nb_exchange *exchange = connection->first;
         connection->first = exchange->next;
-        if (exchange->spooled && exchange->channel == NB_CHANNEL_NONE) {
-            loop->spool.bytes -= exchange->spooled;
-            exchange->spooled = 0;
-        }
+        if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(loop, exchange);
         if (!exchange->ended) NB_COUNT(loop, aborted, 1);
         nb_figures_dropped(loop, exchange);
         if (exchange->in_news) exchange->gone_due = true;
@@ -294,7 +287,7 @@ static void part_politely(nb_loop *loop, nb_connection *connection, bool refused
 
 /* --- requests --- */
 
-static nb_exchange *add_exchange(nb_loop *loop, nb_connection *connection) {
+nb_exchange *nb_connection_add_exchange(nb_loop *loop, nb_connection *connection) {
     nb_exchange *exchange = nb_exchange_create(&loop->exchanges);
     if (!exchange) return NULL;
     exchange->connection = connection;
@@ -307,62 +300,6 @@ static nb_exchange *add_exchange(nb_loop *loop, nb_connection *connection) {
     connection->last = exchange;
     connection->in_flight++;
     return exchange;
-}
-
-/* Answers in place of the application. `exchange` NULL: a new one. close: nothing more is read of this client. */
-static void answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal,
-                   const char *extra, bool close) {
-    if (!exchange) exchange = add_exchange(loop, connection);
-    if (close) connection->state = NB_CONNECTION_LAST;
-    if (exchange && close) exchange->facts.keep_alive = false;
-    bool is_executors = exchange && exchange->channel != NB_CHANNEL_NONE; /* which logs it */
-    if (!is_executors && !connection->admin)
-        nb_request_log_answered(loop, connection, refusal.http_status, refusal.reason);
-    if (!exchange || nb_reply_own(loop, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
-        nb_connection_end(loop, connection, true);
-        return;
-    }
-    connection->served = true;
-    connection->receiving = NULL;
-    mark_dirty(loop, connection);
-}
-
-/* A refused head may be a HEAD request's, whose answer has no body (RFC 9110 section 9.3.2). */
-static bool begins_with_head(const nb_connection *connection) {
-    const char *bytes = nb_buffer_bytes(&connection->input);
-    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
-    while (size > 0 && (*bytes == '\r' || *bytes == '\n')) {
-        bytes++;
-        size--;
-    }
-    return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
-}
-
-static void drop_body(nb_loop *loop, nb_connection *connection) {
-    if (connection->body) nb_request_log_note_message(loop, connection->body->message);
-    nb_body_destroy(connection->body);
-    connection->body = NULL;
-}
-
-/* A request that cannot be understood or is too large: answered and the connection given up, since where the next one
- * begins is not certain. */
-static void refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
-    if (!connection->admin) NB_COUNT(loop, refused, 1);
-    drop_body(loop, connection);
-    connection->refused = true;
-    if (!exchange && (exchange = add_exchange(loop, connection)))
-        exchange->facts.head_request = begins_with_head(connection);
-    answer(loop, connection, exchange, refusal, refusal.http_status == 405 ? allow_line : "", true);
-    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
-}
-
-/* The server has more to do than it can: 503. The connection goes on when the request ended with its head. */
-static void shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const char *reason, bool close) {
-    NB_COUNT(loop, shed, 1);
-    drop_body(loop, connection);
-    if (close) connection->refused = true;
-    answer(loop, connection, exchange, (nb_refusal){503, reason}, retry_line, close);
-    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
 }
 
 static bool method_is_safe(nb_method method) {
@@ -384,7 +321,7 @@ static void request_complete(nb_loop *loop, nb_connection *connection, bool keep
 
 static void send_continue(nb_loop *loop, nb_connection *connection) {
     if (nb_outbox_add(&connection->outbox, &loop->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
-        mark_dirty(loop, connection);
+        nb_connection_mark_dirty(loop, connection);
     } else {
         nb_connection_end(loop, connection, true);
     }
@@ -399,7 +336,7 @@ static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *ex
     if (message) nb_request_message_write(message, facts);
     if (!message || nb_body_create(&loop->spool, facts->framing, message, connection, &connection->body) != NB_OK) {
         nb_free(message);
-        shed(loop, connection, exchange, "out of memory", true);
+        nb_connection_shed(loop, connection, exchange, "out of memory", true);
         return;
     }
     connection->receiving = exchange;
@@ -415,19 +352,13 @@ static void begin_stream(nb_loop *loop, nb_connection *connection, nb_exchange *
     if (status == NB_OK) status = nb_dispatch_head(&loop->dispatch, exchange, facts);
     if (status != NB_OK) {
         end_upload(loop, connection);
-        shed(loop, connection, exchange, "the server is busy, try again", true);
+        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", true);
         return;
     }
     nb_request_log_keep(loop, connection->upload->request_line, facts->raw);
     connection->receiving = exchange;
     connection->state = NB_CONNECTION_STREAM;
     nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
-}
-
-/* RFC 9110 section 9.3.7: about the server as a whole, so the server answers. */
-static void answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
-    answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
-    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
 }
 
 /* A body nobody asked for is not read: the connection ends with the answer. */
@@ -443,7 +374,7 @@ static void answer_admin(nb_loop *loop, nb_connection *connection, nb_exchange *
     connection->served = true;
     request_complete(loop, connection, exchange->facts.keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
-    settle(loop, connection);
+    nb_connection_settle(loop, connection);
 }
 
 static bool cancellable(const nb_loop *loop, const nb_route *route) {
@@ -456,8 +387,20 @@ static int64_t deadline_ns(const nb_loop *loop) {
     return timeout_ms ? loop->now_ns + timeout_ms * NB_NS_PER_MS : 0;
 }
 
+/* "GET /path?query" as far as it fits, to be told when its worker is lost. */
+static void keep_line(nb_exchange *exchange, const char *bytes, size_t size) {
+    size_t kept = 0, begin = 0;
+    while (begin < size && (bytes[begin] == '\r' || bytes[begin] == '\n'))
+        begin++;
+    while (kept < sizeof(exchange->line) - 1 && begin + kept < size && bytes[begin + kept] != '\r' &&
+           bytes[begin + kept] != '\n')
+        kept++;
+    memcpy(exchange->line, bytes + begin, kept);
+    exchange->line[kept] = '\0';
+}
+
 static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
-    nb_exchange *exchange = add_exchange(loop, connection);
+    nb_exchange *exchange = nb_connection_add_exchange(loop, connection);
     if (!exchange) {
         nb_connection_end(loop, connection, true);
         return;
@@ -475,6 +418,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     uint16_t route_number = nb_routes_match(&loop->routes, head->path);
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
     exchange->cancellable = cancellable(loop, route);
+    if (loop->config.front) keep_line(exchange, nb_buffer_bytes(&connection->input), head_bytes);
     nb_request_facts facts = {
         .head = head,
         .framing = framing,
@@ -500,13 +444,13 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         return;
     }
     nb_status status = exchange->asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
-    if ((exchange->asterisk || status != NB_OK) && !connection->admin) nb_request_log_note(loop, facts.raw);
+    if (exchange->asterisk || status != NB_OK) nb_request_log_note(loop, facts.raw);
     request_complete(loop, connection, framing->keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
     if (exchange->asterisk) {
-        answer_asterisk(loop, connection, exchange);
+        nb_connection_answer_asterisk(loop, connection, exchange);
     } else if (status != NB_OK) {
-        shed(loop, connection, exchange, "the server is busy, try again", false);
+        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
     }
 }
 
@@ -532,7 +476,7 @@ static bool step_head(nb_loop *loop, nb_connection *connection) {
     nb_framing framing;
     if (status == NB_OK) status = nb_framing_decide(&loop->head, loop->config.body_bytes_max, &framing, &refusal);
     if (status != NB_OK) {
-        refuse(loop, connection, NULL, refusal);
+        nb_connection_refuse(loop, connection, NULL, refusal);
         return false;
     }
     if (connection->first && !may_overlap(&loop->head, &framing)) {
@@ -548,7 +492,7 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     nb_request_message *message;
     nb_status status = nb_body_take_message(connection->body, &message, &exchange->spooled);
     if (status != NB_OK) {
-        shed(loop, connection, exchange, "out of memory", true);
+        nb_connection_shed(loop, connection, exchange, "out of memory", true);
         return;
     }
     nb_body_destroy(connection->body);
@@ -558,27 +502,26 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     nb_figures_body(loop, exchange);
     request_complete(loop, connection, exchange->facts.keep_alive);
     if (!exchange->asterisk && nb_dispatch_message(&loop->dispatch, exchange, message) == NB_OK) return;
-    loop->spool.bytes -= exchange->spooled;
-    exchange->spooled = 0;
+    nb_connection_release_spool(loop, exchange);
     if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
     nb_request_log_note_message(loop, message);
     nb_free(message);
     if (exchange->asterisk) {
-        answer_asterisk(loop, connection, exchange);
+        nb_connection_answer_asterisk(loop, connection, exchange);
     } else {
-        shed(loop, connection, exchange, "the server is busy, try again", false);
+        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
     }
 }
 
 static void body_failed(nb_loop *loop, nb_connection *connection, nb_status status, nb_refusal refusal) {
     nb_exchange *exchange = connection->receiving;
     if (status == NB_INVALID || status == NB_TOO_LARGE) {
-        refuse(loop, connection, exchange, refusal);
+        nb_connection_refuse(loop, connection, exchange, refusal);
     } else if (status == NB_SYSTEM) {
         nb_log_line(loop->log, "a request body could not be stored in %s: %s", loop->spool.directory, strerror(errno));
-        shed(loop, connection, exchange, "the request body could not be stored", true);
+        nb_connection_shed(loop, connection, exchange, "the request body could not be stored", true);
     } else {
-        shed(loop, connection, exchange, "no room for the request body, try again", true);
+        nb_connection_shed(loop, connection, exchange, "no room for the request body, try again", true);
     }
 }
 
@@ -605,7 +548,7 @@ static void give_up_rest(nb_loop *loop, nb_connection *connection) {
     end_upload(loop, connection);
     connection->refused = true;
     connection->state = NB_CONNECTION_LAST;
-    mark_dirty(loop, connection);
+    nb_connection_mark_dirty(loop, connection);
 }
 
 /* The body of a request that runs cannot be had: its client is told, unless an answer has begun, and so is its
@@ -628,9 +571,9 @@ static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal r
     part_with(loop, exchange);
     nb_request_log_take(loop, connection->upload->request_line);
     end_upload(loop, connection);
-    exchange = add_exchange(loop, connection);
+    exchange = nb_connection_add_exchange(loop, connection);
     if (exchange) exchange->facts = facts;
-    refuse(loop, connection, exchange, refusal);
+    nb_connection_refuse(loop, connection, exchange, refusal);
 }
 
 static bool step_stream(nb_loop *loop, nb_connection *connection) {
@@ -641,7 +584,7 @@ static bool step_stream(nb_loop *loop, nb_connection *connection) {
     if (status == NB_OK) {
         end_upload(loop, connection);
         request_complete(loop, connection, !exchange || exchange->facts.keep_alive);
-        if (!exchange) mark_dirty(loop, connection); /* idle now: a server that drains ends it */
+        if (!exchange) nb_connection_mark_dirty(loop, connection); /* idle now: a server that drains ends it */
         return true;
     }
     if (status == NB_FULL) give_up_rest(loop, connection);
@@ -691,7 +634,7 @@ static void input_ended(nb_loop *loop, nb_connection *connection) {
     connection->read_ended = true;
     tell_left(loop, connection);
     if (connection->state == NB_CONNECTION_BODY) {
-        refuse(loop, connection, connection->receiving, too_short);
+        nb_connection_refuse(loop, connection, connection->receiving, too_short);
     } else if (connection->state == NB_CONNECTION_STREAM && connection->receiving) {
         stream_failed(loop, connection, too_short, NB_GONE_SHORT);
     } else if (connection->state == NB_CONNECTION_STREAM) {
@@ -750,7 +693,7 @@ void nb_connection_ready(nb_loop *loop, nb_connection *connection, uint32_t even
         nb_connection_end(loop, connection, false);
         return;
     }
-    if (events & NB_POLL_WRITE) mark_dirty(loop, connection);
+    if (events & NB_POLL_WRITE) nb_connection_mark_dirty(loop, connection);
     watch(loop, connection);
     retime(loop, connection);
 }
@@ -823,7 +766,7 @@ static void answered_early(nb_loop *loop, nb_connection *connection) {
 }
 
 /* Takes ended exchanges off the front, and lets requests that waited for them go on. */
-static void settle(nb_loop *loop, nb_connection *connection) {
+void nb_connection_settle(nb_loop *loop, nb_connection *connection) {
     bool dropped = false;
     while (connection->first && connection->first->ended) {
         dropped = true;
@@ -832,7 +775,7 @@ static void settle(nb_loop *loop, nb_connection *connection) {
         part_with_all(loop, connection);
     }
     if (!dropped) return;
-    mark_dirty(loop, connection);
+    nb_connection_mark_dirty(loop, connection);
     if (connection->upload) answered_early(loop, connection);
     if (connection->state != NB_CONNECTION_HOLD) return;
     connection->state = NB_CONNECTION_HEAD;
@@ -849,10 +792,7 @@ static void answer_begins(nb_connection *connection, nb_exchange *exchange, cons
 
 void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part) {
     nb_connection *connection = exchange->connection;
-    if (exchange->spooled && (part->flags & NB_PART_LAST)) {
-        loop->spool.bytes -= exchange->spooled;
-        exchange->spooled = 0;
-    }
+    if (part->flags & NB_PART_LAST) nb_connection_release_spool(loop, exchange);
     if (!connection || exchange->ended) {
         if (part->type == NB_MESSAGE_FILE) nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
         if (!(part->flags & NB_PART_LAST)) return;
@@ -862,7 +802,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
     }
     if (part->type == NB_MESSAGE_HIJACK) {
         exchange->hijack = true;
-        mark_dirty(loop, connection);
+        nb_connection_mark_dirty(loop, connection);
         return;
     }
     if (connection->upload && part->type == NB_MESSAGE_RESPONSE) answer_begins(connection, exchange, part);
@@ -871,8 +811,8 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
         nb_connection_end(loop, connection, true);
         return;
     }
-    mark_dirty(loop, connection);
-    if (exchange->ended) settle(loop, connection);
+    nb_connection_mark_dirty(loop, connection);
+    if (exchange->ended) nb_connection_settle(loop, connection);
 }
 
 static void tell_drained(nb_loop *loop, nb_connection *connection) {
@@ -916,21 +856,6 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
 
 /* --- time and drain --- */
 
-void nb_connection_overdue(nb_loop *loop, nb_exchange *exchange) {
-    NB_COUNT(loop, overdue, 1);
-    loop->spool.bytes -= exchange->spooled;
-    exchange->spooled = 0;
-    nb_connection *connection = exchange->connection;
-    bool receiving = connection->receiving == exchange; /* a streamed body */
-    if (receiving) {
-        nb_body_destroy(connection->body);
-        connection->body = NULL;
-        connection->refused = true;
-    }
-    answer(loop, connection, exchange, (nb_refusal){503, "the server is busy, try again"}, retry_line, receiving);
-    if (connection->state != NB_CONNECTION_ENDED) settle(loop, connection);
-}
-
 /* Too little moved in the window. What counts as sent is what the client took: a socket buffer of megabytes takes
    nothing for long stretches while a slow reader empties it. A client that reads or sends nothing, or a drop now and
    then, must not hold memory for ever. */
@@ -956,7 +881,7 @@ static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_STREAM) {
         stream_failed(loop, connection, too_slow, NB_GONE_TOO_SLOW);
     } else {
-        refuse(loop, connection, connection->receiving, too_slow);
+        nb_connection_refuse(loop, connection, connection->receiving, too_slow);
     }
 }
 
@@ -972,7 +897,8 @@ void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeou
     case NB_TIMEOUT_HEADER:
         NB_COUNT(loop, timed_out, 1);
         if (connection->input.data) {
-            refuse(loop, connection, NULL, (nb_refusal){408, "the request's head did not arrive in time"});
+            nb_connection_refuse(loop, connection, NULL,
+                                 (nb_refusal){408, "the request's head did not arrive in time"});
         } else {
             nb_connection_end(loop, connection, false);
         }

@@ -98,6 +98,11 @@ void nb_connection_taken(struct nb_loop *loop, nb_exchange *exchange, uint64_t b
 void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
 /* The deadline of a request that no executor was given has passed: 503. */
 void nb_connection_overdue(struct nb_loop *loop, nb_exchange *exchange);
+/* The executor of a request is no more: 502, or the end of the connection when a response has begun. True: that. The exchange is no
+   executor's any more. */
+bool nb_connection_lost(struct nb_loop *loop, nb_exchange *exchange);
+/* There is no executor for a request that waited: 503. */
+void nb_connection_unavailable(struct nb_loop *loop, nb_exchange *exchange);
 /* Sends what there is; the turn's end. */
 void nb_connection_flush(struct nb_loop *loop, nb_connection *connection);
 /* The server drains: ends it when it is idle, else after what is under way. */

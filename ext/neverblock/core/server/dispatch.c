@@ -30,8 +30,10 @@ static void unqueue(nb_dispatch *dispatch, nb_waiting *waiting) {
     nb_free(waiting);
 }
 
-/* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.) */
+/* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.
+   What travels beside a shared ring ends with it.) */
 static void close_files(nb_dispatch_channel *channel) {
+    if (nb_channel_is_shared(channel->channel)) return;
     const nb_message *part;
     size_t bytes;
     while ((part = nb_ring_peek(&channel->responses, &bytes))) {
@@ -48,48 +50,89 @@ void nb_dispatch_deinit(nb_dispatch *dispatch) {
         nb_free(waiting);
     }
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        close_files(&dispatch->channels[i]);
-        nb_channel_destroy(dispatch->channels[i].channel);
+        if (dispatch->channels[i].channel) nb_dispatch_remove(dispatch, &dispatch->channels[i]);
     }
     dispatch->count = 0;
 }
 
-nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, const nb_wake *loop_wake, nb_channel **result) {
-    if (dispatch->count == NB_CHANNELS_MAX) return NB_FULL;
-    nb_channel *channel;
-    nb_status status = nb_channel_create(loop_wake, &channel);
-    if (status != NB_OK) return status;
-    nb_dispatch_channel *added = &dispatch->channels[dispatch->count++];
+nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
+    uint16_t place = 0;
+    while (place < dispatch->count && dispatch->channels[place].channel) {
+        place++;
+    }
+    if (place == NB_CHANNELS_MAX) return NB_FULL;
+    if (place == dispatch->count) dispatch->count++;
+    nb_dispatch_channel *added = &dispatch->channels[place];
     memset(added, 0, sizeof(*added));
     added->channel = channel;
+    added->number = place;
+    added->stop_due = dispatch->stops;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
     atomic_store_explicit(&channel->memory->allowance, dispatch->allowance, memory_order_relaxed);
-    *result = channel;
+    dispatch->chooses = dispatch->chooses || dispatch->count > 1 || nb_channel_is_shared(channel);
     return NB_OK;
 }
 
+void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    close_files(channel);
+    nb_dispatch_drop_given(channel);
+    nb_channel_destroy(channel->channel);
+    memset(channel, 0, sizeof(*channel));
+    while (dispatch->count && !dispatch->channels[dispatch->count - 1].channel) {
+        dispatch->count--;
+    }
+}
+
+nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (dispatch->channels[i].channel == channel) return &dispatch->channels[i];
+    }
+    return NULL;
+}
+
+void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    (void)dispatch;
+    channel->retire_due = true;
+}
+
+static bool takes(const nb_dispatch_channel *channel) {
+    return !channel->stop_due && !channel->retire_due &&
+           !atomic_load_explicit(&channel->channel->memory->executor_gone, memory_order_relaxed);
+}
+
+bool nb_dispatch_serves(const nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (channel->channel && takes(channel)) return true;
+    }
+    return false;
+}
+
 static uint64_t credit_left(const nb_dispatch_channel *channel) {
+    if (!takes(channel)) return 0;
     nb_channel_memory *memory = channel->channel->memory;
-    if (channel->stop_due || atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) return 0;
     uint64_t wanted = atomic_load_explicit(&memory->wanted, memory_order_acquire);
     return wanted > channel->sent ? wanted - channel->sent : 0;
 }
 
-/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one and has the room. */
-static nb_dispatch_channel *choose(nb_dispatch *dispatch, size_t bytes) {
+/* The first is a better choice than the second. */
+static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb_dispatch_channel *second,
+                   bool second_sleeps) {
+    if (first_sleeps != second_sleeps) return first_sleeps;
+    return first->load < second->load;
+}
+
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
     nb_dispatch_channel *best = NULL;
-    uint64_t best_credit = 0;
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        uint64_t credit = credit_left(channel);
-        if (credit == 0) continue;
+        if (!channel->channel || channel->busy || channel->late || credit_left(channel) == 0) continue;
         bool sleeps = nb_doorbell_sleeping(&channel->channel->memory->executor_bell) && !channel->dirty;
-        if (best && (best_sleeps > sleeps || (best_sleeps == sleeps && best_credit >= credit))) continue;
+        if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
         best = channel;
-        best_credit = credit;
         best_sleeps = sleeps;
     }
     return best;
@@ -98,18 +141,41 @@ static nb_dispatch_channel *choose(nb_dispatch *dispatch, size_t bytes) {
 static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange);
 
 static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **chosen) {
-    nb_dispatch_channel *channel = choose(dispatch, bytes);
+    nb_dispatch_channel *channel = nb_dispatch_choose(dispatch, bytes);
     if (!channel) return NULL;
     *chosen = channel;
     return nb_ring_reserve(&channel->requests, bytes);
 }
 
-static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, size_t bytes) {
+static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *place,
+                   size_t bytes) {
     nb_ring_commit(&channel->requests, bytes);
     channel->sent++;
+    channel->load++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
+    if (dispatch->chooses) nb_dispatch_list_given(dispatch, channel, exchange, place);
     if (exchange->left_due) tell_or_list(dispatch, exchange);
+}
+
+static bool give_descriptor(nb_dispatch_channel *channel, int fd) {
+    if (nb_channel_give(channel->channel, fd) == NB_OK) return true;
+    channel->pipe_full = true;
+    return false;
+}
+
+bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
+                      const nb_request_message *message, int body_fd) {
+    size_t bytes = message->message.bytes;
+    nb_request_message *place = nb_ring_reserve(&channel->requests, bytes);
+    NB_ASSERT(place);
+    if (body_fd >= 0 && !give_descriptor(channel, body_fd)) return false;
+    memcpy(place, message, bytes);
+    atomic_store_explicit(&place->claim, NB_CLAIM_NONE, memory_order_relaxed);
+    place->body_fd = body_fd;
+    if (dispatch->chooses) exchange->body_fd = body_fd;
+    commit(dispatch, channel, exchange, place, bytes);
+    return true;
 }
 
 /* A burst comes faster than fibers are started, and a collection may come between: that is no overload. */
@@ -117,8 +183,8 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (!channel->channel || !takes(channel)) continue;
         nb_channel_memory *memory = channel->channel->memory;
-        if (channel->stop_due || atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) continue;
         uint64_t able = atomic_load_explicit(&memory->able, memory_order_relaxed);
         if (able > channel->sent) count += able - channel->sent;
     }
@@ -130,20 +196,47 @@ static bool full(const nb_dispatch *dispatch) {
            dispatch->waiting - dispatch->waiting_max >= free_fibers(dispatch);
 }
 
+static bool refuses(const nb_dispatch *dispatch) {
+    return full(dispatch) || (dispatch->unavailable_s && !nb_dispatch_serves(dispatch));
+}
+
 static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
-    if (full(dispatch)) return NB_FULL;
+    if (refuses(dispatch)) return NB_FULL;
     nb_waiting *waiting = nb_alloc(sizeof(*waiting));
     if (!waiting) return NB_NO_MEMORY;
     *waiting = (nb_waiting){.previous = dispatch->last, .exchange = exchange, .message = message};
     exchange->waiting = waiting;
-    if (dispatch->last) {
-        dispatch->last->next = waiting;
-    } else {
-        dispatch->first = waiting;
-    }
+    *(dispatch->last ? &dispatch->last->next : &dispatch->first) = waiting;
     dispatch->last = waiting;
     dispatch->waiting++;
     return NB_OK;
+}
+
+nb_waiting *nb_dispatch_waiting_create(const nb_request_message *message) {
+    nb_waiting *waiting = nb_alloc_zero(1, sizeof(*waiting));
+    if (!waiting) return NULL;
+    waiting->message = nb_alloc(message->message.bytes);
+    if (waiting->message) {
+        memcpy(waiting->message, message, message->message.bytes);
+        return waiting;
+    }
+    nb_free(waiting);
+    return NULL;
+}
+
+void nb_dispatch_waiting_destroy(nb_waiting *waiting) {
+    nb_free(waiting->message);
+    nb_free(waiting);
+}
+
+void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd) {
+    waiting->message->body_fd = body_fd;
+    waiting->exchange = exchange;
+    waiting->next = dispatch->first;
+    exchange->waiting = waiting;
+    *(dispatch->first ? &dispatch->first->previous : &dispatch->last) = waiting;
+    dispatch->first = waiting;
+    dispatch->waiting++;
 }
 
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
@@ -152,10 +245,10 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
     void *place = dispatch->first ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
-        commit(dispatch, channel, exchange, bytes);
+        commit(dispatch, channel, exchange, place, bytes);
         return NB_OK;
     }
-    if (full(dispatch)) return NB_FULL;
+    if (refuses(dispatch)) return NB_FULL;
     nb_request_message *message = nb_alloc(bytes);
     if (!message) return NB_NO_MEMORY;
     nb_request_message_write(message, facts);
@@ -166,11 +259,8 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
 
 /* True when it went into a ring; the message is then freed. */
 static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
-    nb_dispatch_channel *channel = NULL;
-    void *place = reserve(dispatch, message->message.bytes, &channel);
-    if (!place) return false;
-    memcpy(place, message, message->message.bytes);
-    commit(dispatch, channel, exchange, message->message.bytes);
+    nb_dispatch_channel *channel = nb_dispatch_choose(dispatch, message->message.bytes);
+    if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
     nb_free(message);
     return true;
 }
@@ -186,6 +276,11 @@ nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_r
 char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchange) {
     if (exchange->channel == NB_CHANNEL_NONE) return NULL;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
+    if (exchange->record) nb_dispatch_drop_begun(dispatch, channel);
+    if (exchange->record) { /* it may yet be recalled */
+        channel->claim_wanted = true;
+        return NULL;
+    }
     nb_message *place = nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES);
     if (!place) channel->room_wanted = true;
     return place ? (char *)(place + 1) : NULL;
@@ -193,7 +288,7 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
 
 void nb_dispatch_input_retry(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        dispatch->channels[i].room_wanted = false;
+        dispatch->channels[i].room_wanted = dispatch->channels[i].claim_wanted = false;
     }
 }
 
@@ -216,7 +311,11 @@ int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
 }
 
 nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
-    if (nb_dispatch_deadline_ns(dispatch) > now_ns) return NULL;
+    return nb_dispatch_deadline_ns(dispatch) > now_ns ? NULL : nb_dispatch_take_first(dispatch, message);
+}
+
+nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message) {
+    if (!dispatch->first) return NULL;
     nb_exchange *exchange = dispatch->first->exchange;
     *message = dispatch->first->message;
     unqueue(dispatch, dispatch->first);
@@ -243,7 +342,7 @@ static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     const nb_handover *handover = exchange->handover;
     size_t bytes = sizeof(nb_hijacked_message) + handover->size;
     nb_hijacked_message *message = nb_ring_reserve(&channel->requests, bytes);
-    if (!message) return false;
+    if (!message || !give_descriptor(channel, handover->fd)) return false;
     *message = (nb_hijacked_message){
         .message = {.type = NB_MESSAGE_HIJACKED, .bytes = (uint32_t)bytes, .exchange = nb_exchange_id_of(exchange)},
         .fd = handover->fd,
@@ -251,6 +350,7 @@ static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     memcpy(message + 1, handover->bytes, handover->size);
     nb_ring_commit(&channel->requests, bytes);
     channel->dirty = true;
+    if (nb_channel_is_shared(channel->channel)) close(handover->fd);
     nb_free(exchange->handover);
     exchange->handover = NULL;
     return true;
@@ -282,7 +382,8 @@ void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes) {
     if (bytes == dispatch->allowance) return;
     dispatch->allowance = bytes;
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        atomic_store_explicit(&dispatch->channels[i].channel->memory->allowance, bytes, memory_order_relaxed);
+        nb_channel *channel = dispatch->channels[i].channel;
+        if (channel) atomic_store_explicit(&channel->memory->allowance, bytes, memory_order_relaxed);
     }
 }
 
@@ -292,7 +393,7 @@ void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange) {
 }
 
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange) {
-    exchange->left_due = true;
+    exchange->left_due = exchange->left = true;
     tell_or_list(dispatch, exchange);
 }
 
@@ -304,6 +405,7 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
 }
 
 void nb_dispatch_stop(nb_dispatch *dispatch) {
+    dispatch->stops = true;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].stop_due = true;
     }
@@ -318,12 +420,13 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         exchange->in_news = false;
         if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
+    if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
     if (channel->stop_due && !channel->stopped && dispatch->waiting == 0) {
         channel->stopped = tell(channel, NB_MESSAGE_STOP, 0, 0);
     }
 }
 
-static void pump_waiting(nb_dispatch *dispatch) {
+void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     while (dispatch->first) {
         nb_waiting *waiting = dispatch->first;
         if (!send_message(dispatch, waiting->exchange, waiting->message)) return;
@@ -332,10 +435,12 @@ static void pump_waiting(nb_dispatch *dispatch) {
 }
 
 void nb_dispatch_pump(nb_dispatch *dispatch) {
-    if (dispatch->first) pump_waiting(dispatch);
+    nb_dispatch_pump_waiting(dispatch);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->news || channel->stop_due) pump_news(dispatch, channel);
+        if (!channel->channel) continue;
+        channel->pipe_full = false;
+        if (channel->news || channel->stop_due || channel->retire_due) pump_news(dispatch, channel);
         if (!channel->dirty) continue;
         channel->dirty = false;
         if (nb_ring_publish(&channel->requests)) nb_channel_ring_executor(channel->channel);
@@ -348,35 +453,46 @@ static size_t news_bytes(const nb_dispatch_channel *channel) {
     return handover ? sizeof(nb_hijacked_message) + handover->size : sizeof(nb_message);
 }
 
+/* There is something to do with the channel that was not seen when it was last tried. */
+static bool has_something(nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool news) {
+    if (nb_ring_readable(&channel->responses)) return true;
+    if (channel->claim_wanted && nb_dispatch_drop_begun(dispatch, channel)) return true;
+    if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
+    if (channel->pipe_full) return false;
+    if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
+    return starved && !channel->busy && !channel->late && credit_left(channel) > 0 &&
+           nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes);
+}
+
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
-    bool starved = dispatch->first != NULL;
-    bool something = false;
+    bool starved = dispatch->first != NULL, something = false, late = false;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        late = late || (dispatch->channels[i].late && dispatch->channels[i].given_first);
+    }
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (!channel->channel) continue;
         nb_channel_memory *memory = channel->channel->memory;
-        bool news = channel->news || (channel->stop_due && !channel->stopped && !starved);
-        bool input = channel->room_wanted;
-        atomic_store_explicit(&memory->loop_starved, starved || news || input, memory_order_relaxed);
+        bool news = channel->news || (channel->retire_due && !channel->retired) ||
+                    (channel->stop_due && !channel->stopped && !starved);
+        bool waits = starved || late || news || channel->room_wanted || channel->claim_wanted;
+        atomic_store_explicit(&memory->loop_starved, waits, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
-        if (nb_ring_readable(&channel->responses)) something = true;
-        if (starved && credit_left(channel) > 0 &&
-            nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes)) {
-            something = true;
-        }
-        if (input && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) something = true;
-        if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) something = true;
+        if (has_something(dispatch, channel, starved, news)) something = true;
     }
     return something;
 }
 
 void nb_dispatch_awake(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        nb_doorbell_cancel(&dispatch->channels[i].channel->memory->loop_bell);
+        nb_channel *channel = dispatch->channels[i].channel;
+        if (channel) nb_doorbell_cancel(&channel->memory->loop_bell);
     }
 }
 
 bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (!dispatch->channels[i].channel) continue;
         nb_channel_memory *memory = dispatch->channels[i].channel->memory;
         if (!nb_doorbell_sleeping(&memory->executor_bell) &&
             !atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) {
@@ -388,14 +504,15 @@ bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
 
 bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        if (!atomic_load_explicit(&dispatch->channels[i].channel->memory->executor_gone, memory_order_acquire))
-            return false;
+        const nb_channel *channel = dispatch->channels[i].channel;
+        if (channel && !atomic_load_explicit(&channel->memory->executor_gone, memory_order_acquire)) return false;
     }
     return true;
 }
 
 bool nb_dispatch_executors_idle(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (!dispatch->channels[i].channel) continue;
         nb_channel_memory *memory = dispatch->channels[i].channel->memory;
         bool gone = atomic_load_explicit(&memory->executor_gone, memory_order_acquire);
         if (!gone && atomic_load_explicit(&memory->wanted, memory_order_acquire) > 0) return false;

@@ -4,8 +4,14 @@
  * A request goes straight into a channel's ring while nothing waits before it and an executor has asked for more; else
  * it waits in the queue, and past the queue's bound it is refused (the caller answers 503). The bound is for those that
  * have no fiber to run in: beyond it there may wait as many as the executors have free ones. Sleeping executors are
- * served first, then the one that has the most credit left: so a request never queues behind a busy executor while
- * another is free. Owned by the loop's thread.
+ * served first, then the one that runs the fewest.
+ *
+ * Where there is a choice of executors, a request is bound as late as can be: one that has run the same fiber for a
+ * millisecond, or has not begun with what it was given a millisecond ago (it is stopped, it collects garbage), gets
+ * nothing more until it moves, and what it has not begun with is recalled (nb_claim) as soon as another is free. When
+ * an executor's process has ended, what it had not begun with is given to others in the same way.
+ *
+ * Owned by the loop's thread.
  */
 #ifndef NB_SERVER_DISPATCH_H
 #define NB_SERVER_DISPATCH_H
@@ -13,22 +19,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "intake/channel.h"
 #include "intake/request.h"
 #include "server/exchange.h"
 
-#define NB_CHANNELS_MAX 64u
-
 typedef struct nb_dispatch_channel {
-    nb_channel *channel;
+    nb_channel *channel; /* NULL: this place is free */
     nb_ring_producer requests;
     nb_ring_consumer responses;
     uint64_t sent;     /* requests given to it */
     nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
     bool room_wanted;  /* there was none for a part of a request's body */
+    bool claim_wanted; /* the executor has not begun with a request whose body waits here */
+    bool pipe_full;    /* for a descriptor */
     bool dirty;        /* something is committed and not published */
+    bool retire_due, retired;
     bool stop_due, stopped;
+    uint64_t recalled;                     /* of `sent` */
+    nb_exchange *given_first, *given_last; /* those not known to be begun with, oldest first */
+    uint32_t load;                         /* requests it ran when last looked at, and those given since */
+    bool busy;                             /* it has run one fiber for a millisecond */
+    bool late; /* it has left what it was given alone for a millisecond, and not moved since: */
+    uint64_t late_turns;
+    int64_t late_switched_ns;
+    uint16_t number; /* what the figures call it */
+    int32_t pid;     /* of a worker; 0 */
 } nb_dispatch_channel;
 
 typedef struct nb_waiting nb_waiting;
@@ -39,12 +56,32 @@ typedef struct nb_dispatch {
     nb_waiting *first, *last;
     uint32_t waiting, waiting_max;
     uint32_t allowance; /* as the channels' */
+    uint32_t
+        unavailable_s; /* while no channel serves: requests are refused, to be tried again so much later; 0: they wait */
+    bool chooses;      /* there may be several executors */
+    bool stops;        /* no request will come any more */
+    int64_t now_ns;    /* when it was last looked */
     nb_exchanges *exchanges;
 } nb_dispatch;
 
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max);
 void nb_dispatch_deinit(nb_dispatch *dispatch);
-nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, const nb_wake *loop_wake, nb_channel **channel);
+/* Takes the channel, which serves from here on. NB_FULL: there is no place. */
+nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
+/* NULL when it is none of these. */
+nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel);
+/* Its executor gets no further request, and is stopped when it has none left. */
+void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+/* The executor is no more. Requests that it had not begun with go back to the head of the queue: their number. News for it are dropped.
+   The caller has taken all its parts, sees to the other exchanges of it, and then calls remove, which destroys the channel. */
+uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+/* A part of its response came: its executor has begun with it. */
+void nb_dispatch_begun(nb_dispatch *dispatch, nb_exchange *exchange);
+/* How the executors are, once a turn; what a stuck one has not begun with goes to others. */
+void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns);
+/* Some channel may be given requests now or later. */
+bool nb_dispatch_serves(const nb_dispatch *dispatch);
 
 /* Gives a request without a body to an executor or queues it. NB_FULL: the queue is full; NB_NO_MEMORY. */
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts);
@@ -60,6 +97,8 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
 void nb_dispatch_input_retry(nb_dispatch *dispatch);
 /* Sends that many of them. */
 void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last);
+/* Takes the first out of the queue; NULL: it is empty. Its message is the caller's to free. */
+nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message);
 /* Takes out of the queue, and returns, an exchange whose deadline has passed there: it is to be answered in place of an
    executor. Its message is the caller's to free. NULL: there is none. */
 nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message);
@@ -79,6 +118,27 @@ void nb_dispatch_stop(nb_dispatch *dispatch);
 
 /* Moves what waits as far as credit and room allow, publishes, rings. Once a turn. */
 void nb_dispatch_pump(nb_dispatch *dispatch);
+
+/* --- between dispatch.c and recall.c --- */
+
+/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one and has the room. */
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes);
+/* Copies the message into the channel's ring, which has the room; body_fd: of its body, or -1. False: the descriptor cannot be passed
+   now. True: the descriptor is the receiver's, or, shared, the exchange's. */
+bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
+                      const nb_request_message *message, int body_fd);
+/* A copy of a message that can be put at the head of the queue, whatever its bound; NULL: there is no memory. */
+nb_waiting *nb_dispatch_waiting_create(const nb_request_message *message);
+void nb_dispatch_waiting_destroy(nb_waiting *waiting);
+void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd);
+/* The queue's first go to executors, as far as credit and room allow. */
+void nb_dispatch_pump_waiting(nb_dispatch *dispatch);
+/* The exchange has just been put into the channel's ring, as the last record committed. */
+void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
+/* All are taken off; the files of those not begun with are closed. The executor is no more. */
+void nb_dispatch_drop_given(nb_dispatch_channel *channel);
+/* Takes off what the executor has begun with, as far as the oldest that it has not; true when there was some. */
+bool nb_dispatch_drop_begun(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 
 /* The sleep protocol of the loop's side (doorbell.h). announce: true when there is something to do at once. */
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch);

@@ -9,7 +9,7 @@
 
 void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){NULL, 0, 0, 0, NULL}; }
 
-static void drop_handover(nb_exchange *exchange) {
+void nb_exchange_drop_handover(nb_exchange *exchange) {
     if (!exchange->handover) return;
     nb_net_close(exchange->handover->fd, true);
     nb_free(exchange->handover);
@@ -18,7 +18,7 @@ static void drop_handover(nb_exchange *exchange) {
 
 void nb_exchanges_deinit(nb_exchanges *exchanges) {
     for (uint32_t i = 0; i < exchanges->count; i++) {
-        drop_handover(exchanges->slots[i]);
+        nb_exchange_drop_handover(exchanges->slots[i]);
         nb_free(exchanges->slots[i]);
     }
     nb_free(exchanges->slots);
@@ -40,6 +40,7 @@ static nb_exchange *new_slot(nb_exchanges *exchanges) {
     if (!exchange) return NULL;
     exchange->index = exchanges->count;
     exchange->generation = 1; /* so that no id is 0 */
+    exchange->body_fd = -1;
     exchanges->slots[exchanges->count++] = exchange;
     return exchange;
 }
@@ -52,15 +53,17 @@ nb_exchange *nb_exchange_create(nb_exchanges *exchanges) {
         exchange = new_slot(exchanges);
         if (!exchange) return NULL;
     }
-    *exchange = (nb_exchange){.index = exchange->index, .generation = exchange->generation, .channel = NB_CHANNEL_NONE};
+    *exchange = (nb_exchange){
+        .index = exchange->index, .generation = exchange->generation, .channel = NB_CHANNEL_NONE, .body_fd = -1};
     exchanges->live++;
     return exchange;
 }
 
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
-    NB_ASSERT(nb_outbox_empty(&exchange->outbox) && !exchange->in_news);
-    drop_handover(exchange);
+    NB_ASSERT(nb_outbox_empty(&exchange->outbox) && !exchange->in_news && !exchange->record);
+    nb_exchange_drop_handover(exchange);
     exchange->connection = NULL;
+    exchange->channel = NB_CHANNEL_NONE;
     exchange->generation++;
     exchange->next = exchanges->free;
     exchanges->free = exchange;

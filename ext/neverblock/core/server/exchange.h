@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "http1/head_writer.h"
 #include "intake/message.h"
@@ -41,20 +42,28 @@ struct nb_exchange {
     /* Its first byte, its last, and the response's head, for figures.h; 0: not there, or nobody wants to know. */
     int64_t began_ns, complete_ns, answered_ns;
     struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
-    nb_handover *handover;      /* owned; NULL: none */
-    uint64_t body_left;         /* with NB_RESPONSE_BODY_LENGTH */
-    uint64_t spooled;           /* bytes of the spool's budget its body's file holds */
-    uint16_t gone_reason;       /* nb_gone_reason, with gone_due */
-    uint16_t channel;           /* NB_CHANNEL_NONE until it was given to an executor */
-    bool safe;         /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool asterisk;     /* OPTIONS *, which the server itself answers */
-    bool cancellable;  /* a client that leaves ends the request (cancel_on_disconnect) */
-    bool head_sent;    /* the response has begun */
-    bool ended;        /* the last part came */
-    bool cut;          /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained; /* the writer waits for DRAINED */
-    bool hijack;       /* the executor wants the connection */
-    bool drained_due, left_due, gone_due, in_news;
+    /* While it is not known that its executor has begun with it (dispatch.h): its place in that channel's list, its
+       record in the ring and where that ends, when it was put there. record NULL: it is not listed. */
+    nb_exchange *given_previous, *given_next;
+    nb_request_message *record;
+    uint64_t record_end;
+    int64_t given_ns;
+    nb_handover *handover; /* owned; NULL: none */
+    uint64_t body_left;    /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;      /* bytes of the spool's budget its body's file holds */
+    uint16_t gone_reason;  /* nb_gone_reason, with gone_due */
+    uint16_t channel;      /* NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;             /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool asterisk;         /* OPTIONS *, which the server itself answers */
+    bool cancellable;      /* a client that leaves ends the request (cancel_on_disconnect) */
+    bool head_sent;        /* the response has begun */
+    bool ended;            /* the last part came */
+    bool cut;              /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained;     /* the writer waits for DRAINED */
+    bool hijack;           /* the executor wants the connection */
+    bool drained_due, left_due, left, gone_due, in_news;
+    int body_fd; /* its body's file, while it is listed: in a front our own of what the worker has too; -1 */
+    char line[NB_EXCHANGE_LINE_BYTES]; /* beginning of the request line, in a front; "" else */
 };
 
 typedef struct nb_exchanges {
@@ -73,6 +82,8 @@ void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
 static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {
     return ((nb_exchange_id)exchange->generation << 32) | exchange->index;
 }
+/* Closes what is left of a handover that nobody took. */
+void nb_exchange_drop_handover(nb_exchange *exchange);
 /* NULL when it is gone. */
 nb_exchange *nb_exchange_find(const nb_exchanges *exchanges, nb_exchange_id id);
 

@@ -158,11 +158,57 @@ nb_server_state nb_figures_state(const nb_loop *loop) {
     bool drains = loop->draining || atomic_load_explicit(&loop->drain, memory_order_acquire) ||
                   atomic_load_explicit(&loop->stop, memory_order_acquire);
     if (drains) return NB_SERVER_DRAINING;
-    if (loop->dispatch.count && nb_dispatch_executors_gone(&loop->dispatch)) return NB_SERVER_ENDED;
+    if (!loop->config.front && loop->dispatch.count && nb_dispatch_executors_gone(&loop->dispatch))
+        return NB_SERVER_ENDED;
     return nb_dispatch_executors_idle(&loop->dispatch) ? NB_SERVER_STARTING : NB_SERVER_SERVING;
 }
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static nb_process_figures process_of(const nb_dispatch_channel *channel) {
+    nb_executor_figures *figures = &channel->channel->memory->figures;
+    return (nb_process_figures){
+        .gc_count = LOAD(figures->gc_count),
+        .gc_minor = LOAD(figures->gc_minor),
+        .gc_major = LOAD(figures->gc_major),
+        .gc_time_ns = LOAD(figures->gc_time_ns),
+        .dns_lookups = LOAD(figures->dns_lookups),
+        .dns_cached = LOAD(figures->dns_cached),
+        .dns_failed = LOAD(figures->dns_failed),
+    };
+}
+
+static void add_process(nb_process_figures *total, const nb_process_figures *process) {
+    total->gc_count += process->gc_count;
+    total->gc_minor += process->gc_minor;
+    total->gc_major += process->gc_major;
+    total->gc_time_ns += process->gc_time_ns;
+    total->dns_lookups += process->dns_lookups;
+    total->dns_cached += process->dns_cached;
+    total->dns_failed += process->dns_failed;
+}
+
+void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
+    if (!loop->figures) return;
+    nb_process_figures process = process_of(channel);
+    add_process(&loop->figures->past, &process);
+}
+
+/* Workers are a process each. Executors of one process tell the same, some later than others: the latest counts. */
+static void read_process(const nb_dispatch_channel *channel, nb_figures_now *now) {
+    nb_executor_figures *figures = &channel->channel->memory->figures;
+    nb_process_figures process = process_of(channel);
+    bool shared = nb_channel_is_shared(channel->channel);
+    if (shared) {
+        add_process(&now->processes, &process);
+    } else if (process.gc_count >= now->processes.gc_count) {
+        now->processes = process;
+    } else {
+        return;
+    }
+    now->heap_live_slots = (shared ? now->heap_live_slots : 0) + LOAD(figures->heap_live_slots);
+    now->dns_pending = (shared ? now->dns_pending : 0) + LOAD(figures->dns_pending);
+}
 
 static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channel, nb_figures_now *now) {
     nb_channel_memory *memory = channel->channel->memory;
@@ -178,20 +224,15 @@ static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channe
         .parked = parked > pooled ? parked - pooled : 0,
         .ready = LOAD(figures->ready),
         .busy_ns = switched_ns && loop->now_ns > switched_ns ? loop->now_ns - switched_ns : 0,
+        .rss_bytes = LOAD(figures->rss_bytes),
+        .number = channel->number,
+        .pid = channel->pid,
         .lag = &figures->lag,
     };
-    if (channel->sent > executor->taken) now->queued += channel->sent - executor->taken;
+    uint64_t given = channel->sent - channel->recalled;
+    if (given > executor->taken) now->queued += given - executor->taken;
     now->running += executor->running;
-    if (LOAD(figures->gc_count) < now->gc_count) return; /* each tells the whole process's, some later than others */
-    now->gc_count = LOAD(figures->gc_count);
-    now->gc_minor = LOAD(figures->gc_minor);
-    now->gc_major = LOAD(figures->gc_major);
-    now->gc_time_ns = LOAD(figures->gc_time_ns);
-    now->heap_live_slots = LOAD(figures->heap_live_slots);
-    now->dns_lookups = LOAD(figures->dns_lookups);
-    now->dns_cached = LOAD(figures->dns_cached);
-    now->dns_failed = LOAD(figures->dns_failed);
-    now->dns_pending = LOAD(figures->dns_pending);
+    read_process(channel, now);
 }
 
 static uint64_t rss_bytes(nb_loop *loop) {
@@ -208,6 +249,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     *now = (nb_figures_now){
         .queued = loop->dispatch.waiting,
         .writing = loop->figures->answers,
+        .processes = loop->figures->past,
         .memory_rss = rss_bytes(loop),
         .memory_spool = loop->spool.bytes,
         .memory_responses = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES,
@@ -216,6 +258,6 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .uptime_ns = loop->now_ns - loop->started_ns,
     };
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
-        read_executor(loop, &loop->dispatch.channels[i], now);
+        if (loop->dispatch.channels[i].channel) read_executor(loop, &loop->dispatch.channels[i], now);
     }
 }

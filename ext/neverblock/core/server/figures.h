@@ -1,6 +1,6 @@
 /*
  * figures.h - what the loop knows about itself and its executors, as numbers: how long the stages of requests took,
- * how late the loop came, and everything countable at one moment for those who show it (metrics.h, status.h).
+ * how late the loop came, and everything countable at one moment for those who show it (admin.h).
  *
  * Stages of a request: head (first byte to whole head), body (head to whole body), queue (whole request until an
  * executor takes it), run (until the head of the response is here), write (until its last byte has left to the
@@ -40,6 +40,12 @@ struct nb_leaving {
     int64_t began_ns, answered_ns;
 };
 
+/* What a process with executors counts. */
+typedef struct nb_process_figures {
+    uint64_t gc_count, gc_minor, gc_major, gc_time_ns;
+    uint64_t dns_lookups, dns_cached, dns_failed;
+} nb_process_figures;
+
 typedef struct nb_figures {
     nb_histogram stages[NB_STAGES];
     nb_histogram lag;        /* from one look at the poller to the next: how long an event may have waited */
@@ -49,6 +55,7 @@ typedef struct nb_figures {
     uint32_t free_count;
     uint64_t rss_bytes; /* as it was at rss_read_ns */
     int64_t rss_read_ns;
+    nb_process_figures past; /* of processes that have ended */
 } nb_figures;
 
 /* The first admin listener asks for it. NB_NO_MEMORY. */
@@ -73,6 +80,8 @@ void nb_figures_sent(struct nb_loop *loop, nb_connection *connection, uint64_t b
 void nb_figures_dropped(struct nb_loop *loop, nb_exchange *exchange);
 /* The connection ends: so do the responses that have not left. */
 void nb_figures_connection_end(struct nb_loop *loop, nb_connection *connection);
+/* The channel's executor is no more: what its process has counted stays in the totals. */
+void nb_figures_channel_end(struct nb_loop *loop, const nb_dispatch_channel *channel);
 /* Everything that could be sent in this turn was; the poller is asked next. Reads the clock when a response has left. */
 void nb_figures_turn(struct nb_loop *loop);
 
@@ -81,7 +90,10 @@ void nb_figures_turn(struct nb_loop *loop);
 typedef struct nb_executor_now {
     uint64_t taken, turns;
     uint32_t fibers_limit, running, parked, ready;
-    int64_t busy_ns; /* how long the fiber that runs now has; 0: none does */
+    int64_t busy_ns;    /* how long the fiber that runs now has; 0: none does */
+    uint64_t rss_bytes; /* of its process, when that is a worker */
+    uint16_t number;    /* its label */
+    int32_t pid;        /* of its process, when that is a worker; 0 */
     const nb_histogram *lag;
 } nb_executor_now;
 
@@ -89,8 +101,8 @@ typedef struct nb_figures_now {
     uint64_t queued, running, writing; /* requests */
     uint64_t errors;
     uint64_t memory_rss, memory_spool, memory_responses; /* bytes */
-    uint64_t heap_live_slots, gc_count, gc_minor, gc_major, gc_time_ns;
-    uint64_t dns_lookups, dns_cached, dns_failed, dns_pending;
+    uint64_t heap_live_slots, dns_pending;
+    nb_process_figures processes; /* together, ended ones included */
     uint64_t log_dropped;
     int64_t uptime_ns;
     nb_executor_now executors[NB_CHANNELS_MAX];

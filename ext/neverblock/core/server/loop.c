@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,6 +119,8 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
     loop->spool.written = body_written;
     loop->date_s = -1;
     pthread_mutex_init(&loop->written_lock, NULL);
+    pthread_mutex_init(&loop->calls_lock, NULL);
+    pthread_cond_init(&loop->calls_done, NULL);
     nb_pool_init(&loop->pool);
     nb_exchanges_init(&loop->exchanges);
     nb_dispatch_init(&loop->dispatch, &loop->exchanges, config->queue_max);
@@ -202,6 +205,8 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_free((char *)(uintptr_t)loop->config.ruby_version);
     if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
     pthread_mutex_destroy(&loop->written_lock);
+    pthread_mutex_destroy(&loop->calls_lock);
+    pthread_cond_destroy(&loop->calls_done);
 }
 
 static void update_time(nb_loop *loop) {
@@ -212,21 +217,76 @@ static void update_time(nb_loop *loop) {
     nb_date_line_write(loop->date_line, wall_s);
 }
 
+/* A worker whose memory is damaged must not damage the front's: a part that cannot be is the end of its process. */
+static bool possible(const nb_loop *loop, const nb_dispatch_channel *channel, const nb_exchange *exchange,
+                     const nb_message *part, size_t bytes) {
+    static const size_t least[] = {
+        [NB_MESSAGE_RESPONSE] = sizeof(nb_response_message),
+        [NB_MESSAGE_BODY] = sizeof(nb_message),
+        [NB_MESSAGE_FILE] = sizeof(nb_file_message),
+        [NB_MESSAGE_TAKEN] = sizeof(nb_taken_message),
+        [NB_MESSAGE_HIJACK] = sizeof(nb_message),
+    };
+    if (bytes < sizeof(*part) || part->bytes != bytes || part->type < NB_MESSAGE_RESPONSE ||
+        part->type > NB_MESSAGE_HIJACK || bytes < least[part->type])
+        return false;
+    if (part->type == NB_MESSAGE_RESPONSE &&
+        (((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message) ||
+         (exchange && exchange->head_sent)))
+        return false;
+    return !exchange || exchange->channel == channel - loop->dispatch.channels;
+}
+
+/* The record's descriptor is the one that came beside it. Lost for want of descriptors: the response is broken off. */
+static void take_file(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
+    nb_file_message file = *(const nb_file_message *)(const void *)part;
+    file.fd = nb_channel_take(channel->channel, file.fd);
+    if (!exchange) {
+        if (file.fd >= 0) nb_net_close((int)file.fd, false);
+    } else if (file.fd >= 0) {
+        nb_connection_part(loop, exchange, &file.message);
+    } else {
+        nb_message broken = {.type = NB_MESSAGE_BODY,
+                             .flags = NB_PART_LAST | NB_PART_ABORTED,
+                             .bytes = sizeof(broken),
+                             .exchange = part->exchange};
+        nb_connection_part(loop, exchange, &broken);
+    }
+}
+
+static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
+    if (exchange && exchange->record) nb_dispatch_begun(&loop->dispatch, exchange);
+    if (part->type == NB_MESSAGE_FILE) {
+        take_file(loop, channel, exchange, part);
+    } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
+        nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
+    } else if (exchange) {
+        nb_connection_part(loop, exchange, part);
+    }
+}
+
+/* Its process is killed; whoever waits for its end then says that the channel has ended. */
+static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
+    if (channel->responses.broken || channel->pid <= 0) return;
+    nb_log_line(loop->log, "worker %u (process %d) has sent what no worker sends: its memory is damaged, it is killed",
+                channel->number, (int)channel->pid);
+    kill(channel->pid, SIGKILL);
+}
+
 /* True when some were left for the next turn. */
 static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
     size_t bytes, taken_bytes = 0;
     const nb_message *part = NULL;
     int taken = 0;
-    bool room = true;
+    bool room = true, shared = nb_channel_is_shared(channel->channel);
     while (room && (part = nb_ring_peek(&channel->responses, &bytes))) {
-        nb_exchange *exchange = nb_exchange_find(&loop->exchanges, part->exchange);
-        if (exchange && part->type == NB_MESSAGE_TAKEN) {
-            nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
-        } else if (exchange) {
-            nb_connection_part(loop, exchange, part);
-        } else if (part->type == NB_MESSAGE_FILE) {
-            nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
+        nb_exchange *exchange = bytes < sizeof(*part) ? NULL : nb_exchange_find(&loop->exchanges, part->exchange);
+        if (shared && !possible(loop, channel, exchange, part, bytes)) {
+            give_up(loop, channel);
+            channel->responses.broken = true;
+            break;
         }
+        take_part(loop, channel, exchange, part);
         nb_ring_advance(&channel->responses);
         taken_bytes += bytes;
         taken++;
@@ -242,15 +302,95 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
                 loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
         }
     }
-    return part != NULL;
+    return part != NULL && !channel->responses.broken;
 }
 
 static bool take_responses(nb_loop *loop) {
     bool more = false;
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
-        if (take_parts(loop, &loop->dispatch.channels[i])) more = true;
+        if (loop->dispatch.channels[i].channel && take_parts(loop, &loop->dispatch.channels[i])) more = true;
     }
     return more;
+}
+
+/* --- what other threads ask for --- */
+
+void nb_loop_run_calls(nb_loop *loop) {
+    if (!atomic_load_explicit(&loop->calls, memory_order_acquire)) return;
+    pthread_mutex_lock(&loop->calls_lock);
+    nb_loop_call *calls = atomic_exchange_explicit(&loop->calls, NULL, memory_order_acquire);
+    pthread_mutex_unlock(&loop->calls_lock);
+    for (nb_loop_call *call = calls; call; call = call->next) {
+        call->run(loop, call->argument);
+    }
+    pthread_mutex_lock(&loop->calls_lock);
+    while (calls) {
+        nb_loop_call *next = calls->next; /* who waits frees it once it is done */
+        calls->done = true;
+        calls = next;
+    }
+    pthread_cond_broadcast(&loop->calls_done);
+    pthread_mutex_unlock(&loop->calls_lock);
+}
+
+static void report_line(nb_channel_report *report, const nb_exchange *exchange) {
+    if (report->line_count == NB_CHANNEL_REPORT_LINES || !exchange->line[0]) return;
+    memcpy(report->lines[report->line_count++], exchange->line, sizeof(exchange->line));
+}
+
+static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report) {
+    exchange->channel = NB_CHANNEL_NONE;
+    nb_exchange_drop_handover(exchange);
+    if (!exchange->connection) {
+        loop->spool.bytes -= exchange->spooled;
+        exchange->spooled = 0;
+        nb_exchange_destroy(&loop->exchanges, exchange);
+        return;
+    }
+    report_line(report, exchange);
+    if (nb_connection_lost(loop, exchange)) {
+        report->cut++;
+    } else {
+        report->failed++;
+    }
+}
+
+void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
+    uint16_t place = (uint16_t)(channel - loop->dispatch.channels);
+    while (take_parts(loop, channel)) {
+    }
+    report->again = nb_dispatch_take_back(&loop->dispatch, channel);
+    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
+        nb_exchange *exchange = loop->exchanges.slots[i];
+        if (exchange->channel != place) continue;
+        if (exchange->ended) {
+            exchange->channel = NB_CHANNEL_NONE; /* its response is whole and leaves */
+        } else {
+            lose(loop, exchange, report);
+        }
+    }
+    nb_figures_channel_end(loop, channel);
+    nb_dispatch_remove(&loop->dispatch, channel);
+}
+
+void nb_loop_channel_running(nb_loop *loop, const nb_dispatch_channel *channel, nb_channel_report *report) {
+    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
+        const nb_exchange *exchange = loop->exchanges.slots[i];
+        bool given = exchange->channel == channel - loop->dispatch.channels && !exchange->ended;
+        if (given && !exchange->record) report_line(report, exchange);
+    }
+}
+
+void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
+    nb_exchange *exchange;
+    nb_request_message *message;
+    loop->dispatch.unavailable_s = seconds;
+    if (seconds == 0 || nb_dispatch_serves(&loop->dispatch)) return;
+    while ((exchange = nb_dispatch_take_first(&loop->dispatch, &message))) {
+        nb_request_log_note_message(loop, message);
+        nb_request_message_free(message);
+        nb_connection_unavailable(loop, exchange);
+    }
 }
 
 static void expire(nb_loop *loop) {
@@ -337,6 +477,7 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_fork_enter();
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
+    nb_dispatch_look(&loop->dispatch, loop->now_ns);
     if (loop->figures) loop->figures->polled_ns = loop->now_ns;
     if (status != NB_OK) return;
     for (size_t i = 0; i < count; i++) {
@@ -380,6 +521,7 @@ static bool run_turn(nb_loop *loop) {
     if (loop->guest) NB_COUNT(loop, guest_turns, 1);
     if (loop->figures)
         loop->now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
+    nb_loop_run_calls(loop);
     bool more = take_responses(loop);
     take_written(loop);
     flush_dirty(loop);

@@ -30,19 +30,30 @@
 #include "server/timeouts.h"
 #include "server/upload.h"
 
-#define NB_LISTENERS_MAX 32u
-
 typedef struct nb_counters {
 #define NB_COUNTER(name) _Atomic uint64_t name;
     NB_SERVER_STATS(NB_COUNTER)
 #undef NB_COUNTER
 } nb_counters;
 
+static inline uint64_t nb_counted(const _Atomic uint64_t *counter) {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
 /* Only the loop's thread writes a counter, so a plain read-add-write is enough; readers see whole values. */
 #define NB_COUNT(loop, name, by)                                                                               \
     atomic_store_explicit(&(loop)->counters.name,                                                              \
                           atomic_load_explicit(&(loop)->counters.name, memory_order_relaxed) + (uint64_t)(by), \
                           memory_order_relaxed)
+
+/* Work that another thread wants done between two turns (nb_server_call). */
+typedef struct nb_loop_call nb_loop_call;
+struct nb_loop_call {
+    nb_loop_call *next;
+    void (*run)(struct nb_loop *loop, void *argument);
+    void *argument;
+    bool done;
+};
 
 typedef struct nb_loop {
     nb_server_config config;
@@ -82,6 +93,9 @@ typedef struct nb_loop {
     bool guest_called;        /* the guest's descriptor has something for it */
     int64_t guest_until_ns;   /* when it must be back */
     _Atomic bool drain, stop; /* asked for */
+    pthread_mutex_t calls_lock;
+    pthread_cond_t calls_done;
+    nb_loop_call *_Atomic calls;
     pthread_mutex_t written_lock;
     nb_body *written; /* bodies whose write ended, for the loop to go on with */
     nb_counters counters;
@@ -97,6 +111,15 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config);
 void nb_loop_deinit(nb_loop *loop);
 /* Adds the guest's own poller to the loop's, so that a guest that runs turns sees its own events. */
 nb_status nb_loop_watch_guest(nb_loop *loop, int fd);
+/* Does what other threads have asked for; under calls_lock only their list. */
+void nb_loop_run_calls(nb_loop *loop);
+/* The executor behind the channel is no more: what it sent is used, what it had not begun with goes to others, the rest is
+   answered 502 or cut. */
+void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
+/* Lines of what it runs now, at most as many as the report has room for. */
+void nb_loop_channel_running(nb_loop *loop, const nb_dispatch_channel *channel, nb_channel_report *report);
+/* From now on, while no channel serves, requests are refused, those that wait too. 0: they wait. */
+void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds);
 /* One turn: what came, what is due, then sleep until there is more. False: the loop has ended. */
 bool nb_loop_turn(nb_loop *loop);
 

@@ -118,13 +118,6 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
     return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
 }
 
-uint16_t nb_server_listeners(const nb_server *server) { return server->loop.listener_count; }
-
-const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port) {
-    *port = server->loop.listeners[number].port;
-    return server->loop.listeners[number].address;
-}
-
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number) {
     return server->started ? NB_FULL : nb_routes_add(&server->loop.routes, pattern, route, number);
 }
@@ -133,14 +126,25 @@ const nb_route *nb_server_route(const nb_server *server, uint16_t number) {
     return nb_routes_get(&server->loop.routes, number);
 }
 
-nb_status nb_server_channel_add(nb_server *server, nb_channel **channel) {
-    if (server->started) return NB_FULL;
-    return nb_dispatch_channel_add(&server->loop.dispatch, &server->loop.wake, channel);
+nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
+    nb_dispatch *dispatch = &server->loop.dispatch;
+    if (server->started || dispatch->count == NB_CHANNELS_MAX) return NB_FULL;
+    nb_status status = nb_channel_create(&server->loop.wake, result);
+    return status == NB_OK ? nb_dispatch_channel_add(dispatch, *result) : status;
 }
 
-uint32_t nb_server_credit(const nb_server *server) {
-    uint32_t credit = server->loop.config.credit;
-    return server->loop.dispatch.count > 1 && credit > SHARED_CREDIT ? SHARED_CREDIT : credit;
+/* What the executor's side reads of the server. */
+static void introduce(const nb_server *server, nb_channel *channel, bool alone) {
+    const nb_loop *loop = &server->loop;
+    nb_channel_memory *memory = channel->memory;
+    uint32_t credit = loop->config.credit;
+    memory->credit = alone || credit < SHARED_CREDIT ? credit : SHARED_CREDIT;
+    memory->listener_count = loop->listener_count;
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        memcpy(memory->listeners[i].address, loop->listeners[i].address, sizeof(memory->listeners[i].address));
+        memory->listeners[i].port = loop->listeners[i].port;
+    }
+    atomic_store_explicit(&memory->figures.wanted, loop->figures != NULL, memory_order_relaxed);
 }
 
 /* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
@@ -193,15 +197,18 @@ static void *run(void *argument) {
         } while (more && !executor_waits(server));
         if (more) nb_lease_host_give_back(&server->lease, server->loop.now_ns);
     }
+    pthread_mutex_lock(&server->loop.calls_lock);
     atomic_store_explicit(&server->running, false, memory_order_release);
+    pthread_mutex_unlock(&server->loop.calls_lock);
+    nb_loop_run_calls(&server->loop); /* those that came before */
     return NULL;
 }
 
 nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
-    for (uint16_t i = 0; i < server->loop.dispatch.count; i++) {
-        nb_channel_memory *memory = server->loop.dispatch.channels[i].channel->memory;
-        atomic_store_explicit(&memory->figures.wanted, server->loop.figures != NULL, memory_order_relaxed);
+    const nb_dispatch *dispatch = &server->loop.dispatch;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        introduce(server, dispatch->channels[i].channel, dispatch->count == 1);
     }
     nb_listeners_pause(&server->loop, false);
     atomic_store_explicit(&server->running, true, memory_order_release);
@@ -213,6 +220,96 @@ nb_status nb_server_start(nb_server *server) {
     server->started = true;
     return NB_OK;
 }
+
+/* --- a front's channels --- */
+
+/* Runs it between two turns of the loop, or here when the loop does not run. */
+static void call(nb_server *server, void (*work)(nb_loop *, void *), void *argument) {
+    nb_loop *loop = &server->loop;
+    nb_loop_call wanted = {.run = work, .argument = argument};
+    pthread_mutex_lock(&loop->calls_lock);
+    if (!nb_server_running(server)) {
+        pthread_mutex_unlock(&loop->calls_lock);
+        work(loop, argument);
+        return;
+    }
+    wanted.next = atomic_load_explicit(&loop->calls, memory_order_relaxed);
+    atomic_store_explicit(&loop->calls, &wanted, memory_order_release);
+    nb_wake_signal(&loop->wake);
+    while (!wanted.done) {
+        pthread_cond_wait(&loop->calls_done, &loop->calls_lock);
+    }
+    pthread_mutex_unlock(&loop->calls_lock);
+}
+
+nb_status nb_server_channel_create(nb_server *server, nb_channel **channel) {
+    nb_status status = nb_channel_create_shared(&server->loop.wake, channel);
+    if (status == NB_OK) introduce(server, *channel, false);
+    return status;
+}
+
+typedef struct channel_call {
+    nb_channel *channel;
+    nb_channel_report *report;
+    nb_status status;
+    uint16_t number;
+    int32_t pid;
+} channel_call;
+
+static void serve(nb_loop *loop, void *argument) {
+    channel_call *wanted = argument;
+    wanted->status = nb_dispatch_channel_add(&loop->dispatch, wanted->channel);
+    if (wanted->status != NB_OK) return;
+    nb_dispatch_channel *added = nb_dispatch_find(&loop->dispatch, wanted->channel);
+    added->number = wanted->number;
+    added->pid = wanted->pid;
+}
+
+nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid) {
+    channel_call wanted = {.channel = channel, .number = number, .pid = pid};
+    introduce(server, channel, false);
+    call(server, serve, &wanted);
+    return wanted.status;
+}
+
+static void retire(nb_loop *loop, void *argument) {
+    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, argument);
+    if (channel) nb_dispatch_retire(&loop->dispatch, channel);
+}
+
+void nb_server_channel_retire(nb_server *server, nb_channel *channel) { call(server, retire, channel); }
+
+static void end(nb_loop *loop, void *argument) {
+    channel_call *wanted = argument;
+    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
+    if (channel) {
+        nb_loop_channel_end(loop, channel, wanted->report);
+    } else {
+        nb_channel_destroy(wanted->channel);
+    }
+}
+
+void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_report *report) {
+    channel_call wanted = {.channel = channel, .report = report};
+    memset(report, 0, sizeof(*report));
+    call(server, end, &wanted);
+}
+
+static void list_running(nb_loop *loop, void *argument) {
+    channel_call *wanted = argument;
+    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
+    if (channel) nb_loop_channel_running(loop, channel, wanted->report);
+}
+
+void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report) {
+    channel_call wanted = {.channel = channel, .report = report};
+    memset(report, 0, sizeof(*report));
+    call(server, list_running, &wanted);
+}
+
+static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavailable(loop, *(uint32_t *)seconds); }
+
+void nb_server_unavailable(nb_server *server, uint32_t seconds) { call(server, set_unavailable, &seconds); }
 
 void nb_server_drain(nb_server *server) {
     atomic_store_explicit(&server->loop.drain, true, memory_order_release);
@@ -249,6 +346,10 @@ void nb_server_abandon(nb_server *server) {
     close_inherited(loop->admin_connections);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         if (loop->exchanges.slots[i]->handover) close(loop->exchanges.slots[i]->handover->fd);
+    }
+    for (uint16_t i = 0; i < loop->dispatch.count; i++) {
+        nb_channel *channel = loop->dispatch.channels[i].channel;
+        if (channel && nb_channel_is_shared(channel)) nb_channel_abandon(channel);
     }
     if (loop->spare_fd >= 0) close(loop->spare_fd);
     int poller = nb_poll_descriptor(loop->poll);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "intake/channel.h"
 #include "server/routes.h"
@@ -37,6 +38,7 @@
     X(uint32_t, request_timeout_ms, 0)           /* until the application returns its head; 0: no limit */             \
     X(uint32_t, cancel_on_disconnect, 0)         /* 1: a request whose client has left is interrupted */               \
     X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */        \
+    X(uint32_t, front, 0)       /* 1: the executors are in other processes, which come and go */                       \
     X(uint32_t, log_refused, 0) /* 1: a line of the log for each request the loop answers itself (request_log.h) */
 
 typedef struct nb_server_config {
@@ -55,7 +57,7 @@ void nb_server_config_default(nb_server_config *config);
 #define NB_SERVER_STATS(X) \
     X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
-    X(turns) X(guest_turns) X(admin_requests) X(hijacked)
+    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost)
 /* clang-format on */
 
 typedef struct nb_server_stats {
@@ -74,19 +76,40 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
 /* The same for the admin pages (admin.h), which the loop answers itself. With one of these, figures are kept. */
 nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
-/* How many there are; the numeric address ("" for a UNIX socket) and port of one. */
-uint16_t nb_server_listeners(const nb_server *server);
-const char *nb_server_listener_address(const nb_server *server, uint16_t number, uint16_t *port);
 /* Before start; see routes.h. NB_FULL: too late, or too many. */
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* What the route of a request message means; NULL when it has none. Any thread once the server has started. */
 const nb_route *nb_server_route(const nb_server *server, uint16_t number);
-/* Before start. The channel belongs to the server and lives until destroy. */
+/* For an executor of this process, before start. The channel belongs to the server and lives until destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
-/* Requests an executor may ask for ahead of its running them: `credit` when it is alone, few when another may be free
- * sooner. */
-uint32_t nb_server_credit(const nb_server *server);
 nb_status nb_server_start(nb_server *server);
+
+/*
+ * A front (the setting): its executors are other processes, each behind a channel of its own. At any time, from one thread; the calls
+ * wait until the loop has done them, a turn at most.
+ */
+/* What became of the requests of a process that has ended. */
+#define NB_CHANNEL_REPORT_LINES 10
+typedef struct nb_channel_report {
+    uint32_t failed; /* answered 502 */
+    uint32_t cut;    /* their responses had begun */
+    uint32_t again;  /* it had not begun with them: others run them */
+    uint32_t line_count;
+    char lines[NB_CHANNEL_REPORT_LINES][NB_EXCHANGE_LINE_BYTES]; /* of those failed and cut */
+} nb_channel_report;
+
+/* A channel that is not served yet; it is the caller's until serve, or destroyed by nb_channel_destroy. number: what figures call it. */
+nb_status nb_server_channel_create(nb_server *server, nb_channel **channel);
+/* From here on its process is given requests; the channel is the server's. pid: of the process. */
+nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid);
+/* No further request; its executor is stopped when it has none left. */
+void nb_server_channel_retire(nb_server *server, nb_channel *channel);
+/* Its process has ended. Destroys the channel. */
+void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_report *report);
+/* Lines of what its process runs now. */
+void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report);
+/* While no channel serves: 0: requests wait in the queue; else they are answered 503, to be tried again so many seconds later. */
+void nb_server_unavailable(nb_server *server, uint32_t seconds);
 
 /*
  * A single executor may run the loop's turns itself while it has nothing else to do (lease.h). guest_begin: on its

@@ -1,0 +1,21 @@
+/*
+ * link.h - the two ends of a channel between a front and a worker process as Ruby objects: NeverBlock::Channel, made by the front's
+ * engine, and NeverBlock::Link, which the worker makes of its descriptors and gives to its Executor.
+ */
+#ifndef NB_BINDING_LINK_H
+#define NB_BINDING_LINK_H
+
+#include <ruby.h>
+#include <stdbool.h>
+
+#include "intake/channel.h"
+
+void nb_link_define(VALUE module);
+
+bool nb_link_is(VALUE object);
+/* Raises NeverBlock::Error when an executor has it already, or in the child of a fork. It lives as long as the Link. */
+nb_channel *nb_link_channel(VALUE link);
+/* Engine#channel. */
+VALUE nb_link_channel_new(VALUE engine, VALUE number);
+
+#endif

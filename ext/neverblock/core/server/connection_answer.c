@@ -1,0 +1,129 @@
+/*
+ * connection_answer.c - connection.h's answers in the place of an application: what is refused, what there is no room for, and what
+ * was lost with the process that ran it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/connection_internal.h"
+#include "server/reply.h"
+
+static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+
+/* "Retry-After: " with seconds. */
+#define RETRY_LINE_BYTES 32
+
+void nb_connection_release_spool(nb_loop *loop, nb_exchange *exchange) {
+    loop->spool.bytes -= exchange->spooled;
+    exchange->spooled = 0;
+}
+
+void nb_connection_answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal,
+                          const char *extra, bool close) {
+    if (!exchange) exchange = nb_connection_add_exchange(loop, connection);
+    if (close) connection->state = NB_CONNECTION_LAST;
+    if (exchange && close) exchange->facts.keep_alive = false;
+    bool is_executors = exchange && exchange->channel != NB_CHANNEL_NONE; /* which logs it */
+    if (!is_executors && !connection->admin)
+        nb_request_log_answered(loop, connection, refusal.http_status, refusal.reason);
+    if (!exchange || nb_reply_own(loop, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
+        nb_connection_end(loop, connection, true);
+        return;
+    }
+    connection->served = true;
+    connection->receiving = NULL;
+    nb_connection_mark_dirty(loop, connection);
+}
+
+/* A refused head may be a HEAD request's, whose answer has no body (RFC 9110 section 9.3.2). */
+static bool begins_with_head(const nb_connection *connection) {
+    const char *bytes = nb_buffer_bytes(&connection->input);
+    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
+    while (size > 0 && (*bytes == '\r' || *bytes == '\n')) {
+        bytes++;
+        size--;
+    }
+    return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
+}
+
+static void drop_body(nb_loop *loop, nb_connection *connection) {
+    if (connection->body) nb_request_log_note_message(loop, connection->body->message);
+    nb_body_destroy(connection->body);
+    connection->body = NULL;
+}
+
+void nb_connection_refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
+    if (!connection->admin) NB_COUNT(loop, refused, 1);
+    drop_body(loop, connection);
+    connection->refused = true;
+    if (!exchange && (exchange = nb_connection_add_exchange(loop, connection)))
+        exchange->facts.head_request = begins_with_head(connection);
+    nb_connection_answer(loop, connection, exchange, refusal, refusal.http_status == 405 ? allow_line : "", true);
+    if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);
+}
+
+static const char *retry_line(const nb_loop *loop, char line[RETRY_LINE_BYTES]) {
+    uint32_t seconds = nb_dispatch_serves(&loop->dispatch) ? 0 : loop->dispatch.unavailable_s;
+    (void)snprintf(line, RETRY_LINE_BYTES, "Retry-After: %u\r\n", seconds ? seconds : 1);
+    return line;
+}
+
+void nb_connection_shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const char *reason,
+                        bool close) {
+    NB_COUNT(loop, shed, 1);
+    drop_body(loop, connection);
+    if (close) connection->refused = true;
+    char line[RETRY_LINE_BYTES];
+    nb_connection_answer(loop, connection, exchange, (nb_refusal){503, reason}, retry_line(loop, line), close);
+    if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);
+}
+
+/* In place of an executor that never got the request. */
+static void answer_queued(nb_loop *loop, nb_exchange *exchange) {
+    char line[RETRY_LINE_BYTES];
+    nb_connection *connection = exchange->connection;
+    bool receiving = connection->receiving == exchange; /* a streamed body */
+    nb_connection_release_spool(loop, exchange);
+    if (receiving) connection->refused = true;
+    nb_connection_answer(loop, connection, exchange, (nb_refusal){503, "the server is busy, try again"},
+                         retry_line(loop, line), receiving);
+    if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);
+}
+
+void nb_connection_overdue(nb_loop *loop, nb_exchange *exchange) {
+    NB_COUNT(loop, overdue, 1);
+    answer_queued(loop, exchange);
+}
+
+void nb_connection_unavailable(nb_loop *loop, nb_exchange *exchange) {
+    NB_COUNT(loop, shed, 1);
+    answer_queued(loop, exchange);
+}
+
+bool nb_connection_lost(nb_loop *loop, nb_exchange *exchange) {
+    nb_connection *connection = exchange->connection;
+    bool begun = exchange->head_sent || exchange->hijack;
+    nb_connection_release_spool(loop, exchange);
+    if (begun) {
+        exchange->hijack = false;
+        nb_message broken = {.type = NB_MESSAGE_BODY,
+                             .flags = NB_PART_LAST | NB_PART_ABORTED,
+                             .bytes = sizeof(broken),
+                             .exchange = nb_exchange_id_of(exchange)};
+        nb_connection_part(loop, exchange, &broken);
+        return true;
+    }
+    if (connection->upload && !nb_upload_can_be_dropped(connection->upload)) exchange->facts.keep_alive = false;
+    NB_COUNT(loop, lost, 1);
+    nb_request_log_take(loop, exchange->line);
+    nb_connection_answer(loop, connection, exchange, (nb_refusal){502, "the process that ran the request has ended"},
+                         "", false);
+    if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);
+    return false;
+}
+
+/* RFC 9110 section 9.3.7: about the server as a whole, so the server answers. */
+void nb_connection_answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
+    nb_connection_answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
+    if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);
+}

@@ -1,0 +1,200 @@
+/*
+ * recall.c - dispatch.h's late binding: which requests an executor has been given and not begun with, how it is seen that it
+ * is stuck, and how they come back from it.
+ *
+ * A record that is listed here lies in the ring as the loop wrote it until the executor gives its room back (only then does
+ * the loop, its only writer, write there again): so its claim can be looked at, and its bytes copied, as long as the room has
+ * not been given back; and when it has, the executor has begun with it.
+ */
+#include "server/dispatch.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "os/clock.h"
+
+/* A fiber that runs for so long, or a request left alone for so long, is no sign of a quick executor. Below it the requests that
+   it has in hand are begun with sooner than another could be woken for them. */
+#define STUCK_NS (1 * NB_NS_PER_MS)
+
+void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record) {
+    exchange->record = record;
+    exchange->record_end = nb_ring_end(&channel->requests);
+    exchange->given_ns = dispatch->now_ns;
+    exchange->given_previous = channel->given_last;
+    exchange->given_next = NULL;
+    *(channel->given_last ? &channel->given_last->given_next : &channel->given_first) = exchange;
+    channel->given_last = exchange;
+}
+
+static void unlist(nb_dispatch_channel *channel, nb_exchange *exchange) {
+    nb_exchange *previous = exchange->given_previous, *next = exchange->given_next;
+    *(previous ? &previous->given_next : &channel->given_first) = next;
+    *(next ? &next->given_previous : &channel->given_last) = previous;
+    exchange->given_previous = exchange->given_next = NULL;
+    exchange->record = NULL;
+}
+
+static void close_body(nb_exchange *exchange) {
+    if (exchange->body_fd >= 0) close(exchange->body_fd);
+    exchange->body_fd = -1;
+}
+
+/* In one process the file is the executor's from here on; a worker has one of its own. */
+static void begun(nb_dispatch_channel *channel, nb_exchange *exchange) {
+    unlist(channel, exchange);
+    if (nb_channel_is_shared(channel->channel)) close_body(exchange);
+    exchange->body_fd = -1;
+}
+
+void nb_dispatch_begun(nb_dispatch *dispatch, nb_exchange *exchange) {
+    if (exchange->record) begun(&dispatch->channels[exchange->channel], exchange);
+}
+
+static bool is_begun(nb_dispatch_channel *channel, const nb_exchange *exchange) {
+    return nb_ring_given_back(&channel->requests, exchange->record_end) ||
+           atomic_load_explicit(&exchange->record->claim, memory_order_acquire) == NB_CLAIM_TAKEN;
+}
+
+bool nb_dispatch_drop_begun(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    (void)dispatch;
+    bool some = false;
+    while (channel->given_first && is_begun(channel, channel->given_first)) {
+        begun(channel, channel->given_first);
+        some = true;
+    }
+    return some;
+}
+
+/* --- stuck executors --- */
+
+static int64_t switched_ns(const nb_dispatch_channel *channel) {
+    return atomic_load_explicit(&channel->channel->memory->pulse.switched_ns, memory_order_relaxed);
+}
+
+static uint64_t turns(const nb_dispatch_channel *channel) {
+    return atomic_load_explicit(&channel->channel->memory->pulse.turns, memory_order_relaxed);
+}
+
+static bool has_moved(const nb_dispatch_channel *channel) {
+    return turns(channel) != channel->late_turns || switched_ns(channel) != channel->late_switched_ns;
+}
+
+static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    nb_channel_memory *memory = channel->channel->memory;
+    int64_t switched = switched_ns(channel);
+    bool sleeps = nb_doorbell_sleeping(&memory->executor_bell);
+    channel->load = atomic_load_explicit(&memory->figures.running, memory_order_relaxed);
+    channel->busy = !sleeps && switched && dispatch->now_ns - switched > STUCK_NS;
+    if (channel->late && has_moved(channel)) channel->late = false;
+    if (channel->late || !channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
+    nb_dispatch_drop_begun(dispatch, channel);
+    if (!channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
+    channel->late = true;
+    channel->late_turns = turns(channel);
+    channel->late_switched_ns = switched;
+}
+
+/* --- back from one --- */
+
+/* The request is the loop's again, and in no list. False: the executor has begun with it. */
+static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange) {
+    nb_request_message *record = exchange->record;
+    if (nb_ring_given_back(&channel->requests, exchange->record_end) || !nb_request_claim(record, NB_CLAIM_RECALLED)) {
+        begun(channel, exchange);
+        return false;
+    }
+    unlist(channel, exchange);
+    channel->recalled++;
+    exchange->channel = NB_CHANNEL_NONE;
+    exchange->left_due = exchange->left;
+    return true;
+}
+
+/* Its client has gone meanwhile: nobody needs it run. */
+static bool forgotten(nb_dispatch *dispatch, nb_exchange *exchange) {
+    if (exchange->connection) return false;
+    close_body(exchange);
+    nb_exchange_destroy(dispatch->exchanges, exchange);
+    return true;
+}
+
+static void queue_again(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting) {
+    nb_dispatch_queue_first(dispatch, exchange, waiting, exchange->body_fd);
+    exchange->body_fd = -1;
+}
+
+/* The oldest goes to another executor when one is free, or is answered by the server when it is overdue. False: it stays. */
+static bool move_first(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    nb_exchange *exchange = channel->given_first;
+    const nb_request_message *record = exchange->record;
+    bool overdue = record->deadline_ns && record->deadline_ns <= dispatch->now_ns;
+    if (exchange->in_news || (!overdue && !nb_dispatch_choose(dispatch, record->message.bytes))) return false;
+    nb_waiting *waiting = nb_dispatch_waiting_create(record);
+    if (!waiting) return false;
+    if (recall(channel, exchange) && !forgotten(dispatch, exchange)) {
+        queue_again(dispatch, exchange, waiting);
+    } else {
+        nb_dispatch_waiting_destroy(waiting);
+    }
+    return true;
+}
+
+void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns) {
+    dispatch->now_ns = now_ns;
+    if (!dispatch->chooses) return;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (dispatch->channels[i].channel) look_at(dispatch, &dispatch->channels[i]);
+    }
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_dispatch_channel *channel = &dispatch->channels[i];
+        while (channel->late && channel->given_first && move_first(dispatch, channel)) {
+            nb_dispatch_pump_waiting(dispatch);
+        }
+    }
+}
+
+/* --- back from one that is no more --- */
+
+static void drop_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel->news) {
+        nb_exchange *exchange = channel->news;
+        channel->news = exchange->news_next;
+        exchange->in_news = exchange->drained_due = exchange->gone_due = false;
+        if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
+    }
+}
+
+uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    uint32_t count = 0;
+    uint16_t place = (uint16_t)(channel - dispatch->channels);
+    drop_news(dispatch, channel);
+    while (channel->given_last) {
+        nb_exchange *exchange = channel->given_last;
+        const nb_request_message *record = exchange->record;
+        nb_waiting *waiting = nb_dispatch_waiting_create(record);
+        bool back = recall(channel, exchange);
+        if (back && !waiting) exchange->channel = place; /* it is answered like those that were begun with */
+        if (back && waiting && !forgotten(dispatch, exchange)) {
+            queue_again(dispatch, exchange, waiting);
+            count++;
+        } else if (waiting) {
+            nb_dispatch_waiting_destroy(waiting);
+        }
+    }
+    return count;
+}
+
+void nb_dispatch_drop_given(nb_dispatch_channel *channel) {
+    while (channel->given_first) {
+        nb_exchange *exchange = channel->given_first;
+        if (is_begun(channel, exchange)) {
+            begun(channel, exchange);
+        } else {
+            unlist(channel, exchange);
+            close_body(exchange);
+        }
+    }
+}
