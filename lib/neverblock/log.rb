@@ -20,8 +20,21 @@ module NeverBlock
     # @param name [Symbol] :text (which it is when nobody says otherwise) or :json
     # @return [void]
     def format=(name)
-      require "neverblock/log/json" if name == :json
-      @format = name == :json ? Json.new : TEXT
+      @format = name == :json ? json : Text.new(@worker)
+    end
+
+    # From here on its entries say which worker they are of.
+    # @param number [Integer]
+    # @return [void]
+    def worker=(number)
+      @worker = number
+      @format = shape.class.new(number)
+    end
+
+    # @return [Json] the shape of entries that are JSON whatever the others are
+    def json
+      require "neverblock/log/json"
+      Json.new(@worker)
     end
 
     # Never blocks, never parks the fiber, never raises for want of room: what does not fit is dropped and counted. So do the others.

@@ -10,7 +10,6 @@ require "neverblock/config"
 require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/log"
-require "neverblock/log/core_lines"
 require "neverblock/rack/request_log"
 
 module NeverBlock
@@ -20,10 +19,6 @@ module NeverBlock
 
     # @return [Config]
     attr_reader :config
-    # @return [Array<String>] where it listens, with real ports; empty before start
-    attr_reader :urls
-    # @return [String, nil] where the admin pages are, with the real port; nil before start, and without them
-    attr_reader :admin_url
     # @return [Log]
     attr_reader :log
     # @return [Exception, nil] what ended an executor before its time
@@ -39,26 +34,37 @@ module NeverBlock
       @native = native
       @log = log || native::Log.new(config.log_fd)
       @log.format = config.log_format
-      @urls = []
       @threads = []
       @lock = Mutex.new
       @draining = false
     end
 
+    # @return [Array<String>] where it listens, with real ports; empty before start
+    def urls
+      @io_loop&.urls || []
+    end
+
+    # @return [String, nil] where the admin pages are, with the real port; nil before start, and without them
+    def admin_url
+      @io_loop&.admin_url
+    end
+
     # Listens and begins to serve. Returns when connections are taken.
+    # @param serving [#call, nil] called when requests are served
     # @yield when every executor has ended, on one of their threads
     # @return [self]
     # @raise [StartError] when an address cannot be had
     # @raise [Error] when it was started before
-    def start(&on_end)
-      raise Error, "this server was started before; make a new one" if @engine
+    def start(serving: nil, &on_end)
+      raise Error, "this server was started before; make a new one" if @io_loop
 
       Application.require_rack
-      open_engine
+      @io_loop = IoLoop.new(config, log, native: @native)
       executors = make_executors
-      @engine.start
+      @io_loop.engine.start
       @left = executors.size
       @threads = executors.each_with_index.map { |executor, number| run_executor(executor, number, on_end) }
+      serving&.call
       self
     end
 
@@ -83,15 +89,19 @@ module NeverBlock
     # @return [void]
     def drain
       @draining = true
-      @engine&.drain
+      @io_loop&.engine&.drain
     end
 
     # Begins to cut everything and returns at once. Any thread.
     # @return [void]
     def cut
       @draining = true
-      @engine&.stop_now
+      @io_loop&.engine&.stop_now
     end
+
+    # Before the process leaves without waiting for what still runs.
+    # @return [void]
+    def abandon; end
 
     # @return [Boolean] whether somebody asked it to end
     def draining?
@@ -116,66 +126,31 @@ module NeverBlock
 
     # @return [Hash{Symbol => Integer}] figures of the I/O loop; empty when it is not running
     def stats
-      @lock.synchronize { @engine && !@closed ? @engine.stats : {} }
+      @lock.synchronize { @io_loop && !@closed ? @io_loop.engine.stats : {} }
     end
 
     private
 
-    def open_engine
-      @core_lines = Log::CoreLines.new(log, request_shape) if config.log_format == :json || config.log_requests
-      @engine = @native::Engine.new(**config.engine_options, version: VERSION, ruby_version: RUBY_VERSION, **{ log_fd: @core_lines&.fileno }.compact)
-      config.routes.each { |route| @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect) }
-      listening = Listening.new(@engine, config.backlog)
-      @urls = listening.open(config.binds).freeze
-      @admin_url = listening.open_admin(config.admin) if config.admin
-    rescue StandardError
-      @engine&.close
-      @core_lines&.close
-      raise
-    end
-
     # The fibers are shared out; the first executors take what is left over.
     def make_executors
-      app = observed_app
+      app = RequestLog.around(@app, config, log)
       share, rest = config.fibers.divmod(config.executors)
       Array.new(config.executors) do |number|
-        @native::Executor.new(@engine, app, fibers: share + (number < rest ? 1 : 0), log: log)
+        @native::Executor.new(@io_loop.engine, app, fibers: share + (number < rest ? 1 : 0), log: log)
       end
-    end
-
-    def observed_app
-      return @app unless config.log_requests
-
-      RequestLog.new(@app, log, request_shape)
-    end
-
-    # JSON where only the entries of requests are to be that.
-    def request_shape
-      return unless config.log_requests == :json
-
-      require "neverblock/log/json"
-      @request_shape ||= Log::Json.new
     end
 
     def run_executor(executor, number, on_end)
-      thread = Thread.new do
-        Thread.current.report_on_exception = false
-        executor.run
-        finished = true
-      rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, a server without its executor must end and say why
-        finished = true
-        fail_with(e, number)
-      ensure
-        fail_with(Error.new("its thread was ended (Thread.exit or Thread#kill) by a request or by something else"), number) unless finished
+      ExecutorThread.start(executor, number) do |failure|
+        fail_with(failure, number) if failure
         on_end&.call if last_one?
       end
-      thread.tap { thread.name = "nb-executor-#{number}" }
     end
 
     def fail_with(exception, number)
       @failure ||= exception
       log.error("executor #{number} has ended, and the server with it", exception)
-      @engine.stop_now
+      @io_loop.engine.stop_now
     end
 
     def last_one?
@@ -184,16 +159,15 @@ module NeverBlock
 
     def close_engine
       @lock.synchronize do
-        return if @closed || @engine.nil?
+        return if @closed || @io_loop.nil?
 
-        @engine.join
-        @engine.close
-        @core_lines&.close
+        @io_loop.close
         @closed = true
       end
     end
   end
 end
 
-require "neverblock/server/listening"
+require "neverblock/server/executor_thread"
+require "neverblock/server/io_loop"
 require "neverblock/server/runner"

@@ -15,6 +15,12 @@ module NeverBlock
       def warm
         GENERATIONS.times { GC.start }
       end
+
+      # Makes what is loaded ready for being shared with the children of this process (Process.warmup is Ruby 3.3's).
+      # @return [void]
+      def share
+        ::Process.respond_to?(:warmup) ? ::Process.warmup : warm
+      end
     end
   end
 end

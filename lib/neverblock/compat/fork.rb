@@ -13,11 +13,18 @@ module NeverBlock
         pid
       end
 
+      # @return [Array<IO>] what a child is not to keep open
+      def self.closing
+        @closing ||= []
+      end
+
       def self.in_child
         Scheduler.after_fork
         Link.after_fork
         Engine.after_fork # a client does not see that the server has closed while a child has the connection too
         Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
+        closing.each(&:close)
+        closing.clear
       end
     end
 

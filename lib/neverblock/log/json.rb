@@ -8,11 +8,16 @@ require "json"
 module NeverBlock
   class Log
     class Json
+      # @param worker [Integer, nil] whose entries they are, where there are several
+      def initialize(worker = nil)
+        @who = { worker: worker }.compact
+      end
+
       # As Text#entry.
       # @param fields [Hash{Symbol => Object}] further fields
       # @return [String] one line
       def entry(time, level, message, trace, fields)
-        row = { time: time.strftime(TIME), level: level, pid: ::Process.pid, message: text(message) }
+        row = { time: time.strftime(TIME), level: level, pid: ::Process.pid, **@who, message: text(message) }
         fields.each { |name, value| row[name] = value.is_a?(String) ? text(value) : value }
         row[:exception] = exception(trace.to_a) if trace
         "#{JSON.generate(row)}\n"

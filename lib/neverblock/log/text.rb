@@ -8,13 +8,18 @@ module NeverBlock
     class Text
       CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/n
 
+      # @param worker [Integer, nil] whose entries they are, where there are several
+      def initialize(worker = nil)
+        @who = worker ? "worker #{worker}: " : ""
+      end
+
       # @param time [Time] UTC
       # @param level [Symbol] :info, :warning or :error
       # @param message [String]
       # @param trace [Trace, nil] of the exception
       # @return [String] whole lines
       def entry(time, level, message, trace, _fields)
-        head = "#{PREFIX}#{time.strftime(TIME)} #{level}: #{indent(message)}"
+        head = "#{PREFIX}#{time.strftime(TIME)} #{level}: #{@who}#{indent(message)}"
         trace ? "#{head}: #{causes(trace)}" : "#{head}\n"
       end
 

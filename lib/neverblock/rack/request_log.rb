@@ -9,6 +9,21 @@ require "neverblock/executor/interruption"
 module NeverBlock
   class RequestLog
     # @param app [#call]
+    # @param config [Config]
+    # @param log [Log]
+    # @return [#call] the application, with a log of its requests around it where the configuration says so
+    def self.around(app, config, log)
+      config.log_requests ? new(app, log, shape(config, log)) : app
+    end
+
+    # @param config [Config]
+    # @param log [Log]
+    # @return [Log::Json, nil] JSON where only the entries of requests are to be that
+    def self.shape(config, log)
+      log.json if config.log_requests == :json
+    end
+
+    # @param app [#call]
     # @param log [Log]
     # @param shape [Log::Json, nil] what to write entries with, when not as the log writes all others
     def initialize(app, log, shape = nil)

@@ -5,6 +5,8 @@
 #
 #   TERM, INT                drain; exit status 0 when everything has ended
 #   TERM or INT once more    cut everything; exit status 1
+#   HUP                      new workers with new code in the place of the old ones (Cluster::Front)
+#   TTIN, TTOU               a worker more, a worker less (the same)
 #   an executor ends alone   log entry; exit status 1
 
 require "neverblock/errors"
@@ -13,8 +15,10 @@ module NeverBlock
   class Server
     class Runner
       STOP = %w[TERM INT].freeze
+      # What signals do with a server that has workers.
+      WITH_WORKERS = { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.freeze
       # Signals of the interface that have no effect yet: what they will do.
-      NOT_YET = { "HUP" => "reloading", "USR2" => "upgrading in place", "TTIN" => "adding a worker", "TTOU" => "removing a worker" }.freeze
+      NOT_YET = { "USR2" => "upgrading in place" }.freeze
       LOG_FLUSH_MS = 1_000
       # Seconds a cut server's fibers have to end before the process leaves without them.
       CUT_GRACE_S = 2
@@ -22,7 +26,7 @@ module NeverBlock
       CLEAN = 0
       FAILED = 1
 
-      # @param server [Server] not started
+      # @param server [Server, Cluster::Front] not started
       # @param out [IO] where "Listening on URL" goes
       # @param notices [Array<String>] lines for the log once it serves
       # @param later [#call] takes seconds and a block, and calls it then
@@ -42,9 +46,7 @@ module NeverBlock
       # @raise [StartError]
       def run
         previous = trap_signals
-        @server.start { @events << :ended }
-        @notices.each { |line| @server.log.info(line) }
-        announce
+        @server.start(serving: -> { @events << :serving }) { @events << :ended }
         status = handle_events
         @server.log.flush(LOG_FLUSH_MS)
         status
@@ -62,7 +64,13 @@ module NeverBlock
       private
 
       def trap_signals
-        (STOP + NOT_YET.keys).to_h { |name| [name, Signal.trap(name) { signal(name) }] }
+        (STOP + WITH_WORKERS.keys + NOT_YET.keys).to_h { |name| [name, Signal.trap(name) { signal(name) }] }
+      end
+
+      def serving
+        @serving = true
+        @notices.each { |line| @server.log.info(line) }
+        announce
       end
 
       def announce
@@ -76,12 +84,21 @@ module NeverBlock
       def handle_events
         loop do
           case event = @events.pop
+          when :serving then serving
           when :ended then return ended
           when :overdue then return give_up
           when *STOP then stop(event)
+          when *WITH_WORKERS.keys then to_workers(event)
           else @server.log.info("SIG#{event}: #{NOT_YET.fetch(event)} does not work yet; nothing is done")
           end
         end
+      end
+
+      def to_workers(name)
+        verb = WITH_WORKERS.fetch(name)
+        return @server.log.info("SIG#{name}: this server is one process and has no workers; it takes -w 2 or more; nothing is done") unless @server.respond_to?(verb)
+
+        @server.public_send(verb)
       end
 
       def stop(name)
@@ -106,6 +123,7 @@ module NeverBlock
 
       def ended
         @server.wait
+        refuse if @server.failure && !@serving
         return FAILED if @server.failure
         return @stops > 1 ? FAILED : CLEAN if @server.draining?
 
@@ -113,8 +131,15 @@ module NeverBlock
         FAILED
       end
 
+      # It never served: the command says why.
+      def refuse
+        @server.log.flush(LOG_FLUSH_MS)
+        raise @server.failure
+      end
+
       def give_up
         @server.log.warn("requests are still running and cannot be ended: leaving without them")
+        @server.abandon
         @server.log.flush(LOG_FLUSH_MS)
         @abandon.call(FAILED)
         FAILED

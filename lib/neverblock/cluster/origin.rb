@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+# How this command was started, so that it can be started again as a mold: Ruby's own options, the words, the environment before anything changed it, and the
+# folder by the name its user gave it. (Deployments swap the link `current`; the folder it led to then is last week's release.)
+
+require "rbconfig"
+
+module NeverBlock
+  module Cluster
+    class Origin
+      # The variable that makes `neverblock` a mold: the number of its control descriptor, and the version that started it.
+      VARIABLE = "NEVERBLOCK_MOLD"
+      # What RUBYOPT was, while bundler is left out of it: the mold sets it up itself, so that it can say what is wrong with a Gemfile.
+      RUBYOPT = "NEVERBLOCK_RUBYOPT"
+      BUNDLER = %r{(\A|\s)-r\s*(\S*bundler/setup)(?=\s|\z)}.freeze
+      EXECUTABLE = File.expand_path("../../../exe/neverblock", __dir__)
+
+      # @return [String] the folder, by the name it was given
+      attr_reader :directory
+
+      # @param words [Array<String>] of the command
+      # @param environment [Hash{String => String}]
+      # @param here [String] the folder, without links
+      # @param command [Array<String>, nil] the whole command line of this process; nil: unknown
+      # @param program [String] $0
+      def initialize(words: ARGV, environment: ENV.to_h, here: Dir.pwd, command: Origin.command_line, program: $PROGRAM_NAME)
+        @words = words.map(&:dup).freeze
+        @environment = environment.to_h.freeze
+        @here = here
+        @directory = given_name
+        @flags = ruby_flags(command, program)
+      end
+
+      # @return [Array<String>, nil]
+      def self.command_line
+        File.binread("/proc/self/cmdline").split("\0").map { |word| word.force_encoding(Encoding.default_external) }
+      rescue SystemCallError
+        nil
+      end
+
+      # Starts a mold.
+      # @param control [IO] its end of the control socket
+      # @return [Integer] process id
+      # @raise [SystemCallError]
+      def spawn(control)
+        ::Process.spawn(variables(control.fileno), RbConfig.ruby, *@flags, moved(EXECUTABLE), *@words,
+                        unsetenv_others: true, close_others: true, chdir: directory, control.fileno => control.fileno)
+      end
+
+      # @param fd [Integer]
+      # @return [Hash{String => String}] the environment of a mold
+      def variables(fd)
+        env = @environment.merge(VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory)
+        env["BUNDLE_GEMFILE"] = moved(env["BUNDLE_GEMFILE"]) if env["BUNDLE_GEMFILE"]
+        return env unless env["RUBYOPT"]&.match?(BUNDLER)
+
+        env.merge("RUBYOPT" => env["RUBYOPT"].gsub(BUNDLER, ""), RUBYOPT => env["RUBYOPT"])
+      end
+
+      private
+
+      # Shells keep the name in PWD.
+      def given_name
+        name = @environment["PWD"].to_s
+        name.start_with?("/") && File.identical?(name, @here) ? name : @here
+      end
+
+      # A path in the folder, by the folder's given name: after the link was swapped it is the new release's.
+      def moved(path)
+        path.start_with?("#{@here}/") ? File.join(directory, path.delete_prefix("#{@here}/")) : path
+      end
+
+      # What stands between `ruby` and the program, where it was started as `ruby ... program words`.
+      def ruby_flags(command, program)
+        return [] if command.nil? || command.last(@words.size) != @words
+
+        *flags, script = command[1...(command.size - @words.size)]
+        script && File.expand_path(script, @here) == File.expand_path(program, @here) ? flags : []
+      end
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# What the front does to processes and asks of them. Everything that ends here is reaped here: molds, workers whose mold has gone, and what an application left
+# behind, all of which come to the front where it is their subreaper (prctl(2)) or the first process of a container. The front runs no application code, so that
+# nobody else waits for a child.
+
+module NeverBlock
+  module Cluster
+    class Processes
+      PAGE_BYTES = 4_096
+
+      # @return [Hash{Integer => Hash}] process id => { code:, signal: } of each child that has ended
+      def reap
+        found = {}
+        while (pid, status = ::Process.wait2(-1, ::Process::WNOHANG))
+          found[pid] = { code: status.exitstatus, signal: status.termsig }
+        end
+        found
+      rescue Errno::ECHILD
+        found
+      end
+
+      # @param pid [Integer, nil]
+      # @return [void]
+      def kill(pid)
+        ::Process.kill("KILL", pid) if pid
+      rescue Errno::ESRCH
+        nil
+      end
+
+      # @param pid [Integer]
+      # @return [Boolean]
+      def alive?(pid)
+        ::Process.kill(0, pid)
+        true
+      rescue Errno::ESRCH
+        false
+      rescue Errno::EPERM
+        true
+      end
+
+      # @param pid [Integer]
+      # @return [Integer, nil] resident memory; nil: unknown
+      def resident_bytes(pid)
+        File.read("/proc/#{pid}/statm").split[1].to_i * PAGE_BYTES
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+end

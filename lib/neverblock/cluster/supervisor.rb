@@ -1,0 +1,566 @@
+# frozen_string_literal: true
+
+# Owns everything there is to know of molds and workers, on one thread: starts them, listens to them, replaces what is lost, and carries a reload through. Other
+# threads hand it work (post); nothing else touches its state, so there are no locks. Decisions without processes are in Roster and BackOff; what it looks at once
+# a second in Rounds; a reload in Reload.
+
+require "neverblock/cluster/back_off"
+require "neverblock/cluster/last_words"
+require "neverblock/cluster/mold_handle"
+require "neverblock/cluster/processes"
+require "neverblock/cluster/reload"
+require "neverblock/cluster/roster"
+require "neverblock/cluster/rounds"
+require "neverblock/cluster/settings"
+require "neverblock/cluster/worker_handle"
+require "neverblock/deadline"
+require "neverblock/errors"
+
+module NeverBlock
+  module Cluster
+    class Supervisor
+      TICK_S = 1.0
+      # Between looks for a process whose socket has closed: its end is a matter of moments.
+      REAP_S = 0.01
+      # After its socket has closed a worker's process that goes on is none that can be supervised; as long after it began to leave, one that hangs in at_exit.
+      SILENT_S = 2.0
+      ENDING_S = Worker::EXIT_S + 2.0
+      # A worker that ended so soon after it was ready, and had answered nothing, has lived a short life.
+      SHORT_S = 1.0
+      # Seconds for a mold that was told to quit.
+      QUIT_S = 2.0
+      # In which the same trouble is said once.
+      AGAIN_S = 60
+
+      # @return [Roster]
+      attr_reader :roster
+      # @return [Error, nil] why the server could not start
+      attr_reader :failure
+      # @return [Log]
+      attr_reader :log
+      # @return [Array<Integer>] processes there are now; any thread
+      attr_reader :pids
+
+      # @param engine [Engine]
+      # @param settings [Config::Settings] the front's own
+      # @param log [Log]
+      # @param molds [#call] starts a mold: takes the time, gives a MoldHandle
+      # @param again [String, nil] why no second mold can be made; nil: it can
+      # @param processes [Processes]
+      # @param killed [#oom_kills] counts what was killed for want of memory
+      # @param clock [#call] monotonic seconds
+      def initialize(engine:, settings:, log:, molds:, again: nil, workers: settings[:workers], processes: Processes.new, killed: Boot::Cgroup.new,
+                     clock: Deadline.method(:now))
+        @engine = engine
+        @settings = settings
+        @log = log
+        @molds_factory = molds
+        @again = again
+        @processes = processes
+        @killed = killed
+        @clock = clock
+        @roster = Roster.new(workers)
+        @back_off = BackOff.new(clock)
+        @rounds = Rounds.new(self, settings, processes)
+        @molds = []
+        @reloads = []
+        @inbox = Thread::Queue.new
+        @wake, @waker = IO.pipe
+        @next_id = 0
+        @pids = [].freeze
+        @oom_kills = killed.oom_kills
+      end
+
+      # @param serving [#call, nil] called once, when workers serve for the first time
+      # @yield when everything has ended
+      # @return [Thread]
+      def start(serving: nil, &on_end)
+        @on_serving = serving
+        @next_tick = now + TICK_S
+        thread = Thread.new do
+          step until @over
+        ensure
+          close
+          on_end&.call
+        end
+        thread.tap { thread.name = "nb-cluster" }
+      end
+
+      # Any thread.
+      # @param verb [Symbol] :drain, :cut, :add_worker, :remove_worker or :reload
+      # @return [void]
+      def post(verb, *arguments)
+        @inbox << [verb, arguments]
+        @waker.write_nonblock(".", exception: false)
+      rescue IOError # it has ended
+        nil
+      end
+
+      # @return [Float]
+      def now
+        @clock.call
+      end
+
+      # --- for Rounds and Reload, on its thread ---
+
+      # Forks a worker.
+      # @param number [Integer]
+      # @param mold [MoldHandle]
+      # @return [WorkerHandle, nil] nil: the system refuses
+      def start_worker(number, mold = @mold)
+        channel = @engine.channel(number)
+        ours, theirs = Control.pair
+        worker = WorkerHandle.new(@next_id += 1, number, mold, channel, Control.new(ours), now)
+        roster.all << worker
+        mold.control.tell({ do: "fork", id: worker.id, number: number }, [*channel.descriptors, theirs])
+        channel.handed_over
+        worker
+      rescue SystemCallError, Error => e
+        channel&.end unless worker
+        trouble("worker #{number} cannot be started: #{e.message}")
+        nil
+      ensure
+        theirs&.close
+      end
+
+      # It is given requests from now on, and whom it succeeds is given none.
+      def serve(worker)
+        worker.enter(:serving, now)
+        worker.channel.serve
+        roster.succeeded_by(worker).each { |other| retire(other) }
+      end
+
+      # No further request.
+      def retire(worker)
+        worker.enter(:retiring, now)
+        worker.channel.retire
+      end
+
+      # @param why [String] for the log, when it has ended
+      def kill(worker, why)
+        worker.doom ||= why
+        @processes.kill(worker.pid)
+      end
+
+      # A mold that nobody needs, and its workers with it.
+      def discard(mold)
+        return if mold.nil? || mold.ended?
+
+        roster.of(mold).each { |worker| kill(worker, "is of no use any more") }
+        @processes.kill(mold.pid)
+      end
+
+      # @return [MoldHandle, nil] nil: the system refuses
+      def make_mold
+        mold = @molds_factory.call(now)
+        @molds << mold
+        mold
+      rescue SystemCallError => e
+        @mold_problem = "a process that loads the application cannot be started: #{e.message}"
+        nil
+      end
+
+      # @return [String, nil] why make_mold gave none
+      attr_reader :mold_problem
+
+      # New workers, all ready, in the place of the old ones.
+      # @param mold [MoldHandle]
+      def switch_to(mold)
+        fresh, old = roster.all.partition { |worker| worker.mold.equal?(mold) }
+        @mold = mold
+        @back_off.lasted
+        fresh.each { |worker| serve(worker) }
+        old.each { |worker| worker.state == :starting ? discard_worker(worker) : retire(worker) unless worker.state == :retiring }
+        announce
+        [fresh.size, old.size]
+      end
+
+      private
+
+      # --- one turn ---
+
+      def step
+        readable, = IO.select([@wake, *listened.keys], nil, nil, patience)
+        readable&.each { |io| io.equal?(@wake) ? take_posts : hear(listened[io]) }
+        tick if now >= @next_tick
+        reap if silent_children?
+        settle
+      rescue StandardError => e # a fault here must not take what serves with it
+        trouble("the supervisor of the workers", e)
+        IO.select([@wake], nil, nil, TICK_S)
+      end
+
+      def listened
+        (@molds + roster.all).reject(&:silent).to_h { |process| [process.control.io, process] }
+      end
+
+      def patience
+        return REAP_S if silent_children? || (@draining && roster.all.empty?)
+
+        [@next_tick - now, @back_off.failing? ? @back_off.left : TICK_S].min.clamp(0.0, TICK_S)
+      end
+
+      def take_posts
+        @wake.read_nonblock(1_024, exception: false)
+        until @inbox.empty?
+          verb, arguments = @inbox.pop
+          send(verb, *arguments)
+        end
+      end
+
+      def tick
+        @next_tick = now + TICK_S
+        reap
+        @rounds.walk unless @draining
+        roster.all.each { |worker| bury_if_lost(worker) }
+        roster.all.each { |worker| kill(worker, "did not come to an end after its last request") if worker.ending && now - worker.ending > ENDING_S }
+        @back_off.lasted if @back_off.failing? && roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }
+      end
+
+      # --- what is posted ---
+
+      def drain
+        return if @draining
+
+        @draining = true
+        @reload&.give_up("the server is stopping")
+        give_up_waiting_reloads("the server is stopping")
+        @engine.drain
+        roster.all.each { |worker| discard_worker(worker) if %i[starting ready].include?(worker.state) }
+        @molds.each { |mold| @processes.kill(mold.pid) if mold.state == :loading }
+      end
+
+      def cut
+        drain
+        @engine.stop_now
+      end
+
+      def add_worker
+        resize(roster.target + 1)
+      end
+
+      def remove_worker
+        resize(roster.target - 1)
+      end
+
+      def resize(count)
+        before = roster.target
+        roster.target = count
+        return log.info("#{count} workers are not possible; there are #{before}: 1 to #{Roster::RANGE.max} is the range") if roster.target == before
+
+        log.info("#{roster.target} worker#{"s" unless roster.target == 1} from now on")
+      end
+
+      # @param reply [#call] is given [ok, message], once
+      # @param progress [#call] is given lines
+      def reload(reply, progress)
+        return reply.call([false, @again]) if @again
+        return reply.call([false, "the server is stopping"]) if @draining
+
+        @reloads << [reply, progress]
+      end
+
+      # --- what is heard ---
+
+      def hear(process)
+        messages = process.control.read
+        return fall_silent(process) unless messages
+
+        messages.each { |message| process.is_a?(MoldHandle) ? hear_mold(process, message) : hear_worker(process, message) }
+      end
+
+      def fall_silent(process)
+        process.silent = now
+        reap
+      end
+
+      def hear_mold(mold, message)
+        case message[:event]
+        when "loaded" then loaded(mold, message)
+        when "failed" then mold.problem = message[:message]
+        when "forked" then worker_of(message)&.pid = message[:pid]
+        when "not_forked" then worker_of(message)&.then { |worker| not_forked(worker, message[:message]) }
+        when "ended" then worker_of(message)&.then { |worker| ended(worker, message.slice(:code, :signal)) }
+        end
+        note_pids
+      end
+
+      def worker_of(message)
+        roster.all.find { |worker| worker.id == message[:id] }
+      end
+
+      def loaded(mold, message)
+        mold.state = :loaded
+        message[:notices].each { |line| log.info(line) }
+        warn_of_threads(message[:threads])
+        name_differences(message[:settings])
+        @mold ||= mold unless @reload&.mold.equal?(mold)
+      end
+
+      def warn_of_threads(threads)
+        return if threads.empty?
+
+        log.warn("the application started #{threads.size} thread#{"s" unless threads.size == 1} while it was loaded: workers are forked and will not have them; start them in " \
+                 "after_fork, or at the first request: #{threads.join("; ")}")
+      end
+
+      def name_differences(theirs)
+        names = Settings.differing(@ours ||= Settings.of(@settings), theirs)
+        log.warn("the new configuration differs in #{names.join(", ")}: that is the front's, which keeps what it has; start the server again for it") unless names.empty?
+      end
+
+      def not_forked(worker, problem)
+        worker.problem = problem
+        ended(worker, nil)
+      end
+
+      def hear_worker(worker, message)
+        case message[:event]
+        when "started" then worker.pid = message[:pid]
+        when "ready" then ready(worker)
+        when "failed" then worker.problem = message[:message]
+        when "retire" then asked_to_leave(worker)
+        when "backtrace" then @rounds.answered(worker, message[:lines])
+        when "ending" then worker.ending = now
+        end
+        note_pids
+      end
+
+      def ready(worker)
+        worker.enter(:ready, now)
+        return if @reload&.mold.equal?(worker.mold)
+        return discard_worker(worker) if @draining
+        return retire(worker) if worker.number >= roster.target
+
+        serve(worker)
+      end
+
+      # SIGTERM at a worker alone.
+      def asked_to_leave(worker)
+        return if @draining || worker.leaving || worker.state != :serving
+
+        log.info("#{worker} had SIGTERM: another takes its place, then it ends what it runs")
+        worker.leaving = "had SIGTERM"
+      end
+
+      # --- ends ---
+
+      def silent_children?
+        @molds.any? { |mold| mold.silent && !mold.ended? } || roster.all.any? { |worker| worker.silent && worker.mold.ended? }
+      end
+
+      def reap
+        @processes.reap.each do |pid, status|
+          mold = @molds.find { |other| other.pid == pid && !other.ended? }
+          next mold_ended(mold, status) if mold
+
+          worker = roster.all.find { |other| other.pid == pid }
+          ended(worker, status) if worker
+        end
+        roster.all.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
+        note_pids
+      end
+
+      # It cannot be heard, and nobody says that it has ended: its socket was closed by the application, or its mold stands still.
+      def bury_if_lost(worker)
+        return unless worker.silent && now - worker.silent > SILENT_S
+
+        @processes.kill(worker.pid)
+        ended(worker, nil) if worker.mold.ended? || now - worker.silent > 2 * SILENT_S
+      end
+
+      def mold_ended(mold, status)
+        mold.control.read&.each { |message| hear_mold(mold, message) } unless mold.silent
+        was = mold.state
+        mold.state = :ended
+        mold.control.close
+        mold.silent ||= now
+        @molds.delete(mold)
+        @mold = nil if @mold.equal?(mold)
+        return if @draining || mold.quits || @reload&.lost?(mold, mold_problem_of(mold, status))
+
+        was == :loaded ? mold_lost(mold, status) : mold_failed(mold, status)
+      end
+
+      def mold_problem_of(mold, status)
+        mold.problem || "the process that loads the application #{LastWords.ended(status)} before it had done so; what it wrote itself stands in the log"
+      end
+
+      def mold_lost(mold, status)
+        log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, #{@again ? "and cannot be replaced: start the server again" : "another takes its place"}")
+      end
+
+      # The first start has failed when Ruby says so; what only the system knows of (a crash) may be better the next time.
+      def mold_failed(mold, status)
+        problem = mold_problem_of(mold, status)
+        return fail_with(problem) if first_start? && (mold.problem || status[:signal].nil?)
+
+        @back_off.failed
+        say_attempt(problem)
+      end
+
+      def first_start?
+        !@served
+      end
+
+      def fail_with(problem)
+        return if @failure
+
+        @failure = ApplicationError.new(problem)
+        cut
+      end
+
+      def ended(worker, status)
+        hear_last(worker)
+        roster.all.delete(worker)
+        worker.control.close
+        cost = worker.channel.end
+        return if @draining && cost[:failed].to_i.zero? && cost[:cut].to_i.zero?
+        return if worker.doom == :discarded || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
+
+        report(worker, status, cost)
+        count_failure(worker, status)
+      end
+
+      # What it said before it ended may still wait in its socket.
+      def hear_last(worker)
+        worker.control.read&.each { |message| hear_worker(worker, message) if %w[failed ending].include?(message[:event]) } unless worker.silent
+      end
+
+      def worker_problem(worker, status)
+        worker.problem || "#{worker} #{LastWords.ended(status)} before it was ready"
+      end
+
+      def report(worker, status, cost)
+        clean = status && status[:code]&.zero?
+        return if worker.state == :retiring && clean
+
+        words = [worker.state == :starting ? worker_problem(worker, status) : "#{worker} #{LastWords.ended(status)}", worker.doom && "it #{worker.doom}",
+                 status && status[:signal] == 9 && worker.doom.nil? && out_of_memory, LastWords.cost(cost)].select { |part| part }
+        worker.state == :starting ? say_attempt(words.join("; ")) : log.error(words.join("; "))
+      end
+
+      def out_of_memory
+        before = @oom_kills
+        @oom_kills = @killed.oom_kills
+        "memory had run out (the kernel's count of such kills has risen)" if @oom_kills > before
+      end
+
+      def say_attempt(problem)
+        left = @back_off.left
+        log.error("#{problem}; #{left.positive? ? "the next attempt is in #{format("%.0f", left.ceil)} s" : "it is tried again now"}")
+      end
+
+      def count_failure(worker, status)
+        figures = worker.figures
+        if worker.state == :starting
+          return fail_with(worker.problem) if worker.problem && first_start? && status && status[:signal].nil?
+
+          @back_off.failed
+        elsif worker.state == :serving && worker.doom.nil? && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
+          @back_off.short_lived
+        elsif worker.state == :serving
+          @back_off.lasted
+        end
+      end
+
+      # --- what is to be done ---
+
+      def settle
+        return wind_up if @draining
+
+        begin_reload if @reload.nil? && @reloads.any?
+        @reload = nil if @reload&.advance
+        ensure_mold
+        roster.missing(@reload&.mold).each { |number| start_worker(number) } if @mold&.loaded? && @back_off.left.zero?
+        roster.surplus.each { |worker| retire(worker) }
+        quit_molds
+        announce
+        tell_availability
+      end
+
+      def ensure_mold
+        return if @mold || @molds.any? { |mold| mold.state == :loading && !@reload&.mold.equal?(mold) } || @back_off.left.positive? || (@again && @started)
+
+        @started = true
+        return if make_mold
+
+        return fail_with(mold_problem) if first_start?
+
+        @back_off.failed
+        say_attempt(mold_problem)
+      end
+
+      def begin_reload
+        waiting, @reloads = @reloads, []
+        @reload = Reload.new(self, waiting)
+        @reload.begin
+      end
+
+      # Molds whose workers have all gone.
+      def quit_molds
+        @molds.each do |mold|
+          next if mold.equal?(@mold) || mold.equal?(@reload&.mold) || mold.state == :loading || mold.quits || roster.of(mold).any?
+
+          mold.quits = now
+          mold.control.tell({ do: "quit" })
+        end
+        @molds.each { |mold| @processes.kill(mold.pid) if mold.quits && now - mold.quits > QUIT_S }
+      end
+
+      # Once everything that was begun has come to its end, well or not, and somebody serves.
+      def announce
+        return if @served || roster.serving.empty?
+        return if roster.all.any? { |worker| worker.state == :starting } && !@back_off.failing?
+
+        @served = true
+        @on_serving&.call
+      end
+
+      def tell_availability
+        seconds = roster.serving.empty? && @back_off.failing? ? [@back_off.left.ceil, 1].max : nil
+        return if seconds == @unavailable
+
+        @engine.unavailable = @unavailable = seconds
+      end
+
+      def discard_worker(worker)
+        worker.doom = :discarded
+        @processes.kill(worker.pid)
+        worker.control.io.shutdown rescue nil # rubocop:disable Style/RescueModifier -- it may have gone
+      end
+
+      def wind_up
+        return unless roster.all.empty? && !@engine.running?
+
+        @mold = nil
+        quit_molds
+        @over = @molds.empty?
+      end
+
+      def give_up_waiting_reloads(why)
+        @reloads.each { |reply, _| reply.call([false, why]) }
+        @reloads.clear
+      end
+
+      def note_pids
+        @pids = (@molds.reject(&:ended?) + roster.all).filter_map(&:pid).freeze
+      end
+
+      # The same words once a minute.
+      def trouble(text, error = nil)
+        return if @trouble == text && now - @trouble_at < AGAIN_S
+
+        @trouble = text
+        @trouble_at = now
+        log.error(text, error)
+      end
+
+      def close
+        (@molds + roster.all).each { |process| process.control.close }
+        @wake.close
+        @waker.close
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+# A forked process that runs requests: an executor on a thread of its own, linked to the front by its channel, while the main thread listens to the front.
+#
+#   it is told   { do: "backtrace" }
+#   it tells     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }   { event: "retire" } (it had SIGTERM)
+#                { event: "backtrace", lines: }   { event: "ending" }
+#
+# It ends when its executor has: told so through the channel, after its last request. The application's at_exit runs then, for a bounded time. The end of the control
+# socket is the end of the front: it leaves at once.
+
+require "neverblock/cluster/fork_safety"
+require "neverblock/cluster/title"
+require "neverblock/rack/request_log"
+require "neverblock/server/executor_thread"
+
+module NeverBlock
+  module Cluster
+    class Worker
+      IGNORED = %w[INT HUP USR2 TTIN TTOU].freeze
+      # Seconds for at_exit.
+      EXIT_S = 5
+      LOG_FLUSH_MS = 1_000
+      # Of a backtrace.
+      LINES_MAX = 100
+
+      # @param number [Integer]
+      # @param settings [Config::Settings]
+      # @param config [Config]
+      # @param control [Control]
+      # @param native [Module] where Link, Executor and Log are
+      def initialize(number, settings, config, control, native: NeverBlock)
+        @number = number
+        @settings = settings
+        @config = config
+        @control = control
+        @native = native
+        @wake, @waker = IO.pipe
+      end
+
+      # Serves until it is told to end.
+      # @param channel [Array<IO>] a channel's descriptors
+      # @yieldreturn [#call] the application
+      # @return [Integer] exit status
+      def run(channel, &load)
+        settle
+        @control.tell({ event: "started", pid: ::Process.pid })
+        executor = prepare(channel, &load) or return 1
+        @thread = Server::ExecutorThread.start(executor, 0) { |failure| ended(failure) }
+        @control.tell({ event: "ready" })
+        listen until @ended
+        leave
+      end
+
+      private
+
+      def settle
+        IGNORED.each { |name| Signal.trap(name) { nil } }
+        Signal.trap("TERM") { wake }
+        Signal.trap("CHLD", "DEFAULT")
+        Title.set("worker #{@number}")
+        srand
+        @log = @native::Log.new(@config.log_fd)
+        @log.format = @config.log_format
+        @log.worker = @number
+        keep_from_children
+      end
+
+      # A child of the application's that lives on must not keep the front from seeing the end of this process.
+      def keep_from_children
+        control = @control
+        Compat::Fork.closing << control.io
+      end
+
+      def prepare(channel, &load)
+        NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
+        ForkSafety.after
+        @settings[:after_fork]&.each { |block| block.call(@number) }
+        app = RequestLog.around(load.call, @config, @log)
+        channel.each { |io| io.autoclose = false }
+        link = @native::Link.new(*channel.map(&:fileno))
+        @native::Executor.new(link, app, fibers: @config.fibers, log: @log)
+      rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, this worker cannot serve, and the front is told
+        refuse(e)
+      end
+
+      def refuse(error)
+        own = error.is_a?(Error)
+        @control.tell({ event: "failed", message: own ? error.message : "#{error.message} (#{error.class})#{" at #{error.backtrace.first}" if error.backtrace}" })
+        @log.error("cannot serve", error) unless own
+        @log.flush(LOG_FLUSH_MS)
+        nil
+      end
+
+      def wake
+        @waker.write_nonblock("T", exception: false)
+      end
+
+      # On the executor's thread.
+      def ended(failure)
+        @log.error("its executor has ended, and the worker with it", failure) if failure
+        @status = failure ? 1 : 0
+        @ended = true
+        @waker.write_nonblock("E", exception: false)
+      end
+
+      def listen
+        readable, = IO.select([@control.io, @wake])
+        words = readable.include?(@wake) ? @wake.read_nonblock(64, exception: false) : ""
+        @control.tell({ event: "retire" }) if words.is_a?(String) && words.include?("T")
+        (@control.read || ::Process.exit!(1)).each { |message| obey(message) } if readable.include?(@control.io)
+      end
+
+      def obey(message)
+        return unless message[:do] == "backtrace"
+
+        @control.tell({ event: "backtrace", lines: @thread.backtrace.to_a.first(LINES_MAX) })
+      end
+
+      def leave
+        @control.tell({ event: "ending" })
+        @log.flush(LOG_FLUSH_MS)
+        Thread.new do
+          sleep(EXIT_S)
+          @log.warn("what the application has for at_exit took longer than #{EXIT_S} s: left without it")
+          @log.flush(LOG_FLUSH_MS)
+          ::Process.exit!(@status)
+        end
+        @status
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# The I/O loop of a configuration: an engine with its routes and its addresses open, not started, and the thread that makes entries of its lines where the log
+# needs that. A server of one process and the front of many open theirs here.
+
+require "neverblock/log/core_lines"
+require "neverblock/server/listening"
+require "neverblock/version"
+
+module NeverBlock
+  class Server
+    class IoLoop
+      # @return [Engine]
+      attr_reader :engine
+      # @return [Array<String>] where it listens, with real ports
+      attr_reader :urls
+      # @return [String, nil] where the admin pages are, with the real port
+      attr_reader :admin_url
+
+      # @param config [Config]
+      # @param log [Log]
+      # @param native [Module] where Engine is
+      # @param settings [Hash] further ones of the engine
+      # @raise [StartError] when an address cannot be had; nothing is left open then
+      def initialize(config, log, native: NeverBlock, **settings)
+        @core_lines = Log::CoreLines.new(log, RequestLog.shape(config, log)) if config.log_format == :json || config.log_requests
+        @engine = native::Engine.new(**config.engine_options, **settings, version: VERSION, ruby_version: RUBY_VERSION, **{ log_fd: @core_lines&.fileno }.compact)
+        config.routes.each { |route| @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect) }
+        listening = Listening.new(@engine, config.backlog)
+        @urls = listening.open(config.binds).freeze
+        @admin_url = listening.open_admin(config.admin) if config.admin
+      rescue StandardError
+        @engine&.close
+        @core_lines&.close
+        raise
+      end
+
+      # Once no executor uses it any more: waits for its end and frees it.
+      # @return [void]
+      def close
+        @engine.join
+        @engine.close
+        @core_lines&.close
+      end
+    end
+  end
+end
