@@ -16,10 +16,12 @@ module NeverBlock
       # @param settings [Config::Settings]
       # @param environment [Config::Environment]
       # @param out [IO] where "Listening on URL" goes
-      def initialize(settings, environment, out: $stdout)
+      # @param origin [Cluster::Origin, nil] how this command was started; nil: the application cannot be loaded again
+      def initialize(settings, environment, out: $stdout, origin: nil)
         @settings = settings
         @environment = environment
         @out = out
+        @origin = origin
       end
 
       # Serves until told to stop.
@@ -33,7 +35,7 @@ module NeverBlock
         limits = Limits.new(config)
         limits.check_fibers
         Spool.check(config.spool_directory)
-        lines = limits.raise_descriptors + limits.tight_memory(Processors.workers(@settings[:workers])) + [Notices.enable_yjit(@settings[:yjit])] + warnings
+        lines = limits.raise_descriptors + limits.tight_memory(workers) + warnings
         holding_pidfile { serve(config, name, lines, &load) }
       end
 
@@ -45,14 +47,30 @@ module NeverBlock
 
       private
 
-      def serve(config, name, lines)
+      def serve(config, name, lines, &load)
         require "neverblock"
+        server = workers > 1 ? front(&load) : single(config, lines, &load)
+        notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines].compact
+        @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon))
+        @runner.run
+      end
+
+      def single(config, lines)
+        lines.unshift(*Notices.enable_yjit(@settings[:yjit]))
         app = yield
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         Heap.warm
-        notices = [Notices.banner(config, name), Notices.weaker_ruby, *lines].compact
-        @runner = Server::Runner.new(Server.new(config, app), out: @out, notices: notices, abandon: method(:abandon))
-        @runner.run
+        Server.new(config, app)
+      end
+
+      # What loads the application is another process, but where it is loaded already.
+      def front(&load)
+        require "neverblock/cluster/front"
+        Cluster::Front.new(@settings, origin: @origin, environment: @environment, app: @origin ? nil : load.call)
+      end
+
+      def workers
+        Processors.workers(@settings[:workers])
       end
 
       def holding_pidfile

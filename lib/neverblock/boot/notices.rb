@@ -18,9 +18,11 @@ module NeverBlock
 
       # @param config [Config]
       # @param environment [String]
+      # @param workers [Integer]
       # @return [String]
-      def banner(config, environment)
+      def banner(config, environment, workers = 1)
         fibers = "#{config.fibers} fiber#{"s" unless config.fibers == 1}"
+        fibers = "#{workers} workers with #{fibers} each" if workers > 1
         "version #{VERSION}, #{ruby}#{" with YJIT" if yjit_on?}, process #{Process.pid}, #{environment}, #{fibers}"
       end
 

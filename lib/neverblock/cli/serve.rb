@@ -4,6 +4,7 @@
 
 require "neverblock/application"
 require "neverblock/boot/launch"
+require "neverblock/cluster/origin"
 require "neverblock/config/environment"
 
 module NeverBlock
@@ -16,6 +17,7 @@ module NeverBlock
         @options = options
         @environment = Config::Environment.new(env)
         @out = out
+        @origin = Cluster::Origin.new # before anything changes what it remembers
       end
 
       # @return [Integer] exit status, when the server has ended
@@ -24,7 +26,7 @@ module NeverBlock
         settings = @options.settings
         settings.binds
         rackup = Application.locate(@options.rackup)
-        Boot::Launch.new(settings, @environment, out: @out).run { Application.load(rackup) }
+        Boot::Launch.new(settings, @environment, out: @out, origin: @origin).run { Application.load(rackup) }
       end
     end
   end

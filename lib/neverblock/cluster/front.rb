@@ -9,7 +9,7 @@ require "neverblock/cluster/mold"
 require "neverblock/cluster/origin"
 require "neverblock/cluster/supervisor"
 require "neverblock/cluster/title"
-require "neverblock/config"
+require "neverblock/config/settings"
 require "neverblock/log"
 require "neverblock/server"
 
@@ -56,7 +56,8 @@ module NeverBlock
         @supervisor = Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: Boot::Processors.workers(@settings[:workers]),
                                      molds: @origin ? MoldHandle.method(:start).curry(2)[@origin] : ->(_now) { first }, again: @origin ? nil : LOADED_ELSEWHERE)
         Title.set("front")
-        @thread = @supervisor.start(serving: serving, &on_end)
+        @supervisor.on_serving = serving
+        @thread = @supervisor.start(&on_end)
         self
       end
 
@@ -120,6 +121,16 @@ module NeverBlock
         answer = Thread::Queue.new
         @supervisor.post(:reload, answer.method(:push), progress)
         answer.pop
+      end
+
+      # @return [Array<Hash>] number, pid and state (:starting, :ready, :serving, :retiring) of each worker there is
+      def workers
+        @supervisor ? @supervisor.workers : []
+      end
+
+      # @return [Integer] how many versions of the application have served, this one counted
+      def generation
+        @supervisor ? @supervisor.generation : 0
       end
 
       # Waits until everything has ended, and closes it.

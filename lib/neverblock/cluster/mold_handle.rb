@@ -13,10 +13,12 @@ module NeverBlock
       attr_reader :control
       # @return [Symbol] :loading, :loaded or :ended
       attr_accessor :state
-      # @return [Boolean] whether its end of the control socket is closed
+      # @return [Float, nil] since when its end of the control socket is closed
       attr_accessor :silent
       # @return [String, nil] what it said was wrong
       attr_accessor :problem
+      # @return [Float, nil] since when it is told to quit, or is of no use
+      attr_accessor :quits
       # @return [Float] when it was started, monotonic seconds
       attr_reader :since
 

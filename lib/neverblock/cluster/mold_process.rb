@@ -10,9 +10,8 @@ module NeverBlock
     module MoldProcess
       module_function
 
-      # Never returns but in a worker.
+      # Never returns.
       # @param argv [Array<String>]
-      # @return [Integer] exit status
       def run(argv)
         descriptor, version = ENV.delete("NEVERBLOCK_MOLD").split(":")
         problem = Bundle.set_up(ENV.delete("NEVERBLOCK_RUBYOPT"))

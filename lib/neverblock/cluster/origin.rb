@@ -3,6 +3,7 @@
 # How this command was started, so that it can be started again as a mold: Ruby's own options, the words, the environment before anything changed it, and the
 # folder by the name its user gave it. (Deployments swap the link `current`; the folder it led to then is last week's release.)
 
+require "neverblock/version"
 require "rbconfig"
 
 module NeverBlock

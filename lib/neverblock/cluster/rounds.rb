@@ -51,8 +51,7 @@ module NeverBlock
       private
 
       def look_at_figures(worker)
-        worker.figures = worker.channel.figures
-        busy_s = worker.figures[:busy_ns].to_i / NS
+        busy_s = worker.channel.figures[:busy_ns].to_i / NS
         return worker.asked = nil if @stuck_s.nil? || busy_s <= @stuck_s
         return if worker.doom
 
@@ -66,7 +65,8 @@ module NeverBlock
 
       def end_stuck(worker, where)
         runs = LastWords.list(worker.channel.running.to_a)
-        @supervisor.log.error("#{worker} has run one request for longer than #{format("%g", @stuck_s)} s without a pause (timeouts worker) and is replaced; it runs #{runs}; #{where}")
+        @supervisor.log.error("#{worker} has run one request for longer than #{format("%g", @stuck_s)} s without a pause (timeouts worker) and is replaced; " \
+                              "it runs #{runs}; #{where}")
         @supervisor.kill(worker, "was stuck")
       end
 

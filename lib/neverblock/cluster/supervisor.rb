@@ -4,6 +4,7 @@
 # threads hand it work (post); nothing else touches its state, so there are no locks. Decisions without processes are in Roster and BackOff; what it looks at once
 # a second in Rounds; a reload in Reload.
 
+require "neverblock/boot/cgroup"
 require "neverblock/cluster/back_off"
 require "neverblock/cluster/last_words"
 require "neverblock/cluster/mold_handle"
@@ -12,6 +13,7 @@ require "neverblock/cluster/reload"
 require "neverblock/cluster/roster"
 require "neverblock/cluster/rounds"
 require "neverblock/cluster/settings"
+require "neverblock/cluster/worker"
 require "neverblock/cluster/worker_handle"
 require "neverblock/deadline"
 require "neverblock/errors"
@@ -40,6 +42,10 @@ module NeverBlock
       attr_reader :log
       # @return [Array<Integer>] processes there are now; any thread
       attr_reader :pids
+      # @return [Array<Hash>] number, pid and state of each worker there is now; any thread
+      attr_reader :workers
+      # @return [Integer] how many versions have served, this one counted; any thread
+      attr_reader :generation
 
       # @param engine [Engine]
       # @param settings [Config::Settings] the front's own
@@ -66,24 +72,31 @@ module NeverBlock
         @reloads = []
         @inbox = Thread::Queue.new
         @wake, @waker = IO.pipe
+        @next_tick = now + TICK_S
         @next_id = 0
-        @pids = [].freeze
+        @generation = 1
+        note_processes
         @oom_kills = killed.oom_kills
       end
 
-      # @param serving [#call, nil] called once, when workers serve for the first time
+      # @return [#call, nil] called once, when workers serve for the first time
+      attr_writer :on_serving
+
       # @yield when everything has ended
       # @return [Thread]
-      def start(serving: nil, &on_end)
-        @on_serving = serving
-        @next_tick = now + TICK_S
+      def start(&on_end)
         thread = Thread.new do
-          step until @over
+          step(patience) until @over
         ensure
           close
           on_end&.call
         end
         thread.tap { thread.name = "nb-cluster" }
+      end
+
+      # @return [Boolean] whether everything has ended
+      def over?
+        @over || false
       end
 
       # Any thread.
@@ -94,6 +107,20 @@ module NeverBlock
         @waker.write_nonblock(".", exception: false)
       rescue IOError # it has ended
         nil
+      end
+
+      # One turn: what has come, what is due, what is to be done.
+      # @param seconds [Numeric] to wait for something to come
+      # @return [void]
+      def step(seconds)
+        readable, = IO.select([@wake, *listened.keys], nil, nil, seconds)
+        readable&.each { |io| io.equal?(@wake) ? take_posts : listened[io]&.then { |process| hear(process) } }
+        tick if now >= @next_tick
+        reap if silent_children?
+        settle
+      rescue StandardError => e # a fault here must not take what serves with it
+        trouble("the supervisor of the workers", e)
+        IO.select([@wake], nil, nil, TICK_S)
       end
 
       # @return [Float]
@@ -127,6 +154,7 @@ module NeverBlock
       def serve(worker)
         worker.enter(:serving, now)
         worker.channel.serve
+        log.info("#{worker} serves") if @served && !@switching
         roster.succeeded_by(worker).each { |other| retire(other) }
       end
 
@@ -146,8 +174,9 @@ module NeverBlock
       def discard(mold)
         return if mold.nil? || mold.ended?
 
-        roster.of(mold).each { |worker| kill(worker, "is of no use any more") }
+        mold.quits = now
         @processes.kill(mold.pid)
+        roster.of(mold).each { |worker| discard_worker(worker) }
       end
 
       # @return [MoldHandle, nil] nil: the system refuses
@@ -167,28 +196,19 @@ module NeverBlock
       # @param mold [MoldHandle]
       def switch_to(mold)
         fresh, old = roster.all.partition { |worker| worker.mold.equal?(mold) }
+        @molds.each { |other| discard(other) if other.state == :loading }
         @mold = mold
+        @generation += 1
         @back_off.lasted
+        @switching = true
         fresh.each { |worker| serve(worker) }
-        old.each { |worker| worker.state == :starting ? discard_worker(worker) : retire(worker) unless worker.state == :retiring }
-        announce
+        old.each { |worker| worker.state == :serving ? retire(worker) : discard_worker(worker) unless worker.state == :retiring }
         [fresh.size, old.size]
+      ensure
+        @switching = false
       end
 
       private
-
-      # --- one turn ---
-
-      def step
-        readable, = IO.select([@wake, *listened.keys], nil, nil, patience)
-        readable&.each { |io| io.equal?(@wake) ? take_posts : hear(listened[io]) }
-        tick if now >= @next_tick
-        reap if silent_children?
-        settle
-      rescue StandardError => e # a fault here must not take what serves with it
-        trouble("the supervisor of the workers", e)
-        IO.select([@wake], nil, nil, TICK_S)
-      end
 
       def listened
         (@molds + roster.all).reject(&:silent).to_h { |process| [process.control.io, process] }
@@ -282,7 +302,7 @@ module NeverBlock
         when "not_forked" then worker_of(message)&.then { |worker| not_forked(worker, message[:message]) }
         when "ended" then worker_of(message)&.then { |worker| ended(worker, message.slice(:code, :signal)) }
         end
-        note_pids
+        note_processes
       end
 
       def worker_of(message)
@@ -323,14 +343,13 @@ module NeverBlock
         when "backtrace" then @rounds.answered(worker, message[:lines])
         when "ending" then worker.ending = now
         end
-        note_pids
+        note_processes
       end
 
       def ready(worker)
         worker.enter(:ready, now)
         return if @reload&.mold.equal?(worker.mold)
-        return discard_worker(worker) if @draining
-        return retire(worker) if worker.number >= roster.target
+        return discard_worker(worker) if @draining || worker.number >= roster.target
 
         serve(worker)
       end
@@ -358,7 +377,7 @@ module NeverBlock
           ended(worker, status) if worker
         end
         roster.all.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
-        note_pids
+        note_processes
       end
 
       # It cannot be heard, and nobody says that it has ended: its socket was closed by the application, or its mold stands still.
@@ -387,7 +406,8 @@ module NeverBlock
       end
 
       def mold_lost(mold, status)
-        log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, #{@again ? "and cannot be replaced: start the server again" : "another takes its place"}")
+        log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, " \
+                  "#{@again ? "and cannot be replaced: start the server again" : "another takes its place"}")
       end
 
       # The first start has failed when Ruby says so; what only the system knows of (a crash) may be better the next time.
@@ -414,12 +434,13 @@ module NeverBlock
         hear_last(worker)
         roster.all.delete(worker)
         worker.control.close
+        figures = worker.channel.figures
         cost = worker.channel.end
-        return if @draining && cost[:failed].to_i.zero? && cost[:cut].to_i.zero?
         return if worker.doom == :discarded || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
+        return fail_with(worker.problem) if worker.problem && first_start? && !@draining && !(status && status[:signal])
 
-        report(worker, status, cost)
-        count_failure(worker, status)
+        count(worker, figures) unless @draining
+        report(worker, status, cost) unless @draining && LastWords.cost(cost).nil?
       end
 
       # What it said before it ended may still wait in its socket.
@@ -451,11 +472,8 @@ module NeverBlock
         log.error("#{problem}; #{left.positive? ? "the next attempt is in #{format("%.0f", left.ceil)} s" : "it is tried again now"}")
       end
 
-      def count_failure(worker, status)
-        figures = worker.figures
+      def count(worker, figures)
         if worker.state == :starting
-          return fail_with(worker.problem) if worker.problem && first_start? && status && status[:signal].nil?
-
           @back_off.failed
         elsif worker.state == :serving && worker.doom.nil? && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
           @back_off.short_lived
@@ -477,6 +495,7 @@ module NeverBlock
         quit_molds
         announce
         tell_availability
+        note_processes
       end
 
       def ensure_mold
@@ -518,7 +537,7 @@ module NeverBlock
       end
 
       def tell_availability
-        seconds = roster.serving.empty? && @back_off.failing? ? [@back_off.left.ceil, 1].max : nil
+        seconds = [@back_off.left.ceil, 1].max if roster.serving.empty? && (@back_off.failing? || (@again && @molds.empty?))
         return if seconds == @unavailable
 
         @engine.unavailable = @unavailable = seconds
@@ -543,8 +562,10 @@ module NeverBlock
         @reloads.clear
       end
 
-      def note_pids
-        @pids = (@molds.reject(&:ended?) + roster.all).filter_map(&:pid).freeze
+      # For other threads.
+      def note_processes
+        @pids = (@molds + roster.all).filter_map(&:pid).freeze
+        @workers = roster.all.map { |worker| { number: worker.number, pid: worker.pid, state: worker.state }.freeze }.freeze
       end
 
       # The same words once a minute.

@@ -23,7 +23,7 @@ module NeverBlock
       attr_reader :since
       # @return [String, nil] why it retires once its successor serves
       attr_accessor :leaving
-      # @return [String, nil] why it was killed by the front
+      # @return [String, Symbol, nil] why it was killed by the front; :discarded: nobody needs to know
       attr_accessor :doom
       # @return [Float, nil] when it was asked where it is stuck
       attr_accessor :asked

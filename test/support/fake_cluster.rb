@@ -1,0 +1,231 @@
+# frozen_string_literal: true
+
+# What a supervisor of workers has around it, without processes: an engine whose channels note what they are told, molds and workers that a test plays by their
+# control sockets, a clock that stands. Every step is the test's.
+
+require_relative "fake_native"
+require_relative "patience"
+require "neverblock"
+require "neverblock/cluster/front"
+
+class FakeCluster
+  Channel = Struct.new(:number, :calls, :cost, :figures, :running, :pid, :pipes) do
+    def descriptors
+      pipes.map(&:fileno)
+    end
+
+    def handed_over
+      pipes.each(&:close)
+    end
+
+    def serve = calls << :serve
+    def retire = calls << :retire
+
+    def end
+      calls << :end
+      cost
+    end
+  end
+
+  class Engine
+    attr_reader :channels, :calls
+    attr_accessor :unavailable, :running, :failures
+
+    def initialize
+      @channels = []
+      @calls = []
+      @running = true
+      @failures = []
+    end
+
+    def channel(number)
+      raise @failures.shift unless @failures.empty?
+
+      Channel.new(number, [], { failed: 0, cut: 0, again: 0, lines: [] }, { running: 0, taken: 0, busy_ns: 0 }, [], nil, IO.pipe + IO.pipe).tap { |channel| @channels << channel }
+    end
+
+    def drain = @calls << :drain
+
+    def stop_now
+      @calls << :stop_now
+    end
+
+    def running? = @running
+  end
+
+  class Processes
+    attr_reader :killed, :ended, :bytes, :gone
+
+    def initialize
+      @killed = []
+      @ended = {}
+      @bytes = {}
+      @gone = []
+    end
+
+    def kill(pid)
+      @killed << pid if pid
+    end
+
+    def reap
+      @ended.dup.tap { @ended.clear }
+    end
+
+    def alive?(pid)
+      !@gone.include?(pid)
+    end
+
+    def resident_bytes(pid)
+      @bytes[pid]
+    end
+  end
+
+  # A mold, played by the test.
+  Mold = Struct.new(:pid, :control, :cluster, :handle) do
+    def loaded(settings: NeverBlock::Cluster::Settings.of(cluster.settings), threads: [], notices: [])
+      control.tell({ event: "loaded", settings: settings, threads: threads, notices: notices })
+      cluster.step
+    end
+
+    def says(**message)
+      control.tell(message)
+      cluster.step
+    end
+
+    # Does what it was told to.
+    # @return [Array<Worker>] those it has forked
+    def obey
+      heard.filter_map do |message|
+        next quit if message[:do] == "quit"
+
+        *pipes, socket = control.take(5)
+        pipes.each(&:close)
+        pid = cluster.next_pid
+        control.tell({ event: "forked", id: message[:id], pid: pid })
+        Worker.new(message[:id], message[:number], pid, NeverBlock::Cluster::Control.new(socket), self)
+      end.tap { cluster.step }
+    end
+
+    # A read ends where descriptors begin.
+    def heard
+      messages = []
+      while (more = control.read)&.any?
+        messages.concat(more)
+      end
+      messages
+    end
+
+    def inspect = "#<mold #{pid}>"
+
+    def quit
+      self[:handle] = :quit
+      nil
+    end
+
+    def quit? = handle == :quit
+
+    def ends(code: nil, signal: nil)
+      cluster.processes.ended[pid] = { code: code, signal: signal }
+      control.close
+      2.times { cluster.step }
+    end
+  end
+
+  # A worker, played by the test.
+  Worker = Struct.new(:id, :number, :pid, :control, :mold) do
+    def ready
+      control.tell({ event: "ready" })
+      mold.cluster.step
+      self
+    end
+
+    def says(**message)
+      control.tell(message)
+      mold.cluster.step
+    end
+
+    # Dies, and its mold says how.
+    def ends(code: nil, signal: nil)
+      control.close
+      mold.says(event: "ended", id: id, pid: pid, code: code, signal: signal)
+    end
+
+    def inspect = "#<worker #{number} #{pid}>"
+
+    def channel
+      mold.cluster.channel_of(self)
+    end
+
+    def told
+      Array(control.read)
+    end
+  end
+
+  def inspect = "#<cluster>"
+
+  attr_reader :engine, :processes, :supervisor, :molds, :log, :settings, :events
+  attr_accessor :now, :mold_failures, :oom_kills
+
+  # @param workers [Integer]
+  # @param again [String, nil] why there is no second mold
+  # @param file [Hash] settings
+  def initialize(workers: 2, again: nil, **file)
+    @settings = NeverBlock::Config::Settings.new(file: { workers: workers, **file })
+    @engine = Engine.new
+    @processes = Processes.new
+    @log = FakeNative::Log.new
+    @molds = []
+    @mold_failures = []
+    @events = []
+    @now = 1_000.0
+    @pid = 100
+    @oom_kills = 0
+    @supervisor = NeverBlock::Cluster::Supervisor.new(engine: @engine, settings: @settings, log: @log, molds: method(:make_mold), again: again, processes: @processes,
+                                                      killed: self, clock: -> { @now })
+    @supervisor.on_serving = -> { @events << :serving }
+    step
+  end
+
+  def make_mold(since)
+    raise @mold_failures.shift unless @mold_failures.empty?
+
+    ours, theirs = NeverBlock::Cluster::Control.pair
+    mold = Mold.new(next_pid, NeverBlock::Cluster::Control.new(theirs), self)
+    @molds << mold
+    NeverBlock::Cluster::MoldHandle.new(mold.pid, NeverBlock::Cluster::Control.new(ours), since)
+  end
+
+  def next_pid
+    @pid += 1
+  end
+
+  def mold = @molds.last
+
+  def step
+    @supervisor.step(0)
+  end
+
+  # Time goes by, a second at a time.
+  def pass(seconds)
+    seconds.times do
+      @now += 1.0
+      step
+    end
+  end
+
+  def channel_of(worker)
+    @engine.channels.find { |channel| channel.pid == worker.pid }
+  end
+
+  # A cluster that serves.
+  # @return [Array<Worker>]
+  def serving
+    mold.loaded
+    mold.obey.each(&:ready)
+  end
+
+  def post(verb, *arguments)
+    @supervisor.post(verb, *arguments)
+    step
+  end
+end
