@@ -51,11 +51,35 @@ class RunnerTest < Minitest::Test
     assert_equal 1, @fake.engine.calls.count([:stop_now])
   end
 
-  { "HUP" => "reloading", "USR2" => "upgrading in place", "TTIN" => "adding a worker", "TTOU" => "removing a worker" }.each do |name, what|
-    define_method("test_#{name} says that it does not work yet and nothing else happens") do
+  def test_USR2_says_that_it_does_not_work_yet_and_nothing_else_happens
+    assert_equal(0, run_server { send_signal("USR2") })
+    assert_match(/SIGUSR2: upgrading in place does not work yet; nothing is done/, @log.text)
+  end
+
+  { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.each do |name, verb|
+    define_method("test_#{name} is for servers with workers") do
       assert_equal(0, run_server { send_signal(name) })
-      assert_match(/SIG#{name}: #{what} does not work yet; nothing is done/, @log.text)
+      assert_match(/SIG#{name}: this server is one process and has no workers; it takes -w 2 or more; nothing is done/, @log.text)
     end
+
+    define_method("test_#{name} is handed to a server with workers as #{verb}") do
+      called = Thread::Queue.new
+      run_server do
+        @server.define_singleton_method(verb) { called << verb }
+        send_signal(name)
+        assert_equal verb, Timeout.timeout(Patience::SECONDS) { called.pop }
+      end
+    end
+  end
+
+  # A server whose workers never came to serve.
+  def test_a_failure_before_it_served_is_raised_for_the_command_to_tell
+    server = make_server
+    server.define_singleton_method(:start) { |serving:, &on_end| on_end.call }
+    server.define_singleton_method(:failure) { NeverBlock::ApplicationError.new("config.ru:1: no") }
+    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Server::Runner.new(server, out: @out).run }
+    assert_equal "config.ru:1: no", error.message
+    assert_empty @out.string
   end
 
   def test_an_executor_that_dies_is_status_1
@@ -101,7 +125,7 @@ class RunnerTest < Minitest::Test
   # Runs a server on a thread of its own; once it is announced, yields; then ends it.
   # @return [Integer] exit status
   def run_server(binds: ["http://127.0.0.1:0"], death: nil, settings: {}, notices: [], end_with: "TERM")
-    server = make_server(binds: binds, death: death, settings: settings)
+    server = @server = make_server(binds: binds, death: death, settings: settings)
     announced = Thread::Queue.new
     @out.define_singleton_method(:flush) { announced << true }
     @runner = NeverBlock::Server::Runner.new(server, out: @out, notices: notices, later: later, abandon: ->(status) { @abandoned << status })
