@@ -51,7 +51,7 @@ class RunnerTest < Minitest::Test
     assert_equal 1, @fake.engine.calls.count([:stop_now])
   end
 
-  def test_USR2_says_that_it_does_not_work_yet_and_nothing_else_happens
+  def test_usr2_says_that_it_does_not_work_yet_and_nothing_else_happens
     assert_equal(0, run_server { send_signal("USR2") })
     assert_match(/SIGUSR2: upgrading in place does not work yet; nothing is done/, @log.text)
   end
@@ -75,7 +75,7 @@ class RunnerTest < Minitest::Test
   # A server whose workers never came to serve.
   def test_a_failure_before_it_served_is_raised_for_the_command_to_tell
     server = make_server
-    server.define_singleton_method(:start) { |serving:, &on_end| on_end.call }
+    server.define_singleton_method(:start) { |**_serving, &on_end| on_end.call }
     server.define_singleton_method(:failure) { NeverBlock::ApplicationError.new("config.ru:1: no") }
     error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Server::Runner.new(server, out: @out).run }
     assert_equal "config.ru:1: no", error.message
