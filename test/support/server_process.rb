@@ -27,8 +27,9 @@ class ServerProcess
     "neverblock" => lambda { |rackup, binds, options|
       [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url| ["-b", url] }, *options]
     },
-    "puma" => lambda { |rackup, binds, _options|
-      ["puma", "-e", "none", "-t", "16:16", *binds.flat_map { |url| ["-b", url.sub("http:", "tcp:")] }, rackup]
+    "puma" => lambda { |rackup, binds, options|
+      cluster = options.include?("-w") ? ["-w", options[options.index("-w") + 1], "-t", "1:1"] : ["-t", "16:16"]
+      ["puma", "-e", "none", *cluster, *binds.flat_map { |url| ["-b", url.sub("http:", "tcp:")] }, rackup]
     }
   }.freeze
 

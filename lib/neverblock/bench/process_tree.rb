@@ -45,6 +45,13 @@ module NeverBlock
         members.map(&:pid).sort_by { |pid| pid == @leader ? 0 : pid }
       end
 
+      # Processes of the tree that have no children: of a server with a master, and perhaps something between, its workers.
+      # @return [Array<Integer>] without the leader
+      def leaves
+        all = members
+        (all.map(&:pid) - all.map(&:parent) - [@leader]).sort
+      end
+
       # @return [Float] user and system seconds spent so far
       def cpu_seconds
         members.sum(&:cpu_ticks).fdiv(@ticks_per_second)

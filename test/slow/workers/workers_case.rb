@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+# What the acceptance of workers is made of: the real command with several workers, a crowd of clients in a process of its own, the journal of what each
+# worker has begun and ended, and what the front holds before and after.
+#
+# NB_TEST_SERVER=puma runs it against Puma's cluster, which shows that it can fail.
+
+require "fileutils"
+require "json"
+require "minitest/autorun"
+require "tmpdir"
+require "zlib"
+
+require "neverblock/bench"
+require_relative "../../support/server_process"
+require_relative "journal"
+
+class WorkersCase < Minitest::Test
+  WORKERS = 4
+  DOWNLOAD_BYTES = 3_000_000
+  POLL_S = 0.02
+
+  # Some of everything, few enough that the machine has time for them.
+  KINDS = { "small" => 12, "spooled" => 4, "streamed" => 3, "download" => 3, "chunks" => 4, "events" => 4 }.freeze
+
+  def setup
+    @directory = Dir.mktmpdir("neverblock-workers")
+    @download = in_directory("download")
+    File.binwrite(@download, Random.new(1).bytes(DOWNLOAD_BYTES))
+    write_version("1")
+    @journal = Journal::Reader.new(in_directory("journal"))
+  end
+
+  def teardown
+    FileUtils.rm_rf(@directory)
+  end
+
+  private
+
+  def in_directory(name)
+    File.join(@directory, name)
+  end
+
+  # What the application reads when it is loaded.
+  def write_version(text)
+    File.write(in_directory("version.new"), text)
+    File.rename(in_directory("version.new"), in_directory("version"))
+  end
+
+  # @param loading [String] Ruby that the rackup file runs before anything else
+  def rackup(loading = "")
+    <<~RACKUP
+      #{loading}
+      require #{File.expand_path("app.rb", __dir__).inspect}
+      run WorkersApp.new(version: File.read(#{in_directory("version").inspect}), download: #{@download.inspect})
+    RACKUP
+  end
+
+  # Runs the server, with the front, its mold and all workers up.
+  # @param options [Array<String>] further words of the command
+  # @param file [String] lines of the configuration file
+  # @yieldparam server [ServerProcess]
+  def serve(app = rackup, workers: WORKERS, options: [], file: "", env: {})
+    File.write(in_directory("config.rb"), "route \"/streamed\", input: :stream\n#{file}")
+    words = ["-w", workers.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid"), *options]
+    ServerProcess.run(app, options: words, env: { "NB_JOURNAL" => in_directory("journal"), "RACK_ENV" => "production" }.merge(env)) do |server|
+      @tree = NeverBlock::Bench::ProcessTree.new(server.pid)
+      await("#{workers} workers") { @tree.leaves.size == workers }
+      yield server
+    end
+  end
+
+  # A crowd that asks while the block runs.
+  # @return [Hash] its account, when the last answer has come
+  def crowd(server, kinds: KINDS, idle: 0, pause_s: 0.01)
+    job = { url: server.url, seed: Random.new_seed % 1_000_000, kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)), pause_s: pause_s }
+    client = IO.popen([RbConfig.ruby, File.expand_path("client.rb", __dir__), JSON.generate(job)], "r+")
+    raise "the clients did not begin" unless client.gets == "ready\n"
+
+    yield
+    client.close_write
+    JSON.parse(client.read)
+  ensure
+    if client
+      Process.kill(:KILL, client.pid) unless client.closed?
+      client.close
+    end
+  end
+
+  # Until the block is true: bounded, and what it waits for is in the message.
+  def await(what, seconds: Patience::SECONDS)
+    limit = now + seconds
+    until (found = yield)
+      flunk("no #{what} within #{seconds} s; processes: #{@tree&.pids.inspect}") if now > limit
+
+      sleep POLL_S
+    end
+    found
+  end
+
+  def now
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
+  # What the front holds and how many processes there are.
+  def holdings(server)
+    { descriptors: Dir.children("/proc/#{server.pid}/fd").size, shared: File.readlines("/proc/#{server.pid}/maps").grep(%r{/memfd:|/dev/shm/}).size,
+      processes: @tree.pids.size }
+  end
+
+  # What ends a moment later (a process, a connection of a client that has left) has all the time it needs.
+  def assert_holds_as_before(before, server)
+    limit = now + Patience::SECONDS
+    sleep POLL_S until holdings(server) == before || now > limit
+    assert_equal before, holdings(server), "descriptors: #{descriptors(server).tally}"
+  end
+
+  def descriptors(server)
+    Dir.children("/proc/#{server.pid}/fd").map { |number| File.readlink("/proc/#{server.pid}/fd/#{number}").sub(/\[\d+\]/, "") }
+  rescue SystemCallError
+    []
+  end
+
+  # Nothing happened to any client but what `failed` allows.
+  # @param failed [Array<String>] ids of requests that may have failed
+  def assert_undisturbed(account, failed: [])
+    assert_none account["lost"], "connections closed by the server"
+    assert_none account["announced"], "connections closed by the server, as it had said"
+    assert_none account["wrong"], "answers nobody may get"
+    assert_none account["broken"], "no HTTP, or no answer in time"
+    assert_none account["failed"].reject { |id, _, _| failed.include?(id) }, "failed, and not running on a worker that was killed"
+  end
+
+  def assert_none(found, what)
+    assert_equal 0, found.size, "#{what}, such as #{found.first(8)}"
+  end
+
+  def summary(account)
+    "#{account["requests"]} requests on #{account["connections"]} connections: #{account["statuses"]}; " \
+      "#{Account::FATES.map { |fate| "#{fate} #{account[fate.to_s].size}" }.join(", ")}"
+  end
+end
+
+require_relative "account"

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "workers/workers_case"
+
+# Workers are killed one after the other under load: what fails is what they were running, nobody else notices, and nothing stays behind.
+# NB_WORKERS_SECONDS (20) is how long it goes on, NB_WORKERS_SEED which ones are killed.
+class WorkersKilledTest < WorkersCase
+  SECONDS = Integer(ENV.fetch("NB_WORKERS_SECONDS", "20"), 10)
+  SEED = Integer(ENV.fetch("NB_WORKERS_SEED", Random.new_seed.to_s), 10)
+
+  def test_a_killed_worker_costs_what_it_was_running_and_nothing_else
+    puts "seed #{SEED}, #{SECONDS} s"
+    serve do |server|
+      crowd(server) { nil } # what is made once, such as a thread's descriptors, is there
+      before = holdings(server)
+      killed, recoveries = []
+      account = crowd(server) { killed, recoveries = kill_for(SECONDS) }
+      report(account, killed, recoveries)
+      assert_undisturbed(account, failed: @journal.open_on(killed))
+      assert_empty @journal.begun_twice, "requests that were run twice"
+      assert_operator killed.size, :>, 0
+      assert_holds_as_before(before, server)
+    end
+  end
+
+  private
+
+  # Kills one that has served, now and then two, and waits until there are as many again.
+  # @return [Array(Array<Integer>, Array<Float>)] who was killed; seconds until their successors were there
+  def kill_for(seconds)
+    rng = Random.new(SEED)
+    killed = []
+    recoveries = []
+    limit = now + seconds
+    while now < limit
+      victims = await("worker that has served") { (@tree.leaves & @journal.workers).sample(rng.rand(5).zero? ? 2 : 1, random: rng).then { |found| found.empty? ? nil : found } }
+      at = now
+      victims.each { |pid| Process.kill(:KILL, pid) }
+      killed.concat(victims)
+      await("successors") { (@tree.leaves - killed).size == WORKERS }
+      recoveries << (now - at)
+      sleep(rng.rand * 0.3)
+    end
+    [killed, recoveries]
+  end
+
+  def report(account, killed, recoveries)
+    puts summary(account)
+    puts "killed #{killed.size}, which had #{@journal.open_on(killed).size} requests begun; successors after " \
+         "#{format("%.2f s (median), %.2f s (longest)", recoveries.sort[recoveries.size / 2], recoveries.max)}"
+    account["failed"].group_by { |_, kind, text| [kind, text[/\A\w+/]] }.each { |(kind, text), all| puts "  #{kind} #{text}: #{all.size}" }
+  end
+end
