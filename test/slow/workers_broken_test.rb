@@ -88,8 +88,7 @@ class WorkersBrokenTest < WorkersCase
     write_part(code)
     File.write(in_directory("config.rb"), "after_fork { |_number| Process.kill(:SEGV, Process.pid) && sleep if defined?(BROKEN_HOOK) }\n")
     options = ["-w", WORKERS.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid")]
-    ServerProcess.run(broken_rackup, options: options, env: { "NB_JOURNAL" => in_directory("journal"), "RACK_ENV" => "production" }) do |server|
-      @tree = NeverBlock::Bench::ProcessTree.new(server.pid)
+    start(broken_rackup, options) do |server|
       refusal = await("503") { ask(server).then { |answer| answer.status == 503 ? answer : nil } }
       assert_match(/\A\d+\z/, refusal["retry-after"])
       server.await_stderr(/(SEGV|segmentation|signal 11)/i)

@@ -10,25 +10,8 @@ class WorkersFairnessTest < WorkersCase
   PIPELINED = 40
 
 
-  def gated_rackup(way)
-    <<~RACKUP
-      require #{File.expand_path("app.rb", __dir__).sub("/slow/", "/slow/workers/").inspect}
-      journal = Journal::Writer.new
-      light = WorkersApp.new(version: "1", marks: journal)
-      run(lambda do |env|
-        next light.call(env) unless env["PATH_INFO"].start_with?("/heavy/")
-
-        gate = File.join(#{@directory.inspect}, File.basename(env["PATH_INFO"]))
-        journal.put("B", env["HTTP_X_ID"])
-        #{way}
-        journal.put("E", env["HTTP_X_ID"])
-        [200, { "content-length" => "2" }, ["ok"]]
-      end)
-    RACKUP
-  end
-
   def test_a_worker_that_burns_cpu_gets_no_further_request
-    serve(gated_rackup("nil until File.exist?(gate)"), workers: WORKERS) do |server|
+    gated("nil until File.exist?(gate)") do |server|
       lights = Array.new(LIGHT) { server.connect }
       heavy = server.connect
       heavy.write(heavy_request(1) * PIPELINED)
@@ -43,7 +26,7 @@ class WorkersFairnessTest < WorkersCase
 
   # Both workers are busy with one request each; what waits is taken in the order in which it came, whoever has more to ask.
   def test_a_pipeline_waits_its_turn_behind_what_others_asked_before
-    serve(gated_rackup("sleep 0.01 until File.exist?(gate)"), workers: WORKERS, options: ["-f", "1", "--admin", "http://127.0.0.1:0"]) do |server|
+    gated("sleep 0.01 until File.exist?(gate)", options: ["-f", "1", "--admin", "http://127.0.0.1:0"]) do |server|
       pipeline, other, light = Array.new(3) { server.connect }
       pipeline.write(heavy_request(1) + (heavy_request(3) * PIPELINED))
       other.write(heavy_request(2))
@@ -59,20 +42,33 @@ class WorkersFairnessTest < WorkersCase
     end
   end
 
-  # As many keep asking as there are workers twice over; each answer lets the next in.
-  def test_busy_connections_do_not_keep_others_waiting
-    serve(gated_rackup("sleep 0.001"), workers: WORKERS, options: ["-f", "1"]) do |server|
-      heavy = Array.new(WORKERS * 2) { server.connect }
-      account = crowd(server, kinds: { "small" => 4 }) do
-        heavy.each { |wire| wire.write(heavy_request(9) * PIPELINED) }
-        heavy.each { |wire| PIPELINED.times { assert_equal 200, wire.response.status } }
-      end
-      assert_undisturbed(account)
-      heavy.each(&:close)
-    end
+  private
+
+  def gated_rackup(way)
+    <<~RACKUP
+      require #{File.expand_path("workers/app.rb", __dir__).inspect}
+      journal = Journal::Writer.new
+      light = WorkersApp.new(version: "1", marks: journal)
+      run(lambda do |env|
+        next light.call(env) unless env["PATH_INFO"].start_with?("/heavy/")
+
+        gate = File.join(#{@directory.inspect}, File.basename(env["PATH_INFO"]))
+        journal.put("B", env["HTTP_X_ID"])
+        #{way}
+        journal.put("E", env["HTTP_X_ID"])
+        [200, { "content-length" => "2" }, ["ok"]]
+      end)
+    RACKUP
   end
 
-  private
+  # Whatever becomes of the test, no heavy request waits on.
+  def gated(way, options: [])
+    serve(gated_rackup(way), workers: WORKERS, options: options) do |server|
+      yield server
+    ensure
+      (1..3).each { |gate| open_gate(gate) }
+    end
+  end
 
   def heavy_request(gate)
     "GET /heavy/gate-#{gate} HTTP/1.1\r\nHost: test\r\nX-Id: heavy-#{gate}\r\n\r\n"

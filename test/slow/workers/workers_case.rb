@@ -60,14 +60,33 @@ class WorkersCase < Minitest::Test
   # @param options [Array<String>] further words of the command
   # @param file [String] lines of the configuration file
   # @yieldparam server [ServerProcess]
-  def serve(app = rackup, workers: WORKERS, options: [], file: "", env: {})
+  def serve(app = rackup, workers: WORKERS, options: [], file: "")
     File.write(in_directory("config.rb"), "route \"/streamed\", input: :stream\n#{file}")
     words = ["-w", workers.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid"), *options]
-    ServerProcess.run(app, options: words, env: { "NB_JOURNAL" => in_directory("journal"), "RACK_ENV" => "production" }.merge(env)) do |server|
-      @tree = NeverBlock::Bench::ProcessTree.new(server.pid)
+    start(app, words) do |server|
       await("#{workers} workers") { @tree.leaves.size == workers }
       yield server
     end
+  end
+
+  # @param words [Array<String>] of the command
+  def start(app, words)
+    all = []
+    ServerProcess.run(app, options: words, env: { "NB_JOURNAL" => in_directory("journal"), "RACK_ENV" => "production" }) do |server|
+      @tree = NeverBlock::Bench::ProcessTree.new(server.pid)
+      yield server
+    ensure
+      all = @tree.pids.to_h { |pid| [pid, started_at(pid)] }
+    end
+  ensure
+    all.each { |pid, at| Process.kill(:KILL, pid) if at && started_at(pid) == at }
+  end
+
+  # proc(5): field 22 of stat, by which a process id that was taken again is known.
+  def started_at(pid)
+    File.read("/proc/#{pid}/stat").rpartition(")").last.split[19]
+  rescue SystemCallError
+    nil
   end
 
   # A crowd that asks while the block runs.
