@@ -9,7 +9,6 @@ class WorkersFairnessTest < WorkersCase
   LIGHT = 20
   PIPELINED = 40
 
-
   def test_a_worker_that_burns_cpu_gets_no_further_request
     gated("nil until File.exist?(gate)") do |server|
       lights = Array.new(LIGHT) { server.connect }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "tempfile"
+
 module NeverBlock
   module Bench
     # A program that runs to its end, bounded in time.
@@ -8,12 +10,14 @@ module NeverBlock
         # @param command [Array<String>]
         # @param limit_seconds [Numeric] after which it is killed
         # @param environment [Hash{String => String}]
+        # @param input [String, nil] what it reads; from a file, so that it need not be ready to read
         # @param options [Hash] of Process.spawn
         # @return [String] all that it printed, errors too
         # @raise [Errno::ENOENT] when there is no such program
-        def capture(command, limit_seconds:, environment: {}, **options)
+        def capture(command, limit_seconds:, environment: {}, input: nil, **options)
           reader, writer = IO.pipe
-          pid = Process.spawn(environment, *command, out: writer, err: writer, in: File::NULL, **options)
+          source = input ? stored(input) : File.open(File::NULL)
+          pid = Process.spawn(environment, *command, out: writer, err: writer, in: source, **options)
           writer.close
           guard = Thread.new { sleep(limit_seconds) && Process.kill(:KILL, pid) }
           text = reader.read
@@ -22,7 +26,7 @@ module NeverBlock
           text
         ensure
           guard&.kill&.join
-          [reader, writer].each(&:close)
+          [reader, writer, source].compact.each(&:close)
           finish(pid) if pid
         end
 
@@ -33,6 +37,14 @@ module NeverBlock
         end
 
         private
+
+        def stored(text)
+          file = Tempfile.create("neverblock-bench")
+          File.unlink(file.path)
+          file.write(text)
+          file.rewind
+          file
+        end
 
         # A child not yet waited for keeps its id, so this cannot hit anybody else.
         def finish(pid)

@@ -12,7 +12,8 @@ module NeverBlock
       # Metrics of each run that get a median and a spread.
       METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count burst_rate in_flight_max
                    bytes_per_client clients answered open rss_left_bytes rate_alone busy_share cpu_us_alone
-                   generator_cpu_share others_cpu_share].freeze
+                   p99_over_ideal p99_over_played ideal_p99_us played_p99_us late_p99_us slow_count slow_a_stop stops beside_count worker_share_max workers_seen max_us
+                   server_cpu_share generator_cpu_share others_cpu_share].freeze
       MARKS = { met: "met", missed: "MISSED", unknown: "not measured" }.freeze
 
       def initialize(claim:, settings:, machine:, servers:, skipped:, runs:, started:, finished:)

@@ -76,8 +76,10 @@ module NeverBlock
     # The checkout's own server.
     class NeverBlockServer < Server
       # @param command [String] what starts it, below the root
-      def initialize(name, settings:, fibers:, command: "exe/neverblock", bundle: nil, root: ROOT)
+      # @param workers [Integer] 1: one process
+      def initialize(name, settings:, fibers:, workers: 1, command: "exe/neverblock", bundle: nil, root: ROOT)
         super(name, settings: settings)
+        @workers = workers
         @fibers = fibers
         @root = root
         @command = command
@@ -99,7 +101,7 @@ module NeverBlock
       end
 
       def launch(port:, app:, **)
-        Launch.new(command: [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s],
+        Launch.new(command: [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s, *(["-w", @workers.to_s] if @workers > 1)],
                    environment: @bundle.environment)
       end
 

@@ -59,6 +59,11 @@ module NeverBlock
         @directory = directory
       end
 
+      # @return [String] the server's
+      def name
+        @server.name
+      end
+
       # @return [String]
       def url
         "http://127.0.0.1:#{@port}"

@@ -2,7 +2,7 @@
 
 module NeverBlock
   module Bench
-    # Every server the benchmarks know, each one process and, where it is Ruby, with YJIT.
+    # Every server the benchmarks know, where it is Ruby with YJIT; one process each, but those whose names say how many workers ("w2").
     module Servers
       # Room for every client of the largest load.
       FIBERS = 1024
@@ -10,7 +10,7 @@ module NeverBlock
       class << self
         # @return [Array<Server>] in the order of the tables
         def all
-          [neverblock, neverblock_5000, two_threads, nginx, iodine(1), iodine(5), falcon, puma(5), puma(1000)]
+          [neverblock, neverblock_5000, two_threads, nginx, iodine(1), iodine(5), falcon, puma(5), puma(1000), *clusters]
         end
 
         # @param names [Array<String>]
@@ -30,6 +30,16 @@ module NeverBlock
           NeverBlockServer.new("neverblock 5000", settings: "5000 fibers, one process", fibers: 5_000)
         end
 
+        # One worker in a cluster of its own is what two are compared with. "h1": a sleep keeps its worker, since nothing else bounds one to a request at a time.
+        def clusters
+          [neverblock_workers("neverblock w2", 2, FIBERS), neverblock_workers("neverblock w4 f1", 4, 1), puma_workers(1, 5), puma_workers(2, 5), puma_workers(4, 1),
+           falcon_workers("falcon w1", 1), falcon_workers("falcon w2", 2), falcon_workers("falcon w4 h1", 4, environment: { "NB_BENCH_HOLD" => "1" })]
+        end
+
+        def neverblock_workers(name, count, fibers)
+          NeverBlockServer.new(name, settings: "#{count} workers, fibers: #{fibers}", fibers: fibers, workers: count)
+        end
+
         def two_threads
           NeverBlockServer.new("neverblock two-threads", settings: "the I/O loop on a thread of its own", fibers: FIBERS,
                                                          command: "benchmark/apps/two_threads.rb")
@@ -45,17 +55,29 @@ module NeverBlock
           end
         end
 
-        # Falcon logs every connection that a client resets; the load generator resets them all when it ends.
         def falcon
-          GemServer.new("falcon", settings: "one worker process", environment: { "CONSOLE_LEVEL" => "error" }) do |port, app|
-            ["serve", "--bind", "http://127.0.0.1:#{port}", "--count", "1", "--config", app]
+          falcon_workers("falcon", 1)
+        end
+
+        # Falcon logs every connection that a client resets; the load generator resets them all when it ends.
+        def falcon_workers(name, count, environment: {})
+          settings = count == 1 ? "one worker process" : "#{count} worker processes#{", one sleep at a time in each" unless environment.empty?}"
+          GemServer.new(name, settings: settings, environment: { "CONSOLE_LEVEL" => "error", **environment }) do |port, app|
+            ["serve", "--bind", "http://127.0.0.1:#{port}", "--count", count.to_s, "--config", app]
           end
         end
 
         def puma(threads)
-          GemServer.new("puma #{threads}", settings: "single mode, threads: #{threads}") do |port, app|
-            ["-C", File.join(ROOT, "benchmark/peers/puma/config.rb"), "-w", "0", "-t", "#{threads}:#{threads}",
-             "-b", "tcp://127.0.0.1:#{port}", app]
+          puma_server("puma #{threads}", "single mode, threads: #{threads}", 0, threads)
+        end
+
+        def puma_workers(count, threads)
+          puma_server("puma w#{count} t#{threads}", "cluster mode, workers: #{count}, threads in each: #{threads}", count, threads)
+        end
+
+        def puma_server(name, settings, count, threads)
+          GemServer.new(name, settings: settings) do |port, app|
+            ["-C", File.join(ROOT, "benchmark/peers/puma/config.rb"), "-w", count.to_s, "-t", "#{threads}:#{threads}", "-b", "tcp://127.0.0.1:#{port}", app]
           end
         end
       end

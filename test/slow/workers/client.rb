@@ -69,7 +69,7 @@ class WorkersClient
   end
 
   def send_request(id)
-    return @wire.get(@kind == "idle" ? "/small" : "/#{@kind}", "X-Id: #{id}") unless upload?
+    return @wire.get("/#{@kind}", "X-Id: #{id}") unless upload?
 
     body = @rng.bytes(@kind == "spooled" ? SPOOLED_BYTES : STREAMED_BYTES)
     @sum = Zlib.crc32(body)
@@ -96,6 +96,7 @@ class WorkersClient
 
     case @kind
     when "download" then Zlib.crc32(response.body) == @job.fetch("download_sum")
+    when "idle" then response.body == "Hello World"
     when "chunks", "events" then response.body == WorkersApp.stream(id)
     else response.body == (upload? ? @sum.to_s : id)
     end

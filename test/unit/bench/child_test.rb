@@ -10,6 +10,11 @@ class BenchChildTest < BenchCase
     assert_operator Child.cpu_seconds, :>, before
   end
 
+  def test_a_program_reads_what_it_is_given_and_nothing_without
+    assert_equal "a line\n", Child.capture(["cat"], limit_seconds: 120, input: "a line\n")
+    assert_equal "", Child.capture(["cat"], limit_seconds: 120)
+  end
+
   def test_a_program_that_does_not_end_is_killed_at_its_limit
     seconds = 0.25 # on a busy machine it has not begun by then
     text = ""

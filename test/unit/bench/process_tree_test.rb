@@ -30,6 +30,14 @@ class BenchProcessTreeTest < BenchCase
     end
   end
 
+  def test_leaves_are_those_without_children_and_never_the_leader
+    with_processes(10 => { parent: 1, group: 10 }, 11 => { parent: 10, group: 10 }, 12 => { parent: 11, group: 10 }, 13 => { parent: 11, group: 10 },
+                   14 => { parent: 10, group: 10 }, 20 => { parent: 1, group: 20 }) do |tree|
+      assert_equal [12, 13, 14], tree.leaves
+    end
+    with_processes(10 => { parent: 1, group: 10 }) { |tree| assert_equal [], tree.leaves }
+  end
+
   def test_cpu_and_memory_are_summed_over_the_tree
     with_processes(10 => { parent: 1, group: 10, times: [150, 50, 0, 0], rss_kb: 100 },
                    11 => { parent: 10, group: 10, times: [10, 0, 0, 40], rss_kb: 7 },

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+# What a cluster is asked: GET / at once; /sleep/N after N microseconds; /loop/N burns CPU for N times some ten milliseconds. Each answer tells its worker.
+# NB_BENCH_HOLD=1: a sleep keeps its worker, for a server that has no other bound of requests at once (Falcon).
+warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
+
+# Ten milliseconds of Ruby 3.1 with YJIT on a core of 2.5 GHz.
+TURNS = 240_000
+HOLD = ENV["NB_BENCH_HOLD"] == "1"
+
+work = lambda do |times|
+  sum = 0
+  (times * TURNS).times { |turn| sum = (sum + turn) & 0xffff }
+  sum
+end
+
+rest = ->(micros) { HOLD ? Fiber.new(blocking: true) { sleep(micros / 1e6) }.resume : sleep(micros / 1e6) }
+
+run(lambda do |env|
+  _, what, count = env["PATH_INFO"].split("/")
+  case what
+  when "sleep" then rest.call(count.to_i)
+  when "loop" then work.call(count.to_i)
+  end
+  [200, { "content-type" => "text/plain", "content-length" => "11", "x-worker" => Process.pid.to_s }, ["Hello World"]]
+end)

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+module NeverBlock
+  module Bench
+    # One run under arrivals that do not wait for answers: latencies from when each request was due, beside the ideal queue's with the same requests.
+    class OpenMeasurement
+      WARMUP_SEED = 7
+      # Above this the generator's own lateness is a part of what it measured.
+      LATE_US_MAX = 2_000
+      # What counts as a request that had to wait for something else than its turn.
+      SLOW_US = 500_000
+
+      # @param load_generator [OpenLoop]
+      def initialize(load_generator: OpenLoop.new)
+        @load_generator = load_generator
+        @rounds = Hash.new(0)
+      end
+
+      # Every server gets the same sequence in the same round, and another one in the next.
+      # @param process [ServerProcess] just started
+      # @param scenario [Scenario] its load is Arrivals
+      # @param settings [Settings]
+      # @return [Hash{String => Object}] the figures, flat
+      def take(process, scenario, settings)
+        load = scenario.load
+        seed = @rounds[[process.name, scenario.name]] += 1
+        send_all(load.jobs(settings.warmup_seconds, WARMUP_SEED), load, process)
+        jobs = load.jobs(scenario.seconds(settings), seed)
+        before = clocks(process)
+        answers, stops, beside = under_trouble(process, load, seed) { send_all(jobs, load, process) }
+        spent = clocks(process).zip(before).map { |after, at| after - at }
+        raise Error, "the server ended under load: #{process.last_words}" unless process.alive?
+
+        found = figures(answers, spent).merge(ideal(load, jobs, stops, answers), shares(answers))
+        found.merge("stops" => stops.size, "beside_count" => beside, "slow_a_stop" => stops.empty? ? nil : (found["slow_count"].to_f / stops.size).round(3))
+      end
+
+      # @param sorted [Array<Numeric>]
+      # @return [Numeric, nil] the smallest that `share` of all do not exceed
+      def self.percentile(sorted, share)
+        sorted[(share * sorted.size).ceil - 1] unless sorted.empty?
+      end
+
+      private
+
+      def send_all(jobs, load, process)
+        @load_generator.run(jobs, url: process.url, connections: load.connections)
+      end
+
+      def under_trouble(process, load, seed)
+        (answers, stops), beside = RepeatedRequest.new(process.url).during(load.beside) do
+          Stopper.new(process.tree, Random.new(seed)).during(load.stops) { yield }
+        end
+        [answers, stops, beside]
+      end
+
+      # CPU seconds of the server, of this process, of the generator, of the whole machine; the time.
+      def clocks(process)
+        times = Process.times
+        [process.tree.cpu_seconds, times.utime + times.stime, Child.cpu_seconds, Machine.work_seconds, Process.clock_gettime(Process::CLOCK_MONOTONIC)]
+      end
+
+      def figures(answers, spent)
+        server, runner, generator, machine, wall = spent
+        good = answers.select(&:good?)
+        others = [(machine - server - runner - generator) / wall, 0].max
+        late = percentile(answers.map { |answer| answer.sent_us.negative? ? Float::INFINITY : answer.sent_us - answer.due_us }, 0.99)
+        errors = answers.reject(&:good?).map { |answer| answer.status.zero? ? "none" : answer.status.to_s }.tally
+        { "requests" => answers.size, "seconds" => wall.round(3), "rate" => (good.size / (answers.last.due_us / 1e6)).round(2), "errors" => errors,
+          "error_count" => answers.size - good.size, **latencies(good), "late_p99_us" => late, "slow_count" => good.count { |answer| answer.latency_us > SLOW_US },
+          "server_cpu_share" => (server / wall).round(3), "cpu_us_per_request" => (server * 1e6 / answers.size).round(3),
+          "generator_cpu_share" => (generator / wall).round(3), "others_cpu_share" => others.round(3), "flags" => flags(errors, late, others) }
+      end
+
+      def latencies(good)
+        all = good.map(&:latency_us)
+        { "p50_us" => percentile(all, 0.5), "p90_us" => percentile(all, 0.9), "p99_us" => percentile(all, 0.99), "p99_9_us" => percentile(all, 0.999), "max_us" => all.max,
+          "mean_us" => all.empty? ? nil : (all.sum.to_f / all.size).round(1) }
+      end
+
+      # ideal: what the formula says; played: what the ideal queue makes of these very requests and stops.
+      def ideal(load, jobs, stops, answers)
+        return {} unless load.servers
+
+        share = load.rate * load.service_ms / 1000.0 / load.servers
+        model = QueueModel.new(servers: load.servers, load: share, service: load.service_ms / 1000.0)
+        ideal = model.percentile(0.99) * 1e6
+        played = percentile(QueueModel.play(jobs.map { |job| [job.due, job.service] }, servers: load.servers, stops: stops), 0.99) * 1e6
+        measured = percentile(answers.select(&:good?).map(&:latency_us), 0.99)
+        { "ideal_p99_us" => ideal.round, "played_p99_us" => played.round,
+          "p99_over_ideal" => measured && (measured / ideal).round(4), "p99_over_played" => measured && (measured / played).round(4) }
+      end
+
+      # How the requests fell on the workers: the busiest one's share.
+      def shares(answers)
+        counts = answers.map(&:worker).reject(&:zero?).tally.values
+        counts.empty? ? {} : { "workers_seen" => counts.size, "worker_share_max" => (counts.max.to_f / counts.sum).round(4) }
+      end
+
+      def flags(errors, late, others)
+        found = []
+        found << "errors: #{errors.map { |pair| pair.join(" ") }.join(", ")}" unless errors.empty?
+        found << "the load generator was late" if late > LATE_US_MAX
+        found << "other work took #{(others * 100).round} % of a processor" if others > Measurement::OTHERS_MAX
+        found
+      end
+
+      def percentile(values, share)
+        self.class.percentile(values.sort, share)
+      end
+    end
+
+    # Takes each load with the measurement that knows it.
+    class MeasurementByLoad
+      # @param measurements [Hash{Class => #take}] by the class of the scenario's load
+      def initialize(measurements)
+        @measurements = measurements
+      end
+
+      def take(process, scenario, settings)
+        @measurements.fetch(scenario.load.class).take(process, scenario, settings)
+      end
+    end
+  end
+end
