@@ -45,7 +45,7 @@ module NeverBlock
       SOURCE = File.join(ROOT, "benchmark/c/open_loop.c")
       MISSING = "no C compiler: open-loop loads need cc (Debian: package gcc)"
       # How long the last answers may take.
-      GRACE_SECONDS = 10
+      GRACE_SECONDS = 20
       # To connect, beside schedule and grace.
       START_SECONDS = 20
 

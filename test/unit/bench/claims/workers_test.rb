@@ -57,7 +57,8 @@ class BenchWorkersTest < BenchCase
 
   def results(scale: 1.85, extra_us: 1.0, over_ideal: 1.3, over_played: 1.3, puma_p99: 200_002, slow: 1.0, light_p99: 20_000, errors: {})
     count = ->(server) { { error_count: errors.fetch(server, 0) } }
-    runs = [run_of("neverblock", scenario: "CPU-bound", rate: 100.0, **count["neverblock"]), run_of("neverblock w2", scenario: "CPU-bound", rate: 100 * scale, **count["neverblock w2"]),
+    runs = [run_of("neverblock", scenario: "CPU-bound", rate: 100.0, **count["neverblock"]),
+            run_of("neverblock w2", scenario: "CPU-bound", rate: 100 * scale, **count["neverblock w2"]),
             run_of("neverblock", scenario: "hello world", cpu_us_per_request: 7.0, error_count: 0),
             run_of("neverblock w2", scenario: "hello world", cpu_us_per_request: 7.0 + extra_us, error_count: 0),
             run_of("neverblock w4 f1", scenario: "exponential service", p99_us: 100_000, p99_over_ideal: over_ideal, **count["neverblock w4 f1"]),
