@@ -78,8 +78,7 @@ static void read_schedule(void) {
         if (jobs_count == room) {
             room = room ? room * 2 : 1024;
             jobs = realloc(jobs, (size_t)room * sizeof(*jobs));
-            if (!jobs)
-                die("memory");
+            if (!jobs) die("memory");
         }
         struct job *job = &jobs[jobs_count++];
         *job = (struct job){.due_us = due, .sent_us = NONE, .done_us = NONE};
@@ -91,13 +90,11 @@ static void open_connection(int number) {
     struct connection *connection = &connections[number];
     int on = 1;
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connection->fd < 0 || connect(connection->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        die("connect");
+    if (connection->fd < 0 || connect(connection->fd, (struct sockaddr *)&address, sizeof(address)) < 0) die("connect");
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     fcntl(connection->fd, F_SETFL, O_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)number};
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->fd, &event) < 0)
-        die("epoll_ctl");
+    if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->fd, &event) < 0) die("epoll_ctl");
     connection->job = NONE;
     free_list[free_count++] = number;
 }
@@ -121,8 +118,7 @@ static void reopen(int number) {
         free_count--;
     } else {
         for (int i = 0; i < free_count; i++)
-            if (free_list[i] == number)
-                free_list[i] = free_list[--free_count];
+            if (free_list[i] == number) free_list[i] = free_list[--free_count];
     }
     open_connection(number);
 }
@@ -139,15 +135,13 @@ static void send_job(int index) {
     connection->job = index;
     connection->have = 0;
     job->sent_us = now_us();
-    if (write(connection->fd, request, (size_t)bytes) != bytes)
-        reopen(number);
+    if (write(connection->fd, request, (size_t)bytes) != bytes) reopen(number);
 }
 
 static const char *field(const char *head, const char *name) {
     size_t length = strlen(name);
     for (const char *line = strstr(head, "\r\n"); line && line[2] != '\r'; line = strstr(line + 2, "\r\n"))
-        if (!strncasecmp(line + 2, name, length))
-            return line + 2 + length;
+        if (!strncasecmp(line + 2, name, length)) return line + 2 + length;
     return NULL;
 }
 
@@ -155,14 +149,11 @@ static const char *field(const char *head, const char *name) {
 static int answer_status(struct connection *connection, long *worker) {
     connection->head[connection->have] = 0;
     const char *end = strstr(connection->head, "\r\n\r\n");
-    if (!end)
-        return connection->have == HEAD_BYTES_MAX ? NONE : 0;
+    if (!end) return connection->have == HEAD_BYTES_MAX ? NONE : 0;
     const char *length = field(connection->head, "content-length:");
-    if (!length)
-        return NONE;
+    if (!length) return NONE;
     int64_t whole = end + 4 - connection->head + atoll(length);
-    if ((int64_t)connection->have < whole)
-        return 0;
+    if ((int64_t)connection->have < whole) return 0;
     const char *who = field(connection->head, "x-worker:");
     *worker = who ? atol(who) : 0;
     return atoi(connection->head + 9);
@@ -171,8 +162,7 @@ static int answer_status(struct connection *connection, long *worker) {
 static void receive(int number) {
     struct connection *connection = &connections[number];
     ssize_t got = read(connection->fd, connection->head + connection->have, HEAD_BYTES_MAX - connection->have);
-    if (got < 0 && errno == EAGAIN)
-        return;
+    if (got < 0 && errno == EAGAIN) return;
     if (got <= 0 || connection->job == NONE) {
         reopen(number);
         return;
@@ -195,8 +185,7 @@ static void arm(int timer, int64_t at_us) {
 static void run(int64_t grace_us) {
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = UINT32_MAX}, events[EVENTS_MAX];
-    if (timer < 0 || epoll_ctl(poller, EPOLL_CTL_ADD, timer, &event) < 0)
-        die("timerfd");
+    if (timer < 0 || epoll_ctl(poller, EPOLL_CTL_ADD, timer, &event) < 0) die("timerfd");
     int next = 0;
     int64_t limit_us = jobs[jobs_count - 1].due_us + grace_us;
     epoch_us = now_us();
@@ -216,8 +205,7 @@ static void run(int64_t grace_us) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5)
-        return fprintf(stderr, "usage: open_loop HOST PORT CONNECTIONS GRACE_SECONDS < SCHEDULE\n"), 2;
+    if (argc != 5) return fprintf(stderr, "usage: open_loop HOST PORT CONNECTIONS GRACE_SECONDS < SCHEDULE\n"), 2;
     address.sin_family = AF_INET;
     address.sin_port = htons((uint16_t)atoi(argv[2]));
     if (inet_pton(AF_INET, argv[1], &address.sin_addr) != 1)
@@ -233,6 +221,7 @@ int main(int argc, char **argv) {
         open_connection(number);
     run(atoll(argv[4]) * 1000000);
     for (int i = 0; i < jobs_count; i++)
-        printf("%lld %lld %lld %d %ld\n", (long long)jobs[i].due_us, (long long)jobs[i].sent_us, (long long)jobs[i].done_us, jobs[i].status, jobs[i].worker);
+        printf("%lld %lld %lld %d %ld\n", (long long)jobs[i].due_us, (long long)jobs[i].sent_us,
+               (long long)jobs[i].done_us, jobs[i].status, jobs[i].worker);
     return 0;
 }

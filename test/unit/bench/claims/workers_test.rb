@@ -15,7 +15,8 @@ class BenchWorkersTest < BenchCase
 
   def test_what_is_over_a_limit_is_missed
     { 0 => { scale: 1.849 }, 1 => { extra_us: 1.01 }, 2 => { over_ideal: 1.31 }, 3 => { puma_p99: 199_999 }, 4 => { over_played: 1.31 }, 5 => { slow: 1.2 },
-      6 => { light_p99: 20_001 }, 7 => { errors: { "neverblock" => 1 } }, 8 => { errors: { "neverblock w2" => 1 } }, 9 => { errors: { "neverblock w4 f1" => 1 } } }.each do |place, change|
+      6 => { light_p99: 20_001 }, 7 => { errors: { "neverblock" => 1 } }, 8 => { errors: { "neverblock w2" => 1 } },
+      9 => { errors: { "neverblock w4 f1" => 1 } } }.each do |place, change|
       assert_equal [place], verdicts(**change).each_index.select { |index| verdicts(**change)[index].status == :missed }
     end
   end
