@@ -5,7 +5,7 @@
 #
 # What the commands return, as `neverblock reload` and `neverblock stop` read it:
 #
-#   status           pid, generation, draining (true, false), requests (that run or wait), shutdown_s (timeouts shutdown), workers [{ number, pid, state }]
+#   status           pid, generation, draining (true, false), connections (open), shutdown_s (timeouts shutdown), workers [{ number, pid, state }]
 #   reload           generation, workers [process ids]; an Error whose message says why the old version serves on
 #   workers +1, -1   workers [process ids]
 #   end              answered by #close: status (the server's exit status)

@@ -4,6 +4,7 @@
 # is gone, never from one that lives, and is removed only by the process that made it and only while it is still that file.
 
 require "neverblock/errors"
+require "neverblock/server/other_process"
 
 module NeverBlock
   class Server
@@ -12,6 +13,15 @@ module NeverBlock
       # Two servers that start at the same moment may each see the other's half-taken file; one of them has it after a few looks.
       TRIES = 10
       BYTES_MAX = 32
+      NUMBER = /\A\s*\d{0,10}\s*\z/.freeze
+
+      # @param path [String]
+      # @return [Integer, nil] the process id in it; 0 in an empty one; nil when it holds something else
+      # @raise [SystemCallError]
+      def self.read(path)
+        text = File.read(path, BYTES_MAX).to_s
+        text.to_i if text.match?(NUMBER)
+      end
 
       # @param path [String]
       # @param proc_root [String]
@@ -79,30 +89,17 @@ module NeverBlock
 
       def refuse_unless_stale(file)
         text = file.stat.file? ? file.read(BYTES_MAX).to_s : "no file"
-        unless text.match?(/\A\s*\d{0,10}\s*\z/)
+        unless text.match?(NUMBER)
           raise StartError, "the pidfile #{@path} is there and holds no process id; remove it, or choose another path"
         end
 
         pid = text.to_i
-        return unless pid.positive? && pid != ::Process.pid && alive?(pid)
+        holder = OtherProcess.new(pid, proc_root: @proc_root)
+        return unless pid.positive? && pid != ::Process.pid && holder.alive?
 
-        raise StartError, "the pidfile #{@path} belongs to process #{pid}#{command_of(pid)}, which runs; stop it first, or remove the file if that is another program"
-      end
-
-      def alive?(pid)
-        ::Process.kill(0, pid)
-        true
-      rescue Errno::ESRCH, RangeError
-        false
-      rescue Errno::EPERM
-        true
-      end
-
-      def command_of(pid)
-        words = File.binread(File.join(@proc_root, pid.to_s, "cmdline")).scrub("?").split("\0").join(" ").gsub(/[[:cntrl:]]/, "?")[0, 60]
-        words.empty? ? "" : " (#{words})"
-      rescue SystemCallError
-        ""
+        name = holder.command
+        raise StartError, "the pidfile #{@path} belongs to process #{pid}#{" (#{name})" unless name.empty?}, which runs; stop it first, " \
+                          "or remove the file if that is another program"
       end
 
       def taken

@@ -3,11 +3,12 @@
 # Says which process listens on a TCP port of this machine, where /proc tells (Linux, proc(5)) and the process is ours to look at. For the message
 # about a busy port only, so every failure means: not known.
 
+require "neverblock/server/other_process"
+
 module NeverBlock
   class Server
     class PortHolder
       LISTEN_STATE = "0A" # include/net/tcp_states.h
-      COMMAND_BYTES_MAX = 60
 
       # @param proc_root [String]
       def initialize(proc_root: "/proc")
@@ -21,7 +22,7 @@ module NeverBlock
         return nil if inodes.empty?
 
         pid = holder_of(inodes) or return nil
-        "process #{pid} (#{command_of(pid)}) listens there"
+        "process #{pid} (#{OtherProcess.new(pid.to_i, proc_root: @proc_root).command}) listens there"
       rescue SystemCallError
         nil
       end
@@ -56,12 +57,6 @@ module NeverBlock
         File.readlink(path)
       rescue SystemCallError
         nil
-      end
-
-      def command_of(pid)
-        words = File.binread(File.join(@proc_root, pid, "cmdline")).scrub("?").split("\0").join(" ").strip.gsub(/[[:cntrl:]]/, "?")
-        words = File.read(File.join(@proc_root, pid, "comm")).strip if words.empty?
-        words.size > COMMAND_BYTES_MAX ? "#{words[0, COMMAND_BYTES_MAX]}..." : words
       end
     end
   end

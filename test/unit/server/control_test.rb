@@ -20,7 +20,7 @@ class ControlTest < Minitest::Test
   def teardown
     @control&.close
     FileUtils.rm_rf(@directory)
-    assert_empty(Thread.list.select { |thread| thread.name.to_s.start_with?("nb-control") })
+    Thread.list.select { |thread| thread.name.to_s.start_with?("nb-control") }.each { |thread| assert thread.join(Patience::SECONDS), "#{thread.name} lives on" }
   end
 
   COMMANDS = {
@@ -170,7 +170,7 @@ class ControlTest < Minitest::Test
     pid = fork do
       Process::Sys.setuid(65_534)
       client.ask("status")
-    rescue Client::Refused => e
+    rescue StandardError, ScriptError => e
       writer.write(e.message)
     ensure
       exit!(0)

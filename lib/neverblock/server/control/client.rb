@@ -38,9 +38,9 @@ module NeverBlock
         # @raise [Error] when this user may not ask, or what answers is no server
         def ask(command, wait_s: nil, &progress)
           socket = connect
-          socket.write("#{command}\n")
+          say(socket, command)
           answer(socket, wait_s && (Deadline.now + wait_s), &progress)
-        rescue Errno::ENOENT, Errno::ECONNREFUSED, Errno::EPIPE, Errno::ECONNRESET, Errno::ENOTSOCK
+        rescue Errno::ENOENT, Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::ENOTSOCK
           raise Gone, "nobody answers on #{path}"
         rescue Errno::EACCES, Errno::EPERM
           raise Error, "user #{::Process.euid} may not open #{path}: use the server's own user, or root"
@@ -60,6 +60,13 @@ module NeverBlock
         rescue StandardError
           socket&.close
           raise
+        end
+
+        # A server that refuses whoever asks does not wait for the question.
+        def say(socket, command)
+          socket.write("#{command}\n")
+        rescue Errno::EPIPE
+          nil
         end
 
         def answer(socket, limit)
