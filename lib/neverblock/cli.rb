@@ -11,7 +11,7 @@ require "neverblock/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve status top bench].freeze
+    COMMANDS = %w[serve stop reload status top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -53,6 +53,8 @@ module NeverBlock
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
       case command
       when "bench" then return bench(argv)
+      when "stop" then return stop(argv, env, out)
+      when "reload" then return reload(argv, env, out)
       when "status" then return status(argv, out)
       when "top" then return top(argv, env, out)
       end
@@ -87,6 +89,16 @@ module NeverBlock
       status.is_a?(Integer) ? status : OK
     end
 
+    def stop(argv, env, out)
+      require "neverblock/cli/stop"
+      Stop.new(argv, env: env, out: out).run
+    end
+
+    def reload(argv, env, out)
+      require "neverblock/cli/reload"
+      Reload.new(argv, env: env, out: out).run
+    end
+
     def status(argv, out)
       require "neverblock/cli/status"
       Status.new(argv, out: out).run
@@ -113,6 +125,6 @@ module NeverBlock
       !(value.nil? || value.empty? || value == "0")
     end
 
-    private_class_method :dispatch, :check_surroundings, :serve, :bench, :status, :top, :complain, :one_line, :debug?
+    private_class_method :dispatch, :check_surroundings, :serve, :bench, :stop, :reload, :status, :top, :complain, :one_line, :debug?
   end
 end

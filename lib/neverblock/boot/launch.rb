@@ -8,6 +8,8 @@ require "neverblock/boot/limits"
 require "neverblock/boot/notices"
 require "neverblock/boot/processors"
 require "neverblock/boot/spool"
+require "neverblock/server/control"
+require "neverblock/server/control/commands"
 require "neverblock/server/pid_file"
 
 module NeverBlock
@@ -50,9 +52,20 @@ module NeverBlock
       def serve(config, name, lines, &load)
         require "neverblock"
         server = workers > 1 ? front(&load) : single(config, lines, &load)
-        notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines].compact
-        @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon))
-        @runner.run
+        controlled(server) do |problem|
+          notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines, problem].compact
+          @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon))
+          @runner.run
+        end
+      end
+
+      # Who finds the server by its pidfile may ask it things.
+      # @yieldparam problem [String, nil] why nobody can
+      def controlled(server)
+        @control = Server::Control.new(@settings[:pidfile], Server::Control::Commands.new(server).to_h) if @settings[:pidfile]
+        status = yield @control&.open
+      ensure
+        @control&.close(status)
       end
 
       def single(config, lines)
@@ -83,6 +96,7 @@ module NeverBlock
 
       # No ensure runs after this.
       def abandon(status)
+        @control&.close(status)
         @pidfile&.release
         Process.exit!(status)
       end

@@ -15,7 +15,8 @@ module NeverBlock
       HEAD = <<~TEXT
         Usage: neverblock [serve] [config.ru] [options]
 
-        Serves a Rack application from one process, hundreds of requests at once: a fiber each, which gives way while it waits.
+        Serves a Rack application from one process or several, hundreds of requests at once in each: a fiber each, which
+        gives way while it waits.
       TEXT
 
       OTHER = <<~TEXT
@@ -26,7 +27,8 @@ module NeverBlock
                 --help-config         print a configuration file with every setting, its default and what it is for
 
         Order: an option of the command line, then the environment ($NAME), then #{Catalog[:config].default}, then the default.
-        Signals: TERM and INT let running requests end and stop, a second one cuts them.
+        Signals: TERM and INT let running requests end and stop, a second one cuts them; with workers HUP reloads,
+        TTIN and TTOU make one more and one less.
         NB_DEBUG=1 shows the trace of a failed start.
 
         Examples:
@@ -37,6 +39,9 @@ module NeverBlock
             neverblock -p 0                         any free port; the first line of output says which
             neverblock -e production --pidfile tmp/server.pid --log-format json --log-requests
             neverblock --help-config > #{Catalog[:config].default}
+            neverblock -w auto --pidfile tmp/server.pid    a process a CPU; neverblock reload brings new code in
+            neverblock stop                         end a running server (neverblock stop --help)
+            neverblock reload                       new code, no connection closed (neverblock reload --help)
             neverblock status                       figures of a running server (neverblock status --help)
             neverblock top                          the same, live (neverblock top --help)
             neverblock bench hello                  reproduce a benchmark (neverblock bench --help)

@@ -10,8 +10,6 @@ module NeverBlock
     module NotYet
       COMMANDS = {
         "check" => nil,
-        "stop" => "send TERM to the process instead",
-        "reload" => "start it again instead",
         "upgrade" => "start it again instead",
         "files" => "serve a rackup file with Rack::Files instead"
       }.freeze

@@ -2,14 +2,12 @@
 
 # The command lines of `neverblock status` and `neverblock top`, and their --help.
 
-require "optparse"
-require "neverblock/errors"
-require "neverblock/suggestion"
+require "neverblock/cli/command_line"
 require "neverblock/watch/address"
 
 module NeverBlock
   module CLI
-    class WatchOptions
+    class WatchOptions < CommandLine
       INTERVAL_S = (0.1..3600.0)
       COUNT = (1..1_000_000_000)
 
@@ -68,7 +66,7 @@ module NeverBlock
       }.freeze
 
       # @return [Boolean]
-      attr_reader :help, :json
+      attr_reader :json
       # @return [Float] seconds
       attr_reader :interval_s
       # @return [Integer, nil]
@@ -78,15 +76,9 @@ module NeverBlock
       # @param argv [Array<String>] what follows it
       # @raise [ConfigError]
       def initialize(command, argv)
-        @command = command
         @json = false
         @interval_s = 1.0
-        parse(argv)
-      end
-
-      # @return [String]
-      def help_text
-        HELP.fetch(@command)
+        super
       end
 
       # Reads the configuration file where no address was named.
@@ -98,43 +90,17 @@ module NeverBlock
 
       private
 
-      def parse(argv)
-        words = parser.parse(argv)
-        refuse_word(words.first) unless words.empty? || help
-      rescue OptionParser::MissingArgument => e
-        raise ConfigError, "#{e.args.first} takes a value; see neverblock #{@command} --help"
-      rescue OptionParser::InvalidOption, OptionParser::AmbiguousOption => e
-        name = e.args.first[/\A[^=]+/]
-        # Where a name has to be whole, optparse of Ruby 3.1 to 3.3 takes one with a needless value for none.
-        raise ConfigError, "#{name} takes no value; seen #{e.args.first}" if names.include?(name)
+      def declare
+        option("--admin URL") { |url| @admin = url }
+        option("-C", "--config FILE") { |file| @config = file }
+        return option("--json") { @json = true } if @command == "status"
 
-        raise ConfigError, "neverblock #{@command} has no option #{name}#{Suggestion.for(name, names)} (it has #{names.join(", ")})"
-      rescue OptionParser::NeedlessArgument => e
-        raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; seen #{e.args.first}"
+        option("--interval S") { |text| @interval_s = within("--interval", text, INTERVAL_S, "a number of seconds") { Float(text) } }
+        option("-n", "--count N") { |text| @count = within("-n", text, COUNT, "a whole number") { Integer(text, 10) } }
       end
 
-      def refuse_word(word)
-        mend = word.include?("://") ? "write --admin #{word}" : "an address goes with --admin, a configuration file with -C"
-        raise ConfigError, "neverblock #{@command} takes options only; seen #{word}: #{mend}"
-      end
-
-      def parser
-        OptionParser.new do |parser|
-          parser.require_exact = true
-          parser.on("--admin URL") { |url| @admin = url }
-          parser.on("-C", "--config FILE") { |file| @config = file }
-          parser.on("-h", "--help") { @help = true }
-          if @command == "status"
-            parser.on("--json") { @json = true }
-          else
-            parser.on("--interval S") { |text| @interval_s = within("--interval", text, INTERVAL_S, "a number of seconds") { Float(text) } }
-            parser.on("-n", "--count N") { |text| @count = within("-n", text, COUNT, "a whole number") { Integer(text, 10) } }
-          end
-        end
-      end
-
-      def names
-        ["--admin", "--config", *(@command == "status" ? %w[--json] : %w[--interval --count]), "--help"]
+      def mend(word)
+        word.include?("://") ? "write --admin #{word}" : "an address goes with --admin, a configuration file with -C"
       end
 
       def within(name, text, range, kind)

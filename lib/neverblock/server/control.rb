@@ -6,8 +6,8 @@
 # What the commands return, as `neverblock reload` and `neverblock stop` read it:
 #
 #   status           pid, generation, draining (true, false), connections (open), shutdown_s (timeouts shutdown), workers [{ number, pid, state }]
-#   reload           generation, workers [process ids]; an Error whose message says why the old version serves on
-#   workers +1, -1   workers [process ids]
+#   reload           the same; an Error whose message says why the old version serves on
+#   workers +1, -1   the same
 #   end              answered by #close: status (the server's exit status)
 #
 # Each client has a thread of its own, so that a long reload keeps nobody from asking for the status; there are few clients, and each has a short time for a

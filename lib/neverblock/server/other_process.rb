@@ -36,21 +36,26 @@ module NeverBlock
 
       # @return [String] its command line, cut; empty when it is not known
       def command
-        words = File.binread(file("cmdline")).scrub("?").split("\0").join(" ").strip.gsub(/[[:cntrl:]]/, "?")
-        words = File.read(file("comm")).strip if words.empty?
-        words.size > COMMAND_BYTES_MAX ? "#{words[0, COMMAND_BYTES_MAX]}..." : words
+        text = words.empty? ? File.read(file("comm")).strip : words
+        text.size > COMMAND_BYTES_MAX ? "#{text[0, COMMAND_BYTES_MAX]}..." : text
       rescue SystemCallError
         ""
       end
 
-      # @return [Boolean] whether NeverBlock runs in it, or is about to; true as well when nobody can tell
+      # @return [Boolean] whether NeverBlock runs in it, or is about to; true as well when that is not ours to see, or not told here
       def neverblock?
-        command.include?("neverblock") || File.foreach(file("maps")).any? { |line| line.include?(OURS) }
+        words.include?("neverblock") || File.foreach(file("maps")).any? { |line| line.include?(OURS) }
+      rescue Errno::EACCES
+        !::Process.euid.zero? # root is kept from processes that are none of an application's
       rescue SystemCallError
         true
       end
 
       private
+
+      def words
+        File.binread(file("cmdline")).scrub("?").split("\0").join(" ").strip.gsub(/[[:cntrl:]]/, "?")
+      end
 
       def started
         state_and_start.last

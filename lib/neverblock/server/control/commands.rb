@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# The commands of the control socket for a running server: a front with workers, or a server of one process, which says what it cannot do and what helps.
+
+require "neverblock/errors"
+
+module NeverBlock
+  class Server
+    class Control
+      class Commands
+        NO_RELOAD = "one process cannot take new code without closing its port: start it with -w 2 or more, and reload closes nothing; meanwhile stop it and start it again"
+        NO_WORKERS = "this server is one process and has no workers; start it with -w 2 or more"
+        CHANGES = { "+1" => :add_worker, "-1" => :remove_worker }.freeze
+
+        # @param server [Server, Cluster::Front] that serves
+        def initialize(server)
+          @server = server
+        end
+
+        # @return [Hash{String => #call}] see Control#initialize
+        def to_h
+          { "status" => method(:status), "reload" => method(:reload), "workers" => method(:workers) }
+        end
+
+        private
+
+        def status(_argument)
+          told = { pid: ::Process.pid, draining: @server.draining?, connections: @server.stats[:connections], shutdown_s: @server.config.shutdown_timeout }
+          told.merge(figures)
+        end
+
+        # The front waits until the outcome is known.
+        def reload(_argument, &progress)
+          raise Error, NO_RELOAD unless @server.respond_to?(:reload)
+
+          done, line = @server.reload { |text| progress.call(text) }
+          raise Error, line.to_s unless done
+
+          { message: line }.merge(figures)
+        end
+
+        def workers(argument)
+          raise Error, NO_WORKERS unless @server.respond_to?(:add_worker)
+
+          change = CHANGES[argument] or raise Error, "workers takes +1 or -1; seen #{argument.inspect}"
+          @server.public_send(change)
+          figures
+        end
+
+        def figures
+          @server.respond_to?(:workers) ? { workers: @server.workers, generation: @server.generation } : {}
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+# `neverblock stop` and `neverblock reload` as processes against a server of one process: what they say, what they end with, and what becomes of the server.
+
+require "minitest/autorun"
+require "open3"
+require "socket"
+require "tmpdir"
+require_relative "../support/patience"
+require_relative "../support/server_process"
+
+class StopAndReloadTest < Minitest::Test
+  COMMAND = [RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock")].freeze
+  # Answers when the file that the query names is there.
+  APP = <<~'RACKUP'
+    run(lambda do |env|
+      unless env["QUERY_STRING"].empty?
+        File.write("#{env["QUERY_STRING"]}.runs", "")
+        sleep 0.005 until File.exist?(env["QUERY_STRING"])
+      end
+      [200, {}, ["answered"]]
+    end)
+  RACKUP
+
+  def setup
+    @directory = Dir.mktmpdir
+    @pidfile = File.join(@directory, "x.pid")
+    @gate = File.join(@directory, "gate")
+    @server = ServerProcess.new(APP, options: ["--pidfile", @pidfile]).start
+  end
+
+  def teardown
+    @stop&.kill
+    @server.kill
+    FileUtils.rm_rf(@directory)
+  end
+
+  def test_stop_waits_until_the_process_has_ended_and_leaves_nothing_behind
+    assert_equal [0, "process #{@server.pid} has ended\n", ""], told(invoke("stop"))
+    assert_equal 0, @server.wait(Patience::SECONDS)&.exitstatus
+    assert_empty Dir.children(@directory)
+  end
+
+  def test_stop_lets_requests_end_and_says_what_is_left
+    with_request do |client|
+      lines = stopping
+      assert_equal "process #{@server.pid} is stopping: 1 connection is open\n", lines.pop
+      File.write(@gate, "")
+      assert_includes read(client), "answered"
+      assert_equal 0, finish(@stop)
+    end
+  end
+
+  def test_stop_now_cuts_what_runs
+    with_request do |client|
+      assert_equal 0, invoke("stop", "--now")[0]
+      assert_empty read(client)
+      assert_equal 1, @server.wait(Patience::SECONDS).exitstatus
+    end
+  end
+
+  def test_a_server_that_was_told_to_cut_meanwhile_has_not_ended_cleanly
+    with_request do
+      stopping.pop
+      Process.kill("INT", @server.pid)
+      assert_equal 1, finish(@stop)
+      assert_match(/has ended with status 1: requests were cut/, @errors.string)
+    end
+  end
+
+  def test_a_server_that_is_killed_meanwhile_has_not_ended_cleanly
+    with_request do
+      stopping.pop
+      Process.kill("KILL", @server.pid)
+      assert_equal 1, finish(@stop)
+      assert_match(/was killed or has crashed: its pidfile is still there/, @errors.string)
+    end
+  end
+
+  def test_another_stop_finds_nothing
+    invoke("stop")
+    status, _, err = invoke("stop")
+    assert_equal [1, "neverblock: no pidfile #{@pidfile}: is the server running, and was it started with this pidfile?\n"], [status, err]
+  end
+
+  def test_reload_of_one_process_says_what_it_takes_and_changes_nothing
+    status, out, err = invoke("reload")
+    assert_equal [1, ""], [status, out]
+    assert_match(/\Aneverblock: one process cannot take new code without closing its port: start it with -w 2 or more, .*\n\z/, err)
+    assert_predicate @server, :running?
+  end
+
+  private
+
+  def invoke(*words)
+    out, err, status = Open3.capture3(*COMMAND, *words, "--pidfile", @pidfile)
+    [status.exitstatus, out, err]
+  end
+
+  # Whether it saw the server before it was gone is chance.
+  def told(result)
+    result[1] = result[1].lines.grep_v(/is stopping/).join
+    result
+  end
+
+  # @return [Thread::Queue] lines of `neverblock stop` on its way
+  def stopping
+    lines = Thread::Queue.new
+    @errors = StringIO.new
+    @stop = Thread.new do
+      Open3.popen3(*COMMAND, "stop", "--pidfile", @pidfile) do |_, out, err, thread|
+        out.each_line { |line| lines << line }
+        @errors.write(err.read)
+        thread.value.exitstatus
+      end
+    end
+    lines
+  end
+
+  def with_request
+    client = TCPSocket.new(*URI(@server.url).then { |uri| [uri.host, uri.port] })
+    client.write("GET /?#{@gate} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    Timeout.timeout(Patience::SECONDS) { sleep 0.005 until File.exist?("#{@gate}.runs") }
+    yield client
+  ensure
+    client&.close
+  end
+
+  def read(client)
+    Timeout.timeout(Patience::SECONDS) { client.read }
+  rescue Errno::ECONNRESET
+    ""
+  end
+
+  def finish(thread)
+    Timeout.timeout(Patience::SECONDS) { thread.value }
+  end
+end

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require_relative "../../support/patience"
+require "neverblock"
+require "neverblock/cli"
+require "neverblock/cli/reload"
+require "neverblock/cli/stop"
+require "neverblock/server/control"
+require "stringio"
+require "timeout"
+require "tmpdir"
+
+# `neverblock stop` and `neverblock reload` against processes of the test's own; against servers they are in test/integration.
+class ProcessCommandsTest < Minitest::Test
+  CLI = NeverBlock::CLI
+  Control = NeverBlock::Server::Control
+
+  def setup
+    @directory = Dir.mktmpdir
+    @pidfile = File.join(@directory, "x.pid")
+    @out = StringIO.new
+    @pids = []
+  end
+
+  def teardown
+    @control&.close
+    @pids.each do |pid|
+      Process.kill("KILL", pid)
+      Process.wait(pid)
+    end
+    FileUtils.rm_rf(@directory)
+  end
+
+  def test_a_reload_shows_its_progress_and_the_new_workers
+    answer("reload" => lambda { |*, &tell|
+      tell.call("a new version is being loaded")
+      { seconds: 1.23, workers: [{ number: 0, pid: 8 }, { number: 1, pid: 9 }] }
+    })
+    assert_equal 0, reload
+    assert_equal "a new version is being loaded\nreloaded in 1.2 s; workers are processes 8, 9\n", @out.string
+  end
+
+  def test_a_reload_that_failed_is_its_reason
+    answer("reload" => ->(*) { raise NeverBlock::Error, "config.ru:3: no database; the old version serves on" })
+    assert_equal "config.ru:3: no database; the old version serves on", assert_raises(NeverBlock::Error) { reload }.message
+  end
+
+  def test_a_server_without_a_control_socket_is_reloaded_by_hand
+    File.write(@pidfile, "#{Process.pid}\n")
+    assert_match(/process #{Process.pid} cannot say how a reload goes \(nobody answers on .*\): kill -HUP #{Process.pid} reloads/,
+                 assert_raises(NeverBlock::Error) { reload }.message)
+  end
+
+  # Text of the pidfile => words
+  PIDFILES = {
+    "" => "holds no process id", "0\n" => "holds no process id", "-1\n" => "holds no process id", "nginx\n" => "holds no process id", "\xFF" => "holds no process id",
+    "99999999\n" => "is stale: process 99999999 has ended", "#{"9" * 40}\n" => "holds no process id"
+  }.freeze
+
+  PIDFILES.each do |text, words|
+    define_method("test_a pidfile with #{text.dump[0, 20]} is refused") do
+      File.binwrite(@pidfile, text)
+      [method(:stop), method(:reload)].each { |command| assert_includes assert_raises(NeverBlock::Error) { command.call }.message, "the pidfile #{@pidfile} #{words}" }
+    end
+  end
+
+  def test_a_pidfile_whose_number_is_another_programs_is_refused_and_the_program_left_alone
+    pid = child("sleep", "600")
+    File.write(@pidfile, "#{pid}\n")
+    assert_match(/names process #{pid} \(sleep 600\), which is no NeverBlock: it is left of an earlier server; remove it/, assert_raises(NeverBlock::Error) { stop }.message)
+    assert_nil Process.wait(pid, Process::WNOHANG)
+  end
+
+  def test_the_pidfile_is_found_where_the_server_finds_it
+    File.write(File.join(@directory, "named"), "#{Process.pid}\n")
+    FileUtils.mkdir_p(File.join(@directory, "config"))
+    File.write(File.join(@directory, "config/neverblock.rb"), "pidfile \"of_the_file\"\n")
+    Dir.chdir(@directory) do
+      { [%w[--pidfile a], { "PIDFILE" => "b" }] => "a", [[], { "PIDFILE" => "b" }] => "b", [[], {}] => "of_the_file" }.each do |(words, env), name|
+        message = assert_raises(NeverBlock::Error) { CLI::Stop.new(words, env: env, out: @out).run }.message
+        assert_includes message, "no pidfile #{File.realpath(@directory)}/#{name}:"
+      end
+    end
+  end
+
+  def test_stop_gives_up_on_a_process_that_does_not_end_and_says_what_helps
+    deaf_server
+    config = File.join(@directory, "config.rb")
+    File.write(config, "timeouts { shutdown 0 }\npidfile #{@pidfile.inspect}\n")
+    error = assert_raises(NeverBlock::Error) { CLI::Stop.new(["-C", config], env: {}, out: @out, patience_s: 0).run }
+    assert_equal "process #{@pids[0]} has not ended within 0 s; neverblock stop --now cuts what it still runs", error.message
+    error = assert_raises(NeverBlock::Error) { CLI::Stop.new(["-C", config, "--now"], env: {}, out: @out, patience_s: 0).run }
+    assert_equal "process #{@pids[0]} has not ended within 0 s; kill -9 #{@pids[0]} is what is left", error.message
+  end
+
+  def test_what_is_left_is_one_live_line_on_a_terminal
+    deaf_server
+    @out.define_singleton_method(:tty?) { true }
+    control(@pidfile, "status" => ->(*) { { connections: 1, shutdown_s: 0 } })
+    assert_raises(NeverBlock::Error) { CLI::Stop.new(["--pidfile", @pidfile], env: {}, out: @out, patience_s: 0).run }
+    assert_match(/\A(\r\e\[Kprocess #{@pids[0]} is stopping: 1 connection is open)+\r\e\[K\z/, @out.string)
+  end
+
+  def test_a_server_that_says_it_ended_badly_is_believed
+    pid = deaf_server
+    control(@pidfile, "status" => ->(*) { { connections: 2 } })
+    stop = Thread.new { assert_raises(NeverBlock::Error) { self.stop } }
+    Timeout.timeout(Patience::SECONDS) { Thread.pass while @control.instance_variable_get(:@waiting).empty? }
+    @control.close(1)
+    Process.kill("KILL", pid)
+    Process.wait(@pids.pop)
+    assert_equal "process #{pid} has ended with status 1: requests were cut, or a part of it failed; its log says which", Timeout.timeout(Patience::SECONDS) { stop.value }.message
+    assert_includes @out.string, "process #{pid} is stopping: 2 connections are open\n"
+  end
+
+  private
+
+  def stop
+    CLI::Stop.new(["--pidfile", @pidfile], env: {}, out: @out).run
+  end
+
+  def reload
+    CLI::Reload.new(["--pidfile", @pidfile], env: {}, out: @out).run
+  end
+
+  # This process is the server.
+  def answer(commands)
+    File.write(@pidfile, "#{Process.pid}\n")
+    control(@pidfile, commands)
+  end
+
+  def control(pidfile, commands)
+    @control = Control.new(pidfile, commands, line_s: Patience::SECONDS)
+    assert_nil @control.open
+  end
+
+  # One that takes no signal, and is called as ours are.
+  def deaf_server
+    reader, writer = IO.pipe
+    pid = child(RbConfig.ruby, "-e", "trap('TERM') {}; trap('INT') {}; puts; $stdout.flush; sleep # neverblock", out: writer)
+    writer.close
+    Timeout.timeout(Patience::SECONDS) { reader.gets }
+    File.write(@pidfile, "#{pid}\n")
+    pid
+  ensure
+    reader&.close
+  end
+
+  def child(*words, **options)
+    Process.spawn(*words, **options).tap { |pid| @pids << pid }
+  end
+end
