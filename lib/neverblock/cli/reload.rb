@@ -34,7 +34,7 @@ module NeverBlock
       private
 
       def workers(list)
-        pids = list.grep(Hash).map { |worker| worker[:pid] }
+        pids = list.grep(Hash).reject { |worker| worker[:state] == "retiring" }.map { |worker| worker[:pid] }
         return "" if pids.empty?
 
         "; #{pids.size > 1 ? "workers are processes" : "its worker is process"} #{pids.join(", ")}"

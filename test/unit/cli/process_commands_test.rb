@@ -35,7 +35,7 @@ class ProcessCommandsTest < Minitest::Test
   def test_a_reload_shows_its_progress_and_the_new_workers
     answer("reload" => lambda { |*, &tell|
       tell.call("a new version is being loaded")
-      { seconds: 1.23, workers: [{ number: 0, pid: 8 }, { number: 1, pid: 9 }] }
+      { seconds: 1.23, workers: [{ number: 0, pid: 8, state: :serving }, { number: 1, pid: 9, state: :serving }, { number: 0, pid: 7, state: :retiring }] }
     })
     assert_equal 0, reload
     assert_equal "a new version is being loaded\nreloaded in 1.2 s; workers are processes 8, 9\n", @out.string
@@ -111,7 +111,6 @@ class ProcessCommandsTest < Minitest::Test
     Process.kill("KILL", pid)
     Process.wait(@pids.pop)
     assert_equal "process #{pid} has ended with status 1: requests were cut, or a part of it failed; its log says which", Timeout.timeout(Patience::SECONDS) { stop.value }.message
-    assert_includes @out.string, "process #{pid} is stopping: 2 connections are open\n"
   end
 
   private
