@@ -3,6 +3,7 @@
 # `neverblock serve`: the rackup file of the command line, with its settings, as this process.
 
 require "neverblock/application"
+require "neverblock/boot/init"
 require "neverblock/boot/launch"
 require "neverblock/cluster/origin"
 require "neverblock/config/environment"
@@ -26,6 +27,7 @@ module NeverBlock
         settings = @options.settings
         settings.binds
         rackup = Application.locate(@options.rackup)
+        Boot::Init.new.become if Boot::Init.needed?(Boot::Processors.workers(settings[:workers]))
         Boot::Launch.new(settings, @environment, out: @out, origin: @origin).run { Application.load(rackup) }
       end
     end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+# The real command as the first process of a PID namespace, with the file systems of this machine: what an engine of containers makes of it, as far as processes,
+# signals and a read-only root go. Needs root, or user namespaces that anybody may make, and unshare(1) of util-linux.
+
+require "open3"
+require "rbconfig"
+require "socket"
+require "timeout"
+require "uri"
+
+require_relative "patience"
+
+class Container
+  ROOT = File.expand_path("../..", __dir__)
+  COMMAND = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock")].freeze
+  UNSHARE = %w[unshare --mount --pid --fork --kill-child --mount-proc].freeze
+  LISTENING = /Listening on (\S+)/
+  # Makes everything read-only but a folder of its own in memory, and becomes the command.
+  READ_ONLY = 'mount -t tmpfs tmpfs "$0" && mount -o remount,bind,ro / && export TMPDIR="$0" && exec "$@"'
+
+  # @return [String, nil] why there can be none
+  def self.missing
+    @missing ||= [unusable]
+    @missing.first
+  end
+
+  def self.unusable
+    _, status = Open3.capture2e(*UNSHARE, "true")
+    "no namespaces here (unshare --mount --pid ends with #{status.exitstatus})" unless status.success?
+  rescue Errno::ENOENT
+    "unshare(1) is not here"
+  end
+  private_class_method :unusable
+
+  # @return [String]
+  attr_reader :url
+
+  # @param directory [String] the application's; its file `memory` is where TMPDIR is
+  # @param options [Array<String>] further words of the command
+  # @param read_only [Boolean]
+  # @param wrap [Array<String>] words to put before the command
+  def initialize(directory, options, read_only: false, wrap: [])
+    @directory = directory
+    @options = options
+    @read_only = read_only
+    @wrap = wrap
+    @stderr = "#{directory}.err"
+  end
+
+  # @return [self] listening
+  def start
+    spawn
+    Timeout.timeout(Patience::SECONDS) do
+      until (line = @output.gets)&.match?(LISTENING)
+        raise "ended before it listened: #{errors}" if line.nil?
+      end
+      @url = line[LISTENING, 1]
+    end
+    self
+  end
+
+  def spawn
+    @output, writer = IO.pipe
+    memory = "#{@directory}.memory"
+    Dir.mkdir(memory) if @read_only
+    shell = @read_only ? ["sh", "-c", READ_ONLY, memory] : []
+    @pid = Process.spawn({ "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }, *UNSHARE, *shell, *@wrap, *COMMAND, "-p", "0", *@options,
+                         chdir: @directory, out: writer, err: @stderr, in: File::NULL)
+    writer.close
+  end
+
+  # To the first process inside.
+  def signal(name)
+    Process.kill(name, first)
+  end
+
+  # @return [Process::Status] unshare(1) ends as its child does
+  def wait
+    Timeout.timeout(Patience::SECONDS) { Process.wait(@pid) }
+    @status = $?
+  end
+
+  def kill
+    Process.kill("KILL", @pid) && Process.wait(@pid) if @pid && !@status
+    @output&.close
+    FileUtils.rm_rf([@stderr, "#{@directory}.memory"])
+  end
+
+  # @return [String] what it wrote to standard error
+  def errors
+    File.read(@stderr)
+  end
+
+  def await_errors(pattern)
+    Timeout.timeout(Patience::SECONDS) { sleep 0.005 until errors.match?(pattern) }
+  end
+
+  # A further command of ours, inside.
+  # @return [String] what it wrote
+  def command(*words)
+    IO.popen(["nsenter", "-t", first.to_s, "-m", "-p", "--wd=#{@directory}", "--", *COMMAND, *words], err: %i[child out], &:read)
+  end
+
+  def connect
+    uri = URI(url)
+    TCPSocket.new(uri.host, uri.port)
+  end
+
+  # Inside.
+  def writable?(path)
+    _, status = Open3.capture2e("nsenter", "-t", first.to_s, "-m", "--", "touch", File.join(path, "touched"))
+    status.success?
+  end
+
+  private
+
+  # The number that it has outside.
+  def first
+    @first ||= File.read("/proc/#{@pid}/task/#{@pid}/children").to_i
+  end
+end
