@@ -58,7 +58,7 @@ module NeverBlock
         @owner = ::Process.pid
         @thread = Thread.new { accept }.tap { |thread| thread.name = "nb-control" }
         nil
-      rescue SystemCallError => e
+      rescue SystemCallError, ThreadError => e
         @listener&.close
         @listener = nil
         "no control socket #{path}, so neverblock reload cannot tell how it went: #{mend(e)}"
