@@ -176,6 +176,7 @@ module NeverBlock
                                                                  help: "of one response before its writer parks"),
         option(:file_workers, INTERNAL, whole(1..256), default: 2, unit: "threads", engine: :file_workers, help: "that write request bodies to files"),
         option(:guest_turns, INTERNAL, whole(0..1), default: 1, engine: :guest_turns, help: "1: an idle executor may run the I/O loop's turns itself"),
+        option(:front, INTERNAL, whole(0..1), default: 0, engine: :front, help: "1: requests are run by worker processes"),
         option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself")
       ].freeze
 
