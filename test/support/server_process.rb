@@ -3,7 +3,7 @@
 # Starts the real command as a child, with an application given as the text of a rackup file, and holds it to its promises: it says where it
 # listens in time, it ends with status 0 after TERM, and what it wrote to standard error is there for the test to read.
 #
-# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves.
+# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves. NB_TEST_WORKERS=2 runs them against a front with two workers.
 
 require "fileutils"
 require "json"
@@ -25,7 +25,7 @@ class ServerProcess
   # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url| ["-b", url] }, *options]
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url| ["-b", url] }, *workers(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|
       cluster = options.include?("-w") ? ["-w", options[options.index("-w") + 1], "-t", "1:1"] : ["-t", "16:16"]
@@ -35,6 +35,10 @@ class ServerProcess
 
   def self.server_name
     ENV.fetch("NB_TEST_SERVER", "neverblock")
+  end
+
+  def self.workers(options)
+    ENV.key?("NB_TEST_WORKERS") && (options & %w[-w --workers]).empty? ? ["-w", ENV["NB_TEST_WORKERS"]] : []
   end
 
   # @yieldparam server [ServerProcess] listening

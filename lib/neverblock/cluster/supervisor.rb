@@ -311,7 +311,7 @@ module NeverBlock
 
       def loaded(mold, message)
         mold.state = :loaded
-        message[:notices].each { |line| log.info(line) }
+        message[:notices].each { |line| log.info(line) } if first_start?
         warn_of_threads(message[:threads])
         name_differences(message[:settings])
         @mold ||= mold unless @reload&.mold.equal?(mold)
