@@ -12,7 +12,7 @@ SOURCES = {
   "core/base" => %w[alloc assert buffer histogram log pool ring status text timer],
   "core/os" => %w[
     clock descriptor_pipe file fork memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
-    sendfile_portable shared_memory thread wake workers
+    sendfile_portable shared_memory subreaper thread wake workers
   ],
   "core/transport" => %w[tcp],
   "core/http1" => %w[byte_class chunked field_name framing head_parser head_writer host],

@@ -9,6 +9,7 @@
 #include "executor.h"
 #include "input.h"
 #include "link.h"
+#include "os/subreaper.h"
 #include "ruby_log.h"
 #include "scheduler.h"
 
@@ -28,6 +29,9 @@ static VALUE error_class(const char *name, VALUE parent) {
     return rb_define_class_under(nb_module, name, parent);
 }
 
+/* subreaper -> true: orphans among the descendants are children of this process from now on; false: the system does not have that. */
+static VALUE subreaper(VALUE self) { return nb_subreaper_become() ? Qtrue : Qfalse; }
+
 void Init_neverblock(void);
 
 RUBY_FUNC_EXPORTED void Init_neverblock(void) {
@@ -37,6 +41,7 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     rb_gc_register_mark_object(nb_error_class);
     rb_gc_register_mark_object(nb_client_gone_class);
     rb_gc_register_mark_object(error_class("InputError", nb_error_class));
+    rb_define_singleton_method(nb_module, "subreaper", subreaper, 0);
     nb_input_define(nb_module);
     nb_engine_define(nb_module);
     nb_link_define(nb_module);

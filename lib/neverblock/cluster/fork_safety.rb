@@ -13,9 +13,6 @@
 module NeverBlock
   module Cluster
     module ForkSafety
-      # What was loaded at boot and is no worker of NB.offload. A thread that says thread_variable_get(:fork_safe) is left out, as Puma does.
-      PLACE = "no line of Ruby"
-
       class << self
         # In the process that forks.
         # @return [void]
@@ -32,14 +29,20 @@ module NeverBlock
           ::SemanticLogger.reopen if defined?(::SemanticLogger) && ::SemanticLogger.respond_to?(:reopen)
         end
 
+        # Those of NB.offload are made anew; one that says thread_variable_get(:fork_safe) knows what it does (Puma reads the same).
         # @param threads [Array<Thread>]
         # @return [Array<String>] each of them that no child will have: what it is and where it stands
         def threads_left(threads = Thread.list)
           strange = threads.reject { |thread| thread == Thread.current || thread.thread_variable_get(:fork_safe) || thread.is_a?(Offload::Worker) }
-          strange.map { |thread| "#{thread.name || thread.inspect[/\A#<[^ >]+/].delete("#<")} (at #{thread.backtrace&.first || PLACE})" }
+          strange.map { |thread| "#{thread.name || thread.class} (at #{thread.backtrace&.first || made_at(thread)})" }
         end
 
         private
+
+        # "#<Thread:0x00007f83d0 app.rb:3 run>": where its block is.
+        def made_at(thread)
+          thread.inspect[/ (\S+:\d+) /, 1] || "no line of Ruby"
+        end
 
         # ActiveRecord.disconnect_all! is of 7.1 (rails/rails#47856).
         def disconnect_active_record

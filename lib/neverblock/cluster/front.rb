@@ -50,7 +50,7 @@ module NeverBlock
         raise Error, "this server was started before; make a new one" if @io_loop
 
         @io_loop = Server::IoLoop.new(config, log, native: @native, front: 1)
-        NeverBlock.subreaper if NeverBlock.respond_to?(:subreaper)
+        NeverBlock.subreaper
         first = fork_mold unless @origin
         @io_loop.engine.start
         @supervisor = Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: Boot::Processors.workers(@settings[:workers]),

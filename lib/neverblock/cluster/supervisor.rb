@@ -311,7 +311,7 @@ module NeverBlock
 
       def loaded(mold, message)
         mold.state = :loaded
-        message[:notices].each { |line| log.info(line) } if first_start?
+        @notices = message[:notices]
         warn_of_threads(message[:threads])
         name_differences(message[:settings])
         @mold ||= mold unless @reload&.mold.equal?(mold)
@@ -534,6 +534,7 @@ module NeverBlock
 
         @served = true
         @on_serving&.call
+        @notices.each { |line| log.info(line) }
       end
 
       def tell_availability

@@ -1,0 +1,229 @@
+# frozen_string_literal: true
+
+# A front, a mold and workers, from the first line to the exit status.
+
+require_relative "../support/workers_case"
+
+class WorkersLifecycleTest < WorkersCase
+  def test_it_serves_from_workers_and_leaves_no_process_behind
+    serve(workers: 3, options: %w[-e production -f 7]) do |server|
+      front, mold, *workers = %w[front mold worker].flat_map { |role| processes(server, role) }
+      assert_equal [server.pid, 3], [front, workers.size]
+      assert_includes workers, get(server).to_i
+      server.await_stderr(/info: version \S+, .*process #{front}, production, 3 workers with 7 fibers each$/)
+      assert_equal ["Listening on #{server.url}\n"], server.stdout.lines
+      server.stop
+      [mold, *workers].each { |pid| assert gone?(pid), pid }
+      refute_match(/error|warning/, server.stderr)
+    end
+  end
+
+  def test_the_application_is_loaded_once_and_not_in_the_front
+    app = "$stderr.puts \"loaded by \#{Process.pid}\"\n#{HELLO}"
+    serve(app, workers: 3) do |server|
+      assert_equal processes(server, "mold"), server.stderr.scan(/loaded by (\d+)/).flatten.map(&:to_i)
+    end
+  end
+
+  def test_without_preload_app_each_worker_loads_it
+    app = "$stderr.puts \"loaded by \#{Process.pid}\"\n#{HELLO}"
+    serve(app, options: ["-C", config("preload_app false")]) do |server|
+      assert_equal processes(server, "worker").sort, server.stderr.scan(/loaded by (\d+)/).flatten.map(&:to_i).sort
+    end
+  end
+
+  def test_hooks_are_called_where_they_belong
+    hooks = <<~'RUBY'
+      before_fork { $stderr.puts "before in #{Process.pid}" }
+      after_fork { |number| $stderr.puts "after #{number} in #{Process.pid}" }
+    RUBY
+    serve(options: ["-C", config(hooks)]) do |server|
+      mold = processes(server, "mold").first
+      assert_equal ["before in #{mold}"] * 2, server.stderr.scan(/before in \d+/)
+      assert_equal [0, 1].map { |number| "after #{number} in #{processes(server, "worker #{number} ").first}" }, server.stderr.scan(/after \d in \d+/).sort
+    end
+  end
+
+  def test_what_an_application_asked_to_run_at_the_end_runs_in_each_worker_and_nowhere_else
+    app = "at_exit { $stderr.puts \"left \#{Process.pid}\" }\n#{HELLO}"
+    serve(app) do |server|
+      workers = processes(server, "worker")
+      server.stop
+      assert_equal workers.sort, server.stderr.scan(/left (\d+)/).flatten.map(&:to_i).sort
+    end
+  end
+
+  def test_chance_is_another_in_each_worker
+    app = "srand(1)\nrequire 'socket'\nrun ->(env) { [200, {}, [\"\#{Process.pid} \#{$number ||= rand(1 << 62)}\"]] }\n"
+    serve(app) do |server|
+      numbers = {}
+      await("an answer of each worker", server) do
+        pid, number = get(server).split
+        numbers[pid] = number
+        numbers.size == 2
+      end
+      assert_equal 2, numbers.values.uniq.size
+    end
+  end
+
+  def test_entries_of_the_log_say_whose_they_are
+    serve("run ->(env) { raise 'oh' }\n") do |server|
+      get(server)
+      server.await_stderr(/^neverblock: \S+Z error: worker [01]: GET .* failed: RuntimeError: oh$/)
+    end
+    serve("run ->(env) { raise 'oh' }\n", options: %w[--log-format json]) do |server|
+      get(server)
+      server.await_stderr(/"level":"error","pid":\d+,"worker":[01],"message":"GET/)
+    end
+  end
+
+  %w[TERM INT].each do |signal|
+    define_method("test_#{signal} lets a request that runs end, takes no other, and ends with 0") do
+      with_held_request do |server, client, held|
+        Process.kill(signal, server.pid)
+        server.await_stderr(/SIG#{signal}: draining/)
+        held.close
+        assert_equal "let go", client.value.body
+        assert_predicate server.wait(Patience::SECONDS), :success?
+      end
+    end
+  end
+
+  # As a terminal and a service manager do.
+  def test_a_signal_that_all_processes_get_is_one_drain
+    with_held_request do |server, client, held|
+      %w[front mold worker].flat_map { |role| processes(server, role) }.each { |pid| Process.kill("TERM", pid) }
+      server.await_stderr(/SIGTERM: draining/)
+      held.close
+      assert_equal "let go", client.value.body
+      assert_predicate server.wait(Patience::SECONDS), :success?
+    end
+  end
+
+  def test_a_second_signal_cuts_the_request_and_ends_with_1
+    with_held_request do |server, client, _held|
+      workers = processes(server, "worker")
+      2.times do |count|
+        Process.kill("TERM", server.pid)
+        server.await_stderr(count.zero? ? /draining/ : /cutting/)
+      end
+      assert_kind_of StandardError, client.value
+      assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
+      workers.each { |pid| await("#{pid} to be gone") { gone?(pid) } }
+    end
+  end
+
+  def test_a_request_that_never_gives_way_cannot_keep_the_processes_alive
+    Gate.open do |gate|
+      serve("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n") do |server|
+        workers = processes(server, "worker")
+        client = Thread.new { attempt { get_response(server) } }
+        gate.arrival.close
+        2.times { |count| Process.kill("TERM", server.pid) && server.await_stderr(count.zero? ? /draining/ : /cutting/) }
+        assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
+        assert_kind_of StandardError, client.value
+        workers.each { |pid| await("#{pid} to be gone") { gone?(pid) } }
+      end
+    end
+  end
+
+  def test_a_front_that_is_killed_takes_all_with_it
+    serve do |server|
+      others = processes(server, "mold") + processes(server, "worker")
+      assert_equal 3, others.size
+      server.kill
+      others.each { |pid| await("#{pid} to be gone") { gone?(pid) } }
+    end
+  end
+
+  def test_an_application_that_cannot_be_loaded_is_a_failed_start
+    { "raise 'no such thing'\n" => /\Aneverblock: config\.ru:1: no such thing \(RuntimeError\)\n\z/,
+      "exit 3\n" => /\Aneverblock: the application called exit\(3\) while it was loaded\n\z/,
+      "run(\n" => /\Aneverblock: config\.ru:\d: syntax error.*\n\z/ }.each do |app, line|
+      [[], ["-C", config("preload_app false")]].each do |options|
+        server = ServerProcess.new(app, options: ["-w", "2", *options])
+        error = assert_raises(ServerProcess::Failed) { server.start }
+        assert_match(/exit 1/, error.message)
+        assert_match line, server.stderr unless app.start_with?("exit") && options.any?
+      end
+    end
+  end
+
+  def test_a_busy_port_is_told_before_anything_is_loaded
+    TCPServer.open("127.0.0.1", 0) do |other|
+      server = ServerProcess.new("File.write('loaded', '')\n#{HELLO}", binds: ["http://127.0.0.1:#{other.local_address.ip_port}"], options: %w[-w 2])
+      error = assert_raises(ServerProcess::Failed) { server.start }
+      assert_match(/is busy/, error.message)
+    end
+  end
+
+  def test_a_worker_more_and_a_worker_less
+    serve do |server|
+      Process.kill("TTIN", server.pid)
+      third = await("a third worker", server) { processes(server, "worker 2 ").first }
+      server.await_stderr(/3 workers from now on/)
+      server.await_stderr(/worker 2 \(process #{third}\) serves/)
+      Process.kill("TTOU", server.pid)
+      await("the third to be gone", server) { gone?(third) }
+      refute_match(/error/, server.stderr)
+    end
+  end
+
+  def test_sigterm_at_a_worker_puts_another_in_its_place_first
+    serve do |server|
+      old = processes(server, "worker 1 ").first
+      Process.kill("TERM", old)
+      await_other(server, 1, old)
+      await("the old one to be gone", server) { gone?(old) }
+      refute_match(/error/, server.stderr)
+      assert_match(/\A\d+\z/, get(server))
+    end
+  end
+
+  def test_threads_that_do_not_live_in_workers_are_named
+    serve("Thread.new { sleep }.name = 'ticker'\n#{HELLO}") do |server|
+      server.await_stderr(/warning: the application started 1 thread while it was loaded: .*ticker \(at .*config\.ru:1/)
+    end
+  end
+
+  def test_a_child_of_the_application_that_lives_on_keeps_nobody_from_seeing_the_end_of_its_worker
+    app = "run ->(env) { $child ||= fork { sleep }; [200, {}, [\"\#{Process.pid} \#{$child}\"]] }\n"
+    serve(app) do |server|
+      worker, child = get(server).split.map(&:to_i)
+      number = processes(server, "worker 0 ").first == worker ? 0 : 1
+      Process.kill("KILL", worker)
+      await_other(server, number, worker)
+      server.await_stderr(/worker #{number} \(process #{worker}\) was killed by SIGKILL/)
+    ensure
+      Process.kill("KILL", child) if child
+    end
+  end
+
+  private
+
+  def config(text)
+    @directory ||= Dir.mktmpdir
+    File.join(@directory, "#{text.hash.abs}.rb").tap { |path| File.write(path, text) }
+  end
+
+  def teardown
+    FileUtils.rm_rf(@directory) if @directory
+  end
+
+  def with_held_request
+    Gate.open do |gate|
+      serve("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; [200, {}, ['let go']] }\n") do |server|
+        client = Thread.new { attempt { get_response(server) } }
+        yield server, client, gate.arrival
+      ensure
+        server.kill if server.running?
+      end
+    end
+  end
+
+  def attempt
+    yield
+  rescue StandardError => e
+    e
+  end
+end

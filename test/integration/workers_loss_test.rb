@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+# Workers that die, hang, grow, or never come up: what it costs, what is said, and who takes their place.
+
+require_relative "../support/workers_case"
+
+class WorkersLossTest < WorkersCase
+  # /held waits at a gate, /loop never gives way, everything else answers with the process id.
+  def self.app(gate)
+    <<~RUBY
+      require "socket"
+      run ->(env) do
+        case env["PATH_INFO"]
+        when "/held" then #{gate.wait_expression}
+        when "/loop" then $gate = TCPSocket.open("127.0.0.1", #{gate.port}); loop {}
+        when "/grow" then ($fat ||= []) << ("x" * 150_000_000)
+        when "/crash" then Process.kill("SEGV", Process.pid); sleep
+        when "/leave" then exit!(7)
+        end
+        [200, {}, [Process.pid.to_s]]
+      end
+    RUBY
+  end
+
+  def test_what_a_killed_worker_ran_is_answered_502_and_others_notice_nothing
+    with_app do |server, gate|
+      held = Thread.new { get_response(server, "/held") }
+      inside = gate.arrival
+      pid = worker_at(inside)
+      Net::HTTP.start(URI(server.url).host, URI(server.url).port) do |idle|
+        idle.get("/")
+        Process.kill("KILL", pid)
+        assert_equal "502", held.value.code
+        assert_equal "200", idle.get("/").code
+      end
+      number = server.await_stderr(%r{error: worker (\d) \(process #{pid}\) was killed by SIGKILL; it was running GET /held HTTP/1.1; 1 was answered 502$})[1].to_i
+      other = await_other(server, number, pid)
+      server.await_stderr(/worker #{number} \(process #{other}\) serves/)
+    ensure
+      inside&.close
+    end
+  end
+
+  { "/crash" => "killed by SIG", "/leave" => "ended with status 7" }.each do |path, words|
+    define_method("test_a_request_that_ends_its_process #{path}") do
+      with_app do |server, _gate|
+        assert_equal "502", get_response(server, path).code
+        server.await_stderr(/worker \d \(process \d+\) (was )?#{words}.*; it was running GET #{path} HTTP/)
+        assert_equal "200", get_response(server).code
+      end
+    end
+  end
+
+  def test_a_hundred_workers_are_lost_one_after_the_other_and_nothing_is_left_open
+    with_app do |server, _gate|
+      get(server)
+      before = server.open_descriptors
+      mold = processes(server, "mold").first
+      100.times do
+        pid = get(server).to_i
+        Process.kill("KILL", pid)
+        await("#{pid} to be replaced", server) { processes(server, "worker").then { |pids| pids.size == 2 && !pids.include?(pid) } }
+      end
+      await("all to serve", server) { server.stderr.scan(/ serves$/).size >= 100 }
+      assert_operator server.open_descriptors, :<=, before + 2, "a replacement may be under way" # a channel that is being thrown away
+      assert_equal [mold], processes(server, "mold")
+      assert_operator Dir.children("/proc/#{mold}/fd").size, :<=, 16
+    end
+  end
+
+  def test_a_mold_that_is_killed_is_replaced_and_workers_of_the_lost_one_are_still_seen_to_end
+    with_app do |server, _gate|
+      mold = processes(server, "mold").first
+      Process.kill("KILL", mold)
+      await("another mold", server) { (processes(server, "mold") - [mold]).first }
+      server.await_stderr(/the process that workers are forked from \(#{mold}\) was killed by SIGKILL; its workers go on, another takes its place/)
+      pid = get(server).to_i
+      Process.kill("KILL", pid)
+      number = server.await_stderr(/worker (\d) \(process #{pid}\) was killed by SIGKILL/)[1].to_i
+      await_other(server, number, pid)
+      refute(File.exist?("/proc/#{pid}") && File.read("/proc/#{pid}/status").include?("zombie"))
+    end
+  end
+
+  def test_a_worker_that_never_gives_way_is_replaced_and_says_where_it_was
+    with_app("timeouts { worker 0.5 }") do |server, gate|
+      client = Thread.new { get_response(server, "/loop") }
+      gate.arrival.close
+      assert_equal "502", client.value.code
+      server.await_stderr(%r{has run one request for longer than 0\.5 s without a pause \(timeouts worker\) and is replaced; it runs GET /loop HTTP/1\.1; at\n.*config\.ru:\d+}m)
+      server.await_stderr(/was killed by SIGKILL; it was stuck; it was running GET/)
+      assert_equal "200", get_response(server).code
+    end
+  end
+
+  def test_a_worker_that_stands_still_is_replaced_too
+    with_app("timeouts { worker 0.5 }") do |server, gate|
+      client = Thread.new { get_response(server, "/loop") }
+      Process.kill("STOP", worker_at(inside = gate.arrival))
+      assert_equal "502", client.value.code
+      server.await_stderr(/it does not say where/)
+    ensure
+      inside&.close
+    end
+  end
+
+  def test_a_worker_that_has_grown_too_large_retires_without_an_error
+    with_app("limits { worker_bytes 134_217_728 }") do |server, _gate|
+      pid = get(server, "/grow").to_i
+      number = server.await_stderr(/info: worker (\d) \(process #{pid}\) has \d+ MB, more than 128 MB/)[1].to_i
+      await_other(server, number, pid)
+      await("the large one to be gone", server) { gone?(pid) }
+      refute_match(/error/, server.stderr)
+    end
+  end
+
+  def test_a_worker_that_crashes_at_boot_is_tried_again_and_the_port_answers_503_meanwhile
+    Dir.mktmpdir do |directory|
+      fixed = File.join(directory, "fixed")
+      app = "Process.kill('SEGV', Process.pid) && sleep unless File.exist?(#{fixed.inspect})\n#{HELLO}"
+      port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
+      { "preload_app true" => /the process that loads the application was killed by SIG\w+ before it had done so.*next attempt is in \d+ s/,
+        "preload_app false" => /worker \d \(process \d+\) was killed by SIG\w+ before it was ready; the next attempt is in \d+ s/ }.each do |setting, words|
+        FileUtils.rm_f(fixed)
+        file = File.join(directory, "neverblock.rb")
+        File.write(file, setting)
+        server = ServerProcess.new(app, binds: ["http://127.0.0.1:#{port}"], options: ["-w", "2", "-C", file])
+        starting = Thread.new { server.start }
+        response = await("a 503") { busy(port) }
+        assert_operator response["retry-after"].to_i, :>, 0
+        server.await_stderr(words)
+        File.write(fixed, "")
+        starting.value
+        assert_match(/\A\d+\z/, get(server))
+      ensure
+        server.stop
+      end
+    end
+  end
+
+  private
+
+  def with_app(file = nil)
+    Gate.open do |gate|
+      Dir.mktmpdir do |directory|
+        path = File.join(directory, "neverblock.rb")
+        File.write(path, file.to_s)
+        serve(self.class.app(gate), options: ["-C", path]) { |server| yield server, gate }
+      end
+    end
+  end
+
+  # The process at the other end of a connection to the gate.
+  def worker_at(socket)
+    port = format("%04X", socket.remote_address.ip_port)
+    inode = File.readlines("/proc/net/tcp").map(&:split).find { |fields| fields[1].to_s.end_with?(":#{port}") && fields[9] != "0" }[9]
+    Dir.glob("/proc/[0-9]*/fd/*").find { |link| File.readlink(link) == "socket:[#{inode}]" rescue false }[%r{\d+}].to_i # rubocop:disable Style/RescueModifier -- processes come and go
+  end
+
+  def busy(port)
+    response = Net::HTTP.get_response(URI("http://127.0.0.1:#{port}/"))
+    response if response.code == "503"
+  rescue SystemCallError
+    nil
+  end
+end

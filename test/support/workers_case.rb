@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+# What tests of a front and its workers share: the server's processes by their titles, and waiting for what is to become true of them.
+
+require "minitest/autorun"
+require "net/http"
+require_relative "gate"
+require_relative "server_process"
+
+class WorkersCase < Minitest::Test
+  HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [Process.pid.to_s]] }\n"
+
+  private
+
+  # @yieldparam server [ServerProcess] with workers
+  def serve(app = HELLO, workers: 2, options: [], **others, &block)
+    ServerProcess.run(app, options: ["-w", workers.to_s, *options], **others, &block)
+  end
+
+  # @param role [String] "front", "mold", "worker", "worker 1"
+  # @return [Array<Integer>] process ids
+  def processes(server, role)
+    Dir.children("/proc").grep(/\A\d+\z/).select do |pid|
+      title = File.read("/proc/#{pid}/cmdline").delete("\0")
+      title.start_with?("neverblock: #{role}") && title.end_with?(" of #{server.in_directory("").chomp("/")}")
+    rescue SystemCallError
+      false
+    end.map(&:to_i)
+  end
+
+  def get(server, path = "/")
+    Net::HTTP.get(URI("#{server.url}#{path}"))
+  end
+
+  def get_response(server, path = "/")
+    Net::HTTP.get_response(URI("#{server.url}#{path}"))
+  end
+
+  # @return what the block returned, once that is true
+  def await(what, server = nil)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
+    until (found = yield)
+      flunk "not within #{Patience::SECONDS} s: #{what}\n#{server&.stderr}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      sleep 0.01
+    end
+    found
+  end
+
+  # @return [Integer] the process id of the worker that has taken the place
+  def await_other(server, number, old)
+    await("another worker #{number}", server) { (processes(server, "worker #{number} ") - [old]).first }
+  end
+
+  def gone?(pid)
+    Process.kill(0, pid)
+    false
+  rescue Errno::ESRCH
+    true
+  end
+end
