@@ -51,8 +51,8 @@ struct nb_test_executor {
     nb_poll *poll;
     nb_wake control;
     task *tasks;
-    uint64_t received, last_answered;
-    bool guest, stop_received, published, room;
+    uint64_t passed, begun, last_answered; /* requests read from the ring, the recalled ones included; begun with */
+    bool guest, ends, published, room;
     _Atomic bool stalled, killed;
     _Atomic unsigned releases, faults, stalls, gone_reason;
     _Atomic uint64_t input;
@@ -66,6 +66,11 @@ struct nb_test_executor {
 };
 
 static void count(nb_test_executor *self, nb_test_event event) { nb_test_gate_open(&self->events[event]); }
+
+/* As fibers are switched: work begins now. 0: it waits. */
+static void stamp(nb_test_executor *self, int64_t now_ns) {
+    atomic_store_explicit(&self->channel->memory->pulse.switched_ns, now_ns, memory_order_relaxed);
+}
 
 /* --- parts out --- */
 
@@ -172,6 +177,15 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
 static bool send_file(nb_test_executor *self, task *t, uint16_t *flags) {
     nb_file_message *part = reserve(self, sizeof(*part));
     if (!part) return false;
+    nb_status given = nb_channel_give(self->channel, t->file_fd);
+    if (given == NB_AGAIN) {
+        atomic_store_explicit(&self->channel->memory->executor_blocked, 1, memory_order_relaxed);
+        nb_doorbell_fence(&self->channel->memory->loop_bell);
+        given = nb_channel_give(self->channel, t->file_fd);
+        self->room = self->room || given == NB_AGAIN;
+    }
+    if (given != NB_OK) return false;
+    if (nb_channel_is_shared(self->channel)) close(t->file_fd);
     bool last = t->total == 0;
     *flags = last ? NB_PART_LAST : 0;
     *part = (nb_file_message){
@@ -323,6 +337,7 @@ static bool run_tasks(nb_test_executor *self) {
     self->room = false;
     for (task **link = &self->tasks; *link;) {
         task *t = *link;
+        if (!waits(self, t)) stamp(self, nb_clock_monotonic_ns());
         if (!step(self, t)) {
             link = &t->next;
             continue;
@@ -331,6 +346,7 @@ static bool run_tasks(nb_test_executor *self) {
         if (t->number > self->last_answered) self->last_answered = t->number;
         *link = t->next;
         task_free(t);
+        atomic_fetch_sub_explicit(&self->channel->memory->figures.running, 1, memory_order_relaxed);
         count(self, NB_TEST_ANSWERED);
     }
     return moved;
@@ -490,12 +506,29 @@ static void plan(task *t, const nb_request_message *request) {
     if (t->announced == NB_CONTENT_LENGTH_UNKNOWN) t->flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
 }
 
-static void receive_request(nb_test_executor *self, const nb_request_message *request) {
+/* False: the loop has recalled it. Between processes its file has come all the same. */
+static bool claim(nb_test_executor *self, nb_request_message *request) {
+    bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->channel);
+    self->passed++;
+    if (request->body_fd >= 0 && (mine || shared)) {
+        request->body_fd = nb_channel_take(self->channel, request->body_fd);
+        if (request->body_fd < 0) atomic_fetch_add(&self->faults, 1);
+    }
+    if (mine) return true;
+    if (shared && request->body_fd >= 0) close((int)request->body_fd);
+    count(self, NB_TEST_PASSED_OVER);
+    return false;
+}
+
+static void receive_request(nb_test_executor *self, nb_request_message *request) {
+    if (!claim(self, request)) return;
     task *t = calloc(1, sizeof *t);
     t->exchange = request->message.exchange;
-    t->number = ++self->received;
+    t->number = ++self->begun;
     t->taken_ns = nb_clock_monotonic_ns();
-    atomic_store_explicit(&self->channel->memory->figures.taken, self->received, memory_order_relaxed);
+    stamp(self, t->taken_ns);
+    atomic_store_explicit(&self->channel->memory->figures.taken, self->begun, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->channel->memory->figures.running, 1, memory_order_relaxed);
     t->status = 200;
     t->abort_at = UINT64_MAX;
     t->body_fd = t->file_fd = -1;
@@ -520,9 +553,13 @@ static task *find(nb_test_executor *self, nb_exchange_id exchange) {
 
 static void take(nb_test_executor *self, task *t, const nb_hijacked_message *message) {
     bool expected = t && t->kind == HIJACK && t->hijack_asked && !t->hijacked && message->size <= sizeof self->taken;
-    if (!expected) atomic_fetch_add(&self->faults, 1);
-    if (!expected) return;
-    self->taken_fd = (int)message->fd;
+    int fd = nb_channel_take(self->channel, message->fd);
+    if (!expected || fd < 0) {
+        atomic_fetch_add(&self->faults, 1);
+        if (fd >= 0) close(fd);
+        return;
+    }
+    self->taken_fd = fd;
     self->taken_bytes = (size_t)message->size;
     memcpy(self->taken, message + 1, self->taken_bytes);
     t->hijacked = true;
@@ -535,12 +572,12 @@ int nb_test_executor_taken(nb_test_executor *self, char *bytes, size_t *size) {
     return self->taken_fd;
 }
 
-static void receive(nb_test_executor *self, const nb_message *message) {
+static void receive(nb_test_executor *self, nb_message *message) {
     task *t = find(self, message->exchange);
     switch (message->type) {
     case NB_MESSAGE_REQUEST:
         if (t) atomic_fetch_add(&self->faults, 1);
-        receive_request(self, (const nb_request_message *)(const void *)message);
+        receive_request(self, (nb_request_message *)(void *)message);
         break;
     case NB_MESSAGE_DRAINED:
         if (t && !t->waits_drained) atomic_fetch_add(&self->faults, 1);
@@ -567,8 +604,12 @@ static void receive(nb_test_executor *self, const nb_message *message) {
         receive_input(self, t, message);
         break;
     case NB_MESSAGE_STOP:
-        self->stop_received = true;
+        self->ends = true;
         count(self, NB_TEST_STOPPED);
+        break;
+    case NB_MESSAGE_RETIRE:
+        self->ends = true;
+        count(self, NB_TEST_RETIRED);
         break;
     default:
         atomic_fetch_add(&self->faults, 1);
@@ -580,7 +621,7 @@ static bool take_messages(nb_test_executor *self) {
     size_t bytes;
     bool taken = false;
     while ((message = nb_ring_peek(&self->requests, &bytes))) {
-        receive(self, message);
+        receive(self, (nb_message *)(uintptr_t)message);
         nb_ring_advance(&self->requests);
         nb_ring_release(&self->requests);
         taken = true;
@@ -602,7 +643,7 @@ static void take_releases(nb_test_executor *self) {
 
 static void ask_for_more(nb_test_executor *self) {
     nb_channel_memory *memory = self->channel->memory;
-    uint64_t wanted = self->received + self->options.credit;
+    uint64_t wanted = self->passed + self->options.credit;
     if (wanted > atomic_load_explicit(&memory->wanted, memory_order_relaxed)) {
         atomic_store_explicit(&memory->wanted, wanted, memory_order_release);
     }
@@ -628,6 +669,7 @@ static void wait_in_poller(nb_test_executor *self, int64_t timeout_ns) {
 
 /* Nothing is taken, asked for or announced meanwhile. */
 static void sit_out(nb_test_executor *self) {
+    stamp(self, nb_clock_monotonic_ns());
     while (atomic_load(&self->stalled) && !atomic_load(&self->killed)) {
         unsigned stalls = atomic_load(&self->stalls);
         if (stalls != self->stalls_seen)
@@ -640,6 +682,7 @@ static void sit_out(nb_test_executor *self) {
 static void sleep_until_something(nb_test_executor *self) {
     nb_doorbell *bell = &self->channel->memory->executor_bell;
     int64_t timeout_ns = -1;
+    stamp(self, 0);
     nb_doorbell_announce(bell);
     ring_if_starved(self);
     bool blocked = atomic_load_explicit(&self->channel->memory->executor_blocked, memory_order_acquire) != 0;
@@ -675,8 +718,9 @@ static void *run(void *argument) {
         if (run_tasks(self)) moved = true;
         ask_for_more(self);
         if (!self->guest) ring_if_published(self);
+        atomic_fetch_add_explicit(&memory->pulse.turns, 1, memory_order_relaxed);
         ring_if_starved(self);
-        if (self->stop_received && !self->tasks) break;
+        if (self->ends && !self->tasks) break;
         if (!moved) sleep_until_something(self);
     }
     atomic_store_explicit(&memory->executor_gone, 1, memory_order_release);

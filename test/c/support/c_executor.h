@@ -44,7 +44,7 @@ typedef struct nb_test_executor_options {
 
 /* What has happened so far; each is a gate a test can wait at. */
 typedef enum nb_test_event {
-    NB_TEST_RECEIVED, /* requests */
+    NB_TEST_RECEIVED, /* requests begun with */
     NB_TEST_ANSWERED, /* last parts sent */
     NB_TEST_GONE,
     NB_TEST_LEFT,
@@ -56,6 +56,8 @@ typedef enum nb_test_event {
     NB_TEST_GUEST,   /* times a turn was run as guest */
     NB_TEST_REFUSED, /* times that was refused */
     NB_TEST_STOPPED, /* STOP received */
+    NB_TEST_RETIRED, /* RETIRE received */
+    NB_TEST_PASSED_OVER, /* requests found recalled */
     NB_TEST_INPUT,   /* parts of streamed bodies received */
     NB_TEST_WHOLE,   /* streamed bodies received to their end */
     NB_TEST_EVENTS
