@@ -421,9 +421,9 @@ static bool claim(nb_executor *executor, nb_request_message *request) {
         count_taken(executor);
         return true;
     }
-    if (!nb_channel_is_shared(executor->channel)) return false; /* the file has stayed the loop's */
-    take_body(executor, request);
-    if (request->body_fd >= 0) close((int)request->body_fd);
+    if (!nb_channel_is_shared(executor->channel) || request->body_fd < 0) return false;
+    int fd = nb_channel_take(executor->channel, request->body_fd); /* the record is the loop's, which copies it now */
+    if (fd >= 0) close(fd);
     return false;
 }
 

@@ -259,7 +259,8 @@ static nb_exchange *given_to(int i) {
 static void fill_ring(int i) {
     ask(i, 1000);
     while (nb_dispatch_choose(&f.dispatch, sizeof(nb_request_message)))
-        assert_status(NB_OK, give(exchange(), nb_dispatch_choose(&f.dispatch, 200000) ? 200000 : sizeof(nb_request_message)));
+        assert_status(NB_OK,
+                      give(exchange(), nb_dispatch_choose(&f.dispatch, 200000) ? 200000 : sizeof(nb_request_message)));
     while (nb_ring_reserve(&f.dispatch.channels[i].requests, sizeof(nb_message)))
         assert_true(tell(&f.dispatch.channels[i], NB_MESSAGE_DRAINED, 0, 0));
     ask(i, 0);

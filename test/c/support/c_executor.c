@@ -510,12 +510,13 @@ static void plan(task *t, const nb_request_message *request) {
 static bool claim(nb_test_executor *self, nb_request_message *request) {
     bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->channel);
     self->passed++;
-    if (request->body_fd >= 0 && (mine || shared)) {
-        request->body_fd = nb_channel_take(self->channel, request->body_fd);
-        if (request->body_fd < 0) atomic_fetch_add(&self->faults, 1);
+    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_take(self->channel, request->body_fd) : -1;
+    if (mine) {
+        if (fd < 0 && request->body_fd >= 0) atomic_fetch_add(&self->faults, 1);
+        request->body_fd = fd;
+        return true;
     }
-    if (mine) return true;
-    if (shared && request->body_fd >= 0) close((int)request->body_fd);
+    if (fd >= 0) close(fd);
     count(self, NB_TEST_PASSED_OVER);
     return false;
 }

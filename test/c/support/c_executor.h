@@ -50,16 +50,16 @@ typedef enum nb_test_event {
     NB_TEST_LEFT,
     NB_TEST_HIJACKED, /* connections taken */
     NB_TEST_DRAINED,
-    NB_TEST_PARKED,  /* writers that wait for DRAINED */
-    NB_TEST_FULL,    /* times the response ring was found full */
-    NB_TEST_BLOCKED, /* /block requests that hold the thread, and stalls begun */
-    NB_TEST_GUEST,   /* times a turn was run as guest */
-    NB_TEST_REFUSED, /* times that was refused */
-    NB_TEST_STOPPED, /* STOP received */
-    NB_TEST_RETIRED, /* RETIRE received */
+    NB_TEST_PARKED,      /* writers that wait for DRAINED */
+    NB_TEST_FULL,        /* times the response ring was found full */
+    NB_TEST_BLOCKED,     /* /block requests that hold the thread, and stalls begun */
+    NB_TEST_GUEST,       /* times a turn was run as guest */
+    NB_TEST_REFUSED,     /* times that was refused */
+    NB_TEST_STOPPED,     /* STOP received */
+    NB_TEST_RETIRED,     /* RETIRE received */
     NB_TEST_PASSED_OVER, /* requests found recalled */
-    NB_TEST_INPUT,   /* parts of streamed bodies received */
-    NB_TEST_WHOLE,   /* streamed bodies received to their end */
+    NB_TEST_INPUT,       /* parts of streamed bodies received */
+    NB_TEST_WHOLE,       /* streamed bodies received to their end */
     NB_TEST_EVENTS
 } nb_test_event;
 

@@ -130,9 +130,10 @@ bool nb_ring_readable(nb_ring_consumer *consumer) {
 }
 
 /* Positions are compared as distances: garbage makes a large one. */
-static bool possible(const nb_ring_consumer *consumer, uint64_t size) {
+static bool possible(const nb_ring_consumer *consumer, uint64_t place, uint64_t size) {
     uint64_t capacity = consumer->mask + 1, there = consumer->published_seen - consumer->advanced;
-    return size > 0 && size <= capacity / 2 && record_bytes(size) <= there && there <= capacity;
+    return size > 0 && size <= capacity / 2 && record_bytes(size) <= there && there <= capacity &&
+           place + record_bytes(size) <= capacity + HEADER;
 }
 
 /* Padding is never published without the record after it. */
@@ -144,7 +145,7 @@ const void *nb_ring_peek(nb_ring_consumer *consumer, size_t *bytes) {
         place = 0;
     }
     uint64_t size = load_header(consumer->data + place);
-    if (!possible(consumer, size)) {
+    if (!possible(consumer, place, size)) {
         consumer->broken = true;
         return NULL;
     }

@@ -85,6 +85,30 @@ void nb_request_message_add_body(nb_request_message *message, size_t body_bytes)
     message->message.bytes = (uint32_t)round_up(message->message.bytes + body_bytes);
 }
 
+static bool lies_within(nb_span span, size_t bytes) { return span.offset <= bytes && span.size <= bytes - span.offset; }
+
+static bool spans_lie_within(const nb_request_message *message, size_t bytes) {
+    const nb_span spans[] = {message->method_text, message->target,       message->path, message->query,
+                             message->host,        message->peer_address, message->body};
+    for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
+        if (!lies_within(spans[i], bytes)) return false;
+    }
+    for (uint32_t i = 0; i < message->header_count; i++) {
+        if (!lies_within(message->headers[i].name, bytes) || !lies_within(message->headers[i].value, bytes))
+            return false;
+    }
+    return true;
+}
+
+bool nb_request_message_copy(nb_request_message *to, const nb_request_message *from, size_t bytes) {
+    const size_t behind = offsetof(nb_request_message, claim) + sizeof(from->claim);
+    memcpy(to, from, offsetof(nb_request_message, claim));
+    atomic_init(&to->claim, NB_CLAIM_NONE);
+    memcpy((char *)to + behind, (const char *)from + behind, bytes - behind);
+    return to->message.type == NB_MESSAGE_REQUEST && to->message.bytes == bytes &&
+           to->header_count <= (bytes - sizeof(*to)) / sizeof(nb_request_header) && spans_lie_within(to, bytes);
+}
+
 void nb_request_message_free(nb_request_message *message) {
     if (message->body_fd >= 0) close((int)message->body_fd);
     nb_free(message);

@@ -32,6 +32,9 @@ size_t nb_request_message_bytes(const nb_request_facts *facts);
 void nb_request_message_write(void *out, const nb_request_facts *facts);
 /* Names `body_bytes` bytes that the caller puts at the message's end; the message grows by them. */
 void nb_request_message_add_body(nb_request_message *message, size_t body_bytes);
+/* Copies one that its reader has in a ring, all but the claim, which that one may be changing. bytes: how long it was written; what it
+ * says itself is not believed. False: the reader's process has damaged it, and the copy must not be used. */
+bool nb_request_message_copy(nb_request_message *to, const nb_request_message *from, size_t bytes);
 /* Frees an allocated one, with the file of its body. */
 void nb_request_message_free(nb_request_message *message);
 

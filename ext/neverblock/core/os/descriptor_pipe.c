@@ -69,8 +69,8 @@ int nb_descriptor_pipe_receive(int end) {
     control carried;
     struct iovec data = {&byte, 1};
     struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = carried.bytes, .msg_controllen = sizeof(carried.bytes)};
-    ssize_t got;
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = carried.bytes, .msg_controllen = CMSG_LEN(sizeof(int))};
+    ssize_t got; /* not more than one: what is left of the padding would hold another */
     do {
         got = recvmsg(end, &message, RECEIVE_FLAGS);
     } while (got < 0 && errno == EINTR);

@@ -97,7 +97,7 @@ void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 }
 
 static bool takes(const nb_dispatch_channel *channel) {
-    return !channel->stop_due && !channel->retire_due &&
+    return !channel->stop_due && !channel->retire_due && !channel->lost && !channel->responses.broken &&
            !atomic_load_explicit(&channel->channel->memory->executor_gone, memory_order_relaxed);
 }
 
@@ -128,7 +128,8 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || channel->busy || channel->late || credit_left(channel) == 0) continue;
+        if (!channel->channel || channel->busy || channel->late || channel->pipe_full) continue;
+        if (credit_left(channel) == 0) continue;
         bool sleeps = nb_doorbell_sleeping(&channel->channel->memory->executor_bell) && !channel->dirty;
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
@@ -212,17 +213,16 @@ static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_
     return NB_OK;
 }
 
-nb_waiting *nb_dispatch_waiting_create(const nb_request_message *message) {
+nb_waiting *nb_dispatch_waiting_create(size_t bytes) {
     nb_waiting *waiting = nb_alloc_zero(1, sizeof(*waiting));
     if (!waiting) return NULL;
-    waiting->message = nb_alloc(message->message.bytes);
-    if (waiting->message) {
-        memcpy(waiting->message, message, message->message.bytes);
-        return waiting;
-    }
+    waiting->message = nb_alloc(bytes);
+    if (waiting->message) return waiting;
     nb_free(waiting);
     return NULL;
 }
+
+nb_request_message *nb_dispatch_waiting_message(nb_waiting *waiting) { return waiting->message; }
 
 void nb_dispatch_waiting_destroy(nb_waiting *waiting) {
     nb_free(waiting->message);
@@ -231,6 +231,7 @@ void nb_dispatch_waiting_destroy(nb_waiting *waiting) {
 
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd) {
     waiting->message->body_fd = body_fd;
+    waiting->message->message.exchange = nb_exchange_id_of(exchange);
     waiting->exchange = exchange;
     waiting->next = dispatch->first;
     exchange->waiting = waiting;
@@ -259,10 +260,13 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
 
 /* True when it went into a ring; the message is then freed. */
 static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
-    nb_dispatch_channel *channel = nb_dispatch_choose(dispatch, message->message.bytes);
-    if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
-    nb_free(message);
-    return true;
+    nb_dispatch_channel *channel;
+    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes))) {
+        if (!nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
+        nb_free(message);
+        return true;
+    }
+    return false;
 }
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
@@ -372,6 +376,7 @@ static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
 static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
     if (exchange->channel == NB_CHANNEL_NONE || exchange->in_news) return;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
+    if (channel->lost) return;
     if (!channel->news && tell_news(channel, exchange)) return;
     exchange->in_news = true;
     exchange->news_next = channel->news;
@@ -435,11 +440,13 @@ void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
 }
 
 void nb_dispatch_pump(nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        dispatch->channels[i].pipe_full = false;
+    }
     nb_dispatch_pump_waiting(dispatch);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
-        channel->pipe_full = false;
         if (channel->news || channel->stop_due || channel->retire_due) pump_news(dispatch, channel);
         if (!channel->dirty) continue;
         channel->dirty = false;
@@ -494,6 +501,7 @@ bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
         nb_channel_memory *memory = dispatch->channels[i].channel->memory;
+        if (dispatch->channels[i].pipe_full) return true; /* nobody may ring for it */
         if (!nb_doorbell_sleeping(&memory->executor_bell) &&
             !atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) {
             return true;

@@ -33,9 +33,12 @@ typedef struct nb_dispatch_channel {
     nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
     bool room_wanted;  /* there was none for a part of a request's body */
     bool claim_wanted; /* the executor has not begun with a request whose body waits here */
-    bool pipe_full;    /* for a descriptor */
+    bool pipe_full;    /* for a descriptor: it is given none in this turn */
     bool dirty;        /* something is committed and not published */
     bool retire_due, retired;
+    bool lost;     /* its executor is no more */
+    bool damaged;  /* it has written what it must not: its process must end */
+    bool given_up; /* it has been killed for that */
     bool stop_due, stopped;
     uint64_t recalled;                     /* of `sent` */
     nb_exchange *given_first, *given_last; /* those not known to be begun with, oldest first */
@@ -72,7 +75,7 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
 nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel);
 /* Its executor gets no further request, and is stopped when it has none left. */
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
-/* The executor is no more. Requests that it had not begun with go back to the head of the queue: their number. News for it are dropped.
+/* The executor is no more (`lost` is set before its last parts are taken, so that it is given and told nothing more). Requests that it had not begun with go back to the head of the queue: their number. News for it are dropped.
    The caller has taken all its parts, sees to the other exchanges of it, and then calls remove, which destroys the channel. */
 uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel);
@@ -127,8 +130,9 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes);
    now. True: the descriptor is the receiver's, or, shared, the exchange's. */
 bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd);
-/* A copy of a message that can be put at the head of the queue, whatever its bound; NULL: there is no memory. */
-nb_waiting *nb_dispatch_waiting_create(const nb_request_message *message);
+/* Room for a copy of a message, that can be put at the head of the queue, whatever its bound; NULL: there is no memory. */
+nb_waiting *nb_dispatch_waiting_create(size_t bytes);
+nb_request_message *nb_dispatch_waiting_message(nb_waiting *waiting);
 void nb_dispatch_waiting_destroy(nb_waiting *waiting);
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd);
 /* The queue's first go to executors, as far as credit and room allow. */

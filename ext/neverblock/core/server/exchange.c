@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "os/net.h"
 
-void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){NULL, 0, 0, 0, NULL}; }
+void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){NULL, 0, 0, 0, NULL, 0}; }
 
 void nb_exchange_drop_handover(nb_exchange *exchange) {
     if (!exchange->handover) return;
@@ -64,6 +64,8 @@ void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
     nb_exchange_drop_handover(exchange);
     exchange->connection = NULL;
     exchange->channel = NB_CHANNEL_NONE;
+    exchanges->unspooled += exchange->spooled;
+    exchange->spooled = 0;
     exchange->generation++;
     exchange->next = exchanges->free;
     exchanges->free = exchange;

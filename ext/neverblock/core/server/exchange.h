@@ -43,10 +43,11 @@ struct nb_exchange {
     int64_t began_ns, complete_ns, answered_ns;
     struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
     /* While it is not known that its executor has begun with it (dispatch.h): its place in that channel's list, its
-       record in the ring and where that ends, when it was put there. record NULL: it is not listed. */
+       record in the ring, where that ends, its size, and when it was put there. record NULL: it is not listed. */
     nb_exchange *given_previous, *given_next;
     nb_request_message *record;
     uint64_t record_end;
+    uint32_t record_bytes;
     int64_t given_ns;
     nb_handover *handover; /* owned; NULL: none */
     uint64_t body_left;    /* with NB_RESPONSE_BODY_LENGTH */
@@ -70,6 +71,7 @@ typedef struct nb_exchanges {
     nb_exchange **slots;
     uint32_t count, capacity, live;
     nb_exchange *free;
+    uint64_t unspooled; /* bytes of the spool's budget that some still held at their end: for the loop to take off */
 } nb_exchanges;
 
 void nb_exchanges_init(nb_exchanges *exchanges);

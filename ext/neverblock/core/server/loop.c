@@ -231,13 +231,18 @@ static bool possible(const nb_loop *loop, const nb_dispatch_channel *channel, co
         part->type > NB_MESSAGE_HIJACK || bytes < least[part->type])
         return false;
     if (part->type == NB_MESSAGE_RESPONSE &&
-        (((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message) ||
-         (exchange && exchange->head_sent)))
+        ((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message))
         return false;
-    return !exchange || exchange->channel == channel - loop->dispatch.channels;
+    if (!exchange) return true;
+    if (exchange->channel != channel - loop->dispatch.channels || exchange->ended) return false;
+    if (part->type == NB_MESSAGE_RESPONSE) return !exchange->head_sent;
+    if (part->type != NB_MESSAGE_TAKEN || !exchange->connection || exchange->connection->receiving != exchange)
+        return true;
+    const nb_upload *upload = exchange->connection->upload;
+    return !upload || nb_upload_may_be_taken(upload, ((const nb_taken_message *)(const void *)part)->bytes);
 }
 
-/* The record's descriptor is the one that came beside it. Lost for want of descriptors: the response is broken off. */
+/* The record's descriptor is the one that came beside it. Lost for want of descriptors: its client is cut, its executor told. */
 static void take_file(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
     nb_file_message file = *(const nb_file_message *)(const void *)part;
     file.fd = nb_channel_take(channel->channel, file.fd);
@@ -246,11 +251,10 @@ static void take_file(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     } else if (file.fd >= 0) {
         nb_connection_part(loop, exchange, &file.message);
     } else {
-        nb_message broken = {.type = NB_MESSAGE_BODY,
-                             .flags = NB_PART_LAST | NB_PART_ABORTED,
-                             .bytes = sizeof(broken),
-                             .exchange = part->exchange};
-        nb_connection_part(loop, exchange, &broken);
+        if (exchange->connection) nb_connection_end(loop, exchange->connection, true);
+        nb_message without = {
+            .type = NB_MESSAGE_BODY, .flags = part->flags, .bytes = sizeof(without), .exchange = part->exchange};
+        nb_connection_part(loop, exchange, &without);
     }
 }
 
@@ -265,9 +269,11 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     }
 }
 
-/* Its process is killed; whoever waits for its end then says that the channel has ended. */
+/* Nothing it says is believed any more. Its process is killed; whoever waits for its end then says that the channel has ended. */
 static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
-    if (channel->responses.broken || channel->pid <= 0) return;
+    channel->responses.broken = channel->damaged = true;
+    if (channel->given_up || channel->lost || channel->pid <= 0) return;
+    channel->given_up = true;
     nb_log_line(loop->log, "worker %u (process %d) has sent what no worker sends: its memory is damaged, it is killed",
                 channel->number, (int)channel->pid);
     kill(channel->pid, SIGKILL);
@@ -279,11 +285,11 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
     const nb_message *part = NULL;
     int taken = 0;
     bool room = true, shared = nb_channel_is_shared(channel->channel);
+    if (channel->damaged) give_up(loop, channel);
     while (room && (part = nb_ring_peek(&channel->responses, &bytes))) {
         nb_exchange *exchange = bytes < sizeof(*part) ? NULL : nb_exchange_find(&loop->exchanges, part->exchange);
         if (shared && !possible(loop, channel, exchange, part, bytes)) {
             give_up(loop, channel);
-            channel->responses.broken = true;
             break;
         }
         take_part(loop, channel, exchange, part);
@@ -292,6 +298,7 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
         taken++;
         room = taken < PARTS_IN_A_TURN && taken_bytes < NB_RING_BYTES;
     }
+    if (channel->responses.broken) give_up(loop, channel);
     if (taken && nb_ring_release(&channel->responses)) {
         nb_doorbell_fence(&channel->channel->memory->executor_bell);
         _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
@@ -342,8 +349,6 @@ static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report
     exchange->channel = NB_CHANNEL_NONE;
     nb_exchange_drop_handover(exchange);
     if (!exchange->connection) {
-        loop->spool.bytes -= exchange->spooled;
-        exchange->spooled = 0;
         nb_exchange_destroy(&loop->exchanges, exchange);
         return;
     }
@@ -357,6 +362,7 @@ static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report
 
 void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
     uint16_t place = (uint16_t)(channel - loop->dispatch.channels);
+    channel->lost = true;
     while (take_parts(loop, channel)) {
     }
     report->again = nb_dispatch_take_back(&loop->dispatch, channel);
@@ -497,6 +503,8 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
 static void publish_gauges(nb_loop *loop) {
     atomic_store_explicit(&loop->counters.connections, loop->connection_count, memory_order_relaxed);
     atomic_store_explicit(&loop->counters.queue, loop->dispatch.waiting, memory_order_relaxed);
+    loop->spool.bytes -= loop->exchanges.unspooled;
+    loop->exchanges.unspooled = 0;
     atomic_store_explicit(&loop->counters.spool_bytes, loop->spool.bytes, memory_order_relaxed);
 }
 

@@ -22,6 +22,7 @@
 void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record) {
     exchange->record = record;
     exchange->record_end = nb_ring_end(&channel->requests);
+    exchange->record_bytes = ((const nb_request_message *)record)->message.bytes;
     exchange->given_ns = dispatch->now_ns;
     exchange->given_previous = channel->given_last;
     exchange->given_next = NULL;
@@ -99,10 +100,16 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 
 /* --- back from one --- */
 
-/* The request is the loop's again, and in no list. False: the executor has begun with it. */
-static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange) {
+/* The request is the loop's again, in no list, copied to `waiting`. False: the executor has begun with it, or has damaged it,
+   which is taken for begun. */
+static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
     nb_request_message *record = exchange->record;
     if (nb_ring_given_back(&channel->requests, exchange->record_end) || !nb_request_claim(record, NB_CLAIM_RECALLED)) {
+        begun(channel, exchange);
+        return false;
+    }
+    if (!nb_request_message_copy(nb_dispatch_waiting_message(waiting), record, exchange->record_bytes)) {
+        channel->damaged = true;
         begun(channel, exchange);
         return false;
     }
@@ -129,12 +136,12 @@ static void queue_again(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting
 /* The oldest goes to another executor when one is free, or is answered by the server when it is overdue. False: it stays. */
 static bool move_first(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_exchange *exchange = channel->given_first;
-    const nb_request_message *record = exchange->record;
-    bool overdue = record->deadline_ns && record->deadline_ns <= dispatch->now_ns;
-    if (exchange->in_news || (!overdue && !nb_dispatch_choose(dispatch, record->message.bytes))) return false;
-    nb_waiting *waiting = nb_dispatch_waiting_create(record);
+    if (nb_dispatch_drop_begun(dispatch, channel)) return true;
+    bool overdue = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
+    if (exchange->in_news || (!overdue && !nb_dispatch_choose(dispatch, exchange->record_bytes))) return false;
+    nb_waiting *waiting = nb_dispatch_waiting_create(exchange->record_bytes);
     if (!waiting) return false;
-    if (recall(channel, exchange) && !forgotten(dispatch, exchange)) {
+    if (recall(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
         queue_again(dispatch, exchange, waiting);
     } else {
         nb_dispatch_waiting_destroy(waiting);
@@ -169,18 +176,16 @@ static void drop_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 
 uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     uint32_t count = 0;
-    uint16_t place = (uint16_t)(channel - dispatch->channels);
     drop_news(dispatch, channel);
     while (channel->given_last) {
         nb_exchange *exchange = channel->given_last;
-        const nb_request_message *record = exchange->record;
-        nb_waiting *waiting = nb_dispatch_waiting_create(record);
-        bool back = recall(channel, exchange);
-        if (back && !waiting) exchange->channel = place; /* it is answered like those that were begun with */
-        if (back && waiting && !forgotten(dispatch, exchange)) {
+        nb_waiting *waiting = nb_dispatch_waiting_create(exchange->record_bytes);
+        if (!waiting) {
+            begun(channel, exchange); /* it is answered like those */
+        } else if (recall(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
             queue_again(dispatch, exchange, waiting);
             count++;
-        } else if (waiting) {
+        } else {
             nb_dispatch_waiting_destroy(waiting);
         }
     }

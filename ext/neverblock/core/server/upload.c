@@ -109,8 +109,12 @@ bool nb_upload_wants_input(const nb_upload *upload) {
     return upload->dropped || (!upload->waits && window(upload) > 0);
 }
 
+bool nb_upload_may_be_taken(const nb_upload *upload, uint64_t bytes) {
+    return bytes >= upload->taken && bytes <= upload->sent;
+}
+
 void nb_upload_taken(nb_upload *upload, uint64_t bytes) {
-    NB_ASSERT(bytes >= upload->taken && bytes <= upload->sent);
+    NB_ASSERT(nb_upload_may_be_taken(upload, bytes));
     upload->taken = bytes;
 }
 

@@ -58,7 +58,9 @@ nb_status nb_upload_pass(nb_uploads *uploads, nb_upload *upload, nb_dispatch *di
 
 /* More of the client's bytes can be used. */
 bool nb_upload_wants_input(const nb_upload *upload);
-/* The application has taken so many bytes in all. */
+/* The application may say that it has taken so many bytes in all. */
+bool nb_upload_may_be_taken(const nb_upload *upload, uint64_t bytes);
+/* It does. */
 void nb_upload_taken(nb_upload *upload, uint64_t bytes);
 /* What is left may be read and dropped, as far as it is known: else the connection ends with the answer. */
 bool nb_upload_can_be_dropped(const nb_upload *upload);
