@@ -76,6 +76,12 @@ class ServerProcess
     @urls.fetch(0)
   end
 
+  # Starts it without waiting until it listens.
+  def launch
+    spawn_child
+    self
+  end
+
   def start
     spawn_child
     await_listening

@@ -3,7 +3,7 @@
 # Clients on kept connections, a thread each, in a process of its own: told by one argument (JSON) whom to ask for what, how many of each kind and how many
 # idle ones; says "ready" when each has been served once, asks on until its standard input ends, then prints the account (account.rb) as JSON.
 #
-#   ruby client.rb '{"url": "http://127.0.0.1:9292", "seed": 1, "idle": 2000, "kinds": {"small": 12, "spooled": 4}, "download_sum": 123, "pause_s": 0.01}'
+#   ruby client.rb '{"url": "http://127.0.0.1:9292", "seed": 1, "crowd": 1, "idle": 2000, "kinds": {"small": 12, "spooled": 4}, "download_sum": 123, "pause_s": 0.01}'
 
 require "json"
 require "zlib"
@@ -31,7 +31,7 @@ class WorkersClient
 
   # One request and its answer, whatever becomes of it.
   def exchange
-    id = "#{@kind}-#{@number}-#{@count += 1}"
+    id = "#{@job.fetch("crowd")}-#{@kind}-#{@number}-#{@count += 1}"
     return unless connection(id)
 
     send_request(id)

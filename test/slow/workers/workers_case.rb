@@ -63,22 +63,28 @@ class WorkersCase < Minitest::Test
   def serve(app = rackup, workers: WORKERS, options: [], file: "")
     File.write(in_directory("config.rb"), "route \"/streamed\", input: :stream\n#{file}")
     words = ["-w", workers.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid"), *options]
-    start(app, words) do |server|
+    started(ServerProcess.new(app, options: words, env: environment), :start) do |server|
       await("#{workers} workers") { @tree.leaves.size == workers }
       yield server
     end
   end
 
-  # @param words [Array<String>] of the command
-  def start(app, words)
-    all = []
-    ServerProcess.run(app, options: words, env: { "NB_JOURNAL" => in_directory("journal"), "RACK_ENV" => "production" }) do |server|
-      @tree = NeverBlock::Bench::ProcessTree.new(server.pid)
-      yield server
-    ensure
-      all = @tree.pids.to_h { |pid| [pid, started_at(pid)] }
-    end
+  def environment
+    { "NB_JOURNAL" => in_directory("journal"), "RACK_ENV" => "production" }
+  end
+
+  # Ends the server with everything it has started, whatever became of the test.
+  # @param verb [Symbol] start (it listens), or launch
+  def started(server, verb)
+    all = {}
+    server.public_send(verb)
+    @tree = NeverBlock::Bench::ProcessTree.new(server.pid)
+    yield server
+    all = @tree.pids.to_h { |pid| [pid, started_at(pid)] }
+    server.stop
   ensure
+    all = @tree.pids.to_h { |pid| [pid, started_at(pid)] } if @tree && all.empty?
+    server.kill
     all.each { |pid, at| Process.kill(:KILL, pid) if at && started_at(pid) == at }
   end
 
@@ -92,7 +98,7 @@ class WorkersCase < Minitest::Test
   # A crowd that asks while the block runs.
   # @return [Hash] its account, when the last answer has come
   def crowd(server, kinds: KINDS, idle: 0, pause_s: 0.01)
-    job = { url: server.url, seed: Random.new_seed % 1_000_000, kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)), pause_s: pause_s }
+    job = { url: server.url, crowd: (@crowds = @crowds.to_i + 1), seed: Random.new_seed % 1_000_000, kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)), pause_s: pause_s }
     client = IO.popen([RbConfig.ruby, File.expand_path("client.rb", __dir__), JSON.generate(job)], "r+")
     raise "the clients did not begin" unless client.gets == "ready\n"
 
@@ -121,23 +127,36 @@ class WorkersCase < Minitest::Test
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
-  # What the front holds and how many processes there are.
+  # What the front holds and how many processes there are, when it has seen that all clients have left.
   def holdings(server)
+    await("end of #{connections(server)} connections") { connections(server).zero? }
+    counted(server)
+  end
+
+  def counted(server)
     { descriptors: Dir.children("/proc/#{server.pid}/fd").size, shared: File.readlines("/proc/#{server.pid}/maps").grep(%r{/memfd:|/dev/shm/}).size,
       processes: @tree.pids.size }
+  end
+
+  # TCP sockets of the front other than listening ones: those of clients (proc(5), /proc/net/tcp: field 3 is the state, 0A is LISTEN, field 9 the inode).
+  def connections(server)
+    ours = descriptors(server).filter_map { |link| link[/\Asocket:\[(\d+)\]/, 1] }
+    File.readlines("/proc/net/tcp").drop(1).map(&:split).count { |fields| fields[3] != "0A" && ours.include?(fields[9]) }
   end
 
   # What ends a moment later (a process, a connection of a client that has left) has all the time it needs.
   def assert_holds_as_before(before, server)
     limit = now + Patience::SECONDS
-    sleep POLL_S until holdings(server) == before || now > limit
-    assert_equal before, holdings(server), "descriptors: #{descriptors(server).tally}"
+    sleep POLL_S until counted(server) == before || now > limit
+    assert_equal before, counted(server), "descriptors: #{descriptors(server).map { |link| link.sub(/\[\d+\]/, "") }.tally}"
   end
 
   def descriptors(server)
-    Dir.children("/proc/#{server.pid}/fd").map { |number| File.readlink("/proc/#{server.pid}/fd/#{number}").sub(/\[\d+\]/, "") }
-  rescue SystemCallError
-    []
+    Dir.children("/proc/#{server.pid}/fd").filter_map do |number|
+      File.readlink("/proc/#{server.pid}/fd/#{number}")
+    rescue SystemCallError
+      nil
+    end
   end
 
   # Nothing happened to any client but what `failed` allows.
