@@ -98,7 +98,8 @@ class WorkersCase < Minitest::Test
   # A crowd that asks while the block runs.
   # @return [Hash] its account, when the last answer has come
   def crowd(server, kinds: KINDS, idle: 0, pause_s: 0.01)
-    job = { url: server.url, crowd: (@crowds = @crowds.to_i + 1), seed: Random.new_seed % 1_000_000, kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)), pause_s: pause_s }
+    job = { url: server.url, crowd: (@crowds = @crowds.to_i + 1), seed: Random.new_seed % 1_000_000, kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)),
+pause_s: pause_s }
     client = IO.popen([RbConfig.ruby, File.expand_path("client.rb", __dir__), JSON.generate(job)], "r+")
     raise "the clients did not begin" unless client.gets == "ready\n"
 
