@@ -1,0 +1,193 @@
+# frozen_string_literal: true
+
+# A new version in the place of the old one, under requests that run: HUP at the front, and what a version that does not boot changes (nothing).
+
+require "fileutils"
+require "open3"
+require_relative "../support/workers_case"
+
+class WorkersReloadTest < WorkersCase
+  def test_new_workers_with_new_code_take_over_and_a_request_that_runs_ends_in_the_old_one
+    Gate.open do |gate|
+      serve(version(1, gate)) do |server|
+        old = processes(server, "worker") + processes(server, "mold")
+        held = Thread.new { get(server, "/held") }
+        inside = gate.arrival
+        Net::HTTP.start(URI(server.url).host, URI(server.url).port) do |http|
+          assert_equal "1", http.get("/").body
+          write(server, version(2, gate))
+          reload(server)
+          assert_equal "2", http.get("/").body
+        end
+        inside.close
+        assert_equal "1", held.value
+        old.each { |pid| await("#{pid} to be gone", server) { gone?(pid) } }
+        assert_equal %w[2 2 2], Array.new(3) { get(server) }
+        assert_equal [1, 2], [processes(server, "mold").size, processes(server, "worker").size]
+        refute_match(/error|warning/, server.stderr)
+      end
+    end
+  end
+
+  def test_no_request_fails_and_no_connection_closes_over_ten_reloads
+    serve do |server|
+      stop = false
+      clients = Array.new(4) { Thread.new { clients_answers(server) { stop } } }
+      10.times { |count| reload(server, count + 1) }
+      stop = true
+      answers = clients.map(&:value)
+      assert_equal [[200]] * 4, answers.map(&:uniq)
+      await("the old ones to be gone", server) { processes(server, "worker").size == 2 && processes(server, "mold").size == 1 }
+    end
+  end
+
+  { "raise 'no such table'\n" => /the reload has failed: config\.ru:1: no such table \(RuntimeError\); nothing has changed, the old version serves on/,
+    "Process.kill(:KILL, Process.pid)\n" => /the reload has failed: the process that loads the application was killed by SIGKILL before it had done so/,
+    "run(\n" => /the reload has failed: config\.ru:\d: syntax error/ }.each do |text, words|
+    define_method("test_a_version_that_does_not_load changes nothing: #{text.strip}") do
+      serve do |server|
+        before = processes(server, "worker") + processes(server, "mold")
+        write(server, text)
+        Process.kill("HUP", server.pid)
+        server.await_stderr(words)
+        await("the new mold to be gone", server) { processes(server, "mold").size == 1 }
+        assert_equal before.sort, (processes(server, "worker") + processes(server, "mold")).sort
+        assert_includes before, get(server).to_i
+        write(server, HELLO)
+        reload(server)
+        refute_includes before, get(server).to_i
+      end
+    end
+  end
+
+  def test_a_configuration_file_is_read_again_and_what_the_front_keeps_is_named
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "neverblock.rb")
+      File.write(file, "fibers 3\n")
+      serve(options: ["-C", file]) do |server|
+        File.write(file, "fibers 5\ntimeouts { idle 7 }\nafter_fork { |number| $stderr.puts \"hook \#{number}\" }\n")
+        reload(server)
+        server.await_stderr(/hook 1/)
+        server.await_stderr(/warning: the new configuration differs in timeouts idle: that is the front's, which keeps what it has/)
+        File.write(file, "fibres 5\n")
+        Process.kill("HUP", server.pid)
+        server.await_stderr(/the reload has failed: .*neverblock\.rb:1: unknown setting fibres; did you mean fibers\?/)
+        assert_match(/\A\d+\z/, get(server))
+      end
+    end
+  end
+
+  # As deployments do: `current` is a link to the release.
+  def test_a_reload_starts_in_the_folder_by_the_name_it_was_given
+    Dir.mktmpdir do |directory|
+      %w[1 2].each { |name| release(directory, name) }
+      current = File.join(directory, "current")
+      File.symlink("releases/1", current)
+      server = ReleaseProcess.new("", options: %w[-w 2], env: { "PWD" => current }, wrap: ["env", "-C", current]).start
+      assert_equal "1", get(server)
+      File.symlink("releases/2", "#{current}.new")
+      File.rename("#{current}.new", current)
+      FileUtils.rm_rf(File.join(directory, "releases/1"))
+      reload(server)
+      assert_equal "2", get(server)
+    ensure
+      server&.stop
+    end
+  end
+
+  def test_a_gemfile_that_changed_counts_for_the_new_version
+    Dir.mktmpdir do |directory|
+      %w[1.0 2.0].each { |number| make_gem(directory, number) }
+      lock(directory, "1.0")
+      app = "require 'nb_sample'\nrun ->(env) { [200, {}, [NbSample::VERSION]] }\n"
+      server = BundledProcess.new(app, options: %w[-w 2], env: bundle(directory)).start
+      assert_equal "1.0", get(server)
+      lock(directory, "2.0")
+      reload(server)
+      assert_equal "2.0", get(server)
+      lock(directory, "3.0", make: false)
+      Process.kill("HUP", server.pid)
+      server.await_stderr(/the reload has failed: the gems of .*nb_sample/m)
+      assert_equal "2.0", get(server)
+    ensure
+      server&.stop
+    end
+  end
+
+  # The command in a folder of its own, whose rackup file it finds.
+  class ReleaseProcess < ServerProcess
+    private
+
+    def words(_rackup)
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), "-p", "0", *@options]
+    end
+  end
+
+  # As `bundle exec` starts it.
+  class BundledProcess < ServerProcess
+    private
+
+    def words(rackup)
+      [RbConfig.ruby, File.join(ROOT, "exe/neverblock"), rackup, "-p", "0", *@options]
+    end
+  end
+
+  private
+
+  def version(number, gate)
+    "require 'socket'\nrun ->(env) { #{gate.wait_expression} if env['PATH_INFO'] == '/held'; [200, {}, ['#{number}']] }\n"
+  end
+
+  def write(server, text)
+    File.write(server.in_directory("config.ru"), text)
+  end
+
+  # @param count [Integer] which reload of this server it is
+  def reload(server, count = nil)
+    count ||= server.stderr.scan("info: reloaded").size + 1
+    Process.kill("HUP", server.pid)
+    await("reload #{count}", server) { server.stderr.scan("info: reloaded").size >= count }
+  end
+
+  # Statuses of requests on one connection, until the block is true; fails when it closes.
+  def clients_answers(server)
+    statuses = []
+    server.connect do |client|
+      until yield
+        client.get("/")
+        statuses << client.response.status
+      end
+    end
+    statuses
+  end
+
+  def release(directory, name)
+    folder = File.join(directory, "releases", name)
+    FileUtils.mkdir_p(folder)
+    File.write(File.join(folder, "config.ru"), "run ->(env) { [200, {}, ['#{name}']] }\n")
+  end
+
+  def make_gem(directory, number)
+    folder = File.join(directory, "nb_sample-#{number}")
+    FileUtils.mkdir_p(File.join(folder, "lib"))
+    File.write(File.join(folder, "lib/nb_sample.rb"), "module NbSample; VERSION = '#{number}'; end\n")
+    File.write(File.join(folder, "nb_sample.gemspec"), <<~RUBY)
+      Gem::Specification.new { |s| s.name = "nb_sample"; s.version = "#{number}"; s.summary = "a sample"; s.authors = ["test"]; s.files = ["lib/nb_sample.rb"] }
+    RUBY
+  end
+
+  # A Gemfile without any other source than this machine.
+  def lock(directory, number, make: true)
+    File.write(File.join(directory, "Gemfile"), "gem 'rack'\ngem 'nb_sample', path: '#{directory}/nb_sample-#{number}'\n")
+    FileUtils.rm_f(File.join(directory, "Gemfile.lock"))
+    return unless make
+
+    output, status = Open3.capture2e(bundle(directory).merge("RUBYOPT" => nil), "bundle", "lock", "--local")
+    assert_predicate status, :success?, output
+  end
+
+  def bundle(directory)
+    setup = Gem.find_files("bundler/setup.rb").first || "bundler/setup"
+    { "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"), "RUBYOPT" => "-r#{setup.delete_suffix(".rb")}", "RUBYLIB" => nil, "BUNDLE_PATH" => nil, "BUNDLE_FROZEN" => nil }
+  end
+end
