@@ -43,6 +43,17 @@ module RackHandlerTests
     end
   end
 
+  def test_it_serves_from_workers_that_have_the_application_and_says_why_it_cannot_reload
+    serve("-s", "neverblock", *ANY, "-O", "workers=2") do |server|
+      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      server.await_stderr(/info: version .*, 2 workers with 1024 fibers each$/)
+      Process.kill("HUP", server.pid)
+      server.await_stderr(/warning: no reload: the application was loaded by rackup, by rails server or by a program of its own/)
+      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      assert_predicate server.stop, :success?
+    end
+  end
+
   def test_an_interrupt_drains_and_ends_with_0
     serve("-s", "neverblock", *ANY) { |server| assert_predicate server.stop(signal: "INT"), :success? }
   end

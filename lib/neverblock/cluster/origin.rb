@@ -76,6 +76,8 @@ module NeverBlock
         return [] if command.nil? || command.last(@words.size) != @words
 
         *flags, script = command[1...(command.size - @words.size)]
+        return [] unless flags.empty? || flags.first.start_with?("-") # `ruby bundle exec neverblock` is another program at first
+
         script && File.expand_path(script, @here) == File.expand_path(program, @here) ? flags : []
       end
     end

@@ -274,8 +274,11 @@ module NeverBlock
       # @param reply [#call] is given [ok, message], once
       # @param progress [#call] is given lines
       def reload(reply, progress)
-        return reply.call([false, @again]) if @again
-        return reply.call([false, "the server is stopping"]) if @draining
+        refusal = @again || (@draining && "the server is stopping")
+        if refusal
+          log.warn("no reload: #{refusal}")
+          return reply.call([false, refusal])
+        end
 
         @reloads << [reply, progress]
       end

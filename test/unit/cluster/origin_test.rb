@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/cluster/origin"
+require "tmpdir"
+
+class ClusterOriginTest < Minitest::Test
+  def test_the_folder_keeps_the_name_it_was_given_while_that_is_the_same_folder
+    in_release do |current, here|
+      assert_equal current, origin(here, "PWD" => current).directory
+      assert_equal here, origin(here, "PWD" => "/").directory
+      assert_equal here, origin(here, "PWD" => "current").directory
+      assert_equal here, origin(here, {}).directory
+    end
+  end
+
+  def test_a_gemfile_of_the_folder_is_named_by_that_name_too
+    in_release do |current, here|
+      variables = origin(here, "PWD" => current, "BUNDLE_GEMFILE" => "#{here}/Gemfile").variables(7)
+      assert_equal ["#{current}/Gemfile", current], variables.values_at("BUNDLE_GEMFILE", "PWD")
+      assert_equal "/srv/shared/Gemfile", origin(here, "PWD" => current, "BUNDLE_GEMFILE" => "/srv/shared/Gemfile").variables(7)["BUNDLE_GEMFILE"]
+    end
+  end
+
+  def test_a_mold_is_told_its_descriptor_and_who_started_it
+    assert_equal "7:#{NeverBlock::VERSION}", origin(Dir.pwd, {}).variables(7)["NEVERBLOCK_MOLD"]
+  end
+
+  # RUBYOPT => what is left of it.
+  { "-rbundler/setup" => "", "-r/usr/lib/ruby/bundler/setup -W0" => " -W0", "-W0 -rbundler/setup --yjit" => "-W0 --yjit", "-r /a/bundler/setup" => "" }.each do |given, left|
+    define_method("test_bundler_is_left_to_the_mold: #{given}") do
+      variables = origin(Dir.pwd, "RUBYOPT" => given).variables(7)
+      assert_equal [left, given], variables.values_at("RUBYOPT", "NEVERBLOCK_RUBYOPT")
+    end
+  end
+
+  def test_other_options_of_ruby_stay
+    ["-W0", "-r./mybundler/setup_it", nil].each do |given|
+      variables = origin(Dir.pwd, { "RUBYOPT" => given }.compact).variables(7)
+      given ? assert_equal(given, variables["RUBYOPT"]) : assert_nil(variables["RUBYOPT"])
+      refute_includes variables.keys, "NEVERBLOCK_RUBYOPT"
+    end
+  end
+
+  # Command line of the process => Ruby's own options in it.
+  { %w[ruby -I lib --yjit /x/neverblock -w 2] => %w[-I lib --yjit], %w[ruby /x/neverblock -w 2] => [], %w[ruby /usr/bin/bundle exec neverblock -w 2] => [],
+    %w[neverblock: front of /x] => [], nil => [] }.each do |command, flags|
+    define_method("test_ruby_is_given_its_options_again: #{command.inspect}") do
+      found = NeverBlock::Cluster::Origin.new(words: %w[-w 2], environment: {}, here: "/x", command: command, program: "/x/neverblock")
+      assert_equal flags, found.instance_variable_get(:@flags)
+    end
+  end
+
+  private
+
+  def origin(here, environment)
+    NeverBlock::Cluster::Origin.new(words: [], environment: environment, here: here, command: nil)
+  end
+
+  def in_release
+    Dir.mktmpdir do |directory|
+      here = File.join(File.realpath(directory), "1")
+      Dir.mkdir(here)
+      current = File.join(directory, "current")
+      File.symlink("1", current)
+      yield current, here
+    end
+  end
+end

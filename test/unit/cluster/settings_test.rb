@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/cluster/settings"
+require "neverblock/config/settings"
+
+class ClusterSettingsTest < Minitest::Test
+  # What a new configuration says => what the front names.
+  DIFFERENCES = {
+    {} => [],
+    { fibers: 3, preload_app: false, "executor.offload_threads": 3, environment: "production", log_requests: true, before_fork: [-> {}] } => [],
+    { "timeouts.idle": 3 } => ["timeouts idle"],
+    { "limits.queue": 3, workers: 4, pidfile: "x" } => ["workers", "pidfile", "limits queue"],
+    { bind: ["http://127.0.0.1:1"] } => ["bind"],
+    { route: [["/up", { input: :stream }]] } => ["route"]
+  }.freeze
+
+  DIFFERENCES.each do |file, names|
+    define_method("test_#{file.keys.inspect} differs in #{names.inspect}") do
+      assert_equal names, NeverBlock::Cluster::Settings.differing(text({}), text(file))
+    end
+  end
+
+  def test_what_came_as_a_message_compares_as_well
+    assert_empty NeverBlock::Cluster::Settings.differing(text({}), text({}).transform_keys(&:to_sym))
+  end
+
+  private
+
+  def text(file)
+    values = file.to_h do |key, value|
+      row = NeverBlock::Config::Catalog[key]
+      [key, row.repeat ? value.map { |one| row.read(one) } : row.read(value)]
+    end
+    NeverBlock::Cluster::Settings.of(NeverBlock::Config::Settings.new(file: values))
+  end
+end
