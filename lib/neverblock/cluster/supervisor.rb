@@ -86,6 +86,7 @@ module NeverBlock
       # @return [Thread]
       def start(&on_end)
         thread = Thread.new do
+          step(0) # nothing comes before something was done
           step(patience) until @over
         ensure
           close
