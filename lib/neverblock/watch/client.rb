@@ -4,6 +4,7 @@
 # wrong is one line that says what was tried and what to look at.
 
 require "socket"
+require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/watch/address"
 
@@ -33,7 +34,7 @@ module NeverBlock
       # @return [String] the document as the server wrote it
       # @raise [Unreachable]
       def fetch
-        @limit = now + @timeout_s
+        @limit = Deadline.now + @timeout_s
         socket = connect
         begin
           write(socket, "GET #{PATH} HTTP/1.0\r\nHost: #{address.unix? ? "localhost" : address.url.delete_prefix("http://")}\r\nConnection: close\r\n\r\n")
@@ -84,7 +85,7 @@ module NeverBlock
       end
 
       def await(socket, how)
-        left = @limit - now
+        left = @limit - Deadline.now
         return if left.positive? && socket.public_send(how, left)
 
         raise Errno::ETIMEDOUT
@@ -122,10 +123,6 @@ module NeverBlock
         when SocketError then "no address for the host #{address.host.inspect}"
         else error.message.lines.first.to_s.strip
         end
-      end
-
-      def now
-        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       end
     end
   end

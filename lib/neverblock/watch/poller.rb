@@ -2,6 +2,7 @@
 
 # Asks a server again and again, on a thread of its own so that keys and signals are heard while it does not answer, and hands over what came.
 
+require "neverblock/deadline"
 require "neverblock/watch/client"
 require "neverblock/watch/document"
 
@@ -37,10 +38,10 @@ module NeverBlock
       private
 
       def poll
-        next_at = now
+        next_at = Deadline.now
         loop do
-          next_at = [next_at + @interval_s, now].max
-          sleep([next_at - now, 0].max)
+          next_at = [next_at + @interval_s, Deadline.now].max
+          sleep([next_at - Deadline.now, 0].max)
           @receive.call(answer)
         end
       end
@@ -49,10 +50,6 @@ module NeverBlock
         ask
       rescue StandardError => e
         e
-      end
-
-      def now
-        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       end
     end
   end
