@@ -16,8 +16,6 @@ module NeverBlock
       LABEL_WIDTH = 12
       RATE_WIDTH = 12
       SPARKLINE_MAX = 120
-      STAGES = %w[head queue body run write total].freeze
-      CLASSES = %w[1xx 2xx 3xx 4xx 5xx].freeze
       KEYS = "q quits"
 
       # @param address [Config::Bind]
@@ -86,7 +84,7 @@ module NeverBlock
 
       def answers
         spans = [["answers".ljust(LABEL_WIDTH), nil]]
-        CLASSES.each do |name|
+        Document::CLASSES.each do |name|
           now = @trend.rate("requests", "by_class", name)
           spans << ["  ", nil] << ["#{name} #{Units.rate(now)}/s", name == "5xx" && now&.positive? ? :bad : nil]
         end
@@ -95,16 +93,16 @@ module NeverBlock
 
       # "now": the mean since the last reading; the others are of the server's whole life.
       def latency
-        rows = STAGES.map do |stage|
-          [stage, Units.duration(@trend.mean("latency_s", stage)), *%w[p50 p90 p99 max].map { |name| quantile(stage, name) }, count("latency_s", stage, "count")]
+        rows = Document::STAGES.map do |stage|
+          [stage, Units.duration(@trend.mean("latency_s", stage)), *Document::QUANTILES.map { |name| quantile(stage, name) }, count("latency_s", stage, "count")]
         end
-        table([["latency", "now", "p50", "p90", "p99", "max", "count"], *rows], least: 9)
+        table([["latency", "now", *Document::QUANTILES, "count"], *rows], least: 9)
       end
 
       def executors
         parts = document.parts("executors")
         rows = parts.map do |part|
-          id = Trend.id(part)
+          id = part.id
           [(id || "?").to_s, *%w[running parked ready].map { |name| Units.count(part.number(name)) }, Units.rate(@trend.executor_rate(id, "requests_total")),
            Units.rate(@trend.executor_rate(id, "turns_total")), Units.duration(part.number("lag_s", "p99")), busy_text(part)]
         end
@@ -123,7 +121,7 @@ module NeverBlock
       end
 
       def busy_words
-        document.parts("executors").select { |part| busy?(part) }.map { |part| ", executor #{Trend.id(part)} busy for #{Units.duration(part.number("busy_for_s"))}" }.join
+        document.parts("executors").select { |part| busy?(part) }.map { |part| ", executor #{part.id} busy for #{Units.duration(part.number("busy_for_s"))}" }.join
       end
 
       def loop_and_dns

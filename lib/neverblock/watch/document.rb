@@ -9,6 +9,11 @@ require "neverblock/watch/client"
 module NeverBlock
   module Watch
     class Document
+      # The parts of latency_s, in the order of a request's life; what each has of its times; the classes of answers.
+      STAGES = %w[head queue body run write total].freeze
+      QUANTILES = %w[p50 p90 p99 max].freeze
+      CLASSES = %w[1xx 2xx 3xx 4xx 5xx].freeze
+
       # Of a string from outside, as it may be shown on a terminal.
       TEXT_MAX = 200
 
@@ -56,6 +61,11 @@ module NeverBlock
       def any?(*path)
         value = dig(path)
         (value.is_a?(Hash) || value.is_a?(Array)) && !value.empty?
+      end
+
+      # @return [Integer, String, nil] of an executor
+      def id
+        number("id") || text("id")
       end
 
       # @return [Boolean] whether the server takes requests

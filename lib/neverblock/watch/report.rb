@@ -10,8 +10,6 @@ module NeverBlock
   module Watch
     class Report
       NAME_WIDTH = 13
-      STAGES = %w[head queue body run write total].freeze
-      QUANTILES = %w[p50 p90 p99 max].freeze
 
       # @param document [Document]
       def initialize(document)
@@ -59,10 +57,10 @@ module NeverBlock
       def latency
         return [] unless @document.any?("latency_s")
 
-        rows = STAGES.select { |stage| @document.any?("latency_s", stage) }.map do |stage|
-          [stage, count("latency_s", stage, "count"), *QUANTILES.map { |name| Units.duration(@document.number("latency_s", stage, name)) }]
+        rows = Document::STAGES.select { |stage| @document.any?("latency_s", stage) }.map do |stage|
+          [stage, count("latency_s", stage, "count"), *Document::QUANTILES.map { |name| Units.duration(@document.number("latency_s", stage, name)) }]
         end
-        Columns.align([["latency", "count", *QUANTILES], *rows])
+        Columns.align([["latency", "count", *Document::QUANTILES], *rows])
       end
 
       def executors
@@ -71,7 +69,7 @@ module NeverBlock
 
         rows = parts.map do |part|
           figures = %w[running parked ready fibers_limit requests_total turns_total].map { |name| Units.count(part.number(name)) }
-          [(part.number("id") || part.text("id") || "?").to_s, *figures, Units.duration(part.number("busy_for_s")), Units.duration(part.number("lag_s", "p99"))]
+          [(part.id || "?").to_s, *figures, Units.duration(part.number("busy_for_s")), Units.duration(part.number("lag_s", "p99"))]
         end
         Columns.align([["executor", "running", "parked", "ready", "limit", "requests", "turns", "busy for", "lag p99"], *rows])
       end

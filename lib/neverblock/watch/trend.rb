@@ -12,12 +12,6 @@ module NeverBlock
       RECEIVED = %w[bytes received_total].freeze
       KEPT = [REQUESTS, SENT, RECEIVED].freeze
 
-      # @param part [Document] of an executor
-      # @return [Integer, String, nil]
-      def self.id(part)
-        part.number("id") || part.text("id")
-      end
-
       # @return [Document, nil] the last
       attr_reader :document
 
@@ -85,7 +79,7 @@ module NeverBlock
       end
 
       def executor(document, id)
-        document.parts("executors").find { |part| Trend.id(part) == id }
+        document.parts("executors").find { |part| part.id == id }
       end
     end
   end
