@@ -62,9 +62,9 @@ module NeverBlock
       @io_loop = IoLoop.new(config, log, native: @native)
       executors = make_executors
       @io_loop.engine.start
+      serving&.call # before an executor can end
       @left = executors.size
       @threads = executors.each_with_index.map { |executor, number| run_executor(executor, number, on_end) }
-      serving&.call
       self
     end
 

@@ -26,9 +26,8 @@ module NeverBlock
         @core_lines = Log::CoreLines.new(log, RequestLog.shape(config, log)) if config.log_format == :json || config.log_requests
         @engine = native::Engine.new(**config.engine_options, **settings, version: VERSION, ruby_version: RUBY_VERSION, **{ log_fd: @core_lines&.fileno }.compact)
         config.routes.each { |route| @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect) }
-        listening = Listening.new(@engine, config.backlog)
-        @urls = listening.open(config.binds).freeze
-        @admin_url = listening.open_admin(config.admin) if config.admin
+        @urls = Listening.new(@engine, config.backlog).open(config.binds).freeze
+        @admin_url = Listening.new(@engine, config.backlog, admin: true).open([config.admin]).first if config.admin
       rescue StandardError
         @engine&.close
         @core_lines&.close

@@ -13,10 +13,12 @@ module NeverBlock
 
       # @param engine [Engine]
       # @param backlog [Integer]
+      # @param admin [Boolean] whether it is the admin pages' addresses
       # @param port_holder [#describe]
-      def initialize(engine, backlog, port_holder: PortHolder.new)
+      def initialize(engine, backlog, admin: false, port_holder: PortHolder.new)
         @engine = engine
         @backlog = backlog
+        @admin = admin
         @port_holder = port_holder
       end
 
@@ -25,17 +27,6 @@ module NeverBlock
       # @raise [StartError]
       def open(binds)
         binds.map { |bind| bind.unix? ? open_unix(bind) : open_tcp(bind) }
-      end
-
-      # The same for the admin pages.
-      # @param bind [Config::Bind]
-      # @return [String] the URL, with its real port
-      # @raise [StartError]
-      def open_admin(bind)
-        @admin = true
-        bind.unix? ? open_unix(bind) : open_tcp(bind)
-      ensure
-        @admin = false
       end
 
       private

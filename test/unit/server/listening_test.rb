@@ -22,13 +22,13 @@ class ListeningTest < Minitest::Test
 
   def test_the_admin_pages_have_listeners_of_their_own
     engine = FakeNative::Engine.new([])
-    urls = binds("http://localhost:0", "unix:///run/a.sock?mode=0600").map { |bind| listening(engine).open_admin(bind) }
+    urls = listening(engine, admin: true).open(binds("http://localhost:0", "unix:///run/a.sock?mode=0600"))
     assert_equal ["http://127.0.0.1:40124", "unix:///run/a.sock"], urls
     assert_equal [[:admin_tcp, "127.0.0.1", 0], [:admin_unix, "/run/a.sock", 0o600]], engine.calls
   end
 
   def test_a_busy_admin_port_is_not_mended_with_the_option_for_the_other_one
-    error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([Errno::EADDRINUSE.new])).open_admin(binds("http://127.0.0.1:9293").first) }
+    error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([Errno::EADDRINUSE.new]), admin: true).open(binds("http://127.0.0.1:9293")) }
     assert_equal "cannot listen on http://127.0.0.1:9293: port 9293 is busy: another program listens there; stop it, or choose another port; port 0 takes any free one",
                  error.message
   end
@@ -88,8 +88,8 @@ class ListeningTest < Minitest::Test
 
   private
 
-  def listening(engine)
-    NeverBlock::Server::Listening.new(engine, 5, port_holder: Holder.new(nil))
+  def listening(engine, admin: false)
+    NeverBlock::Server::Listening.new(engine, 5, admin: admin, port_holder: Holder.new(nil))
   end
 
   def binds(*urls)
