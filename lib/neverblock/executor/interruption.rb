@@ -3,14 +3,13 @@
 # What has ended a request from outside: the end of its time, or its client's leaving. A library may have made an error of its own of it, and NB.deadline hands an
 # enclosing one on as Cancelled: so the causes count.
 
+require "neverblock/causes"
 require "neverblock/deadline/of_request"
 require "neverblock/errors"
 
 module NeverBlock
   class Executor
     module Interruption
-      # Causes of causes that are looked at.
-      CAUSES_MAX = 16
       # What the log has for a request whose client left before its answer; nothing was sent (nginx has the same number).
       CLIENT_LEFT = 499
       OVERDUE = 503
@@ -20,12 +19,7 @@ module NeverBlock
         # @param error [Exception, nil]
         # @return [ClientGone, DeadlineExceeded, nil] nil: the request has failed by itself
         def of(error)
-          CAUSES_MAX.times do
-            return error if error.nil? || interrupts?(error)
-
-            error = error.is_a?(Cancelled) && error.reason ? error.reason : error.cause
-          end
-          nil
+          Causes.of(error) { |one| (one.reason if one.is_a?(Cancelled)) || one.cause }.find { |one| interrupts?(one) }
         end
 
         # @param error [Exception, nil] what a request has ended with instead of an answer

@@ -2,13 +2,13 @@
 
 # An exception as a log shows it: class, message and trace, of it and then of each cause, bounded.
 
+require "neverblock/causes"
+
 module NeverBlock
   class Log
     class Trace
       # A deep framework has about 100 lines; a runaway recursion has 10,000.
       LINES_MAX = 150
-      # Causes of causes; more say nothing new.
-      CAUSES_MAX = 10
 
       Error = Struct.new(:class_name, :message, :lines)
 
@@ -21,13 +21,7 @@ module NeverBlock
 
       # @yieldparam error [Error] the exception, then its cause, and so on
       def each
-        exception = @exception
-        seen = []
-        while exception && !seen.include?(exception) && seen.size <= CAUSES_MAX
-          yield Error.new(exception.class.to_s, message_of(exception), lines_of(exception))
-          seen << exception
-          exception = exception.cause
-        end
+        Causes.of(@exception).each { |exception| yield Error.new(exception.class.to_s, message_of(exception), lines_of(exception)) }
       end
 
       private

@@ -6,6 +6,7 @@
 #   pool.hold { |connection| connection.exec("select 1") }
 
 require "timeout"
+require "neverblock/causes"
 require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"
@@ -21,9 +22,6 @@ module NeverBlock
     class FiberedConnectionPool
       # How often, in seconds, who waits looks for connections of fibers that have died holding them: those give no sign.
       SWEEP_SECONDS = 1
-      # Causes of causes that are looked at.
-      CAUSES_MAX = 16
-      private_constant :CAUSES_MAX
 
       # @return [Integer] most connections
       attr_reader :size
@@ -152,13 +150,7 @@ module NeverBlock
 
       # Also what a library has made of such an error.
       def spoils?(error)
-        CAUSES_MAX.times do
-          return false unless error
-          return true if !error.is_a?(StandardError) || error.is_a?(NeverBlock::Error) || error.is_a?(::Timeout::Error)
-
-          error = error.cause
-        end
-        false
+        Causes.of(error).any? { |one| !one.is_a?(StandardError) || one.is_a?(NeverBlock::Error) || one.is_a?(::Timeout::Error) }
       end
 
       # The lease of 2008: for as long as the fiber's work, where something calls its callbacks afterwards.
