@@ -67,7 +67,7 @@ class FakeCluster
       @killed << pid if pid
     end
 
-    def reap
+    def reap(_known)
       @ended.dup.tap { @ended.clear }
     end
 

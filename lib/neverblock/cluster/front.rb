@@ -54,7 +54,7 @@ module NeverBlock
         first = fork_mold unless @origin
         @io_loop.engine.start
         @supervisor = Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: Boot::Processors.workers(@settings[:workers]),
-                                     molds: @origin ? MoldHandle.method(:start).curry(2)[@origin] : ->(_now) { first }, again: @origin ? nil : LOADED_ELSEWHERE)
+                                     processes: Processes.new(alone: !first), **(first ? { molds: ->(_now) { first }, again: LOADED_ELSEWHERE } : molds_of_origin))
         Title.set("front")
         @supervisor.on_serving = serving
         @thread = @supervisor.start(&on_end)
@@ -165,6 +165,10 @@ module NeverBlock
           @io_loop.close
           @closed = true
         end
+      end
+
+      def molds_of_origin
+        { molds: ->(now) { MoldHandle.start(@origin, now) } }
       end
 
       # The application is in this process: its mold is forked before there is any native thread of the engine's.

@@ -1,23 +1,29 @@
 # frozen_string_literal: true
 
 # What the front does to processes and asks of them. Everything that ends here is reaped here: molds, workers whose mold has gone, and what an application left
-# behind, all of which come to the front where it is their subreaper (prctl(2)) or the first process of a container. The front runs no application code, so that
-# nobody else waits for a child.
+# behind, all of which come to the front where it is their subreaper (prctl(2)) or the first process of a container. A front runs no application code, so that
+# nobody else waits for a child; one that rackup has loaded an application into leaves alone what it does not know.
 
 module NeverBlock
   module Cluster
     class Processes
       PAGE_BYTES = 4_096
 
+      # @param alone [Boolean] whether all children of this process are the cluster's
+      def initialize(alone: true)
+        @alone = alone
+      end
+
+      # @param known [Array<Integer>] processes that may have become children of this one
       # @return [Hash{Integer => Hash}] process id => { code:, signal: } of each child that has ended
-      def reap
-        found = {}
-        while (pid, status = ::Process.wait2(-1, ::Process::WNOHANG))
-          found[pid] = { code: status.exitstatus, signal: status.termsig }
+      def reap(known)
+        (@alone ? [-1] : known).each_with_object({}) do |wanted, found|
+          while (pid, status = ::Process.wait2(wanted, ::Process::WNOHANG))
+            found[pid] = { code: status.exitstatus, signal: status.termsig }
+          end
+        rescue Errno::ECHILD # none, or none any more
+          next
         end
-        found
-      rescue Errno::ECHILD
-        found
       end
 
       # @param pid [Integer, nil]

@@ -233,7 +233,7 @@ module NeverBlock
         @next_tick = now + TICK_S
         reap
         @rounds.walk unless @draining
-        roster.all.each { |worker| bury_if_lost(worker) }
+        roster.all.dup.each { |worker| bury_if_lost(worker) }
         roster.all.each { |worker| kill(worker, "did not come to an end after its last request") if worker.ending && now - worker.ending > ENDING_S }
         @back_off.lasted if @back_off.failing? && roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }
       end
@@ -373,14 +373,14 @@ module NeverBlock
       end
 
       def reap
-        @processes.reap.each do |pid, status|
+        @processes.reap(pids_now).each do |pid, status|
           mold = @molds.find { |other| other.pid == pid && !other.ended? }
           next mold_ended(mold, status) if mold
 
           worker = roster.all.find { |other| other.pid == pid }
           ended(worker, status) if worker
         end
-        roster.all.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
+        roster.all.dup.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
         note_processes
       end
 
@@ -435,16 +435,22 @@ module NeverBlock
       end
 
       def ended(worker, status)
+        return unless roster.all.delete(worker)
+
         hear_last(worker)
-        roster.all.delete(worker)
         worker.control.close
         figures = worker.channel.figures
         cost = worker.channel.end
-        return if worker.doom == :discarded || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
+        return if worker.doom == :discarded || never_was?(worker) || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
         return fail_with(worker.problem) if worker.problem && first_start? && !@draining && !(status && status[:signal])
 
         count(worker, figures) unless @draining
         report(worker, status, cost) unless @draining && LastWords.cost(cost).nil?
+      end
+
+      # Its mold has ended, and was reported, before it forked this one.
+      def never_was?(worker)
+        worker.pid.nil? && worker.mold.ended?
       end
 
       # What it said before it ended may still wait in its socket.
@@ -569,15 +575,19 @@ module NeverBlock
 
       # For other threads.
       def note_processes
-        @pids = (@molds + roster.all).filter_map(&:pid).freeze
+        @pids = pids_now.freeze
         @workers = roster.all.map { |worker| { number: worker.number, pid: worker.pid, state: worker.state }.freeze }.freeze
+      end
+
+      def pids_now
+        (@molds + roster.all).filter_map(&:pid)
       end
 
       # The same words once a minute.
       def trouble(text, error = nil)
-        return if @trouble == text && now - @trouble_at < AGAIN_S
+        return if @trouble == [text, error&.message] && now - @trouble_at < AGAIN_S
 
-        @trouble = text
+        @trouble = [text, error&.message]
         @trouble_at = now
         log.error(text, error)
       end
