@@ -76,6 +76,13 @@ class ContainersTest < Minitest::Test
     end
   end
 
+  def test_a_folder_for_large_bodies_that_is_read_only_too_is_named_and_small_ones_are_served
+    @container = make([], true, temporary: @directory).start
+    @container.await_errors(/request bodies over 64 KB have nowhere to wait and are answered 503: #{@directory}: it is on a read-only file system; name another in TMPDIR/)
+    assert_equal "10", post("/upload", "x" * 10)
+    assert_equal "503", Net::HTTP.post(URI("#{@container.url}/upload"), "x" * 100_000).code
+  end
+
   def test_one_process_is_not_the_first_one_itself
     start([])
     assert_equal "2", get("/pid")
@@ -124,10 +131,10 @@ class ContainersTest < Minitest::Test
     [@container.wait, @container.errors]
   end
 
-  def make(options, read_only)
+  def make(options, read_only, **rest)
     reason = Container.missing
     skip reason if reason
-    Container.new(@directory, options, read_only: read_only)
+    Container.new(@directory, options, read_only: read_only, **rest)
   end
 
   def get(path)

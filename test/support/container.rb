@@ -17,7 +17,7 @@ class Container
   UNSHARE = %w[unshare --mount --pid --fork --kill-child --mount-proc].freeze
   LISTENING = /Listening on (\S+)/
   # Makes everything read-only but a folder of its own in memory, and becomes the command.
-  READ_ONLY = 'mount -t tmpfs tmpfs "$0" && mount -o remount,bind,ro / && export TMPDIR="$0" && exec "$@"'
+  READ_ONLY = 'mount -t tmpfs tmpfs "$0" && mount -o remount,bind,ro / && exec "$@"'
 
   # @return [String, nil] why there can be none
   def self.missing
@@ -36,15 +36,15 @@ class Container
   # @return [String]
   attr_reader :url
 
-  # @param directory [String] the application's; its file `memory` is where TMPDIR is
+  # @param directory [String] the application's
   # @param options [Array<String>] further words of the command
-  # @param read_only [Boolean]
-  # @param wrap [Array<String>] words to put before the command
-  def initialize(directory, options, read_only: false, wrap: [])
+  # @param read_only [Boolean] the root, and everything but a folder of its own in memory
+  # @param temporary [String] what TMPDIR is then; default that folder
+  def initialize(directory, options, read_only: false, temporary: "#{directory}.memory")
     @directory = directory
     @options = options
     @read_only = read_only
-    @wrap = wrap
+    @temporary = temporary
     @stderr = "#{directory}.err"
   end
 
@@ -65,7 +65,8 @@ class Container
     memory = "#{@directory}.memory"
     Dir.mkdir(memory) if @read_only
     shell = @read_only ? ["sh", "-c", READ_ONLY, memory] : []
-    @pid = Process.spawn({ "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }, *UNSHARE, *shell, *@wrap, *COMMAND, "-p", "0", *@options,
+    env = { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), **(@read_only ? { "TMPDIR" => @temporary } : {}) }
+    @pid = Process.spawn(env, *UNSHARE, *shell, *COMMAND, "-p", "0", *@options,
                          chdir: @directory, out: writer, err: @stderr, in: File::NULL)
     writer.close
   end

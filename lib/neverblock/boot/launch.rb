@@ -36,8 +36,8 @@ module NeverBlock
         name = @environment.apply_name(@settings.on_command_line(:environment), @settings.in_file(:environment))
         limits = Limits.new(config)
         limits.check_fibers
-        Spool.check(config.spool_directory)
-        lines = limits.raise_descriptors + limits.tight_memory(workers) + warnings
+        spool = Spool.check(config.spool_directory)
+        lines = spool + limits.raise_descriptors + limits.tight_memory(workers) + warnings
         holding_pidfile { serve(config, name, lines, &load) }
       end
 

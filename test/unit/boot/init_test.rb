@@ -25,7 +25,7 @@ class InitTest < Minitest::Test
   end
 
   def test_every_signal_is_passed_on_once
-    start("#{signals}.each { |name| trap(name) { puts name } }; puts :ready; loop { sleep }")
+    start("#{signals}.each { |name| trap(name) { $stdout.syswrite(%(\#{name}\n)) } }; $stdout.syswrite(%(ready\n)); loop { sleep }")
     assert_equal "ready", line
     Init::FORWARDED.each do |name|
       Process.kill(name, @pid)

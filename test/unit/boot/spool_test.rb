@@ -7,9 +7,18 @@ require "tmpdir"
 class SpoolTest < Minitest::Test
   Spool = NeverBlock::Boot::Spool
 
-  def test_a_folder_one_may_write_in_is_fine_and_the_systems_own_is_not_looked_at
-    assert_nil Spool.check(nil)
-    Dir.mktmpdir { |directory| assert_nil Spool.check(directory) }
+  def test_a_folder_one_may_write_in_is_fine
+    Dir.mktmpdir do |directory|
+      assert_empty Spool.check(directory)
+      assert_empty Spool.check(nil, { "TMPDIR" => directory })
+    end
+    assert_empty Spool.check(nil, {})
+    assert_empty Spool.check(nil, { "TMPDIR" => "" })
+  end
+
+  def test_the_systems_own_that_is_of_no_use_is_a_line
+    assert_equal ["request bodies over 64 KB have nowhere to wait and are answered 503: /no/such: there is no such folder; make it first; " \
+                  "name another in TMPDIR or spool_directory"], Spool.check(nil, { "TMPDIR" => "/no/such" })
   end
 
   def test_what_is_missing_or_no_folder_is_named
