@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
-# `neverblock stop` and `neverblock reload` as processes against a server of one process: what they say, what they end with, and what becomes of the server.
+# `neverblock stop` and `neverblock reload` as processes against a server of one process, and of several: what they say, what they end with, and what becomes of the
+# server. (That no client notices a reload is proven in workers_reload_test.rb.)
 
 require "minitest/autorun"
+require "net/http"
 require "open3"
 require "socket"
 require "tmpdir"
 require_relative "../support/patience"
 require_relative "../support/server_process"
+require "neverblock/server/control/client"
 
 class StopAndReloadTest < Minitest::Test
   COMMAND = [RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock")].freeze
@@ -26,7 +29,11 @@ class StopAndReloadTest < Minitest::Test
     @directory = Dir.mktmpdir
     @pidfile = File.join(@directory, "x.pid")
     @gate = File.join(@directory, "gate")
-    @server = ServerProcess.new(APP, options: ["--pidfile", @pidfile]).start
+    @server = ServerProcess.new(APP, options: ["--pidfile", @pidfile, *more_options]).start
+  end
+
+  def more_options
+    name.include?("workers") ? %w[-w 2] : []
   end
 
   def teardown
@@ -90,7 +97,54 @@ class StopAndReloadTest < Minitest::Test
     assert_predicate @server, :running?
   end
 
+  def test_reload_of_workers_says_which_processes_serve_now
+    before = workers
+    rewrite('run ->(_env) { [200, {}, ["new"]] }')
+    status, out, err = invoke("reload")
+    assert_equal [0, ""], [status, err]
+    now = out[/^reloaded in \d+\.\d s; workers are processes ([\d, ]+)$/, 1].to_s.split(", ").map(&:to_i)
+    assert_equal 2, now.size
+    assert_empty now & before
+    assert_equal "new", Net::HTTP.get(URI(@server.url))
+    assert_equal [2, now.sort], [ask("status")[:generation], workers.sort]
+  end
+
+  def test_reload_of_workers_that_cannot_load_is_the_reason_and_status_1
+    rewrite("\nraise 'no database'\n")
+    status, _, err = invoke("reload")
+    assert_equal 1, status
+    assert_match(/\Aneverblock: .*config\.ru:2: no database \(RuntimeError\).*\n\z/, err)
+    assert_equal "answered", Net::HTTP.get(URI(@server.url))
+  end
+
+  def test_stop_with_workers_leaves_nothing_behind
+    pids = workers
+    assert_equal [0, "process #{@server.pid} has ended\n", ""], told(invoke("stop"))
+    assert_equal 0, @server.wait(Patience::SECONDS)&.exitstatus
+    assert_empty(pids.select { |pid| File.exist?("/proc/#{pid}") })
+    assert_empty Dir.children(@directory)
+  end
+
+  def test_workers_come_and_go_by_command
+    ask("workers +1")
+    Timeout.timeout(Patience::SECONDS) { nil until workers.size == 3 }
+    ask("workers -1")
+    Timeout.timeout(Patience::SECONDS) { nil until workers.size == 2 }
+  end
+
   private
+
+  def ask(command)
+    NeverBlock::Server::Control::Client.new(@pidfile).ask(command)
+  end
+
+  def workers
+    ask("status")[:workers].select { |worker| worker[:state] == "serving" }.map { |worker| worker[:pid] }
+  end
+
+  def rewrite(text)
+    File.write(@server.in_directory("config.ru"), text)
+  end
 
   def invoke(*words)
     out, err, status = Open3.capture3(*COMMAND, *words, "--pidfile", @pidfile)

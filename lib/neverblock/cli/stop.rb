@@ -75,7 +75,7 @@ module NeverBlock
 
       def line
         left = ask("status", STATUS_S)[:connections]
-        rest = ": #{left} #{left == 1 ? "connection is" : "connections are"} open" if left.is_a?(Integer)
+        rest = ": #{left} #{left == 1 ? "connection is" : "connections are"} open" if left.is_a?(Integer) && left.positive?
         text = "process #{@server.pid} is stopping#{rest}"
         show(terminal? ? "#{ERASE}#{text}" : "#{text}\n")
         Deadline.now + LINE_S.fetch(terminal?)
