@@ -86,7 +86,9 @@ module NeverBlock
       end
 
       def refuse_unknown(name)
-        raise ConfigError, "unknown option #{name}#{Suggestion.for(name, names)} (neverblock --help lists them all)"
+        ours = Config::Catalog.for_word_of_others(name)
+        hint = ours ? "; did you mean #{ours.flag || "#{ours.in_place} of the configuration file"}?" : Suggestion.for(name, names)
+        raise ConfigError, "unknown option #{name}#{hint} (neverblock --help lists them all)"
       end
 
       def refuse_contradiction

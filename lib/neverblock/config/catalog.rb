@@ -194,6 +194,13 @@ module NeverBlock
         BY_KEY.fetch(key)
       end
 
+      # @param word [Symbol, String] of another server's file or command line
+      # @return [Option, nil] what does the same here
+      def for_word_of_others(word)
+        name = word.to_s.delete_prefix("--").tr("-", "_").to_sym
+        OPTIONS.find { |row| row.elsewhere.include?(name) }
+      end
+
       # @return [Array<Option>] that the file may have, in a group or, with nil, outside of any
       def in_file(group)
         OPTIONS.select { |row| row.in_file && row.group == group }

@@ -79,7 +79,7 @@ module NeverBlock
         only = Catalog::OPTIONS.find { |row| !row.in_file && row.name == name && group.nil? }
         refuse("#{name} is for the command line (#{only.flag}); in the file #{FILE_HAS.fetch(name)}") if only
 
-        ours = Catalog::OPTIONS.find { |row| row.elsewhere.include?(name) }
+        ours = Catalog.for_word_of_others(name)
         refuse("unknown setting #{name}; did you mean #{ours.in_place}?") if ours
 
         known = Words.known(group).map(&:to_s)

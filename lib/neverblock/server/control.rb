@@ -118,10 +118,10 @@ module NeverBlock
 
       def accept
         loop { receive(@listener.accept.first) }
-      rescue Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM
-        sleep(FULL_S)
-        retry
       rescue Errno::ECONNABORTED
+        retry
+      rescue SystemCallError
+        sleep(FULL_S)
         retry
       end
 

@@ -41,6 +41,9 @@ class CLITest < Minitest::Test
     "-C ." => "is a folder; -C takes a file",
     "-b http://127.0.0.1:1 -p 2" => "-b names host and port already; leave out -p",
     "-b http://127.0.0.1:1 -o ::1" => "leave out -o",
+    "--threads 5:5" => "unknown option --threads; did you mean --fibers? (neverblock --help lists them all)",
+    "--worker-timeout 60" => "unknown option --worker-timeout; did you mean timeouts { worker } of the configuration file?",
+    "--preload" => "unknown option --preload; did you mean preload_app of the configuration file?",
     # Words
     "one.ru two.ru" => "one rackup file is served; seen one.ru two.ru",
     "chek" => "no command and no file chek; did you mean check?",
