@@ -8,20 +8,25 @@ module NeverBlock
     module Bundle
       module_function
 
-      # Does what RUBYOPT would have done.
-      # @param options [String, nil] RUBYOPT as it was; nil: Bundler is not in it
+      # Does what Ruby would have done at its start; see Origin::SET_ASIDE.
       # @return [String, nil] what is wrong with the Gemfile
-      def set_up(options)
-        return unless options
+      def set_up
+        options = take_back("RUBYOPT")
+        setup = take_back("BUNDLER_SETUP") || options.to_s[%r{-r\s*(\S*bundler/setup)}, 1] or return
 
-        ENV["RUBYOPT"] = options
-        setup = options[%r{-r\s*(\S*bundler)/setup}, 1]
-        require setup
+        require setup.delete_suffix("/setup")
         Bundler.ui.silence { Bundler.setup }
         nil
       rescue SystemExit, StandardError, LoadError => e
         "the gems of #{ENV.fetch("BUNDLE_GEMFILE", "the Gemfile")}: #{e.message.strip.gsub(/\e\[[\d;]*m/, "").gsub(/\s*\n\s*/, " ")}"
       end
+
+      def take_back(name)
+        value = ENV.delete("NEVERBLOCK_#{name}")
+        ENV[name] = value if value
+        value
+      end
+      private_class_method :take_back
     end
   end
 end

@@ -14,7 +14,7 @@ module NeverBlock
       # @param argv [Array<String>]
       def run(argv)
         descriptor, version = ENV.delete("NEVERBLOCK_MOLD").split(":")
-        problem = Bundle.set_up(ENV.delete("NEVERBLOCK_RUBYOPT"))
+        problem = Bundle.set_up
         require "neverblock/cluster/mold"
         control = Control.new(UNIXSocket.for_fd(descriptor.to_i).tap { |socket| socket.close_on_exec = true })
         mold = Mold.new(control)

@@ -11,8 +11,9 @@ module NeverBlock
     class Origin
       # The variable that makes `neverblock` a mold: the number of its control descriptor, and the version that started it.
       VARIABLE = "NEVERBLOCK_MOLD"
-      # What RUBYOPT was, while bundler is left out of it: the mold sets it up itself, so that it can say what is wrong with a Gemfile.
-      RUBYOPT = "NEVERBLOCK_RUBYOPT"
+      # What makes Ruby set Bundler up before any other code: RUBYOPT, and a variable of RubyGems 3.5 and later. A mold has neither, but under other names: it does
+      # that itself, so that it can say what is wrong with a Gemfile.
+      SET_ASIDE = { "RUBYOPT" => "NEVERBLOCK_RUBYOPT", "BUNDLER_SETUP" => "NEVERBLOCK_BUNDLER_SETUP" }.freeze
       BUNDLER = %r{(\A|\s)-r\s*(\S*bundler/setup)(?=\s|\z)}.freeze
       EXECUTABLE = File.expand_path("../../../exe/neverblock", __dir__)
 
@@ -53,12 +54,21 @@ module NeverBlock
       def variables(fd)
         env = @environment.merge(VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory)
         env["BUNDLE_GEMFILE"] = moved(env["BUNDLE_GEMFILE"]) if env["BUNDLE_GEMFILE"]
-        return env unless env["RUBYOPT"]&.match?(BUNDLER)
-
-        env.merge("RUBYOPT" => env["RUBYOPT"].gsub(BUNDLER, ""), RUBYOPT => env["RUBYOPT"])
+        bundled?(env) ? set_aside(env) : env
       end
 
       private
+
+      def bundled?(env)
+        env["BUNDLER_SETUP"] || env["RUBYOPT"]&.match?(BUNDLER)
+      end
+
+      def set_aside(env)
+        env = env.merge(SET_ASIDE.to_h { |name, other| [other, env[name]] }.compact)
+        env.delete("BUNDLER_SETUP")
+        env["RUBYOPT"] = env["RUBYOPT"].gsub(BUNDLER, "") if env["RUBYOPT"]
+        env
+      end
 
       # Shells keep the name in PWD.
       def given_name

@@ -34,6 +34,12 @@ class ClusterOriginTest < Minitest::Test
     end
   end
 
+  # RubyGems 3.5 and later.
+  def test_the_variable_by_which_rubygems_sets_bundler_up_is_kept_for_the_mold_too
+    variables = origin(Dir.pwd, "RUBYOPT" => "-W0", "BUNDLER_SETUP" => "/x/bundler/setup").variables(7)
+    assert_equal ["-W0", "-W0", "/x/bundler/setup", nil], variables.values_at("RUBYOPT", "NEVERBLOCK_RUBYOPT", "NEVERBLOCK_BUNDLER_SETUP", "BUNDLER_SETUP")
+  end
+
   def test_other_options_of_ruby_stay
     ["-W0", "-r./mybundler/setup_it", nil].each do |given|
       variables = origin(Dir.pwd, { "RUBYOPT" => given }.compact).variables(7)
