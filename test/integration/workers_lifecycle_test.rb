@@ -9,7 +9,7 @@ class WorkersLifecycleTest < WorkersCase
     serve(workers: 3, options: %w[-e production -f 7]) do |server|
       front, mold, *workers = %w[front mold worker].flat_map { |role| processes(server, role) }
       assert_equal [server.pid, 3], [front, workers.size]
-      assert_includes workers, get(server).to_i
+      assert_includes workers, pid_from(server)
       server.await_stderr(/info: version \S+, .*process #{front}, production, 3 workers with 7 fibers each$/)
       assert_equal ["Listening on #{server.url}\n"], server.stdout.lines
       server.stop
@@ -189,7 +189,7 @@ class WorkersLifecycleTest < WorkersCase
   def test_a_child_of_the_application_that_lives_on_keeps_nobody_from_seeing_the_end_of_its_worker
     app = "run ->(env) { $child ||= fork { sleep }; [200, {}, [\"\#{Process.pid} \#{$child}\"]] }\n"
     serve(app) do |server|
-      worker, child = get(server).split.map(&:to_i)
+      worker, child = get(server).split.map { |pid| Integer(pid, 10) }
       number = processes(server, "worker 0 ").first == worker ? 0 : 1
       Process.kill("KILL", worker)
       await_other(server, number, worker)

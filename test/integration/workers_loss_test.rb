@@ -57,7 +57,7 @@ class WorkersLossTest < WorkersCase
       before = server.open_descriptors
       mold = processes(server, "mold").first
       100.times do
-        pid = get(server).to_i
+        pid = pid_from(server)
         Process.kill("KILL", pid)
         await("#{pid} to be replaced", server) { processes(server, "worker").then { |pids| pids.size == 2 && !pids.include?(pid) } }
       end
@@ -74,7 +74,7 @@ class WorkersLossTest < WorkersCase
       Process.kill("KILL", mold)
       await("another mold", server) { (processes(server, "mold") - [mold]).first }
       server.await_stderr(/the process that workers are forked from \(#{mold}\) was killed by SIGKILL; its workers go on, another takes its place/)
-      pid = get(server).to_i
+      pid = pid_from(server)
       Process.kill("KILL", pid)
       number = server.await_stderr(/worker (\d) \(process #{pid}\) was killed by SIGKILL/)[1].to_i
       await_other(server, number, pid)
@@ -106,7 +106,7 @@ class WorkersLossTest < WorkersCase
 
   def test_a_worker_that_has_grown_too_large_retires_without_an_error
     with_app("limits { worker_bytes 134_217_728 }") do |server, _gate|
-      pid = get(server, "/grow").to_i
+      pid = pid_from(server, "/grow")
       number = server.await_stderr(/info: worker (\d) \(process #{pid}\) has \d+ MB, more than 128 MB/)[1].to_i
       await_other(server, number, pid)
       await("the large one to be gone", server) { gone?(pid) }

@@ -52,10 +52,10 @@ class WorkersReloadTest < WorkersCase
         server.await_stderr(words)
         await("the new mold to be gone", server) { processes(server, "mold").size == 1 }
         assert_equal before.sort, (processes(server, "worker") + processes(server, "mold")).sort
-        assert_includes before, get(server).to_i
+        assert_includes before, pid_from(server)
         write(server, HELLO)
         reload(server)
-        refute_includes before, get(server).to_i
+        refute_includes before, pid_from(server)
       end
     end
   end

@@ -32,6 +32,12 @@ class WorkersCase < Minitest::Test
     Net::HTTP.get(URI("#{server.url}#{path}"))
   end
 
+  # What is no number is a failure: signals to process 0 go to all that are here.
+  # @return [Integer]
+  def pid_from(server, path = "/")
+    Integer(get(server, path), 10)
+  end
+
   def get_response(server, path = "/")
     Net::HTTP.get_response(URI("#{server.url}#{path}"))
   end
