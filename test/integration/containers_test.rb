@@ -106,6 +106,20 @@ class ContainersTest < Minitest::Test
     client&.close
   end
 
+  # The kernel sends it to the whole foreground group; two signals would cut the request.
+  def test_a_key_of_the_terminal_is_one_signal_for_the_server
+    @container = make([], false).start_on_terminal
+    client = @container.connect
+    client.write("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\n1")
+    assert_equal "0", post("/upload", "") # the other one has been read by then
+    @container.press("\x03")
+    client.write("23")
+    assert_match(/\r\n\r\n3\z/, Timeout.timeout(Patience::SECONDS) { client.read })
+    assert_equal 0, @container.wait.exitstatus
+  ensure
+    client&.close
+  end
+
   def test_a_server_that_was_killed_is_told_and_the_status_says_so
     start([])
     get("/kill")

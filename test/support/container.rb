@@ -4,6 +4,7 @@
 # signals and a read-only root go. Needs root, or user namespaces that anybody may make, and unshare(1) of util-linux.
 
 require "open3"
+require "pty"
 require "rbconfig"
 require "socket"
 require "timeout"
@@ -60,6 +61,21 @@ class Container
     self
   end
 
+  # The same with a terminal for all its streams.
+  # @return [self] listening
+  def start_on_terminal
+    @output, @keyboard, @pid = PTY.spawn({ "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }, *UNSHARE, *COMMAND, "-p", "0", *@options, chdir: @directory)
+    await(LISTENING)
+    @url = @screen[LISTENING, 1]
+    self
+  end
+
+  # Returns when the server has said something about it.
+  def press(key)
+    @keyboard.write(key)
+    await(/SIG[A-Z]+: /)
+  end
+
   def spawn
     @output, writer = IO.pipe
     memory = "#{@directory}.memory"
@@ -84,7 +100,7 @@ class Container
 
   def kill
     Process.kill("KILL", @pid) && Process.wait(@pid) if @pid && !@status
-    @output&.close
+    [@output, @keyboard].compact.each(&:close)
     FileUtils.rm_rf([@stderr, "#{@directory}.memory"])
   end
 
@@ -115,6 +131,11 @@ class Container
   end
 
   private
+
+  def await(pattern)
+    @screen = +""
+    Timeout.timeout(Patience::SECONDS) { @screen << @output.readpartial(4_096) until @screen.match?(/#{pattern}.*\n/) }
+  end
 
   # The number that it has outside.
   def first
