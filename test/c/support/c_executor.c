@@ -724,6 +724,7 @@ static void *run(void *argument) {
         if (self->ends && !self->tasks) break;
         if (!moved) sleep_until_something(self);
     }
+    if (atomic_load(&self->killed) && nb_channel_is_shared(self->channel)) return NULL;
     atomic_store_explicit(&memory->executor_gone, 1, memory_order_release);
     if (self->guest) nb_server_guest_end(self->server);
     nb_channel_ring_loop(self->channel);
@@ -732,8 +733,7 @@ static void *run(void *argument) {
 
 /* --- for the test --- */
 
-nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
-                                         const nb_test_executor_options *options) {
+static nb_test_executor *create(nb_server *server, nb_channel *channel, const nb_test_executor_options *options) {
     static const nb_test_gate gate = NB_TEST_GATE;
     nb_test_executor *self = calloc(1, sizeof *self);
     pthread_once(&pattern_made, make_pattern);
@@ -750,8 +750,31 @@ nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
     if (nb_poll_add(self->poll, channel->executor_wake.read_fd, NB_POLL_READ, 0) != NB_OK) abort();
     if (nb_poll_add(self->poll, self->control.read_fd, NB_POLL_READ, 1) != NB_OK) abort();
     self->guest = self->options.guest && nb_server_guest_begin(server, nb_poll_descriptor(self->poll));
+    return self;
+}
+
+nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
+                                         const nb_test_executor_options *options) {
+    nb_test_executor *self = create(server, channel, options);
     self->thread = nb_test_thread(run, self);
     return self;
+}
+
+static void destroy(nb_test_executor *self) {
+    while (self->tasks) {
+        task *t = self->tasks;
+        self->tasks = t->next;
+        task_free(t);
+    }
+    nb_poll_destroy(self->poll);
+    nb_wake_deinit(&self->control);
+    free(self);
+}
+
+void nb_test_executor_run(nb_channel *channel, const nb_test_executor_options *options) {
+    nb_test_executor *self = create(NULL, channel, options);
+    run(self);
+    destroy(self);
 }
 
 void nb_test_executor_stall(nb_test_executor *self, bool stalled) {
@@ -776,14 +799,7 @@ void nb_test_executor_kill(nb_test_executor *self) {
 
 void nb_test_executor_join(nb_test_executor *self) {
     nb_test_join(self->thread);
-    while (self->tasks) {
-        task *t = self->tasks;
-        self->tasks = t->next;
-        task_free(t);
-    }
-    nb_poll_destroy(self->poll);
-    nb_wake_deinit(&self->control);
-    free(self);
+    destroy(self);
 }
 
 unsigned nb_test_executor_count(nb_test_executor *self, nb_test_event event) {

@@ -66,13 +66,16 @@ typedef enum nb_test_event {
 /* After nb_server_start. channel: one that nb_server_channel_add gave. */
 nb_test_executor *nb_test_executor_start(nb_server *server, nb_channel *channel,
                                          const nb_test_executor_options *options);
+/* The same, in the calling process, until it ends. channel: one that was attached to. */
+void nb_test_executor_run(nb_channel *channel, const nb_test_executor_options *options);
 /* Takes no more from its ring and asks for nothing until it is told to go on: an executor whose thread is busy. */
 void nb_test_executor_stall(nb_test_executor *executor, bool stalled);
 /* Lets the /hold requests go that are there. */
 void nb_test_executor_release(nb_test_executor *executor);
 /* Lets one /block go, be it there or still to come. */
 void nb_test_executor_unblock(nb_test_executor *executor);
-/* Ends the thread as soon as it looks, whatever it still has to do, as a killed Ruby thread does. */
+/* Ends the thread as soon as it looks, whatever it still has to do, as a killed Ruby thread does; that of a worker without a word, as a
+ * killed process does. */
 void nb_test_executor_kill(nb_test_executor *executor);
 /* The thread has ended (after STOP, or killed), bounded by the test's alarm; frees it. */
 void nb_test_executor_join(nb_test_executor *executor);

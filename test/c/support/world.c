@@ -4,6 +4,7 @@
 #include "support/world.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,18 +42,74 @@ void nb_test_world_open(nb_test_world *world, unsigned executors) {
 }
 
 void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]) {
-    nb_test_alarm(40);
+    nb_test_alarm(8);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
     add_routes(world, patterns);
     if (world->admin)
         assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
-    for (unsigned i = 0; i < executors; i++)
+    for (unsigned i = 0; i < executors && !world->config.front; i++)
         assert_status(NB_OK, nb_server_channel_add(world->server, &world->channels[i]));
     assert_status(NB_OK, nb_server_start(world->server));
-    for (unsigned i = 0; i < executors; i++)
-        world->executors[i] = nb_test_executor_start(world->server, world->channels[i], &world->options);
-    world->executor_count = executors;
+    for (unsigned i = 0; i < executors; i++) {
+        if (world->config.front) {
+            nb_test_world_serve(world, nb_test_world_worker(world));
+        } else {
+            world->executors[i] = nb_test_executor_start(world->server, world->channels[i], &world->options);
+            world->executor_count = i + 1;
+        }
+    }
+}
+
+unsigned nb_test_world_mute(nb_test_world *world) {
+    unsigned worker = world->executor_count++;
+    int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
+    assert_true(worker < NB_TEST_EXECUTORS_MAX);
+    assert_status(NB_OK, nb_server_channel_create(world->server, &world->channels[worker]));
+    nb_channel_descriptors(world->channels[worker], theirs);
+    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+        assert_true((ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3)) >= 0);
+    nb_channel_handed_over(world->channels[worker]);
+    assert_status(NB_OK, nb_channel_attach(ours, &world->far[worker]));
+    return worker;
+}
+
+unsigned nb_test_world_worker(nb_test_world *world) {
+    unsigned worker = nb_test_world_mute(world);
+    world->executors[worker] = nb_test_executor_start(world->server, world->far[worker], &world->options);
+    return worker;
+}
+
+void nb_test_world_serve(nb_test_world *world, unsigned worker) {
+    assert_status(NB_OK, nb_server_channel_serve(world->server, world->channels[worker], (uint16_t)worker, 0));
+}
+
+static void join_executor(nb_test_world *world, unsigned i) {
+    if (world->executors[i]) {
+        unsigned faults = nb_test_executor_faults(world->executors[i]);
+        nb_test_executor_join(world->executors[i]);
+        assert_int_equal(0, faults);
+    }
+    world->executors[i] = NULL;
+    nb_channel_destroy(world->far[i]);
+    world->far[i] = NULL;
+}
+
+void nb_test_world_kill(nb_test_world *world, unsigned worker) {
+    if (world->executors[worker]) nb_test_executor_kill(world->executors[worker]);
+    join_executor(world, worker);
+}
+
+nb_channel_report nb_test_world_end(nb_test_world *world, unsigned worker) {
+    nb_channel_report report;
+    nb_server_channel_end(world->server, world->channels[worker], &report);
+    world->channels[worker] = NULL;
+    return report;
+}
+
+nb_channel_report nb_test_world_lose(nb_test_world *world, unsigned worker) {
+    nb_test_world_kill(world, worker);
+    return nb_test_world_end(world, worker);
 }
 
 nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client) {
@@ -109,12 +166,8 @@ static void close_clients(nb_test_world *world) {
 void nb_test_world_close(nb_test_world *world) {
     close_clients(world);
     if (!world->ended) nb_server_drain(world->server);
-    for (unsigned i = 0; i < world->executor_count; i++) {
-        nb_test_executor *executor = world->executors[i];
-        unsigned faults = nb_test_executor_faults(executor);
-        nb_test_executor_join(executor);
-        assert_int_equal(0, faults);
-    }
+    for (unsigned i = 0; i < world->executor_count; i++)
+        join_executor(world, i);
     nb_server_join(world->server);
     assert_false(nb_server_running(world->server));
     if (!world->ended) {

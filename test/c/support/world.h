@@ -10,7 +10,7 @@
 #include "support/client.h"
 #include "support/test.h"
 
-#define NB_TEST_EXECUTORS_MAX 4
+#define NB_TEST_EXECUTORS_MAX 16
 #define NB_TEST_CLIENTS_MAX 64
 
 typedef struct nb_test_world {
@@ -22,7 +22,8 @@ typedef struct nb_test_world {
     bool admin; /* with the admin pages, at admin_port; set it before nb_test_world_open */
     uint16_t admin_port;
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];
-    nb_test_executor *executors[NB_TEST_EXECUTORS_MAX];
+    nb_channel *far[NB_TEST_EXECUTORS_MAX]; /* the ends of workers; NULL: there is none, or it has ended */
+    nb_test_executor *executors[NB_TEST_EXECUTORS_MAX]; /* NULL: none, or it has ended */
     unsigned executor_count;
     nb_test_client clients[NB_TEST_CLIENTS_MAX];
     unsigned client_count;
@@ -39,6 +40,20 @@ void nb_test_world_init(nb_test_world *world);
 void nb_test_world_open(nb_test_world *world, unsigned executors);
 /* The same with a route for each pattern; NULL behind the last. */
 void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]);
+/*
+ * Of a front (config.front), whose executors are workers: each attaches to a channel of its own as another process would, in a thread.
+ */
+/* A worker that runs and is given no request yet: its number. */
+unsigned nb_test_world_worker(nb_test_world *world);
+/* One without a thread: the test plays it, at world->far. */
+unsigned nb_test_world_mute(nb_test_world *world);
+void nb_test_world_serve(nb_test_world *world, unsigned worker);
+/* The worker ends wherever it is, without a word, and its descriptors are closed. The server does not know yet. */
+void nb_test_world_kill(nb_test_world *world, unsigned worker);
+/* The server is told: nb_server_channel_end. */
+nb_channel_report nb_test_world_end(nb_test_world *world, unsigned worker);
+/* Both. */
+nb_channel_report nb_test_world_lose(nb_test_world *world, unsigned worker);
 /* Drains unless it has ended, joins, destroys, checks. */
 void nb_test_world_close(nb_test_world *world);
 /* Opens a client that is closed with the world. */
