@@ -48,7 +48,7 @@ enum {
     W_PEEK,
     W_EARLY, /* RELEASE_BEFORE_CLAIM */
     W_CLAIM,
-    W_STORE_CLAIM, /* CLAIM_IN_TWO_STEPS */
+    W_STORE_CLAIM,       /* CLAIM_IN_TWO_STEPS */
     W_BEGIN_AND_RELEASE, /* reads the record, as late as it may */
     W_PASS_OVER,
     W_ANSWER,
@@ -118,7 +118,8 @@ typedef struct checker {
     size_t depth, stack_size;
     uint64_t *visited;
     size_t visited_count, visited_size;
-    bool begun_twice, answered_twice, lost_an_answer, read_after_reuse, stuck, finished, finished_lost, finished_recalled;
+    bool begun_twice, answered_twice, lost_an_answer, read_after_reuse, stuck, finished, finished_lost,
+        finished_recalled;
 } checker;
 
 /* --- workers --- */
@@ -166,9 +167,7 @@ static bool step_worker(checker *c, machine *m, unsigned number) {
     record *r = place(c, ch, w->position);
     switch (w->step) {
     case W_PEEK:
-        w->step = ch->published == w->position                ? W_ASK
-                  : c->fault == RELEASE_BEFORE_CLAIM ? W_EARLY
-                                                     : W_CLAIM;
+        w->step = ch->published == w->position ? W_ASK : c->fault == RELEASE_BEFORE_CLAIM ? W_EARLY : W_CLAIM;
         return true;
     case W_EARLY:
         ch->released = w->position + 1;
@@ -302,9 +301,7 @@ static bool claim_back(const checker *c, machine *m, request *r) {
     return true;
 }
 
-static bool has_released(const machine *m, const request *r) {
-    return m->channels[r->worker].released > r->number;
-}
+static bool has_released(const machine *m, const request *r) { return m->channels[r->worker].released > r->number; }
 
 static void return_from_the_dead(checker *c, machine *m, unsigned w) {
     if (c->fault != RETURN_BEFORE_ANSWERS) take_answers(c, m, w);
@@ -532,9 +529,9 @@ static void visit(checker *c, const machine *m) {
 static void expand(checker *c, const machine *m) {
     bool moved = false;
     machine next;
-#define TRY(step) \
-    next = *m;    \
-    if (step) {   \
+#define TRY(step)                  \
+    next = *m;                     \
+    if (step) {                    \
         while (is_local(c, &next)) \
             step_front(c, &next);  \
         visit(c, &next);           \
@@ -627,12 +624,14 @@ static const bounds wide = {.requests = 3, .records = 2, .credit = 2, .recalls =
 
 static void a_claim_that_is_not_one_step_lets_a_request_be_begun_twice(void **state) {
     (void)state;
-    assert_true(check((bounds){.requests = 2, .records = 2, .credit = 1, .recalls = 1}, CLAIM_IN_TWO_STEPS).begun_twice);
+    assert_true(
+        check((bounds){.requests = 2, .records = 2, .credit = 1, .recalls = 1}, CLAIM_IN_TWO_STEPS).begun_twice);
 }
 
 static void a_recall_without_a_claim_lets_a_request_be_begun_twice(void **state) {
     (void)state;
-    assert_true(check((bounds){.requests = 2, .records = 2, .credit = 1, .recalls = 1}, RECALL_WITHOUT_CLAIM).begun_twice);
+    assert_true(
+        check((bounds){.requests = 2, .records = 2, .credit = 1, .recalls = 1}, RECALL_WITHOUT_CLAIM).begun_twice);
 }
 
 static void room_given_back_too_early_is_used_again_too_early(void **state) {

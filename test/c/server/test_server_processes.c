@@ -328,7 +328,8 @@ static void a_worker_that_sends_what_none_sends_is_killed_and_the_front_serves_o
     w->route.stream_input = true;
     nb_test_world_open_routed(w, 0, (const char *const[]){"/upload", NULL});
     for (int kind = 0; kind < GARBAGE_KINDS; kind++) {
-        nb_test_client c = nb_test_connect(w->port), upload = nb_test_connect(w->port), others = nb_test_connect(w->port);
+        nb_test_client c = nb_test_connect(w->port), upload = nb_test_connect(w->port),
+                       others = nb_test_connect(w->port);
         hand other = hand_serve(w, 1);
         w->executor_count++;
         assert_true(nb_test_get(&others, "/other"));
@@ -406,8 +407,10 @@ static void the_front_survives_whatever_a_worker_writes(void **state) {
         unsigned begun = 0;
         for (unsigned i = 0; i < CLIENTS; i++) {
             clients[i] = nb_test_connect(w->port);
-            assert_true(i % 2 ? nb_test_send_text(&clients[i], "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1")
-                              : nb_test_send_text(&clients[i], "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"));
+            assert_true(
+                i % 2 ? nb_test_send_text(&clients[i], "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1")
+                      : nb_test_send_text(&clients[i],
+                                          "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"));
         }
         while (nb_test_world_stats(w).queue < 6)
             nb_test_world_settle(w);

@@ -168,7 +168,8 @@ static void a_worker_takes_a_connection_with_what_was_read_of_it(void **state) {
     size_t size;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_send_text(c, "GET /hijackhead HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nmore"));
+    assert_true(nb_test_send_text(
+        c, "GET /hijackhead HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nmore"));
     nb_test_executor_await(w->executors[0], NB_TEST_HIJACKED, 1);
     int fd = nb_test_executor_taken(w->executors[0], bytes, &size);
     assert_int_equal(4, size);

@@ -22,7 +22,7 @@ typedef struct nb_test_world {
     bool admin; /* with the admin pages, at admin_port; set it before nb_test_world_open */
     uint16_t admin_port;
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];
-    nb_channel *far[NB_TEST_EXECUTORS_MAX]; /* the ends of workers; NULL: there is none, or it has ended */
+    nb_channel *far[NB_TEST_EXECUTORS_MAX];             /* the ends of workers; NULL: there is none, or it has ended */
     nb_test_executor *executors[NB_TEST_EXECUTORS_MAX]; /* NULL: none, or it has ended */
     unsigned executor_count;
     nb_test_client clients[NB_TEST_CLIENTS_MAX];
