@@ -42,7 +42,7 @@ void nb_test_world_open(nb_test_world *world, unsigned executors) {
 }
 
 void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]) {
-    nb_test_alarm(8);
+    nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
     add_routes(world, patterns);
