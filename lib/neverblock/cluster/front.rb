@@ -144,6 +144,17 @@ module NeverBlock
         true
       end
 
+      # Stops listening, lets running requests end, and waits for that, no longer than the shutdown timeout and a little.
+      # @param timeout [Numeric] seconds
+      # @return [Boolean] whether everything has ended
+      def stop(timeout: config.shutdown_timeout + Server::GRACE_S)
+        drain
+        return true if wait(timeout)
+
+        cut
+        wait(Server::GRACE_S)
+      end
+
       # Before the process leaves without waiting for what still runs.
       # @return [void]
       def abandon

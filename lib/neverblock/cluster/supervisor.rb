@@ -13,6 +13,8 @@ require "neverblock/cluster/reload"
 require "neverblock/cluster/roster"
 require "neverblock/cluster/rounds"
 require "neverblock/cluster/settings"
+require "neverblock/cluster/supervisor/endings"
+require "neverblock/cluster/supervisor/hearing"
 require "neverblock/cluster/worker"
 require "neverblock/cluster/worker_handle"
 require "neverblock/deadline"
@@ -21,6 +23,9 @@ require "neverblock/errors"
 module NeverBlock
   module Cluster
     class Supervisor
+      include Endings
+      include Hearing
+
       TICK_S = 1.0
       # Between looks for a process whose socket has closed: its end is a matter of moments.
       REAP_S = 0.01
@@ -119,6 +124,7 @@ module NeverBlock
         tick if now >= @next_tick
         reap if silent_children?
         settle
+        note_processes
       rescue StandardError => e # a fault here must not take what serves with it
         trouble("the supervisor of the workers", e)
         IO.select([@wake], nil, nil, TICK_S)
@@ -284,214 +290,6 @@ module NeverBlock
         @reloads << [reply, progress]
       end
 
-      # --- what is heard ---
-
-      def hear(process)
-        messages = process.control.read
-        return fall_silent(process) unless messages
-
-        messages.each { |message| process.is_a?(MoldHandle) ? hear_mold(process, message) : hear_worker(process, message) }
-      end
-
-      def fall_silent(process)
-        process.silent = now
-        reap
-      end
-
-      def hear_mold(mold, message)
-        case message[:event]
-        when "loaded" then loaded(mold, message)
-        when "failed" then mold.problem = message[:message]
-        when "forked" then worker_of(message)&.pid = message[:pid]
-        when "not_forked" then worker_of(message)&.then { |worker| not_forked(worker, message[:message]) }
-        when "ended" then worker_of(message)&.then { |worker| ended(worker, message.slice(:code, :signal)) }
-        end
-        note_processes
-      end
-
-      def worker_of(message)
-        roster.all.find { |worker| worker.id == message[:id] }
-      end
-
-      def loaded(mold, message)
-        mold.state = :loaded
-        @notices = message[:notices]
-        warn_of_threads(message[:threads])
-        name_differences(message[:settings])
-        @mold ||= mold unless @reload&.mold.equal?(mold)
-      end
-
-      def warn_of_threads(threads)
-        return if threads.empty?
-
-        log.warn("the application started #{threads.size} thread#{"s" unless threads.size == 1} while it was loaded: workers are forked and will not have them; start them in " \
-                 "after_fork, or at the first request: #{threads.join("; ")}")
-      end
-
-      def name_differences(theirs)
-        names = Settings.differing(@ours ||= Settings.of(@settings), theirs)
-        log.warn("the new configuration differs in #{names.join(", ")}: that is the front's, which keeps what it has; start the server again for it") unless names.empty?
-      end
-
-      def not_forked(worker, problem)
-        worker.problem = problem
-        ended(worker, nil)
-      end
-
-      def hear_worker(worker, message)
-        case message[:event]
-        when "started" then worker.pid = message[:pid]
-        when "ready" then ready(worker)
-        when "failed" then worker.problem = message[:message]
-        when "retire" then asked_to_leave(worker)
-        when "backtrace" then @rounds.answered(worker, message[:lines])
-        when "ending" then worker.ending = now
-        end
-        note_processes
-      end
-
-      def ready(worker)
-        worker.enter(:ready, now)
-        return if @reload&.mold.equal?(worker.mold)
-        return discard_worker(worker) if @draining || worker.number >= roster.target
-
-        serve(worker)
-      end
-
-      # SIGTERM at a worker alone.
-      def asked_to_leave(worker)
-        return if @draining || worker.leaving || worker.state != :serving
-
-        log.info("#{worker} had SIGTERM: another takes its place, then it ends what it runs")
-        worker.leaving = "had SIGTERM"
-      end
-
-      # --- ends ---
-
-      def silent_children?
-        @molds.any? { |mold| mold.silent && !mold.ended? } || roster.all.any? { |worker| worker.silent && worker.mold.ended? }
-      end
-
-      def reap
-        @processes.reap(pids_now).each do |pid, status|
-          mold = @molds.find { |other| other.pid == pid && !other.ended? }
-          next mold_ended(mold, status) if mold
-
-          worker = roster.all.find { |other| other.pid == pid }
-          ended(worker, status) if worker
-        end
-        roster.all.dup.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
-        note_processes
-      end
-
-      # It cannot be heard, and nobody says that it has ended: its socket was closed by the application, or its mold stands still.
-      def bury_if_lost(worker)
-        return unless worker.silent && now - worker.silent > SILENT_S
-
-        @processes.kill(worker.pid)
-        ended(worker, nil) if worker.mold.ended? || now - worker.silent > 2 * SILENT_S
-      end
-
-      def mold_ended(mold, status)
-        mold.control.read&.each { |message| hear_mold(mold, message) } unless mold.silent
-        was = mold.state
-        mold.state = :ended
-        mold.control.close
-        mold.silent ||= now
-        @molds.delete(mold)
-        @mold = nil if @mold.equal?(mold)
-        return if @draining || mold.quits || @reload&.lost?(mold, mold_problem_of(mold, status))
-
-        was == :loaded ? mold_lost(mold, status) : mold_failed(mold, status)
-      end
-
-      def mold_problem_of(mold, status)
-        mold.problem || "the process that loads the application #{LastWords.ended(status)} before it had done so; what it wrote itself stands in the log"
-      end
-
-      def mold_lost(mold, status)
-        log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, " \
-                  "#{@again ? "and cannot be replaced: start the server again" : "another takes its place"}")
-      end
-
-      # The first start has failed when Ruby says so; what only the system knows of (a crash) may be better the next time.
-      def mold_failed(mold, status)
-        problem = mold_problem_of(mold, status)
-        return fail_with(problem) if first_start? && (mold.problem || status[:signal].nil?)
-
-        @back_off.failed
-        say_attempt(problem)
-      end
-
-      def first_start?
-        !@served
-      end
-
-      def fail_with(problem)
-        return if @failure
-
-        @failure = ApplicationError.new(problem)
-        cut
-      end
-
-      def ended(worker, status)
-        return unless roster.all.delete(worker)
-
-        hear_last(worker)
-        worker.control.close
-        figures = worker.channel.figures
-        cost = worker.channel.end
-        return if worker.doom == :discarded || never_was?(worker) || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
-        return fail_with(worker.problem) if worker.problem && first_start? && !@draining && !(status && status[:signal])
-
-        count(worker, figures) unless @draining
-        report(worker, status, cost) unless @draining && LastWords.cost(cost).nil?
-      end
-
-      # Its mold has ended, and was reported, before it forked this one.
-      def never_was?(worker)
-        worker.pid.nil? && worker.mold.ended?
-      end
-
-      # What it said before it ended may still wait in its socket.
-      def hear_last(worker)
-        worker.control.read&.each { |message| hear_worker(worker, message) if %w[failed ending].include?(message[:event]) } unless worker.silent
-      end
-
-      def worker_problem(worker, status)
-        worker.problem || "#{worker} #{LastWords.ended(status)} before it was ready"
-      end
-
-      def report(worker, status, cost)
-        clean = status && status[:code]&.zero?
-        return if worker.state == :retiring && clean
-
-        words = [worker.state == :starting ? worker_problem(worker, status) : "#{worker} #{LastWords.ended(status)}", worker.doom && "it #{worker.doom}",
-                 status && status[:signal] == 9 && worker.doom.nil? && out_of_memory, LastWords.cost(cost)].select { |part| part }
-        worker.state == :starting ? say_attempt(words.join("; ")) : log.error(words.join("; "))
-      end
-
-      def out_of_memory
-        before = @oom_kills
-        @oom_kills = @killed.oom_kills
-        "memory had run out (the kernel's count of such kills has risen)" if @oom_kills > before
-      end
-
-      def say_attempt(problem)
-        left = @back_off.left
-        log.error("#{problem}; #{left.positive? ? "the next attempt is in #{format("%.0f", left.ceil)} s" : "it is tried again now"}")
-      end
-
-      def count(worker, figures)
-        if worker.state == :starting
-          @back_off.failed
-        elsif worker.state == :serving && worker.doom.nil? && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
-          @back_off.short_lived
-        elsif worker.state == :serving
-          @back_off.lasted
-        end
-      end
-
       # --- what is to be done ---
 
       def settle
@@ -505,7 +303,6 @@ module NeverBlock
         quit_molds
         announce
         tell_availability
-        note_processes
       end
 
       def ensure_mold
@@ -560,8 +357,10 @@ module NeverBlock
         worker.control.io.shutdown rescue nil # rubocop:disable Style/RescueModifier -- it may have gone
       end
 
+      # Without workers nobody runs what still waits.
       def wind_up
-        return unless roster.all.empty? && !@engine.running?
+        return unless roster.all.empty?
+        return @engine.unavailable = 1 if @engine.running?
 
         @mold = nil
         quit_molds

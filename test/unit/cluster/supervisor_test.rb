@@ -448,6 +448,8 @@ class ClusterSupervisorTest < Minitest::Test
     third.ends(signal: 9)
     workers.each { |worker| worker.ends(code: 0) }
     assert_empty cluster.mold.obey
+    assert_equal 1, cluster.engine.unavailable, "what still waits has nobody who would run it"
+    assert_equal [cluster.mold.pid], cluster.supervisor.pids
     cluster.engine.running = false
     cluster.step
     cluster.mold.obey

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+# How molds and workers end: who notices, what is freed, what is said in the log, and whether the next one has to wait.
+
+module NeverBlock
+  module Cluster
+    class Supervisor
+      module Endings
+        private
+
+        def silent_children?
+          @molds.any? { |mold| mold.silent && !mold.ended? } || roster.all.any? { |worker| worker.silent && worker.mold.ended? }
+        end
+
+        def reap
+          @processes.reap(pids_now).each do |pid, status|
+            mold = @molds.find { |other| other.pid == pid && !other.ended? }
+            next mold_ended(mold, status) if mold
+
+            worker = roster.all.find { |other| other.pid == pid }
+            ended(worker, status) if worker
+          end
+          roster.all.dup.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
+        end
+
+        # It cannot be heard, and nobody says that it has ended: its socket was closed by the application, or its mold stands still.
+        def bury_if_lost(worker)
+          return unless worker.silent && now - worker.silent > SILENT_S
+
+          @processes.kill(worker.pid)
+          ended(worker, nil) if worker.mold.ended? || now - worker.silent > 2 * SILENT_S
+        end
+
+        def mold_ended(mold, status)
+          mold.control.read&.each { |message| hear_mold(mold, message) } unless mold.silent
+          was = mold.state
+          mold.state = :ended
+          mold.control.close
+          mold.silent ||= now
+          @molds.delete(mold)
+          @mold = nil if @mold.equal?(mold)
+          return if @draining || mold.quits || @reload&.lost?(mold, mold_problem_of(mold, status))
+
+          was == :loaded ? mold_lost(mold, status) : mold_failed(mold, status)
+        end
+
+        def mold_problem_of(mold, status)
+          mold.problem || "the process that loads the application #{LastWords.ended(status)} before it had done so; what it wrote itself stands in the log"
+        end
+
+        def mold_lost(mold, status)
+          log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, " \
+                    "#{@again ? "and cannot be replaced: start the server again" : "another takes its place"}")
+        end
+
+        # The first start has failed when Ruby says so; what only the system knows of (a crash) may be better the next time.
+        def mold_failed(mold, status)
+          problem = mold_problem_of(mold, status)
+          return fail_with(problem) if first_start? && (mold.problem || status[:signal].nil?)
+
+          @back_off.failed
+          say_attempt(problem)
+        end
+
+        def first_start?
+          !@served
+        end
+
+        def fail_with(problem)
+          return if @failure
+
+          @failure = ApplicationError.new(problem)
+          cut
+        end
+
+        def ended(worker, status)
+          return unless roster.all.delete(worker)
+
+          hear_last(worker)
+          worker.control.close
+          figures = worker.channel.figures
+          cost = worker.channel.end
+          return if worker.doom == :discarded || never_was?(worker) || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
+          return fail_with(worker.problem) if worker.problem && first_start? && !@draining && !(status && status[:signal])
+
+          count(worker, figures) unless @draining
+          report(worker, status, cost) unless @draining && LastWords.cost(cost).nil?
+        end
+
+        # Its mold has ended, and was reported, before it forked this one.
+        def never_was?(worker)
+          worker.pid.nil? && worker.mold.ended?
+        end
+
+        # What it said before it ended may still wait in its socket.
+        def hear_last(worker)
+          worker.control.read&.each { |message| hear_worker(worker, message) if %w[failed ending].include?(message[:event]) } unless worker.silent
+        end
+
+        def worker_problem(worker, status)
+          worker.problem || "#{worker} #{LastWords.ended(status)} before it was ready"
+        end
+
+        def report(worker, status, cost)
+          clean = status && status[:code]&.zero?
+          return if worker.state == :retiring && clean
+
+          words = [worker.state == :starting ? worker_problem(worker, status) : "#{worker} #{LastWords.ended(status)}", worker.doom && "it #{worker.doom}",
+                   status && status[:signal] == 9 && worker.doom.nil? && out_of_memory, LastWords.cost(cost)].select { |part| part }
+          worker.state == :starting ? say_attempt(words.join("; ")) : log.error(words.join("; "))
+        end
+
+        def out_of_memory
+          before = @oom_kills
+          @oom_kills = @killed.oom_kills
+          "memory had run out (the kernel's count of such kills has risen)" if @oom_kills > before
+        end
+
+        def say_attempt(problem)
+          left = @back_off.left
+          log.error("#{problem}; #{left.positive? ? "the next attempt is in #{format("%.0f", left.ceil)} s" : "it is tried again now"}")
+        end
+
+        def count(worker, figures)
+          if worker.state == :starting
+            @back_off.failed
+          elsif worker.state == :serving && worker.doom.nil? && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
+            @back_off.short_lived
+          elsif worker.state == :serving
+            @back_off.lasted
+          end
+        end
+      end
+    end
+  end
+end
