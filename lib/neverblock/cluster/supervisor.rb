@@ -34,6 +34,8 @@ module NeverBlock
       ENDING_S = Worker::EXIT_S + 2.0
       # A worker that ended so soon after it was ready, and had answered nothing, has lived a short life.
       SHORT_S = 1.0
+      # For a fork and the hooks before it; a mold that takes longer stands still.
+      FORK_S = 60.0
       # Seconds for a mold that was told to quit.
       QUIT_S = 2.0
       # In which the same trouble is said once.
@@ -241,7 +243,15 @@ module NeverBlock
         @rounds.walk unless @draining
         roster.all.dup.each { |worker| bury_if_lost(worker) }
         roster.all.each { |worker| kill(worker, "did not come to an end after its last request") if worker.ending && now - worker.ending > ENDING_S }
+        @molds.each { |mold| end_stalled(mold) }
         @back_off.lasted if @back_off.failing? && roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }
+      end
+
+      def end_stalled(mold)
+        return unless mold.loaded? && !mold.quits && roster.of(mold).any? { |worker| worker.pid.nil? && now - worker.since > FORK_S }
+
+        trouble("the process that workers are forked from (#{mold.pid}) has not forked one for #{format("%g", FORK_S)} s and is killed")
+        @processes.kill(mold.pid)
       end
 
       # --- what is posted ---

@@ -116,7 +116,7 @@ class EngineTest < BindingCase
 
   def test_it_is_not_closed_under_an_executor_that_runs
     serve(APP)
-    used = @server.instance_variable_get(:@engine)
+    used = @server.instance_variable_get(:@io_loop).engine
     assert_serves
     3.times do
       assert_match(/still runs/, assert_raises(NeverBlock::Error) { used.close }.message)
@@ -164,7 +164,7 @@ class EngineTest < BindingCase
 
   def test_abandon_is_for_a_child_only
     serve(APP)
-    @server.instance_variable_get(:@engine).abandon
+    @server.instance_variable_get(:@io_loop).engine.abandon
     assert_serves
   end
 
@@ -186,7 +186,7 @@ class EngineTest < BindingCase
 
   def test_in_a_child_it_says_that_it_is_the_parents
     serve(APP)
-    used = @server.instance_variable_get(:@engine)
+    used = @server.instance_variable_get(:@io_loop).engine
     reader, writer = IO.pipe
     child = fork do
       message = begin

@@ -118,7 +118,7 @@ class LinkTest < BindingCase
     channels = front(2)
     client do |wire|
       wire.get("/die")
-      died = Process.wait
+      died = Process.wait until channels.map(&:pid).include?(died) # other tests may have left children
       dead = channels.find { |channel| channel.pid == died }
       @workers.delete(dead)
       assert_equal({ failed: 1, cut: 0, again: 0, lines: ["GET /die HTTP/1.1"] }, dead.end)

@@ -182,6 +182,20 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal [0], cluster.mold.obey.map(&:number)
   end
 
+  def test_a_mold_that_stands_still_is_killed_and_another_forks_what_it_should_have
+    cluster = FakeCluster.new
+    cluster.serving.first.ends(signal: 9)
+    cluster.pass(60)
+    assert_empty cluster.processes.killed
+    cluster.pass(2)
+    assert_includes cluster.processes.killed, cluster.mold.pid
+    cluster.mold.heard
+    cluster.mold.ends(signal: 9)
+    cluster.mold.loaded
+    assert_equal [0], cluster.mold.obey.map(&:number)
+    assert_equal 1, cluster.log.text.scan("worker 0").size, "whom it never forked was never lost"
+  end
+
   def test_a_worker_whose_mold_is_gone_and_that_nobody_can_reap_counts_as_ended_when_there_is_no_such_process
     cluster = FakeCluster.new
     worker = cluster.serving.first
