@@ -6,6 +6,7 @@ require_relative "workers/workers_case"
 # NB_WORKERS_SECONDS (20) is how long it goes on, NB_WORKERS_SEED which ones are killed.
 class WorkersKilledTest < WorkersCase
   SECONDS = Integer(ENV.fetch("NB_WORKERS_SECONDS", "20"), 10)
+  MOLDS = 5
   SEED = Integer(ENV.fetch("NB_WORKERS_SEED", Random.new_seed.to_s), 10)
 
   def test_a_killed_worker_costs_what_it_was_running_and_nothing_else
@@ -23,7 +24,32 @@ class WorkersKilledTest < WorkersCase
     end
   end
 
+  # The process that workers are forked from: those that there are serve on, and a new one comes.
+  def test_a_killed_mold_costs_nothing
+    serve do |server|
+      crowd(server) { nil }
+      before = holdings(server)
+      account = crowd(server) { MOLDS.times { kill_mold(server, before) } }
+      puts summary(account)
+      assert_undisturbed(account)
+      assert_holds_as_before(before, server)
+    end
+  end
+
   private
+
+  # By their titles: one whose workers another has forked has no children.
+  def molds
+    @tree.pids.select { |pid| File.read("/proc/#{pid}/cmdline").include?("mold") }
+  rescue SystemCallError
+    []
+  end
+
+  def kill_mold(server, before)
+    old = await("mold") { molds.first }
+    Process.kill(:KILL, old)
+    await("new mold") { counted(server)[:processes] == before[:processes] && (molds - [old]).size == 1 }
+  end
 
   # What a worker takes it begins with at once, before it takes the next: so each may have had one in hand whose application had not come to its mark.
   def taken(account, killed)
