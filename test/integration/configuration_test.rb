@@ -31,13 +31,13 @@ class ConfigurationTest < Minitest::Test
     file = write("bind 'unix://#{@directory}/file.sock'\nfibers 11\nenvironment 'staging'\npidfile '#{@directory}/file.pid'\n")
     env = { "RACK_ENV" => nil, "RAILS_ENV" => nil, "PORT" => nil, "PIDFILE" => nil }
     serve("-C", file, binds: [], urls: 1, env: env) do |server|
-      server.await_stderr(/staging, 11 fibers$/)
+      server.await_stderr(/staging, (2 workers with )?11 fibers( each)?$/)
       assert_equal "unix://#{@directory}/file.sock", server.urls[0]
       assert_path_exists "#{@directory}/file.pid"
     end
     serve("-C", file, "-f", "12", env: env.merge("RACK_ENV" => "test", "PIDFILE" => "#{@directory}/env.pid")) do |server|
-      server.await_stderr(/test, 12 fibers$/)
-      assert_equal %w[env.pid settings.rb], Dir.children(@directory).sort
+      server.await_stderr(/test, (2 workers with )?12 fibers( each)?$/)
+      assert_equal %w[env.pid env.pid.control settings.rb], Dir.children(@directory).sort
       assert_match(/ test\z/, Net::HTTP.get(URI(server.url)))
     end
     assert_equal ["settings.rb"], Dir.children(@directory)
@@ -45,7 +45,7 @@ class ConfigurationTest < Minitest::Test
 
   def test_the_file_finds_the_environment_of_the_command_line
     file = write("fibers ENV.fetch('RACK_ENV') == 'production' ? 21 : 22\n")
-    serve("-C", file, "-e", "production", env: { "RACK_ENV" => "test" }) { |server| server.await_stderr(/production, 21 fibers$/) }
+    serve("-C", file, "-e", "production", env: { "RACK_ENV" => "test" }) { |server| server.await_stderr(/production, (2 workers with )?21 fibers( each)?$/) }
   end
 
   def test_limits_and_timeouts_of_the_file_reach_the_io_loop
@@ -150,7 +150,7 @@ class ConfigurationTest < Minitest::Test
   def test_a_text_log_has_a_line_for_each_request_when_asked
     serve("--log-requests") do |server|
       id, = Net::HTTP.get(URI("#{server.url}/a?b=c")).split
-      server.await_stderr(%r{^neverblock: \d{4}-\S+Z info: GET /a\?b=c 200 \d+\.\d+ ms 127\.0\.0\.1 #{id}$})
+      server.await_stderr(%r{^neverblock: \d{4}-\S+Z info: (worker \d: )?GET /a\?b=c 200 \d+\.\d+ ms 127\.0\.0\.1 #{id}$})
     end
     serve do |server|
       Net::HTTP.get(URI("#{server.url}/a?b=c"))
