@@ -129,13 +129,42 @@ class ClusterSupervisorTest < Minitest::Test
     cluster = FakeCluster.new(workers: 2)
     worker = cluster.serving.first
     3.times do
+      worker.ends(signal: 11)
+      worker = cluster.mold.obey.first.ready
+    end
+    worker.ends(signal: 11)
+    assert_empty cluster.mold.obey
+    cluster.pass(1)
+    assert_equal 1, cluster.mold.obey.size
+  end
+
+  def test_a_kill_for_want_of_memory_counts_as_such_an_end
+    cluster = FakeCluster.new
+    cluster.mold.loaded
+    cluster.oom_kills = 1
+    cluster.mold.obey.each { |worker| worker.ends(signal: 9) }
+    assert_equal 1, cluster.engine.unavailable
+  end
+
+  def test_those_that_somebody_kills_are_replaced_at_once_however_often
+    cluster = FakeCluster.new
+    worker = cluster.serving.first
+    20.times do
       worker.ends(signal: 9)
       worker = cluster.mold.obey.first.ready
     end
     worker.ends(signal: 9)
+    starting = cluster.mold.obey.first
+    starting.ends(signal: 9)
+    assert_equal [0], cluster.mold.obey.map(&:number)
+  end
+
+  def test_but_those_that_kill_themselves_before_they_are_ready_wait_after_a_few
+    cluster = FakeCluster.new
+    cluster.serving.first.ends(signal: 9)
+    3.times { cluster.mold.obey.first.ends(signal: 9) }
+    cluster.mold.obey.first.ends(signal: 9)
     assert_empty cluster.mold.obey
-    cluster.pass(1)
-    assert_equal 1, cluster.mold.obey.size
   end
 
   def test_one_that_had_answered_requests_is_replaced_at_once_however_short_it_lived
@@ -143,7 +172,7 @@ class ClusterSupervisorTest < Minitest::Test
     worker = cluster.serving.first
     20.times do
       worker.channel.figures = { running: 1, taken: 9 }
-      worker.ends(signal: 9)
+      worker.ends(signal: 11)
       worker = cluster.mold.obey.first.ready
     end
     assert_nil cluster.engine.unavailable

@@ -83,8 +83,10 @@ module NeverBlock
           return if worker.doom == :discarded || never_was?(worker) || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
           return fail_with(worker.problem) if worker.problem && first_start? && !@draining && !(status && status[:signal])
 
-          count(worker, figures) unless @draining
-          report(worker, status, cost) unless @draining && LastWords.cost(cost).nil?
+          killed = worker.doom.nil? && status && status[:signal] == Signal.list["KILL"]
+          memory = killed && out_of_memory
+          count(worker, figures, killed && !memory) unless @draining
+          report(worker, status, cost, memory) unless @draining && LastWords.cost(cost).nil?
         end
 
         # Its mold has ended, and was reported, before it forked this one.
@@ -101,12 +103,12 @@ module NeverBlock
           worker.problem || "#{worker} #{LastWords.ended(status)} before it was ready"
         end
 
-        def report(worker, status, cost)
+        def report(worker, status, cost, memory)
           clean = status && status[:code]&.zero?
           return if worker.state == :retiring && clean
 
           words = [worker.state == :starting ? worker_problem(worker, status) : "#{worker} #{LastWords.ended(status)}", worker.doom && "it #{worker.doom}",
-                   status && status[:signal] == 9 && worker.doom.nil? && out_of_memory, LastWords.cost(cost)].select { |part| part }
+                   memory, LastWords.cost(cost)].select { |part| part }
           worker.state == :starting ? say_attempt(words.join("; ")) : log.error(words.join("; "))
         end
 
@@ -121,10 +123,13 @@ module NeverBlock
           log.error("#{problem}; #{left.positive? ? "the next attempt is in #{format("%.0f", left.ceil)} s" : "it is tried again now"}")
         end
 
-        def count(worker, figures)
+        # One that somebody has killed (SIGKILL, with memory left) says little about the next; but it may have been itself.
+        def count(worker, figures, by_hand)
           if worker.state == :starting
-            @back_off.failed
-          elsif worker.state == :serving && worker.doom.nil? && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
+            by_hand ? @back_off.short_lived : @back_off.failed
+          elsif by_hand || worker.doom
+            nil
+          elsif worker.state == :serving && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
             @back_off.short_lived
           elsif worker.state == :serving
             @back_off.lasted
