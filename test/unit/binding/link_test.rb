@@ -66,6 +66,12 @@ class LinkTest < BindingCase
 
   def ask(path) = client { |wire| wire.get(path) && wire.response }
 
+  # Returns when it stands still: kill(2) does not wait for that.
+  def stop(channel)
+    Process.kill(:STOP, channel.pid)
+    Process.wait(channel.pid, Process::WUNTRACED)
+  end
+
   def pid_of(wire) = wire.get("/pid") && wire.response.body.to_i
 
   def test_requests_are_answered_by_the_process_of_the_channel
@@ -140,7 +146,7 @@ class LinkTest < BindingCase
   def test_what_a_worker_had_not_begun_with_runs_in_another
     channel, = front(1)
     ask("/pid") # it has asked for more
-    Process.kill(:STOP, channel.pid)
+    stop(channel)
     clients = Array.new(3) { Wire::Client.open("http://127.0.0.1:#{@port}", deadline_s: SECONDS) }
     clients.each { |wire| wire.get("/pid") }
     within { Thread.pass until @front.stats[:requests] == 4 }
@@ -155,7 +161,7 @@ class LinkTest < BindingCase
   def test_a_stopped_workers_requests_go_to_the_one_that_runs
     channels = front(2)
     stopped, running = channels
-    Process.kill(:STOP, stopped.pid)
+    stop(stopped)
     20.times { assert_equal running.pid, ask("/pid").body.to_i }
   ensure
     Process.kill(:CONT, stopped.pid)
@@ -163,7 +169,7 @@ class LinkTest < BindingCase
 
   def test_a_retired_worker_ends_with_its_last_request
     channel, other = front(2)
-    Process.kill(:STOP, other.pid) # so that the first has the request
+    stop(other) # so that the first has the request
     client do |wire|
       wire.get("/wait")
       within { Thread.pass until channel.running == ["GET /wait HTTP/1.1"] }
