@@ -397,7 +397,7 @@ static void count_taken(nb_executor *executor) {
     atomic_store_explicit(&figures_of(executor)->taken, ++executor->taken_requests, memory_order_relaxed);
 }
 
-static void give(nb_task *task, const nb_request_message *request) {
+static void give(nb_task *task, nb_request_message *request) {
     nb_executor *executor = task->executor;
     task->exchange = request->message.exchange;
     task->request = request;

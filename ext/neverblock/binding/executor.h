@@ -28,15 +28,15 @@ struct nb_task {
     nb_task *next; /* free, or waiting for room in the response ring */
     VALUE fiber;
     VALUE env;
-    VALUE body;                        /* to be closed; Qnil when there is none or it was */
-    VALUE status, headers, error;      /* for rack.response_finished */
-    VALUE input;                       /* a spooled body's file, or a streamed body, to be closed; else Qnil */
-    VALUE writer;                      /* the fiber that waits for room or for the client */
-    VALUE socket;                      /* the client's, hijacked; Qnil */
-    nb_handover *taken;                /* a connection that came for it and is no socket yet; owned; NULL: none */
-    VALUE deadline;                    /* a Deadline::OfRequest until the application has returned its head, or Qnil */
-    nb_limit limit;                    /* what ends the request from outside, while the application answers */
-    const nb_request_message *request; /* in the ring; valid until the fiber first parks */
+    VALUE body;                   /* to be closed; Qnil when there is none or it was */
+    VALUE status, headers, error; /* for rack.response_finished */
+    VALUE input;                  /* a spooled body's file, or a streamed body, to be closed; else Qnil */
+    VALUE writer;                 /* the fiber that waits for room or for the client */
+    VALUE socket;                 /* the client's, hijacked; Qnil */
+    nb_handover *taken;           /* a connection that came for it and is no socket yet; owned; NULL: none */
+    VALUE deadline;               /* a Deadline::OfRequest until the application has returned its head, or Qnil */
+    nb_limit limit;               /* what ends the request from outside, while the application answers */
+    nb_request_message *request;  /* in the ring; valid until the fiber first parks */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */

@@ -54,7 +54,7 @@ static void end_deadline(nb_task *task) {
     task->deadline = Qnil;
 }
 
-/* Nothing of it lies in the ring any more afterwards. */
+/* Nothing of it is needed from the ring afterwards. */
 static void build_env(nb_task *task) {
     const nb_request_message *request = task->request;
     task->taken_ns = nb_executor_switched_ns(task->executor);
@@ -76,7 +76,9 @@ static void build_env(nb_task *task) {
 
 static VALUE run_application(VALUE argument) {
     nb_task *task = (nb_task *)argument;
+    nb_request_message *request = task->request;
     build_env(task);
+    nb_request_begin(request);
     VALUE response = rb_funcallv(task->executor->app, id_call, 1, &task->env);
     end_deadline(task);
     nb_response_send(task, response);

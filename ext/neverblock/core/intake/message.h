@@ -94,11 +94,12 @@ typedef struct nb_request_header {
 } nb_request_header;
 
 /*
- * Who has the request. An executor takes it at the moment it begins with it; until then the I/O loop may recall it, to give
- * it to another that is free sooner. Whoever changes NONE first has it (compare and exchange); a recalled one is passed
- * over by the executor, its descriptor closed.
+ * Who has the request. An executor takes it when it comes to it; until then the I/O loop may recall it, to give it to
+ * another that is free sooner. Whoever changes NONE first has it (compare and exchange); a recalled one is passed over by
+ * the executor, its descriptor closed. BEGUN, set by its executor just before the application is called, tells what a
+ * process that is no more had done: until then the request can be run by another.
  */
-typedef enum nb_claim { NB_CLAIM_NONE, NB_CLAIM_TAKEN, NB_CLAIM_RECALLED } nb_claim;
+typedef enum nb_claim { NB_CLAIM_NONE, NB_CLAIM_TAKEN, NB_CLAIM_BEGUN, NB_CLAIM_RECALLED } nb_claim;
 
 typedef struct nb_request_message {
     nb_message message;
@@ -162,6 +163,11 @@ static inline bool nb_request_claim(nb_request_message *request, nb_claim claim)
     uint32_t expected = NB_CLAIM_NONE;
     return atomic_compare_exchange_strong_explicit(&request->claim, &expected, claim, memory_order_acq_rel,
                                                    memory_order_relaxed);
+}
+
+/* Its executor is about to call the application; the record must not have been given back to the ring. */
+static inline void nb_request_begin(nb_request_message *request) {
+    atomic_store_explicit(&request->claim, NB_CLAIM_BEGUN, memory_order_release);
 }
 
 #endif

@@ -280,7 +280,7 @@ nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_r
 char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchange) {
     if (exchange->channel == NB_CHANNEL_NONE) return NULL;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
-    if (exchange->record) nb_dispatch_drop_begun(dispatch, channel);
+    if (exchange->record) nb_dispatch_drop_begun(channel);
     if (exchange->record) { /* it may yet be recalled */
         channel->claim_wanted = true;
         return NULL;
@@ -461,9 +461,9 @@ static size_t news_bytes(const nb_dispatch_channel *channel) {
 }
 
 /* There is something to do with the channel that was not seen when it was last tried. */
-static bool has_something(nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool news) {
+static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool news) {
     if (nb_ring_readable(&channel->responses)) return true;
-    if (channel->claim_wanted && nb_dispatch_drop_begun(dispatch, channel)) return true;
+    if (channel->claim_wanted && nb_dispatch_drop_begun(channel)) return true;
     if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
     if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;

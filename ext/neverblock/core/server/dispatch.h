@@ -142,7 +142,7 @@ void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel,
 /* All are taken off; the files of those not begun with are closed. The executor is no more. */
 void nb_dispatch_drop_given(nb_dispatch_channel *channel);
 /* Takes off what the executor has begun with, as far as the oldest that it has not; true when there was some. */
-bool nb_dispatch_drop_begun(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+bool nb_dispatch_drop_begun(nb_dispatch_channel *channel);
 
 /* The sleep protocol of the loop's side (doorbell.h). announce: true when there is something to do at once. */
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch);

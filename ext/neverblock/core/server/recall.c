@@ -54,13 +54,18 @@ void nb_dispatch_begun(nb_dispatch *dispatch, nb_exchange *exchange) {
     if (exchange->record) begun(&dispatch->channels[exchange->channel], exchange);
 }
 
-static bool is_begun(nb_dispatch_channel *channel, const nb_exchange *exchange) {
-    return nb_ring_given_back(&channel->requests, exchange->record_end) ||
-           atomic_load_explicit(&exchange->record->claim, memory_order_acquire) == NB_CLAIM_TAKEN;
+static uint32_t claim_of(const nb_exchange *exchange) {
+    return atomic_load_explicit(&exchange->record->claim, memory_order_acquire);
 }
 
-bool nb_dispatch_drop_begun(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    (void)dispatch;
+/* In one process there is nothing between taking a request and beginning with it that an executor could be lost in. */
+static bool is_begun(nb_dispatch_channel *channel, const nb_exchange *exchange) {
+    if (nb_ring_given_back(&channel->requests, exchange->record_end)) return true;
+    uint32_t claim = claim_of(exchange);
+    return claim == NB_CLAIM_BEGUN || (claim == NB_CLAIM_TAKEN && !nb_channel_is_shared(channel->channel));
+}
+
+bool nb_dispatch_drop_begun(nb_dispatch_channel *channel) {
     bool some = false;
     while (channel->given_first && is_begun(channel, channel->given_first)) {
         begun(channel, channel->given_first);
@@ -91,7 +96,7 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     channel->busy = !sleeps && switched && dispatch->now_ns - switched > STUCK_NS;
     if (channel->late && has_moved(channel)) channel->late = false;
     if (channel->late || !channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
-    nb_dispatch_drop_begun(dispatch, channel);
+    nb_dispatch_drop_begun(channel);
     if (!channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
     channel->late = true;
     channel->late_turns = turns(channel);
@@ -100,15 +105,9 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 
 /* --- back from one --- */
 
-/* The request is the loop's again, in no list, copied to `waiting`. False: the executor has begun with it, or has damaged it,
-   which is taken for begun. */
-static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
-    nb_request_message *record = exchange->record;
-    if (nb_ring_given_back(&channel->requests, exchange->record_end) || !nb_request_claim(record, NB_CLAIM_RECALLED)) {
-        begun(channel, exchange);
-        return false;
-    }
-    if (!nb_request_message_copy(nb_dispatch_waiting_message(waiting), record, exchange->record_bytes)) {
+/* The request is the loop's again, in no list, copied to `waiting`. False: the executor has damaged it, which is taken for begun. */
+static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
+    if (!nb_request_message_copy(nb_dispatch_waiting_message(waiting), exchange->record, exchange->record_bytes)) {
         channel->damaged = true;
         begun(channel, exchange);
         return false;
@@ -118,6 +117,12 @@ static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiti
     exchange->channel = NB_CHANNEL_NONE;
     exchange->left_due = exchange->left;
     return true;
+}
+
+/* The same from a process that runs. False: it has taken it, or damaged it. */
+static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
+    return !nb_ring_given_back(&channel->requests, exchange->record_end) &&
+           nb_request_claim(exchange->record, NB_CLAIM_RECALLED) && take_away(channel, exchange, waiting);
 }
 
 /* Its client has gone meanwhile: nobody needs it run. */
@@ -133,20 +138,30 @@ static void queue_again(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting
     exchange->body_fd = -1;
 }
 
-/* The oldest goes to another executor when one is free, or is answered by the server when it is overdue. False: it stays. */
-static bool move_first(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
+    nb_dispatch_drop_begun(channel);
     nb_exchange *exchange = channel->given_first;
-    if (nb_dispatch_drop_begun(dispatch, channel)) return true;
+    while (exchange && claim_of(exchange) != NB_CLAIM_NONE) {
+        exchange = exchange->given_next;
+    }
+    return exchange;
+}
+
+/* The oldest goes to another executor when one is free, or is answered by the server when it is overdue. False: none did. */
+static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    nb_exchange *exchange = oldest_untaken(channel);
+    if (!exchange) return false;
     bool overdue = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
     if (exchange->in_news || (!overdue && !nb_dispatch_choose(dispatch, exchange->record_bytes))) return false;
     nb_waiting *waiting = nb_dispatch_waiting_create(exchange->record_bytes);
     if (!waiting) return false;
-    if (recall(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
+    bool recalled = recall(channel, exchange, waiting);
+    if (recalled && !forgotten(dispatch, exchange)) {
         queue_again(dispatch, exchange, waiting);
     } else {
         nb_dispatch_waiting_destroy(waiting);
     }
-    return true;
+    return recalled;
 }
 
 void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns) {
@@ -157,7 +172,7 @@ void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns) {
     }
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        while (channel->late && channel->given_first && move_first(dispatch, channel)) {
+        while (channel->late && move_oldest(dispatch, channel)) {
             nb_dispatch_pump_waiting(dispatch);
         }
     }
@@ -179,10 +194,11 @@ uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *chann
     drop_news(dispatch, channel);
     while (channel->given_last) {
         nb_exchange *exchange = channel->given_last;
-        nb_waiting *waiting = nb_dispatch_waiting_create(exchange->record_bytes);
+        bool back = !is_begun(channel, exchange);
+        nb_waiting *waiting = back ? nb_dispatch_waiting_create(exchange->record_bytes) : NULL;
         if (!waiting) {
-            begun(channel, exchange); /* it is answered like those */
-        } else if (recall(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
+            begun(channel, exchange); /* it is answered like those, for want of memory too */
+        } else if (take_away(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
             queue_again(dispatch, exchange, waiting);
             count++;
         } else {
