@@ -331,6 +331,102 @@ static void a_process_receives_what_another_sends(void **state) {
     munmap(memory, bytes);
 }
 
+static void a_record_is_given_back_when_all_before_its_end_is_released(void **state) {
+    (void)state;
+    pair p = new_pair(CAPACITY);
+    uint64_t ends[3];
+    assert_true(nb_ring_given_back(&p.producer, nb_ring_end(&p.producer))); /* nothing is there */
+    for (int i = 0; i < 3; i++) {
+        assert_true(send_text(&p, "record"));
+        ends[i] = nb_ring_end(&p.producer);
+    }
+    nb_ring_publish(&p.producer);
+    for (int i = 0; i < 3; i++) {
+        assert_next_is(&p, "record");
+        assert_false(nb_ring_given_back(&p.producer, ends[i])); /* used, and not released */
+        nb_ring_release(&p.consumer);
+        assert_true(nb_ring_given_back(&p.producer, ends[i]));
+        assert_true(i == 2 || !nb_ring_given_back(&p.producer, ends[i + 1]));
+    }
+    free(p.memory);
+}
+
+/* Every byte of a record that is taken for one is looked at: ASan sees those that lie outside. */
+static void take_what_is_there(pair *p) {
+    static _Atomic uint8_t sum;
+    size_t bytes;
+    const uint8_t *record;
+    for (int i = 0; i < 100 && (record = nb_ring_peek(&p->consumer, &bytes)); i++) {
+        for (size_t at = 0; at < bytes; at++)
+            atomic_fetch_add_explicit(&sum, record[at], memory_order_relaxed);
+        nb_ring_advance(&p->consumer);
+    }
+    nb_ring_release(&p->consumer);
+    if (!p->consumer.broken) return;
+    assert_false(nb_ring_readable(&p->consumer));
+    assert_null(nb_ring_peek(&p->consumer, &bytes));
+    nb_ring_advance(&p->consumer); /* is nothing then */
+}
+
+static void no_size_makes_a_consumer_read_outside_wherever_it_stands(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {0,       1,       8,        CAPACITY / 2 - 8, CAPACITY / 2, CAPACITY / 2 + 1, CAPACITY - 8,
+                                     CAPACITY, INT32_MAX, UINT32_MAX, INT64_MAX,    UINT64_MAX - 7, UINT64_MAX - 1, PADDING};
+    pair p = new_pair(CAPACITY);
+    unsigned refused = 0, read = 0;
+    memset(p.producer.data, 0xff, CAPACITY + SLACK); /* all is padding */
+    for (uint64_t place = 0; place < CAPACITY; place += 8) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            static const uint64_t distances[] = {8, 16, CAPACITY / 2, CAPACITY, CAPACITY + 8, UINT64_MAX - 64};
+            for (size_t d = 0; d < sizeof distances / sizeof *distances; d++) {
+                move_to(&p, CAPACITY * 7 + place);
+                store_header(p.producer.data + place, sizes[i]);
+                atomic_store(&((nb_ring_memory *)p.memory)->published, CAPACITY * 7 + place + distances[d]);
+                take_what_is_there(&p);
+                refused += p.consumer.broken;
+                read += !p.consumer.broken;
+                store_header(p.producer.data + place, PADDING);
+            }
+        }
+    }
+    assert_true(refused > 1000 && read > 1000);
+    free(p.memory);
+}
+
+static void no_garbage_of_a_whole_ring_makes_a_consumer_read_outside(void **state) {
+    (void)state;
+    nb_test_random random = {5};
+    pair p = new_pair(CAPACITY);
+    for (int round = 0; round < 20000; round++) {
+        for (uint64_t at = 0; at < CAPACITY; at += 8 * (1 + nb_test_random_below(&random, 40)))
+            store_header(p.producer.data + at, nb_test_random_below(&random, 4)   ? nb_test_random_below(&random, 200)
+                                               : nb_test_random_below(&random, 2) ? PADDING
+                                                                                  : nb_test_random_next(&random));
+        move_to(&p, 8 * nb_test_random_below(&random, 100000));
+        uint64_t there = nb_test_random_below(&random, 10) ? 8 * nb_test_random_below(&random, CAPACITY / 8)
+                                                           : nb_test_random_next(&random);
+        atomic_store(&((nb_ring_memory *)p.memory)->published, p.consumer.released + there);
+        take_what_is_there(&p);
+    }
+    free(p.memory);
+}
+
+/* A consumer that says it has released what was never there is only hurting itself. */
+static void no_released_index_makes_a_producer_write_outside(void **state) {
+    (void)state;
+    nb_test_random random = {6};
+    pair p = new_pair(CAPACITY);
+    for (int round = 0; round < 20000; round++) {
+        atomic_store(&((nb_ring_memory *)p.memory)->released, nb_test_random_next(&random));
+        size_t bytes = 1 + nb_test_random_below(&random, CAPACITY / 2);
+        void *place = nb_ring_reserve(&p.producer, bytes);
+        if (place) memset(place, 'x', bytes);
+        if (place) nb_ring_commit(&p.producer, bytes);
+        nb_ring_publish(&p.producer);
+    }
+    free(p.memory);
+}
+
 static void reserve_nothing(void *p) { nb_ring_reserve(&((pair *)p)->producer, 0); }
 static void reserve_too_much(void *p) { nb_ring_reserve(&((pair *)p)->producer, CAPACITY / 2 + 1); }
 static void advance_nothing(void *p) { nb_ring_advance(&((pair *)p)->consumer); }
@@ -363,6 +459,10 @@ int main(void) {
         cmocka_unit_test(random_batches_arrive_whole_and_in_order),
         cmocka_unit_test(a_thread_receives_what_another_sends),
         cmocka_unit_test(a_process_receives_what_another_sends),
+        cmocka_unit_test(a_record_is_given_back_when_all_before_its_end_is_released),
+        cmocka_unit_test(no_size_makes_a_consumer_read_outside_wherever_it_stands),
+        cmocka_unit_test(no_garbage_of_a_whole_ring_makes_a_consumer_read_outside),
+        cmocka_unit_test(no_released_index_makes_a_producer_write_outside),
         cmocka_unit_test(misuse_is_an_assertion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

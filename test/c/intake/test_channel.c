@@ -1,10 +1,15 @@
 /*
- * test_channel.c - a channel between two threads: alignment, both rings, both doorbells, failure of each part.
+ * test_channel.c - a channel between two threads, and one between processes: alignment, both rings, both doorbells, failure of each part.
  */
 #include "intake/channel.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -152,6 +157,191 @@ static void no_message_waits_for_a_sleeper(void **state) {
     nb_wake_deinit(&loop_wake);
 }
 
+/* --- shared --- */
+
+static nb_channel *attach_to(const nb_channel *channel) {
+    int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
+    nb_channel *far;
+    nb_channel_descriptors(channel, theirs);
+    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+        assert_true((ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3)) >= 0);
+    assert_status(NB_OK, nb_channel_attach(ours, &far));
+    return far;
+}
+
+static nb_channel *shared_channel(const nb_wake *wake) {
+    nb_channel *channel;
+    assert_status(NB_OK, nb_channel_create_shared(wake, &channel));
+    assert_true(nb_channel_is_shared(channel));
+    return channel;
+}
+
+static void put(nb_channel *channel, void *ring, uint64_t value) {
+    nb_ring_producer out;
+    (void)channel;
+    nb_ring_producer_attach(&out, ring);
+    *(uint64_t *)nb_ring_reserve(&out, sizeof value) = value;
+    nb_ring_commit(&out, sizeof value);
+    nb_ring_publish(&out);
+}
+
+static uint64_t get(void *ring) {
+    nb_ring_consumer in;
+    size_t bytes;
+    nb_ring_consumer_attach(&in, ring);
+    const uint64_t *record = nb_ring_peek(&in, &bytes);
+    if (!record) return 0;
+    uint64_t value = *record;
+    nb_ring_advance(&in);
+    nb_ring_release(&in);
+    return value;
+}
+
+static void two_ends_of_a_shared_channel_see_each_other(void **state) {
+    (void)state;
+    long live = nb_alloc_live();
+    unsigned descriptors = nb_test_descriptors();
+    assert_status(NB_OK, nb_wake_init(&loop_wake));
+    nb_channel *near = shared_channel(&loop_wake), *far = attach_to(near);
+    nb_channel_handed_over(near);
+    nb_channel_handed_over(near);
+    assert_ptr_not_equal(near->memory, far->memory);
+    put(near, nb_channel_requests(near), 11);
+    put(far, nb_channel_responses(far), 22);
+    assert_int_equal(11, get(nb_channel_requests(far)));
+    assert_int_equal(22, get(nb_channel_responses(near)));
+    nb_doorbell_announce(&far->memory->executor_bell);
+    nb_channel_ring_executor(near);
+    assert_true(signalled(&far->executor_wake));
+    nb_doorbell_announce(&near->memory->loop_bell);
+    nb_channel_ring_loop(far);
+    assert_true(signalled(&loop_wake));
+    for (int i = 0; i < 2; i++) {
+        int sent = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_status(NB_OK, nb_channel_give(i ? near : far, sent));
+        close(sent); /* it stays the sender's as well */
+        int came = nb_channel_take(i ? far : near, 99);
+        assert_true(came >= 0);
+        close(came);
+        assert_int_equal(-1, nb_channel_take(i ? far : near, 99));
+    }
+    nb_channel_destroy(far);
+    assert_status(NB_SYSTEM, nb_channel_give(near, 0));
+    nb_channel_destroy(near);
+    nb_wake_deinit(&loop_wake);
+    assert_int_equal(live, nb_alloc_live());
+    assert_int_equal(descriptors, nb_test_descriptors());
+}
+
+static void in_one_process_a_descriptor_is_handed_over_as_it_is(void **state) {
+    (void)state;
+    nb_wake none = {-1, -1};
+    nb_channel *channel;
+    assert_status(NB_OK, nb_channel_create(&none, &channel));
+    assert_status(NB_OK, nb_channel_give(channel, 5));
+    assert_int_equal(5, nb_channel_take(channel, 5));
+    nb_channel_destroy(channel);
+}
+
+static void a_forked_child_answers_through_it(void **state) {
+    (void)state;
+    nb_test_alarm(60);
+    assert_status(NB_OK, nb_wake_init(&loop_wake));
+    nb_channel *near = shared_channel(&loop_wake);
+    put(near, nb_channel_requests(near), 41);
+    pid_t child = fork();
+    if (child == 0) {
+        int theirs[NB_CHANNEL_DESCRIPTORS];
+        nb_channel *far;
+        nb_channel_descriptors(near, theirs);
+        if (nb_channel_attach(theirs, &far) != NB_OK) _exit(1);
+        put(far, nb_channel_responses(far), get(nb_channel_requests(far)) + 1);
+        if (nb_channel_give(far, STDIN_FILENO) != NB_OK) _exit(2);
+        nb_channel_ring_loop(far);
+        _exit(0);
+    }
+    uint64_t answered = 0;
+    nb_channel_handed_over(near);
+    while ((answered = get(nb_channel_responses(near))) == 0) {
+        nb_doorbell_announce(&near->memory->loop_bell);
+        if ((answered = get(nb_channel_responses(near))) != 0) break;
+        nb_wake_wait(&loop_wake, -1);
+    }
+    assert_int_equal(42, answered);
+    int status;
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status);
+    int came = nb_channel_take(near, 0); /* it lived longer than its sender */
+    assert_true(came >= 0);
+    close(came);
+    nb_channel_destroy(near);
+    nb_wake_deinit(&loop_wake);
+    nb_test_alarm(0);
+}
+
+static void another_builds_channel_or_what_is_none_is_refused_and_its_descriptors_closed(void **state) {
+    (void)state;
+    long live = nb_alloc_live();
+    unsigned descriptors = nb_test_descriptors();
+    assert_status(NB_OK, nb_wake_init(&loop_wake));
+    nb_channel *near = shared_channel(&loop_wake), *far = NULL;
+    near->memory->layout++;
+    for (int kind = 0; kind < 3; kind++) { /* another layout, a file that is too small, and no descriptor */
+        int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
+        nb_channel_descriptors(near, theirs);
+        for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+            ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3);
+        if (kind > 0) {
+            close(ours[0]);
+            ours[0] = kind == 1 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+        }
+        assert_status(kind == 2 ? NB_SYSTEM : NB_INVALID, nb_channel_attach(ours, &far));
+        assert_null(far);
+    }
+    int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
+    nb_channel_descriptors(near, theirs);
+    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+        ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3);
+    nb_alloc_fail_at(1);
+    assert_status(NB_NO_MEMORY, nb_channel_attach(ours, &far));
+    nb_alloc_fail_at(0);
+    nb_channel_destroy(near);
+    nb_wake_deinit(&loop_wake);
+    assert_int_equal(live, nb_alloc_live());
+    assert_int_equal(descriptors, nb_test_descriptors());
+}
+
+/* Each descriptor it needs may be the one too many. */
+static void without_descriptors_no_shared_channel_is_made_and_nothing_is_left(void **state) {
+    (void)state;
+    long live = nb_alloc_live();
+    unsigned descriptors = nb_test_descriptors();
+    struct rlimit before, full;
+    nb_wake none = {-1, -1};
+    nb_channel *channel;
+    nb_status status = NB_SYSTEM;
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
+    unsigned refused = 0;
+    for (full = before, full.rlim_cur = 3; status != NB_OK; full.rlim_cur++) {
+        assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &full));
+        status = nb_channel_create_shared(&none, &channel);
+        int error = errno;
+        assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
+        if (status == NB_OK) break;
+        assert_status(NB_SYSTEM, status);
+        assert_int_equal(EMFILE, error);
+        assert_int_equal(descriptors, nb_test_descriptors());
+        refused++;
+    }
+    assert_true(refused >= 4);
+    nb_channel_destroy(channel);
+    nb_alloc_fail_at(1);
+    assert_status(NB_NO_MEMORY, nb_channel_create_shared(&none, &channel));
+    nb_alloc_fail_at(0);
+    assert_int_equal(live, nb_alloc_live());
+    assert_int_equal(descriptors, nb_test_descriptors());
+}
+
 static void each_allocation_may_fail(void **state) {
     (void)state;
     long live = nb_alloc_live();
@@ -171,6 +361,11 @@ int main(void) {
         cmocka_unit_test(a_new_channel_is_empty_aligned_and_silent),
         cmocka_unit_test(the_rings_do_not_overlap),
         cmocka_unit_test(no_message_waits_for_a_sleeper),
+        cmocka_unit_test(two_ends_of_a_shared_channel_see_each_other),
+        cmocka_unit_test(in_one_process_a_descriptor_is_handed_over_as_it_is),
+        cmocka_unit_test(a_forked_child_answers_through_it),
+        cmocka_unit_test(another_builds_channel_or_what_is_none_is_refused_and_its_descriptors_closed),
+        cmocka_unit_test(without_descriptors_no_shared_channel_is_made_and_nothing_is_left),
         cmocka_unit_test(each_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,9 @@ void nb_channel_handed_over(nb_channel *channel) {
 
 nb_status nb_channel_attach(const int descriptors[NB_CHANNEL_DESCRIPTORS], nb_channel **result) {
     nb_channel *channel = channel_create();
+    for (int i = 0; !channel && i < NB_CHANNEL_DESCRIPTORS; i++) {
+        close(descriptors[i]);
+    }
     if (!channel) return NB_NO_MEMORY;
     channel->executor_wake = (nb_wake){descriptors[1], descriptors[1]};
     channel->far_wake = (nb_wake){descriptors[2], descriptors[2]};
