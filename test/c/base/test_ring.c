@@ -370,8 +370,9 @@ static void take_what_is_there(pair *p) {
 
 static void no_size_makes_a_consumer_read_outside_wherever_it_stands(void **state) {
     (void)state;
-    static const uint64_t sizes[] = {0,       1,       8,        CAPACITY / 2 - 8, CAPACITY / 2, CAPACITY / 2 + 1, CAPACITY - 8,
-                                     CAPACITY, INT32_MAX, UINT32_MAX, INT64_MAX,    UINT64_MAX - 7, UINT64_MAX - 1, PADDING};
+    static const uint64_t sizes[] = {
+        0,        1,         8,          CAPACITY / 2 - 8, CAPACITY / 2,   CAPACITY / 2 + 1, CAPACITY - 8,
+        CAPACITY, INT32_MAX, UINT32_MAX, INT64_MAX,        UINT64_MAX - 7, UINT64_MAX - 1,   PADDING};
     pair p = new_pair(CAPACITY);
     unsigned refused = 0, read = 0;
     memset(p.producer.data, 0xff, CAPACITY + SLACK); /* all is padding */

@@ -37,7 +37,8 @@ static int open_fixture(bool shared) {
     nb_dispatch_init(&f.dispatch, &f.exchanges, 100);
     for (int i = 0; i < CHANNELS; i++) {
         nb_channel *channel;
-        assert_status(NB_OK, shared ? nb_channel_create_shared(&f.wake, &channel) : nb_channel_create(&f.wake, &channel));
+        assert_status(NB_OK,
+                      shared ? nb_channel_create_shared(&f.wake, &channel) : nb_channel_create(&f.wake, &channel));
         assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, channel));
         nb_ring_consumer_attach(&f.requests[i], nb_channel_requests(channel));
     }
@@ -346,8 +347,15 @@ static void each_kind_of_damage_is_seen_in_a_copy(void **state) {
     from->claim = NB_CLAIM_RECALLED;
     assert_true(nb_request_message_copy(to, from, bytes));
     assert_int_equal(NB_CLAIM_NONE, to->claim);
-    nb_span *spans[] = {&from->method_text,  &from->target, &from->path,           &from->query,           &from->host,
-                        &from->peer_address, &from->body,   &from->headers[0].name, &from->headers[3].value};
+    nb_span *spans[] = {&from->method_text,
+                        &from->target,
+                        &from->path,
+                        &from->query,
+                        &from->host,
+                        &from->peer_address,
+                        &from->body,
+                        &from->headers[0].name,
+                        &from->headers[3].value};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
         nb_span right = *spans[i];
         *spans[i] = (nb_span){(uint32_t)bytes, 0};
@@ -439,8 +447,7 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     assert_true(channel_of(0)->pipe_full);
     nb_exchange *e = nb_exchange_create(&f.exchanges);
     e->connection = f.client;
-    assert_status(NB_OK,
-                  nb_dispatch_message(&f.dispatch, e, message(0, open("/dev/null", O_RDONLY | O_CLOEXEC))));
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, e, message(0, open("/dev/null", O_RDONLY | O_CLOEXEC))));
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(1, f.dispatch.waiting);
     assert_false(nb_dispatch_announce_sleep(&f.dispatch)); /* it does not spin */
