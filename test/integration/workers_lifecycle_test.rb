@@ -53,6 +53,13 @@ class WorkersLifecycleTest < WorkersCase
     end
   end
 
+  def test_what_hangs_at_the_end_is_left_behind
+    serve("at_exit { sleep }\n#{HELLO}") do |server|
+      assert_predicate server.stop, :success?
+      assert_match(/warning: worker \d: what the application has for at_exit took longer than 5 s: left without it/, server.stderr)
+    end
+  end
+
   def test_chance_is_another_in_each_worker
     app = "srand(1)\nrequire 'socket'\nrun ->(env) { [200, {}, [\"\#{Process.pid} \#{$number ||= rand(1 << 62)}\"]] }\n"
     serve(app) do |server|

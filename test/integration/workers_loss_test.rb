@@ -16,6 +16,7 @@ class WorkersLossTest < WorkersCase
         when "/grow" then ($fat ||= []) << ("x" * 150_000_000)
         when "/crash" then Process.kill("SEGV", Process.pid); sleep
         when "/leave" then exit!(7)
+        when "/thread" then Thread.exit
         end
         [200, {}, [Process.pid.to_s]]
       end
@@ -48,6 +49,16 @@ class WorkersLossTest < WorkersCase
         server.await_stderr(/worker \d \(process \d+\) (was )?#{words}.*; it was running GET #{path} HTTP/)
         assert_equal "200", get_response(server).code
       end
+    end
+  end
+
+  def test_a_request_that_ends_the_executors_thread_ends_its_worker_alone
+    with_app do |server, _gate|
+      assert_equal "500", get_response(server, "/thread").code
+      number, pid = server.await_stderr(/error: worker (\d) \(process (\d+)\) ended with status 1$/).captures.map { |text| Integer(text, 10) }
+      server.await_stderr(/error: worker #{number}: its executor has ended, and the worker with it: NeverBlock::Error: its thread was ended/)
+      await_other(server, number, pid)
+      assert_equal "200", get_response(server).code
     end
   end
 

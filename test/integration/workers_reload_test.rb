@@ -31,6 +31,7 @@ class WorkersReloadTest < WorkersCase
 
   def test_no_request_fails_and_no_connection_closes_over_ten_reloads
     serve do |server|
+      before = server.open_descriptors
       stop = false
       clients = Array.new(4) { Thread.new { clients_answers(server) { stop } } }
       10.times { |count| reload(server, count + 1) }
@@ -38,6 +39,7 @@ class WorkersReloadTest < WorkersCase
       answers = clients.map(&:value)
       assert_equal [[200]] * 4, answers.map(&:uniq)
       await("the old ones to be gone", server) { processes(server, "worker").size == 2 && processes(server, "mold").size == 1 }
+      await("their descriptors to be closed", server) { server.open_descriptors <= before }
     end
   end
 
