@@ -73,7 +73,7 @@ class WorkersLossTest < WorkersCase
         await("#{pid} to be replaced", server) { processes(server, "worker").then { |pids| pids.size == 2 && !pids.include?(pid) } }
       end
       await("all to serve", server) { server.stderr.scan(/ serves$/).size >= 100 }
-      assert_operator server.open_descriptors, :<=, before + 2, "a replacement may be under way" # a channel that is being thrown away
+      await("all descriptors to be closed", server) { server.open_descriptors <= before }
       assert_equal [mold], processes(server, "mold")
       assert_operator Dir.children("/proc/#{mold}/fd").size, :<=, 16
     end
@@ -100,7 +100,7 @@ class WorkersLossTest < WorkersCase
       assert_equal "502", client.value.code
       server.await_stderr(%r{has run one request for longer than 0\.5 s without a pause \(timeouts worker\) and is replaced; it runs GET /loop HTTP/1\.1; at\n.*config\.ru:\d+}m)
       server.await_stderr(/was killed by SIGKILL; it was stuck; it was running GET/)
-      assert_equal "200", get_response(server).code
+      await("an answer", server) { get_response(server).code == "200" } # on a machine that stands still, the next may seem stuck too
     end
   end
 
