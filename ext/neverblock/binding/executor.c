@@ -17,6 +17,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "os/net.h"
+#include "os/thread.h"
 #include "response.h"
 #include "scheduler.h"
 #include "task.h"
@@ -628,6 +629,14 @@ static void serve_sockets(nb_executor *executor) {
 
 static uint64_t gc_figure(const char *name) { return (uint64_t)rb_gc_stat(ID2SYM(rb_intern(name))); }
 
+/* A forked process counts on from where its parent was. */
+static void note_gc_before(nb_executor *executor) {
+    executor->gc_before[0] = rb_gc_count();
+    executor->gc_before[1] = gc_figure("minor_gc_count");
+    executor->gc_before[2] = gc_figure("major_gc_count");
+    executor->gc_before[3] = gc_figure("time");
+}
+
 /* What is the process's and not the executor's own. */
 static void tell_process(nb_executor *executor, int64_t now) {
     nb_executor_figures *figures = figures_of(executor);
@@ -635,10 +644,10 @@ static void tell_process(nb_executor *executor, int64_t now) {
     executor->figures_told_ns = now;
     executor->gc_told = rb_gc_count();
 #define NB_TELL(field, value) atomic_store_explicit(&figures->field, (value), memory_order_relaxed)
-    NB_TELL(gc_count, executor->gc_told);
-    NB_TELL(gc_minor, gc_figure("minor_gc_count"));
-    NB_TELL(gc_major, gc_figure("major_gc_count"));
-    NB_TELL(gc_time_ns, gc_figure("time") * NB_NS_PER_MS);
+    NB_TELL(gc_count, executor->gc_told - executor->gc_before[0]);
+    NB_TELL(gc_minor, gc_figure("minor_gc_count") - executor->gc_before[1]);
+    NB_TELL(gc_major, gc_figure("major_gc_count") - executor->gc_before[2]);
+    NB_TELL(gc_time_ns, (gc_figure("time") - executor->gc_before[3]) * NB_NS_PER_MS);
     NB_TELL(heap_live_slots, gc_figure("heap_live_slots"));
     NB_TELL(dns_lookups, names.lookups);
     NB_TELL(dns_cached, names.cached);
@@ -819,6 +828,7 @@ static VALUE run_body(VALUE self) {
     all_running = executor;
     add_listeners(executor);
     attach(executor);
+    if (!executor->server) note_gc_before(executor);
     if (executor->figures) tell_process(executor, nb_scheduler_clock(executor->scheduler));
     rb_fiber_scheduler_set(executor->scheduler);
     ask_for_more(executor);
@@ -857,6 +867,7 @@ static VALUE executor_run(VALUE self) {
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
+    if (!executor->server) nb_thread_wake_gently(); /* the front reads all that is there, and then wakes it */
     return rb_ensure(run_body, self, run_end, self);
 }
 

@@ -96,6 +96,7 @@ struct nb_executor {
     int64_t turn_began_ns;   /* 0: it has not */
     int64_t figures_told_ns; /* when the process's figures were last brought up to date */
     size_t gc_told;          /* collections, then */
+    uint64_t gc_before[4];   /* count, minor, major, time (ms) that a worker's process has from its mold */
     bool stop_received;      /* nobody reads what is still written */
     bool ends;               /* no request will come any more */
     bool ran, rack2;

@@ -67,11 +67,19 @@ module NeverBlock
         parts = @document.parts("executors")
         return [] if parts.empty?
 
-        rows = parts.map do |part|
-          figures = %w[running parked ready fibers_limit requests_total turns_total].map { |name| Units.count(part.number(name)) }
-          [(part.id || "?").to_s, *figures, Units.duration(part.number("busy_for_s")), Units.duration(part.number("lag_s", "p99"))]
-        end
-        Columns.align([["executor", "running", "parked", "ready", "limit", "requests", "turns", "busy for", "lag p99"], *rows])
+        workers = parts.any? { |part| part.number("pid") }
+        names = ["executor", "running", "parked", "ready", "limit", "requests", "turns", "busy for", "lag p99", *(%w[process resident] if workers)]
+        Columns.align([names, *parts.map { |part| [*executor(part), *(process(part) if workers)] }])
+      end
+
+      def executor(part)
+        figures = %w[running parked ready fibers_limit requests_total turns_total].map { |name| Units.count(part.number(name)) }
+        [(part.id || "?").to_s, *figures, Units.duration(part.number("busy_for_s")), Units.duration(part.number("lag_s", "p99"))]
+      end
+
+      # Of a worker.
+      def process(part)
+        [(part.number("pid") || "?").to_s, Units.bytes(part.number("rss_bytes"))]
       end
 
       def rest

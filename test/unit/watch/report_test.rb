@@ -16,6 +16,13 @@ class WatchReportTest < WatchCase
     assert_match(/^0 +29 +28 +1 +1,024 +1,234,500 +9,000 +0 s +1\.20 ms$/, text)
   end
 
+  def test_workers_have_their_process_and_its_memory
+    text = Report.new(Document.new({ "executors" => [{ "id" => 0, "pid" => 4712, "rss_bytes" => 80_100_000 }, { "id" => 1 }] })).to_s
+    assert_match(/^executor .* lag p99 +process +resident$/, text)
+    assert_match(/^0 .* 4712 +80\.1 MB$/, text)
+    assert_match(/^1 .* \? +-$/, text)
+  end
+
   def test_what_a_server_does_not_have_is_left_out_or_a_dash
     assert_equal "NeverBlock ? on Ruby ?, process ?\nstate         unknown, up -\n", Report.new(Document.new({})).to_s
     text = Report.new(Document.new({ "state" => "running", "memory" => { "rss_bytes" => 5 }, "latency_s" => { "run" => { "count" => 1 } }, "new" => { "x" => 1 } })).to_s

@@ -4,6 +4,7 @@
 #include "os/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -50,6 +51,15 @@ nb_status nb_thread_start(const char *name, void *(*body)(void *), void *argumen
     errno = error;
     return NB_SYSTEM;
 }
+
+#if defined(__linux__)
+void nb_thread_wake_gently(void) {
+    const struct sched_param none = {0};
+    (void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
+}
+#else
+void nb_thread_wake_gently(void) {}
+#endif
 
 #if defined(__APPLE__)
 void nb_thread_cond_init(pthread_cond_t *cond) { pthread_cond_init(cond, NULL); }

@@ -14,6 +14,10 @@
    NB_NO_MEMORY (errno ENOMEM), NB_SYSTEM (errno EAGAIN...). */
 nb_status nb_thread_start(const char *name, void *(*body)(void *), void *argument, pthread_t *thread);
 
+/* The calling thread's waking does not interrupt a thread that runs on its processor; it keeps its share of time (SCHED_BATCH,
+   sched(7)). Threads and processes it starts are as usual. Nothing where there is no such policy, or it is forbidden. */
+void nb_thread_wake_gently(void);
+
 /* A condition whose timed waits go by nb_clock_monotonic_ns. */
 void nb_thread_cond_init(pthread_cond_t *cond);
 /* pthread_cond_wait until deadline_ns (>= 0): false when that passed. */

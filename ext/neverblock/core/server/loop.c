@@ -30,6 +30,9 @@
 /* While an executor runs it may publish without ringing (it rings at the end of its turn, or 50 us after the first
    part); this bounds what a part may wait if the executor then runs one long request. */
 #define RUNNING_EXECUTOR_POLL_NS (1 * NB_NS_PER_MS)
+/* Where there are several, and nothing happens, each look is twice as long after the one before it, up to this: executors that compute leave
+   their time to others. */
+#define RUNNING_EXECUTOR_POLL_MAX_NS (8 * NB_NS_PER_MS)
 
 #define LINGER_NS (5 * NB_NS_PER_S)
 
@@ -118,6 +121,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
     loop->spool.body_bytes_max = config->body_bytes_max;
     loop->spool.written = body_written;
     loop->date_s = -1;
+    loop->executor_look_ns = RUNNING_EXECUTOR_POLL_NS;
     pthread_mutex_init(&loop->written_lock, NULL);
     pthread_mutex_init(&loop->calls_lock, NULL);
     pthread_cond_init(&loop->calls_done, NULL);
@@ -468,11 +472,19 @@ static int64_t sleep_ns(nb_loop *loop) {
     if (loop->guest) {
         if (loop->guest_until_ns < until_ns) until_ns = loop->guest_until_ns;
     } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch))
-        longest_ns = RUNNING_EXECUTOR_POLL_NS;
+        longest_ns = loop->executor_look_ns;
     if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
     int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->now_ns;
     if (wait_ns > longest_ns) wait_ns = longest_ns;
     return wait_ns > 0 ? wait_ns : 0;
+}
+
+static void next_executor_look(nb_loop *loop, bool something) {
+    if (something || !loop->dispatch.chooses) {
+        loop->executor_look_ns = RUNNING_EXECUTOR_POLL_NS;
+    } else if (loop->executor_look_ns < RUNNING_EXECUTOR_POLL_MAX_NS) {
+        loop->executor_look_ns *= 2;
+    }
 }
 
 static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
@@ -486,6 +498,7 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_dispatch_look(&loop->dispatch, loop->now_ns);
     if (loop->figures) loop->figures->polled_ns = loop->now_ns;
     if (status != NB_OK) return;
+    next_executor_look(loop, count > 0);
     for (size_t i = 0; i < count; i++) {
         uint64_t cookie = events[i].cookie;
         if (cookie < NB_LISTENERS_MAX) {

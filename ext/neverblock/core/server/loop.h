@@ -90,6 +90,7 @@ typedef struct nb_loop {
     int64_t drain_deadline_ns, stop_deadline_ns;
     nb_ring_consumer *guest;  /* the only executor's own thread runs this turn: the requests it waits for; NULL: the
                                  server's thread does */
+    int64_t executor_look_ns; /* how soon to look at running executors again */
     bool guest_called;        /* the guest's descriptor has something for it */
     int64_t guest_until_ns;   /* when it must be back */
     _Atomic bool drain, stop; /* asked for */

@@ -190,6 +190,8 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
 static void *run(void *argument) {
     nb_server *server = argument;
     bool more = true;
+    if (server->loop.config.front)
+        nb_thread_wake_gently(); /* so that a worker ends its batch, and the next turn is a large one */
     while (more) {
         nb_lease_host_standby(&server->lease);
         do {
