@@ -93,6 +93,23 @@ class WorkersLossTest < WorkersCase
     end
   end
 
+  def test_a_worker_that_dies_while_its_mold_stands_still_is_seen_to_and_replaced_when_the_mold_goes_on
+    with_app do |server, gate|
+      mold = processes(server, "mold").first
+      held = Thread.new { get_response(server, "/held") }
+      pid = worker_at(inside = gate.arrival)
+      Process.kill("STOP", mold)
+      Process.kill("KILL", pid)
+      assert_equal "502", held.value.code
+      number = server.await_stderr(/error: worker (\d) \(process #{pid}\) was killed by SIGKILL/)[1]
+      Process.kill("CONT", mold)
+      server.await_stderr(/worker #{number} \(process \d+\) serves/)
+    ensure
+      Process.kill("CONT", mold) if mold
+      inside&.close
+    end
+  end
+
   def test_a_worker_that_never_gives_way_is_replaced_and_says_where_it_was
     with_app("timeouts { worker 0.5 }") do |server, gate|
       client = Thread.new { get_response(server, "/loop") }

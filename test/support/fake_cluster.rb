@@ -54,13 +54,14 @@ class FakeCluster
   end
 
   class Processes
-    attr_reader :killed, :ended, :bytes, :gone
+    attr_reader :killed, :ended, :bytes, :gone, :unreaped
 
     def initialize
       @killed = []
       @ended = {}
       @bytes = {}
       @gone = []
+      @unreaped = {}
     end
 
     def kill(pid)
@@ -73,6 +74,10 @@ class FakeCluster
 
     def alive?(pid)
       !@gone.include?(pid)
+    end
+
+    def remains(pid)
+      @unreaped[pid]
     end
 
     def resident_bytes(pid)

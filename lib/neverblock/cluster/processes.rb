@@ -8,6 +8,8 @@ module NeverBlock
   module Cluster
     class Processes
       PAGE_BYTES = 4_096
+      # Of /proc/PID/stat: field 52, counted from the one after the name.
+      EXIT_CODE = 49
 
       # @param alone [Boolean] whether all children of this process are the cluster's
       def initialize(alone: true)
@@ -43,6 +45,20 @@ module NeverBlock
         false
       rescue Errno::EPERM
         true
+      end
+
+      # How a process has ended that its parent has not reaped yet (proc_pid_stat(5), exit_code).
+      # @param pid [Integer]
+      # @return [Hash, nil] { code:, signal: }; nil: it lives, or is gone altogether
+      def remains(pid)
+        fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
+        return unless fields.first == "Z"
+
+        status = fields[EXIT_CODE].to_i
+        signal = status & 0x7f
+        signal.zero? ? { code: status >> 8, signal: nil } : { code: nil, signal: signal }
+      rescue SystemCallError
+        nil
       end
 
       # @param pid [Integer]

@@ -29,6 +29,8 @@ module NeverBlock
       TICK_S = 1.0
       # Between looks for a process whose socket has closed: its end is a matter of moments.
       REAP_S = 0.01
+      # A mold has so long to tell how a worker has ended.
+      HEARSAY_S = 0.1
       # After its socket has closed a worker's process that goes on is none that can be supervised; as long after it began to leave, one that hangs in at_exit.
       SILENT_S = 2.0
       ENDING_S = Worker::EXIT_S + 2.0

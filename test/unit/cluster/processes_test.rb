@@ -26,6 +26,17 @@ class ClusterProcessesTest < Minitest::Test
     @processes.kill(nil)
   end
 
+  def test_how_a_child_has_ended_is_known_before_it_is_reaped
+    ends = { -> { exit!(7) } => { code: 7, signal: nil }, -> { Process.kill(:KILL, Process.pid) } => { code: nil, signal: 9 } }
+    ends.each do |ending, status|
+      pid = fork(&ending)
+      assert_equal(status, await { @processes.remains(pid) || {} })
+      Process.wait(pid)
+      assert_nil @processes.remains(pid)
+    end
+    assert_nil @processes.remains(Process.pid)
+  end
+
   def test_other_children_are_left_to_who_made_them
     pid = fork { exit!(0) }
     assert_empty @processes.reap([])

@@ -239,6 +239,20 @@ class ClusterSupervisorTest < Minitest::Test
     assert_match(/worker 0 \(process #{worker.pid}\) ended, nobody knows how/, cluster.log.text)
   end
 
+  def test_a_worker_whose_mold_has_other_things_to_do_is_seen_to_have_ended_all_the_same
+    cluster = FakeCluster.new
+    worker = cluster.serving.first
+    cluster.processes.unreaped[worker.pid] = { code: nil, signal: 9 }
+    worker.control.close
+    cluster.step
+    assert_equal [0], cluster.supervisor.workers.map { |other| other[:number] }.first(1)
+    cluster.now += 0.2
+    cluster.step
+    assert_match(/worker 0 \(process #{worker.pid}\) was killed by SIGKILL$/, cluster.log.text)
+    worker.mold.says(event: "ended", id: worker.id, pid: worker.pid, signal: 9)
+    assert_equal [0], cluster.mold.obey.map(&:number)
+  end
+
   def test_a_worker_that_cannot_be_heard_any_more_is_killed
     cluster = FakeCluster.new
     worker = cluster.serving.first

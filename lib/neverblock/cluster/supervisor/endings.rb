@@ -9,7 +9,7 @@ module NeverBlock
         private
 
         def silent_children?
-          @molds.any? { |mold| mold.silent && !mold.ended? } || roster.all.any? { |worker| worker.silent && worker.mold.ended? }
+          @molds.any? { |mold| mold.silent && !mold.ended? } || roster.all.any?(&:silent)
         end
 
         def reap
@@ -20,7 +20,16 @@ module NeverBlock
             worker = roster.all.find { |other| other.pid == pid }
             ended(worker, status) if worker
           end
-          roster.all.dup.each { |worker| ended(worker, nil) if worker.silent && worker.mold.ended? && !(worker.pid && @processes.alive?(worker.pid)) }
+          roster.all.dup.each { |worker| look_at_silent(worker) if worker.silent }
+        end
+
+        # Its mold is gone, or has other things to do than to tell how it ended.
+        def look_at_silent(worker)
+          if worker.mold.ended?
+            ended(worker, nil) unless worker.pid && @processes.alive?(worker.pid)
+          elsif worker.pid && now - worker.silent > HEARSAY_S
+            @processes.remains(worker.pid)&.then { |status| ended(worker, status) }
+          end
         end
 
         # It cannot be heard, and nobody says that it has ended: its socket was closed by the application, or its mold stands still.
