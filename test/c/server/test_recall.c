@@ -117,7 +117,12 @@ static nb_message *next(int i) {
     return (nb_message *)(uintptr_t)found;
 }
 
-static bool begin(nb_message *m) { return nb_request_claim((nb_request_message *)(void *)m, NB_CLAIM_TAKEN); }
+static bool begin(nb_message *m) {
+    nb_request_message *request = (nb_request_message *)(void *)m;
+    if (!nb_request_claim(request, NB_CLAIM_TAKEN)) return false;
+    nb_request_begin(request);
+    return true;
+}
 
 static void expect_request(int i, const nb_exchange *exchange) {
     nb_message *m = next(i);
@@ -333,6 +338,7 @@ static void a_record_that_was_damaged_is_given_to_nobody(void **state) {
     look_after(LONG);
     ask(1, 5);
     look_after(1);
+    look_after(1);
     assert_int_equal(0, e->channel); /* as if begun with */
     assert_null(e->record);
     assert_true(channel_of(0)->damaged);
@@ -402,6 +408,22 @@ static void all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits(
     expect_request(1, second);
     expect_request(1, third);
     expect_request(1, waits);
+}
+
+/* Between taking it and calling the application. While its process lives it is its own. */
+static void one_taken_and_not_begun_with_is_run_by_another_only_when_its_process_is_no_more(void **state) {
+    (void)state;
+    ask(0, 5);
+    nb_exchange *taken = with_file(0);
+    nb_request_message *record = (nb_request_message *)(void *)next(0);
+    assert_true(nb_request_claim(record, NB_CLAIM_TAKEN));
+    look_after(LONG);
+    ask(1, 5);
+    look_after(LONG);
+    assert_int_equal(0, taken->channel);
+    channel_of(0)->lost = true;
+    assert_int_equal(1, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    expect_request(1, taken);
 }
 
 static void a_lost_one_is_given_and_told_nothing(void **state) {
@@ -486,6 +508,7 @@ int main(void) {
         SHARED_CASE(a_record_that_was_damaged_is_given_to_nobody),
         CASE(each_kind_of_damage_is_seen_in_a_copy),
         SHARED_CASE(all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits),
+        SHARED_CASE(one_taken_and_not_begun_with_is_run_by_another_only_when_its_process_is_no_more),
         SHARED_CASE(a_lost_one_is_given_and_told_nothing),
         SHARED_CASE(without_memory_what_comes_back_is_taken_for_begun_and_its_file_closed),
         SHARED_CASE(a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next_turn),

@@ -210,6 +210,7 @@ static nb_exchange_id hand_begin(nb_test_world *w, hand *h) {
     nb_ring_advance(&h->requests);
     nb_request_message *request = (nb_request_message *)(uintptr_t)record;
     assert_true(nb_request_claim(request, NB_CLAIM_TAKEN));
+    nb_request_begin(request);
     atomic_fetch_add(&h->channel->memory->pulse.turns, 1);
     return request->message.exchange;
 }

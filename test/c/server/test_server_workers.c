@@ -81,6 +81,7 @@ static nb_exchange_id hand_begin(hand *h) {
     nb_message *message = hand_next(h);
     assert_int_equal(NB_MESSAGE_REQUEST, message->type);
     assert_true(nb_request_claim((nb_request_message *)(void *)message, NB_CLAIM_TAKEN));
+    nb_request_begin((nb_request_message *)(void *)message);
     atomic_fetch_add(&h->channel->memory->pulse.turns, 1);
     return message->exchange;
 }

@@ -514,6 +514,7 @@ static bool claim(nb_test_executor *self, nb_request_message *request) {
     if (mine) {
         if (fd < 0 && request->body_fd >= 0) atomic_fetch_add(&self->faults, 1);
         request->body_fd = fd;
+        nb_request_begin(request);
         return true;
     }
     if (fd >= 0) close(fd);
