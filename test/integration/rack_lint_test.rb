@@ -2,6 +2,7 @@
 
 # Rack::Lint between the server and an application finds nothing to complain about, with the Rack this suite runs with and with Rack 2.2.
 
+require "net/http"
 require_relative "../support/gem_bundle"
 require_relative "../support/server_process_case"
 
@@ -112,6 +113,7 @@ class RackLintTest < ServerProcessCase
       when "/nothing" then [200, headers, []]
       when "/echo" then env["rack.input"].read.then { |body| [200, headers, [body]] }
       when "/size" then [200, headers, [env["rack.input"].read.bytesize.to_s]]
+      when "/multiprocess" then [200, headers, [env["rack.multiprocess"].inspect]]
       when "/version" then [200, headers, [Rack.release]]
       when %r{\A/status/(\d+)} then [$1.to_i, {}, []]
       end
@@ -145,6 +147,12 @@ class RackLint22Test < ServerProcessCase
 
   def self.server_options
     { env: BUNDLE.env.merge("RUBYOPT" => "-rbundler/setup") }
+  end
+
+  def test_a_worker_is_one_of_several_processes_and_a_single_process_is_not
+    workers = ServerProcess.run(self.class.app, options: ["-w", "2"], **self.class.server_options) { |server| Net::HTTP.get(URI("#{server.url}/multiprocess")) }
+    single = ServerProcess.run(self.class.app, options: ["-w", "1"], **self.class.server_options) { |server| Net::HTTP.get(URI("#{server.url}/multiprocess")) }
+    assert_equal %w[true false], [workers, single]
   end
 
   def rack_version

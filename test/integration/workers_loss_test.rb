@@ -17,6 +17,8 @@ class WorkersLossTest < WorkersCase
         when "/crash" then Process.kill("SEGV", Process.pid); sleep
         when "/leave" then exit!(7)
         when "/thread" then Thread.exit
+        when "/raise" then Thread.main.raise("boo") || sleep
+        when "/close" then (3..100).each { |fd| IO.for_fd(fd).close rescue nil } || sleep
         end
         [200, {}, [Process.pid.to_s]]
       end
@@ -47,6 +49,20 @@ class WorkersLossTest < WorkersCase
       with_app do |server, _gate|
         assert_equal "502", get_response(server, path).code
         server.await_stderr(/worker \d \(process \d+\) (was )?#{words}.*; it was running GET #{path} HTTP/)
+        assert_equal "200", get_response(server).code
+      end
+    end
+  end
+
+  { "/raise" => "boo \\(RuntimeError\\)", "/close" => ".*descriptor.*|.*stream.*" }.each do |path, words|
+    define_method("test_a_request_that_disturbs_the_main_thread_ends_its_worker_without_a_stack_trace #{path}") do
+      with_app do |server, _gate|
+        asked = Thread.new { get_response(server, path) rescue nil } # rubocop:disable Style/RescueModifier -- /close closes what answers
+        pid = server.await_stderr(/error: worker \d \(process (\d+)\) ended with status 1/)[1]
+        asked.value
+        assert_match(/error: worker \d: its main thread was interrupted or has lost its descriptors, and the worker ends: #{words}/, server.stderr)
+        refute_match(/worker\.rb/, server.stderr)
+        await("the worker's process ends", server) { gone?(pid) }
         assert_equal "200", get_response(server).code
       end
     end

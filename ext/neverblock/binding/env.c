@@ -101,11 +101,11 @@ static VALUE server_software(void) {
     return rb_obj_freeze(rb_sprintf("neverblock/%" PRIsVALUE, version));
 }
 
-static void add_rack2(VALUE template) {
+static void add_rack2(VALUE template, bool multiprocess) {
     VALUE version = rb_ary_freeze(rb_ary_new_from_args(2, INT2FIX(1), INT2FIX(3)));
     rb_hash_aset(template, rb_str_new_cstr("rack.version"), version);
     rb_hash_aset(template, rb_str_new_cstr("rack.multithread"), Qtrue);
-    rb_hash_aset(template, rb_str_new_cstr("rack.multiprocess"), Qfalse);
+    rb_hash_aset(template, rb_str_new_cstr("rack.multiprocess"), multiprocess ? Qtrue : Qfalse);
     rb_hash_aset(template, rb_str_new_cstr("rack.run_once"), Qfalse);
 }
 
@@ -119,7 +119,7 @@ static void make_prefix(char *out) {
     out[NB_REQUEST_ID_PREFIX_BYTES] = '\0';
 }
 
-void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2) {
+void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess) {
     init_constants();
     VALUE template = rb_hash_new();
     VALUE ordered[] = {keys.request_method,  keys.script_name,     keys.path_info,
@@ -137,7 +137,7 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2)
     rb_hash_aset(template, keys.rack_url_scheme, nb_constant_string("http", 4));
     rb_hash_aset(template, keys.rack_errors, rack_errors);
     rb_hash_aset(template, keys.rack_can_hijack, Qtrue);
-    if (rack2) add_rack2(template);
+    if (rack2) add_rack2(template, multiprocess);
     builder->template = template;
     builder->listeners = rb_ary_new();
     builder->string_io = rb_path2class("StringIO");

@@ -35,8 +35,8 @@ typedef struct nb_env_builder {
     uint64_t request_id_count;
 } nb_env_builder;
 
-/* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for. */
-void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2);
+/* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for; multiprocess: what it is told of other processes. */
+void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess);
 /* Tells it the next listener's address ("": a UNIX socket) and port. */
 void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
 void nb_env_builder_mark(const nb_env_builder *builder);

@@ -756,7 +756,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->rack2 = rack_is_2();
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
-    nb_env_builder_init(&executor->env, errors, executor->rack2);
+    nb_env_builder_init(&executor->env, errors, executor->rack2, nb_link_is(owner));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
     executor->channel = nb_link_is(owner) ? nb_link_channel(owner) : add_channel(owner);
     executor->owner = owner;

@@ -50,6 +50,11 @@ module NeverBlock
         @control.tell({ event: "ready" })
         listen until @ended
         leave
+      rescue StandardError => e # the application has closed what is ours, or has raised something in this thread
+        @ended = true
+        @log.error("its main thread was interrupted or has lost its descriptors, and the worker ends: #{e.message} (#{e.class})")
+        @status = 1
+        leave
       end
 
       private
@@ -98,6 +103,8 @@ module NeverBlock
 
       # On the executor's thread.
       def ended(failure)
+        return if @ended
+
         @log.error("its executor has ended, and the worker with it", failure) if failure
         @status = failure ? 1 : 0
         @ended = true
