@@ -432,7 +432,7 @@ class AllTest < VerbsCase
   def test_without_a_loop_a_killed_thread_cleans_up_too
     cleaned = []
     begun = Queue.new
-    thread = Thread.new { NB.all(-> { begun << 1 and with_cleaning(cleaned) { sleep } }) }
+    thread = Thread.new { NB.all(-> { with_cleaning(cleaned) { begun << 1 and sleep } }) }
     bounded do
       begun.pop
       thread.kill.join
