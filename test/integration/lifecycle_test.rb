@@ -27,7 +27,7 @@ class LifecycleTest < Minitest::Test
 
   def test_a_handler_that_ends_its_thread_ends_the_process_with_1_and_a_line
     app = "run ->(env) { env['PATH_INFO'] == '/end' ? Thread.exit : [200, {}, ['here']] }\n"
-    ServerProcess.run(app, options: %w[-w 1]) do |server|
+    ServerProcess.run(app, options: ServerProcess.one_process("a worker that ends is replaced, not the process's end")) do |server|
       assert_equal "here", get(server.url, "/")
       assert_equal "500", Net::HTTP.get_response(URI("#{server.url}/end")).code
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
@@ -52,7 +52,7 @@ class LifecycleTest < Minitest::Test
   end
 
   def test_its_first_log_lines_say_what_runs
-    ServerProcess.run(HELLO, options: %w[-e production -f 7 -w 1]) do |server|
+    ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7", *ServerProcess.one_process("the first log line is that of one process")]) do |server|
       server.await_stderr(/^neverblock: \S+ info: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)
     end
   end
@@ -113,7 +113,7 @@ class LifecycleTest < Minitest::Test
   end
 
   def test_signals_that_do_nothing_yet_say_so_and_the_server_goes_on
-    ServerProcess.run(HELLO, options: %w[-w 1]) do |server|
+    ServerProcess.run(HELLO, options: ServerProcess.one_process("one process says that it has no workers to change")) do |server|
       { "HUP" => "this server is one process", "USR2" => "upgrading in place does not work yet", "TTIN" => "this server is one process",
         "TTOU" => "this server is one process" }.each do |signal, what|
         Process.kill(signal, server.pid)

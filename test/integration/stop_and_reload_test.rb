@@ -33,7 +33,9 @@ class StopAndReloadTest < Minitest::Test
   end
 
   def more_options
-    name.include?("workers") ? %w[-w 2] : []
+    return %w[-w 2] if name.include?("workers")
+
+    name.include?("one_process") ? ServerProcess.one_process("reload of one process says that it cannot be done") : []
   end
 
   def teardown

@@ -9,10 +9,11 @@ require_relative "patience"
 module AppEvents
   class Missing < StandardError; end
 
+  @file = File.open(ENV["NB_TEST_EVENTS"], File::WRONLY | File::APPEND | File::CREAT) if ENV.key?("NB_TEST_EVENTS")
+
   # @param name [String] what happened
   # @param tag [String] which request it belongs to
   def self.put(name, tag, **facts)
-    @file ||= File.open(ENV.fetch("NB_TEST_EVENTS"), File::WRONLY | File::APPEND | File::CREAT)
     @file.syswrite("#{JSON.generate({ event: name, tag: tag, **facts })}\n")
   end
 

@@ -9,14 +9,15 @@ require "timeout"
 
 require_relative "app_events"
 require_relative "app_bodies"
+require_relative "app_processes"
 
 class RackApp
   HELD_SHORTLY = Mutex.new
 
   def initialize
-    @entered = Hash.new(0)
     @lock = Mutex.new
     @gates = Hash.new { |hash, key| hash[key] = Queue.new }
+    AppProcesses.hear { |name| queue(name) << :go }
   end
 
   # Rack 3 wants names in lower case, Rack 2 takes them too.
@@ -257,16 +258,16 @@ class RackApp
     # Answers when everybody is here: nobody leaves before `all` have entered.
     def on_barrier(env, tag)
       all = env["QUERY_STRING"][/all=(\d+)/, 1].to_i
-      gate = @lock.synchronize { @gates[tag].tap { @entered[tag] += 1 } }
-      all.times { gate << :go } if @entered[tag] == all
+      gate = gate(tag)
+      all.times { AppProcesses.say(tag) } if AppProcesses.enter(tag) == all
       gate.pop
       on_hello(env, tag)
     end
 
     def on_barrier_by_sleep(env, tag)
       all = env["QUERY_STRING"][/all=(\d+)/, 1].to_i
-      @lock.synchronize { @entered[tag] += 1 }
-      sleep 0.002 until @entered[tag] >= all
+      AppProcesses.enter(tag)
+      sleep 0.002 until AppProcesses.entered(tag) >= all
       on_hello(env, tag)
     end
 
@@ -275,18 +276,18 @@ class RackApp
     end
 
     def on_gated_body(env, tag)
-      [200, text, AppBodies::Gated.new(tag, gate(env))]
+      [200, text, AppBodies::Gated.new(tag, gate(gate_name(env)))]
     end
 
     # Waits until /open?gate=NAME is asked for.
     def on_wait(env, tag)
       AppEvents.put("waiting", tag) if tag
-      gate(env).pop
+      gate(gate_name(env)).pop
       [200, text, ["waited #{tag}"]]
     end
 
     def on_open(env, tag)
-      gate(env) << :go
+      AppProcesses.say(gate_name(env))
       on_hello(env, tag)
     end
 
@@ -363,8 +364,19 @@ class RackApp
 
   private
 
-  def gate(env)
-    @lock.synchronize { @gates[env["QUERY_STRING"][/gate=(\w+)/, 1]] }
+  def gate_name(env)
+    env["QUERY_STRING"][/gate=(\w+)/, 1]
+  end
+
+  # With workers a word opens the gate of that name in each process: such a gate may hold no more requests than it is opened for, but in one of them.
+  # @return [Queue] which gives the request that pops it leave to go
+  def gate(name)
+    AppProcesses.attend
+    queue(name)
+  end
+
+  def queue(name)
+    @lock.synchronize { @gates[name] }
   end
 
   def text(more = {})

@@ -5,6 +5,7 @@
 # on purpose, as an application might.
 
 require "json"
+require_relative "app_processes"
 
 class RecorderApp
   MISBEHAVIOURS = {
@@ -45,16 +46,11 @@ class RecorderApp
     end
   end
 
-  def initialize
-    @records = []
-    @lock = Mutex.new
-  end
-
   def call(env)
-    return answer(take_records) if env["PATH_INFO"] == "/-/seen"
+    return answer(AppProcesses.take_kept) if env["PATH_INFO"] == "/-/seen"
 
     record = record_of(env)
-    @lock.synchronize { @records << record }
+    AppProcesses.keep(record)
     bad = env["PATH_INFO"].delete_prefix("/bad/")
     return MISBEHAVIOURS.fetch(bad).call if MISBEHAVIOURS.key?(bad)
 
@@ -62,10 +58,6 @@ class RecorderApp
   end
 
   private
-
-  def take_records
-    @lock.synchronize { @records.slice!(0..) }
-  end
 
   def record_of(env)
     body = env["rack.input"] ? env["rack.input"].read.to_s : ""

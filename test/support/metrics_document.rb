@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-# The table of docs/METRICS.md, made from what /metrics of a running server says; a test fails when the document has another. To bring it up to date:
+# The table of docs/METRICS.md, made from what /metrics of a running server with workers says; a test fails when the document has another. To bring it up to date:
 #
 #   ruby test/support/metrics_document.rb
 
 module MetricsDocument
   PATH = File.expand_path("../../docs/METRICS.md", __dir__)
   MARKS = ["<!-- families: made by test/support/metrics_document.rb -->\n", "<!-- end of families -->\n"].freeze
+  # Of the server whose metrics they are: one that has them all.
+  OPTIONS = %w[-w 2].freeze
   UNITS = { "seconds" => "seconds", "bytes" => "bytes" }.freeze
 
   Family = Struct.new(:name, :type, :help, :labels) do
@@ -51,7 +53,7 @@ end
 if $PROGRAM_NAME == __FILE__
   require_relative "server_process"
   require "net/http"
-  ServerProcess.run("run ->(_env) { [200, {}, []] }", options: %w[--admin http://127.0.0.1:0]) do |server|
+  ServerProcess.run("run ->(_env) { [200, {}, []] }", options: ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]) do |server|
     MetricsDocument.renew(Net::HTTP.get(URI("#{server.admin_url}/metrics")))
   end
 end

@@ -37,9 +37,26 @@ class ServerProcess
     ENV.fetch("NB_TEST_SERVER", "neverblock")
   end
 
-  def self.workers(options)
-    ENV.key?("NB_TEST_WORKERS") && (options & %w[-w --workers]).empty? ? ["-w", ENV["NB_TEST_WORKERS"]] : []
+  # Whether NB_TEST_WORKERS is what makes this server a front.
+  def self.workers?(options)
+    ENV.key?("NB_TEST_WORKERS") && (options & %w[-w --workers]).empty?
   end
+
+  def self.workers(options)
+    workers?(options) ? ["-w", ENV["NB_TEST_WORKERS"]] : []
+  end
+
+  # Further words of the command for a server whose test is about one process, whatever NB_TEST_WORKERS says; the reasons are told after the tests.
+  # @param reason [String] what of the test is
+  # @return [Array<String>]
+  def self.one_process(reason)
+    return [] unless ENV.key?("NB_TEST_WORKERS")
+
+    Minitest.after_run { puts "", "Run with one process, not #{ENV["NB_TEST_WORKERS"]} workers:", ONE_PROCESS.uniq.sort.map { |why| "  #{why}" } } if ONE_PROCESS.empty?
+    ONE_PROCESS << reason
+    %w[-w 1]
+  end
+  ONE_PROCESS = []
 
   # @yieldparam server [ServerProcess] listening
   def self.run(app, **options)
@@ -193,10 +210,15 @@ class ServerProcess
     @stderr_path = File.join(@directory, "stderr")
     @output = +""
     reader, writer = IO.pipe
-    @pid = Process.spawn(@env, *@wrap, *words(rackup), out: writer, err: @stderr_path, in: File::NULL, chdir: @directory)
+    @pid = Process.spawn({ "NB_TEST_WORKERS" => workers }.merge(@env), *@wrap, *words(rackup), out: writer, err: @stderr_path, in: File::NULL, chdir: @directory)
     writer.close
     @lines = Queue.new
     @reader = Thread.new { read_output(reader) }
+  end
+
+  # What its application is told of it (AppProcesses).
+  def workers
+    ENV["NB_TEST_WORKERS"] if @settings.nil? && self.class.workers?(@options)
   end
 
   def words(rackup)
