@@ -143,6 +143,32 @@ class WorkersLifecycleTest < WorkersCase
     end
   end
 
+  def test_a_front_that_is_killed_takes_with_it_what_hangs_while_it_starts
+    { "after_fork { hang }" => "worker", "preload_app false" => "worker", "preload_app true" => "mold" }.each do |line, role|
+      gate = Gate.new
+      hook = line.sub("hang", gate.wait_expression)
+      server = ServerProcess.new(hook == line ? "#{gate.wait_expression}\n" : HELLO, options: ["-w", "2", "-C", config(hook)]).launch
+      inside = gate.arrival
+      hanging = processes(server, role)
+      refute_empty hanging
+      server.kill
+      hanging.each { |pid| await("#{line}: #{pid} to be gone") { gone?(pid) } }
+    ensure
+      server&.kill
+      inside&.close
+      gate&.close
+    end
+  end
+
+  def test_a_hook_that_calls_exit_is_a_failed_start_in_one_line
+    %w[before_fork after_fork].each do |hook|
+      server = ServerProcess.new(HELLO, options: ["-w", "2", "-C", config("#{hook} { exit 3 }")])
+      error = assert_raises(ServerProcess::Failed) { server.start }
+      assert_match(/exit 1/, error.message)
+      assert_match(/\Aneverblock: exit\(3\) was called at \S+:1:in `exit'\n\z/, server.stderr)
+    end
+  end
+
   def test_an_application_that_cannot_be_loaded_is_a_failed_start
     { "raise 'no such thing'\n" => /\Aneverblock: config\.ru:1: no such thing \(RuntimeError\)\n\z/,
       "exit 3\n" => /\Aneverblock: the application called exit\(3\) while it was loaded\n\z/,

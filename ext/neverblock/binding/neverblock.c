@@ -32,6 +32,9 @@ static VALUE error_class(const char *name, VALUE parent) {
 /* subreaper -> true: orphans among the descendants are children of this process from now on; false: the system does not have that. */
 static VALUE subreaper(VALUE self) { return nb_subreaper_become() ? Qtrue : Qfalse; }
 
+/* end_with_parent(true or false) -> whether the system has that: this process is killed when its parent ends. */
+static VALUE end_with_parent(VALUE self, VALUE wanted) { return nb_subreaper_end_with_parent(RTEST(wanted)) ? Qtrue : Qfalse; }
+
 void Init_neverblock(void);
 
 RUBY_FUNC_EXPORTED void Init_neverblock(void) {
@@ -42,6 +45,7 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     rb_gc_register_mark_object(nb_client_gone_class);
     rb_gc_register_mark_object(error_class("InputError", nb_error_class));
     rb_define_singleton_method(nb_module, "subreaper", subreaper, 0);
+    rb_define_singleton_method(nb_module, "end_with_parent", end_with_parent, 1);
     nb_input_define(nb_module);
     nb_engine_define(nb_module);
     nb_link_define(nb_module);

@@ -59,6 +59,14 @@ module NeverBlock
         nil
       end
 
+      # Without taking anything of what has come.
+      # @return [Boolean] whether the other end is gone and has left nothing to read
+      def gone?
+        ["", nil].include?(@io.recv_nonblock(1, Socket::MSG_PEEK, exception: false))
+      rescue SystemCallError, IOError
+        true
+      end
+
       # Descriptors that came with the messages, in their order.
       # @param count [Integer]
       # @return [Array<IO>] the caller's

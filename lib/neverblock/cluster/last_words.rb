@@ -19,6 +19,14 @@ module NeverBlock
         code.zero? ? "ended by itself (status 0)" : "ended with status #{code}"
       end
 
+      # @param error [Exception] of a hook, or of loading the application
+      # @return [String] such as "no such table (RuntimeError) at config.ru:3"
+      def raised(error)
+        where = error.backtrace&.first
+        what = error.is_a?(SystemExit) ? "exit(#{error.status}) was called" : "#{error.message} (#{error.class})"
+        "#{what}#{" at #{where}" if where}"
+      end
+
       # @param cost [Hash] of Channel#end
       # @return [String, nil] nil: it was running nothing
       def cost(cost)

@@ -14,6 +14,7 @@ require "neverblock/boot/heap"
 require "neverblock/boot/notices"
 require "neverblock/cluster/control"
 require "neverblock/cluster/fork_safety"
+require "neverblock/cluster/last_words"
 require "neverblock/cluster/settings"
 require "neverblock/cluster/title"
 require "neverblock/cluster/worker"
@@ -36,6 +37,8 @@ module NeverBlock
         @wake, @waker = IO.pipe
         LEFT_TO_THE_FRONT.each { |name| Signal.trap(name) { nil } }
         Title.set("mold")
+        NeverBlock.end_with_parent(true) # an application may be loaded for ever
+        leave if @control.gone?
       end
 
       # Tells the front what went wrong before it was ready.
@@ -103,8 +106,8 @@ module NeverBlock
         pid = fork { become_worker(number, descriptors) }
         @children[pid] = id
         @control.tell({ event: "forked", id: id, pid: pid })
-      rescue StandardError => e
-        @control.tell({ event: "not_forked", id: id, message: "#{e.message} (#{e.class})#{" at #{e.backtrace&.first}"}" })
+      rescue Exception => e # rubocop:disable Lint/RescueException -- a hook may also call exit, or miss a file
+        @control.tell({ event: "not_forked", id: id, message: LastWords.raised(e) })
       ensure
         descriptors.each(&:close)
       end

@@ -19,6 +19,8 @@ module NeverBlock
       attr_accessor :problem
       # @return [Float, nil] since when it is told to quit, or is of no use
       attr_accessor :quits
+      # @return [Boolean] whether a worker of it has been ready
+      attr_accessor :proven
       # @return [Float] when it was started, monotonic seconds
       attr_reader :since
 

@@ -31,6 +31,7 @@ module NeverBlock
       def walk
         weigh = @bytes_max && ((@walks += 1) % MEMORY_EVERY).zero?
         @supervisor.roster.all.dup.each do |worker|
+          look_at_start(worker) if worker.state == :starting
           next unless %i[serving retiring].include?(worker.state)
 
           look_at_figures(worker)
@@ -49,6 +50,15 @@ module NeverBlock
       end
 
       private
+
+      # A hook or an application that waits for something may do so for ever, and a reload with it.
+      def look_at_start(worker)
+        seconds = @supervisor.now - worker.since
+        return if worker.pid.nil? || worker.lingering || seconds <= LINGER_S
+
+        worker.lingering = true
+        @supervisor.log.warn("#{worker} is not ready after #{format("%.0f", seconds)} s: after_fork, or loading the application in it (preload_app false), has not come to an end")
+      end
 
       def look_at_figures(worker)
         busy_s = worker.channel.figures[:busy_ns].to_i / NS

@@ -10,6 +10,7 @@
 # socket is the end of the front: it leaves at once.
 
 require "neverblock/cluster/fork_safety"
+require "neverblock/cluster/last_words"
 require "neverblock/cluster/title"
 require "neverblock/rack/request_log"
 require "neverblock/server/executor_thread"
@@ -46,6 +47,7 @@ module NeverBlock
         settle
         @control.tell({ event: "started", pid: ::Process.pid })
         executor = prepare(channel, &load) or return 1
+        NeverBlock.end_with_parent(false) # its mold may end now, and the front's end is heard
         @thread = Server::ExecutorThread.start(executor, 0) { |failure| ended(failure) }
         @control.tell({ event: "ready" })
         listen until @ended
@@ -60,6 +62,8 @@ module NeverBlock
       private
 
       def settle
+        NeverBlock.end_with_parent(true) # a hook may take for ever
+        ::Process.exit!(1) if @control.gone?
         IGNORED.each { |name| Signal.trap(name) { nil } }
         Signal.trap("TERM") { wake }
         Signal.trap("CHLD", "DEFAULT")
@@ -91,10 +95,16 @@ module NeverBlock
 
       def refuse(error)
         own = error.is_a?(Error)
-        @control.tell({ event: "failed", message: own ? error.message : "#{error.message} (#{error.class})#{" at #{error.backtrace.first}" if error.backtrace}" })
-        @log.error("cannot serve", error) unless own
+        @control.tell({ event: "failed", message: own ? error.message : LastWords.raised(error) })
+        @log.error("cannot serve", without_ours(error)) unless own || error.is_a?(SystemExit)
         @log.flush(LOG_FLUSH_MS)
         nil
+      end
+
+      # What called the hook is of no interest.
+      def without_ours(error)
+        error.set_backtrace(error.backtrace.take_while { |line| !line.start_with?(__FILE__) }) if error.backtrace && !error.frozen?
+        error
       end
 
       def wake

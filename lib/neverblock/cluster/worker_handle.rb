@@ -33,7 +33,7 @@ module NeverBlock
       attr_accessor :ending
       # @return [String, nil] what it said was wrong
       attr_accessor :problem
-      # @return [Boolean] whether it was said who keeps it from retiring
+      # @return [Boolean] whether it was said that its state lasts long
       attr_accessor :lingering
 
       def initialize(id, number, mold, channel, control, since)
@@ -58,6 +58,7 @@ module NeverBlock
       def enter(state, now)
         @state = state
         @since = now
+        @lingering = false
       end
 
       # @return [String]

@@ -211,6 +211,36 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal [0], cluster.mold.obey.map(&:number)
   end
 
+  def test_a_mold_that_ends_itself_before_a_worker_was_ready_is_a_failed_start
+    cluster = FakeCluster.new
+    cluster.mold.loaded
+    cluster.mold.ends(code: 3)
+    assert_equal "the process that workers are forked from ended with status 3 before one was ready", cluster.supervisor.failure.message
+  end
+
+  def test_one_that_crashes_each_time_it_is_to_fork_is_started_ever_more_slowly
+    cluster = FakeCluster.new
+    cluster.mold.loaded
+    cluster.mold.ends(signal: 11)
+    assert_equal 1, cluster.molds.size
+    assert_match(/was killed by SIGSEGV; its workers go on, another takes its place in 1 s/, cluster.log.text)
+    cluster.pass(2)
+    assert_equal 2, cluster.molds.size
+    cluster.mold.loaded
+    cluster.mold.ends(signal: 11)
+    cluster.pass(1)
+    assert_equal 2, cluster.molds.size
+  end
+
+  def test_a_worker_that_does_not_become_ready_is_named_after_a_minute
+    cluster = FakeCluster.new
+    cluster.mold.loaded
+    cluster.mold.obey.first.ready
+    cluster.pass(70)
+    assert_equal 1, cluster.log.text.scan(/worker 1 \(process \d+\) is not ready after 6\d s: after_fork, or loading/).size
+    assert_equal 0, cluster.log.text.scan(/worker 0 .* is not ready/).size
+  end
+
   def test_a_mold_that_stands_still_is_killed_and_another_forks_what_it_should_have
     cluster = FakeCluster.new
     cluster.serving.first.ends(signal: 9)

@@ -10,4 +10,8 @@
 /* For the whole process and for good; its children do not inherit it. Any thread. False: this system does not have it. */
 bool nb_subreaper_become(void);
 
+/* The other direction: whether this process is killed when the thread that made it ends, whatever it does then. Its children do not inherit it. Who has
+ * asked looks whether the parent is there still: an end before is not told. False: this system does not have it. */
+bool nb_subreaper_end_with_parent(bool wanted);
+
 #endif

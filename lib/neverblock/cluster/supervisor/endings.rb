@@ -57,9 +57,15 @@ module NeverBlock
           mold.problem || "the process that loads the application #{LastWords.ended(status)} before it had done so; what it wrote itself stands in the log"
         end
 
+        # One that has ended itself before any worker of it was ready (a hook before the fork, say) would do so again.
         def mold_lost(mold, status)
+          unless mold.proven || status[:signal] == Signal.list["KILL"]
+            return fail_with("the process that workers are forked from #{LastWords.ended(status)} before one was ready") if first_start? && status[:signal].nil?
+
+            @back_off.failed
+          end
           log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, " \
-                    "#{@again ? "and cannot be replaced: start the server again" : "another takes its place"}")
+                    "#{@again ? "and cannot be replaced: start the server again" : "another takes its place#{" in #{@back_off.left.ceil} s" if @back_off.left.positive?}"}")
         end
 
         # The first start has failed when Ruby says so; what only the system knows of (a crash) may be better the next time.

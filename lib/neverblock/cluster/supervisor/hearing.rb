@@ -72,6 +72,7 @@ module NeverBlock
 
         def ready(worker)
           worker.enter(:ready, now)
+        worker.mold.proven = true
           return if @reload&.mold.equal?(worker.mold)
           return discard_worker(worker) if @draining || worker.number >= roster.target
 
