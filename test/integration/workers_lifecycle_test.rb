@@ -169,6 +169,13 @@ class WorkersLifecycleTest < WorkersCase
     end
   end
 
+  def test_an_application_that_keeps_all_descriptors_is_a_failed_start_in_one_line
+    app = "$kept = []\n1000.times { $kept << (File.open('/dev/null') rescue break) }\n#{HELLO}"
+    server = ServerProcess.new(app, options: %w[-w 2], wrap: ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh"])
+    assert_raises(ServerProcess::Failed) { server.start }
+    assert_match(/\Aneverblock: no descriptors are left for a worker in the process that has loaded the application: .*\n\z/, server.stderr)
+  end
+
   def test_an_application_that_cannot_be_loaded_is_a_failed_start
     { "raise 'no such thing'\n" => /\Aneverblock: config\.ru:1: no such thing \(RuntimeError\)\n\z/,
       "exit 3\n" => /\Aneverblock: the application called exit\(3\) while it was loaded\n\z/,

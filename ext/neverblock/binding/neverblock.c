@@ -33,7 +33,9 @@ static VALUE error_class(const char *name, VALUE parent) {
 static VALUE subreaper(VALUE self) { return nb_subreaper_become() ? Qtrue : Qfalse; }
 
 /* end_with_parent(true or false) -> whether the system has that: this process is killed when its parent ends. */
-static VALUE end_with_parent(VALUE self, VALUE wanted) { return nb_subreaper_end_with_parent(RTEST(wanted)) ? Qtrue : Qfalse; }
+static VALUE end_with_parent(VALUE self, VALUE wanted) {
+    return nb_subreaper_end_with_parent(RTEST(wanted)) ? Qtrue : Qfalse;
+}
 
 void Init_neverblock(void);
 

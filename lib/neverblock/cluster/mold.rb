@@ -24,6 +24,7 @@ module NeverBlock
     class Mold
       # Of a worker: its channel's and its control socket.
       DESCRIPTORS = 5
+      NO_DESCRIPTORS = "no descriptors are left for a worker in the process that has loaded the application: the application keeps too many open, or ulimit -n is too low"
       # Signals that a terminal or a service manager sends to all processes of a server: the front decides.
       LEFT_TO_THE_FRONT = %w[INT TERM HUP USR2 TTIN TTOU].freeze
       # Seconds between looks at the children, should a SIGCHLD be lost to a handler of the application's.
@@ -101,13 +102,15 @@ module NeverBlock
       end
 
       def fork_worker(id, number, descriptors)
+        raise Error, NO_DESCRIPTORS if descriptors.size < DESCRIPTORS # recvmsg(2): those there is no room for are left out
+
         @settings[:before_fork]&.each(&:call)
         ForkSafety.before
         pid = fork { become_worker(number, descriptors) }
         @children[pid] = id
         @control.tell({ event: "forked", id: id, pid: pid })
       rescue Exception => e # rubocop:disable Lint/RescueException -- a hook may also call exit, or miss a file
-        @control.tell({ event: "not_forked", id: id, message: LastWords.raised(e) })
+        @control.tell({ event: "not_forked", id: id, message: e.is_a?(Error) ? e.message : LastWords.raised(e) })
       ensure
         descriptors.each(&:close)
       end

@@ -36,6 +36,8 @@ module NeverBlock
       ENDING_S = Worker::EXIT_S + 2.0
       # A worker that ended so soon after it was ready, and had answered nothing, has lived a short life.
       SHORT_S = 1.0
+      # A SIGTERM that a worker tells of may be one for all processes of the server (systemd's KillMode, kill -- -PGID), which the front has soon, too.
+      TERM_S = 0.5
       # For a fork and the hooks before it; a mold that takes longer stands still.
       FORK_S = 60.0
       # Seconds for a mold that was told to quit.
@@ -244,6 +246,7 @@ module NeverBlock
         reap
         @rounds.walk unless @draining
         roster.all.dup.each { |worker| bury_if_lost(worker) }
+        roster.all.each { |worker| let_leave(worker) if worker.terminated && now - worker.terminated > TERM_S }
         roster.all.each { |worker| kill(worker, "did not come to an end after its last request") if worker.ending && now - worker.ending > ENDING_S }
         @molds.each { |mold| end_stalled(mold) }
         @back_off.lasted if @back_off.failing? && roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }

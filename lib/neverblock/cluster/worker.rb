@@ -62,6 +62,9 @@ module NeverBlock
       private
 
       def settle
+        @log = @native::Log.new(@config.log_fd)
+        @log.format = @config.log_format
+        @log.worker = @number
         NeverBlock.end_with_parent(true) # a hook may take for ever
         ::Process.exit!(1) if @control.gone?
         IGNORED.each { |name| Signal.trap(name) { nil } }
@@ -69,9 +72,6 @@ module NeverBlock
         Signal.trap("CHLD", "DEFAULT")
         Title.set("worker #{@number}")
         srand
-        @log = @native::Log.new(@config.log_fd)
-        @log.format = @config.log_format
-        @log.worker = @number
         keep_from_children
       end
 

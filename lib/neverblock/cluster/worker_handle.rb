@@ -27,6 +27,8 @@ module NeverBlock
       attr_accessor :doom
       # @return [Float, nil] when it was asked where it is stuck
       attr_accessor :asked
+      # @return [Float, nil] when it had SIGTERM
+      attr_accessor :terminated
       # @return [Float, nil] since when its control socket has been closed
       attr_accessor :silent
       # @return [Float, nil] since when it runs the application's at_exit

@@ -365,10 +365,20 @@ class ClusterSupervisorTest < Minitest::Test
     cluster = FakeCluster.new
     worker = cluster.serving.last
     2.times { worker.says(event: "retire") }
+    cluster.pass(2)
     successor = cluster.mold.obey
     assert_equal [1], successor.map(&:number)
     successor.first.ready
     assert_equal %i[serve retire], worker.channel.calls
+  end
+
+  def test_a_sigterm_for_all_processes_is_the_fronts_alone
+    cluster = FakeCluster.new
+    cluster.serving.each { |worker| worker.says(event: "retire") }
+    cluster.post(:drain)
+    cluster.pass(2)
+    assert_empty cluster.mold.heard
+    refute_match(/had SIGTERM/, cluster.log.text)
   end
 
   def test_a_retiring_worker_may_take_its_time_and_is_named_after_a_minute

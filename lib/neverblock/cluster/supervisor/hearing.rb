@@ -72,15 +72,19 @@ module NeverBlock
 
         def ready(worker)
           worker.enter(:ready, now)
-        worker.mold.proven = true
+          worker.mold.proven = true
           return if @reload&.mold.equal?(worker.mold)
           return discard_worker(worker) if @draining || worker.number >= roster.target
 
           serve(worker)
         end
 
-        # SIGTERM at a worker alone.
         def asked_to_leave(worker)
+          worker.terminated ||= now
+        end
+
+        # SIGTERM at a worker alone.
+        def let_leave(worker)
           return if @draining || worker.leaving || worker.state != :serving
 
           log.info("#{worker} had SIGTERM: another takes its place, then it ends what it runs")
