@@ -160,6 +160,18 @@ class WorkersLifecycleTest < WorkersCase
     end
   end
 
+  def test_an_application_that_traps_sigterm_while_it_is_loaded_does_not_end_its_worker_by_it
+    %w[true false].each do |preload|
+      serve("trap('TERM') { exit!(9) }\n#{HELLO}", options: ["-C", config("preload_app #{preload}")]) do |server|
+        old = processes(server, "worker 1").first
+        Process.kill("TERM", old)
+        server.await_stderr(/worker 1 \(process #{old}\) had SIGTERM: another takes its place/)
+        await("the old worker ends", server) { gone?(old) }
+        refute_match(/status 9/, server.stderr)
+      end
+    end
+  end
+
   def test_a_hook_that_calls_exit_is_a_failed_start_in_one_line
     %w[before_fork after_fork].each do |hook|
       server = ServerProcess.new(HELLO, options: ["-w", "2", "-C", config("#{hook} { exit 3 }")])

@@ -47,6 +47,7 @@ module NeverBlock
         settle
         @control.tell({ event: "started", pid: ::Process.pid })
         executor = prepare(channel, &load) or return 1
+        heed_term # an application that traps it for a process of its own would end this one with all it runs
         NeverBlock.end_with_parent(false) # its mold may end now, and the front's end is heard
         @thread = Server::ExecutorThread.start(executor, 0) { |failure| ended(failure) }
         @control.tell({ event: "ready" })
@@ -68,11 +69,15 @@ module NeverBlock
         NeverBlock.end_with_parent(true) # a hook may take for ever
         ::Process.exit!(1) if @control.gone?
         IGNORED.each { |name| Signal.trap(name) { nil } }
-        Signal.trap("TERM") { wake }
+        heed_term
         Signal.trap("CHLD", "DEFAULT")
         Title.set("worker #{@number}")
         srand
         keep_from_children
+      end
+
+      def heed_term
+        Signal.trap("TERM") { wake }
       end
 
       # A child of the application's that lives on must not keep the front from seeing the end of this process.
