@@ -178,24 +178,33 @@ class ServerProcess
     Wire::Client.open(url, **options, &block)
   end
 
-  # Resident memory in bytes, now.
+  # Resident memory in bytes, now; of all its processes.
   def resident_bytes
-    File.read("/proc/#{@pid}/status")[/^VmRSS:\s+(\d+) kB/, 1].to_i * 1024
+    processes.sum { |pid| File.read("/proc/#{pid}/status")[/^VmRSS:\s+(\d+) kB/, 1].to_i * 1024 }
   end
 
-  # The most resident memory there ever was, in bytes.
+  # The most resident memory there ever was, in bytes; of all its processes.
   def resident_peak_bytes
-    File.read("/proc/#{@pid}/status")[/^VmHWM:\s+(\d+) kB/, 1].to_i * 1024
+    processes.sum { |pid| File.read("/proc/#{pid}/status")[/^VmHWM:\s+(\d+) kB/, 1].to_i * 1024 }
   end
 
-  # Seconds of processor used so far.
+  # Seconds of processor used so far; by all its processes.
   def processor_s
-    fields = File.read("/proc/#{@pid}/stat").rpartition(")").last.split
-    (fields[11].to_i + fields[12].to_i) / 100.0
+    processes.sum { |pid| statistics(pid).values_at(11, 12).sum(&:to_i) / 100.0 }
   end
 
-  def open_descriptors
-    Dir.children("/proc/#{@pid}/fd").size
+  # @param of [Array<Integer>] process ids
+  def open_descriptors(of: [@pid])
+    of.sum { |pid| Dir.children("/proc/#{pid}/fd").size }
+  end
+
+  # @return [Array<Integer>] process ids: its own, and with workers those of the mold and of the workers
+  def processes
+    return [@pid] unless workers
+
+    parents = Dir.children("/proc").grep(/\A\d+\z/).to_h { |pid| [pid.to_i, statistics(pid)[1].to_i] }
+    family = [@pid]
+    family.each { |parent| family.concat(parents.select { |_, its| its == parent }.keys) } # grows on the way
   end
 
   def in_directory(name)
@@ -216,9 +225,16 @@ class ServerProcess
     @reader = Thread.new { read_output(reader) }
   end
 
-  # What its application is told of it (AppProcesses).
+  # @return [Array<String>] the fields of proc(5) behind the command's name, from the third on
+  def statistics(pid)
+    File.read("/proc/#{pid}/stat").rpartition(")").last.split
+  rescue SystemCallError # it has ended since
+    []
+  end
+
+  # What its application is told of it (AppProcesses), and server_process_engine.rb.
   def workers
-    ENV["NB_TEST_WORKERS"] if @settings.nil? && self.class.workers?(@options)
+    ENV["NB_TEST_WORKERS"] if self.class.workers?(@options)
   end
 
   def words(rackup)

@@ -3,15 +3,32 @@
 # Starts a server through the Ruby API with settings the command line does not offer (yet), as ServerProcess expects it of a command.
 #
 #   ruby server_process_engine.rb RACKUP '{"header_timeout_ms": 200, "fibers": 4}'
+#
+# With NB_TEST_WORKERS it is a front with so many workers, which are forked from this process.
 
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 
 require "json"
 require "neverblock"
 require "neverblock/application"
+require "neverblock/cluster/front"
 require "neverblock/server"
 
-rackup, settings = ARGV
-config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], **JSON.parse(settings, symbolize_names: true))
+# What a file and a command line would have said, but for what only Config.new takes.
+class GivenSettings < NeverBlock::Config::Settings
+  def initialize(given, workers)
+    super(command: { bind: [NeverBlock::Config::Bind.parse("http://127.0.0.1:0")], workers: workers })
+    @given = given
+  end
+
+  def config(**fixed)
+    super(**@given, **fixed)
+  end
+end
+
+rackup, given = ARGV
+settings = GivenSettings.new(JSON.parse(given, symbolize_names: true), Integer(ENV.fetch("NB_TEST_WORKERS", "1"), 10))
 app = NeverBlock::Application.load(rackup)
-exit NeverBlock::Server::Runner.new(NeverBlock::Server.new(config, app)).run
+front = -> { NeverBlock::Cluster::Front.new(settings, environment: NeverBlock::Config::Environment.new(ENV), app: app) }
+server = settings[:workers] > 1 ? front.call : NeverBlock::Server.new(settings.config, app)
+exit NeverBlock::Server::Runner.new(server).run
