@@ -62,6 +62,7 @@ module NeverBlock
       # @raise [Error]
       def run(settings, environment, rackup = nil, &load)
         prepare(settings, environment, rackup, &load)
+        NeverBlock.end_with_parent(false) # from here on the front's end is heard; what made this process is a thread of it, which may be gone before it
         serve
       end
 
