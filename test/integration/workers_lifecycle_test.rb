@@ -177,7 +177,7 @@ class WorkersLifecycleTest < WorkersCase
       server = ServerProcess.new(HELLO, options: ["-w", "2", "-C", config("#{hook} { exit 3 }")])
       error = assert_raises(ServerProcess::Failed) { server.start }
       assert_match(/exit 1/, error.message)
-      assert_match(/\Aneverblock: exit\(3\) was called at \S+:1:in `exit'\n\z/, server.stderr)
+      assert_match(/\Aneverblock: exit\(3\) was called at \S+:1:in [`'](Kernel#)?exit'\n\z/, server.stderr)
     end
   end
 
