@@ -30,7 +30,7 @@ module NeverBlock
 
         @slots += wanted
         enabled = !GC.disable
-        shares.each { |size, share| @anchors << fill((wanted * share).to_i, (size - ARRAY_HEADER) / 8, ANCHOR_EVERY) }
+        shares.each { |size, share| @anchors << fill((wanted * share).to_i + free(size), (size - ARRAY_HEADER) / 8, ANCHOR_EVERY) }
       ensure
         GC.enable if enabled
       end
@@ -40,6 +40,17 @@ module NeverBlock
       #   @return [Array] every so many-th of them
 
       private
+
+      # What a collection has left free, room made earlier too, is filled first, and no page is added for it.
+      # @param size [Integer] bytes of a slot
+      # @return [Integer] slots
+      def free(size)
+        return GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) unless GC.respond_to?(:stat_heap)
+
+        heap = GC.stat_heap.values.find { |one| one.fetch(:slot_size) == size }
+        live = heap.values_at(:total_allocated_objects, :total_freed_objects)
+        live.all? ? [heap.fetch(:heap_eden_slots) - live.first + live.last, 0].max : 0
+      end
 
       # Ruby 3.2 and later have a heap for each size of slot. Each gets what it has had of all objects so far.
       # @return [Hash{Integer => Float}] bytes of a slot => its share of the room
