@@ -2,12 +2,15 @@
 
 # `neverblock reload`: has a running server take new code, and says how that went.
 
+require "neverblock/cli/output"
 require "neverblock/cli/process_options"
 require "neverblock/cli/running_server"
 
 module NeverBlock
   module CLI
     class Reload
+      include Output
+
       # @param argv [Array<String>] what follows the command
       # @param env [Hash, ENV]
       # @param out [IO]
@@ -38,14 +41,6 @@ module NeverBlock
         return "" if pids.empty?
 
         "; #{pids.size > 1 ? "workers are processes" : "its worker is process"} #{pids.join(", ")}"
-      end
-
-      def show(text)
-        @out.write(text)
-        @out.flush
-        OK
-      rescue Errno::EPIPE
-        OK
       end
     end
   end

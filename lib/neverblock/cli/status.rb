@@ -2,6 +2,7 @@
 
 # `neverblock status`: a running server's figures, once.
 
+require "neverblock/cli/output"
 require "neverblock/cli/watch_options"
 require "neverblock/watch"
 require "neverblock/watch/report"
@@ -9,6 +10,8 @@ require "neverblock/watch/report"
 module NeverBlock
   module CLI
     class Status
+      include Output
+
       # @param argv [Array<String>] what follows the command
       # @param out [IO]
       def initialize(argv, out: $stdout)
@@ -25,16 +28,6 @@ module NeverBlock
         document = Watch::Document.parse(text)
         show(@options.json ? "#{text.chomp}\n" : Watch::Report.new(document).to_s)
         document.running? ? OK : FAILED
-      end
-
-      private
-
-      def show(text)
-        @out.write(text)
-        @out.flush
-        OK
-      rescue Errno::EPIPE
-        OK
       end
     end
   end

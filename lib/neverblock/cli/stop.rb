@@ -3,6 +3,7 @@
 # `neverblock stop`: ends a running server and waits until its process is gone. What is left meanwhile is shown: as one live line on a terminal, as a line now and
 # then elsewhere.
 
+require "neverblock/cli/output"
 require "neverblock/cli/process_options"
 require "neverblock/cli/running_server"
 require "neverblock/deadline"
@@ -10,6 +11,8 @@ require "neverblock/deadline"
 module NeverBlock
   module CLI
     class Stop
+      include Output
+
       # Seconds beyond the server's own limit, in which it cuts what is left, runs at_exit blocks, and ends.
       PATIENCE_S = 15
       # Seconds between two looks whether it is there.
@@ -104,14 +107,6 @@ module NeverBlock
 
       def terminal?
         @out.tty? && @env["TERM"] != "dumb"
-      end
-
-      def show(text)
-        @out.write(text)
-        @out.flush
-        OK
-      rescue Errno::EPIPE
-        OK
       end
     end
   end
