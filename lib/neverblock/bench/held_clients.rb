@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "neverblock/deadline"
 require "socket"
 require "uri"
 
@@ -45,7 +46,7 @@ module NeverBlock
 
           @sockets << socket
           socket.write(request)
-          break if expects && !answered?(socket, expects, now + ANSWER_SECONDS_MAX)
+          break if expects && !answered?(socket, expects, Deadline.now + ANSWER_SECONDS_MAX)
         end
         @sockets.size
       rescue SystemCallError
@@ -56,7 +57,7 @@ module NeverBlock
       # @param within [Numeric] seconds
       # @return [Integer] clients that have theirs by then
       def answered(expects, within:)
-        limit = now + within
+        limit = Deadline.now + within
         @sockets.count { |socket| answered?(socket, expects, limit) }
       end
 
@@ -87,7 +88,7 @@ module NeverBlock
       def answered?(socket, expects, limit)
         answer = (@answers[socket] ||= +"")
         until answer.end_with?(expects)
-          return false unless socket.wait_readable([limit - now, 0].max)
+          return false unless socket.wait_readable([limit - Deadline.now, 0].max)
 
           answer << socket.read_nonblock(READ_BYTES)
         end
@@ -101,10 +102,6 @@ module NeverBlock
         bytes.nil? || bytes == ""
       rescue SystemCallError, IOError
         true
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "neverblock/deadline"
+
 module NeverBlock
   module Bench
     # Stops a worker of a server for a while now and then (SIGSTOP, SIGCONT): what a machine does that swaps, or a hypervisor that gives the core away.
@@ -21,7 +23,7 @@ module NeverBlock
         return [yield, []] unless every
 
         @stops = []
-        start = now
+        start = Deadline.now
         @ending = Thread::Queue.new
         thread = Thread.new { stop_again_and_again(start, every) }
         [yield, @stops]
@@ -43,9 +45,9 @@ module NeverBlock
       def stop_one(start)
         pid = @tree.leaves.sample(random: @rng) or return
         Process.kill(:STOP, pid)
-        from = now
+        from = Deadline.now
         wait_until(from + STOP_SECONDS)
-        @stops << QueueModel::Stop.new(from: from - start, length: now - from)
+        @stops << QueueModel::Stop.new(from: from - start, length: Deadline.now - from)
       rescue Errno::ESRCH
         nil
       ensure
@@ -60,12 +62,8 @@ module NeverBlock
 
       # @return [Boolean] whether it has to end
       def wait_until(time)
-        sleep(0.01) until @ending.closed? || now >= time
+        sleep(0.01) until @ending.closed? || Deadline.now >= time
         @ending.closed?
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end
