@@ -387,18 +387,6 @@ static int64_t deadline_ns(const nb_loop *loop) {
     return timeout_ms ? loop->now_ns + timeout_ms * NB_NS_PER_MS : 0;
 }
 
-/* "GET /path?query" as far as it fits, to be told when its worker is lost. */
-static void keep_line(nb_exchange *exchange, const char *bytes, size_t size) {
-    size_t kept = 0, begin = 0;
-    while (begin < size && (bytes[begin] == '\r' || bytes[begin] == '\n'))
-        begin++;
-    while (kept < sizeof(exchange->line) - 1 && begin + kept < size && bytes[begin + kept] != '\r' &&
-           bytes[begin + kept] != '\n')
-        kept++;
-    memcpy(exchange->line, bytes + begin, kept);
-    exchange->line[kept] = '\0';
-}
-
 static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
     nb_exchange *exchange = nb_connection_add_exchange(loop, connection);
     if (!exchange) {
@@ -418,7 +406,6 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     uint16_t route_number = nb_routes_match(&loop->routes, head->path);
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
     exchange->cancellable = cancellable(loop, route);
-    if (loop->config.front) keep_line(exchange, nb_buffer_bytes(&connection->input), head_bytes);
     nb_request_facts facts = {
         .head = head,
         .framing = framing,
@@ -432,6 +419,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         .streams = route && route->stream_input && framing->body != NB_BODY_NONE,
         .cancellable = exchange->cancellable,
     };
+    if (loop->config.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts.raw);
     connection->served = true;
     NB_COUNT(loop, requests, 1);
     nb_figures_head(loop, connection, exchange);

@@ -91,11 +91,6 @@ nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *c
     return NULL;
 }
 
-void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    (void)dispatch;
-    channel->retire_due = true;
-}
-
 static bool takes(const nb_dispatch_channel *channel) {
     return !channel->stop_due && !channel->retire_due && !channel->lost && !channel->responses.broken &&
            !atomic_load_explicit(&channel->channel->memory->executor_gone, memory_order_relaxed);

@@ -74,7 +74,7 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
 /* NULL when it is none of these. */
 nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel);
 /* Its executor gets no further request, and is stopped when it has none left. */
-void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+static inline void nb_dispatch_retire(nb_dispatch_channel *channel) { channel->retire_due = true; }
 /* The executor is no more (`lost` is set before its last parts are taken, so that it is given and told nothing more). Requests that it had not begun with go back to the head of the queue: their number. News for it are dropped.
    The caller has taken all its parts, sees to the other exchanges of it, and then calls remove, which destroys the channel. */
 uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel);

@@ -9,17 +9,20 @@
 #include "server/connection.h"
 #include "server/loop.h"
 
-void nb_request_log_keep(nb_loop *loop, char *line, nb_slice raw) {
-    line[0] = '\0';
-    if (!loop->config.log_refused) return;
+void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw) {
     size_t begin = 0, size = 0;
     while (begin < raw.size && (raw.data[begin] == '\r' || raw.data[begin] == '\n'))
         begin++;
-    while (begin + size < raw.size && size < NB_REQUEST_LINE_BYTES_MAX && raw.data[begin + size] != '\r' &&
+    while (begin + size < raw.size && size < bytes_max && raw.data[begin + size] != '\r' &&
            raw.data[begin + size] != '\n' && raw.data[begin + size] != '\0')
         size++;
     if (size) memcpy(line, raw.data + begin, size);
     line[size] = '\0';
+}
+
+void nb_request_log_keep(nb_loop *loop, char *line, nb_slice raw) {
+    line[0] = '\0';
+    if (loop->config.log_refused) nb_request_line_copy(line, NB_REQUEST_LINE_BYTES_MAX, raw);
 }
 
 void nb_request_log_note(nb_loop *loop, nb_slice raw) { nb_request_log_keep(loop, loop->request_line, raw); }

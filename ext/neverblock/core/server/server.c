@@ -276,7 +276,7 @@ nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16
 
 static void retire(nb_loop *loop, void *argument) {
     nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, argument);
-    if (channel) nb_dispatch_retire(&loop->dispatch, channel);
+    if (channel) nb_dispatch_retire(channel);
 }
 
 void nb_server_channel_retire(nb_server *server, nb_channel *channel) { call(server, retire, channel); }
