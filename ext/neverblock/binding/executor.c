@@ -395,7 +395,8 @@ void nb_executor_tell_running(nb_executor *executor) {
 }
 
 static void count_taken(nb_executor *executor) {
-    atomic_store_explicit(&figures_of(executor)->taken, ++executor->taken_requests, memory_order_relaxed);
+    _Atomic uint64_t *taken = &figures_of(executor)->taken; /* written by this thread only */
+    atomic_store_explicit(taken, atomic_load_explicit(taken, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 static void give(nb_task *task, nb_request_message *request) {

@@ -84,7 +84,6 @@ struct nb_executor {
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
     nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
     uint64_t received;               /* requests, since the start, those recalled included */
-    uint64_t taken_requests;         /* those without */
     const nb_task *direct;           /* whose fiber the drain has switched to; it has not parked since */
     unsigned taken;                  /* messages, since the drain began */
     bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */

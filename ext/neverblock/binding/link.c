@@ -101,6 +101,11 @@ typedef struct loop_call {
     nb_channel_report report;
 } loop_call;
 
+static loop_call call_of(VALUE self) {
+    front_end *end = open_front(self);
+    return (loop_call){.server = nb_engine_server(end->engine), .end = end};
+}
+
 static void *without_lock_serve(void *argument) {
     loop_call *call = argument;
     call->status = nb_server_channel_serve(call->server, call->end->channel, call->end->number, call->end->pid);
@@ -109,8 +114,7 @@ static void *without_lock_serve(void *argument) {
 
 /* Its process is given requests from now on. Raises NeverBlock::Error when there are too many. */
 static VALUE channel_serve(VALUE self) {
-    loop_call call = {.end = open_front(self)};
-    call.server = nb_engine_server(call.end->engine);
+    loop_call call = call_of(self);
     if (call.end->serves) return self;
     rb_thread_call_without_gvl(without_lock_serve, &call, NULL, NULL);
     if (call.status == NB_FULL) rb_raise(nb_error_class, "there are %u worker processes already", NB_CHANNELS_MAX);
@@ -127,8 +131,7 @@ static void *without_lock_retire(void *argument) {
 
 /* No further request; its executor ends when it has none left. */
 static VALUE channel_retire(VALUE self) {
-    loop_call call = {.end = open_front(self)};
-    call.server = nb_engine_server(call.end->engine);
+    loop_call call = call_of(self);
     if (call.end->serves) rb_thread_call_without_gvl(without_lock_retire, &call, NULL, NULL);
     return self;
 }
@@ -150,8 +153,7 @@ static void *without_lock_end(void *argument) {
 /* end -> {failed:, cut:, again:, lines:}: the process has ended. What it had sent is used; of its requests those it had not begun with are
  * run by others (again), those without a response are answered 502 (failed), the others cut. A channel ends once. */
 static VALUE channel_end(VALUE self) {
-    loop_call call = {.end = open_front(self)};
-    call.server = nb_engine_server(call.end->engine);
+    loop_call call = call_of(self);
     rb_thread_call_without_gvl(without_lock_end, &call, NULL, NULL);
     call.end->channel = NULL;
     VALUE report = rb_hash_new();
@@ -170,8 +172,7 @@ static void *without_lock_running(void *argument) {
 
 /* running -> [String] at most ten lines ("GET /path HTTP/1.1", cut to 95 bytes) of requests its process has begun with. */
 static VALUE channel_running(VALUE self) {
-    loop_call call = {.end = open_front(self)};
-    call.server = nb_engine_server(call.end->engine);
+    loop_call call = call_of(self);
     rb_thread_call_without_gvl(without_lock_running, &call, NULL, NULL);
     return lines_of(&call.report);
 }
