@@ -25,6 +25,11 @@ class SelfSignedCertificate
     @certificate.to_pem
   end
 
+  # @return [String] the private key
+  def key_pem
+    @key.to_pem
+  end
+
   # @return [OpenSSL::X509::Store] with this certificate
   def store
     OpenSSL::X509::Store.new.tap { |store| store.add_cert(@certificate) }

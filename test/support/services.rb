@@ -5,6 +5,8 @@
 #
 #   Services.postgresql.port     # starts it at the first call
 #   Services.mariadb.socket      # UNIX socket, beside TCP on 127.0.0.1
+#   Services.postgresql(tls: true).ca_file     # another one, which speaks TLS
+#   Services.postgresql.restart                # the same data and port
 
 require "etc"
 require "fileutils"
@@ -12,6 +14,7 @@ require "socket"
 require "tmpdir"
 
 require_relative "patience"
+require_relative "self_signed_certificate"
 
 module Services
   # The server is not on this machine, or did not come up; the message holds the end of what it printed.
@@ -21,14 +24,18 @@ module Services
   OUTPUT_BYTES_MAX = 16_384
 
   class << self
+    # One for each set of options.
+    # @param tls [Boolean] whether it also speaks TLS, with a certificate for localhost and 127.0.0.1 that #ca_file trusts
+    # @param max_connections [Integer]
     # @return [Service] PostgreSQL; superuser "postgres" without a password, database "postgres"
-    def postgresql
-      started(:postgresql) { Postgresql.new }
+    def postgresql(**options)
+      started([:postgresql, options]) { Postgresql.new(**options) }
     end
 
+    # As #postgresql.
     # @return [Service] MariaDB; user "root" without a password, database "test"
-    def mariadb
-      started(:mariadb) { Mariadb.new }
+    def mariadb(**options)
+      started([:mariadb, options]) { Mariadb.new(**options) }
     end
 
     # @return [Service] Redis without persistence
@@ -61,7 +68,18 @@ module Services
   class Service
     HOST = "127.0.0.1"
 
+    # Certificate and key, where it speaks TLS.
+    CERTIFICATE = "server.pem"
+    KEY = "server.key"
+
     attr_reader :port, :folder, :pid
+
+    # @param tls [Boolean]
+    # @param max_connections [Integer]
+    def initialize(tls: false, max_connections: 300)
+      @tls = tls
+      @max_connections = max_connections
+    end
 
     # @return [Service] self, ready for connections
     # @raise [Unavailable] when it is not installed or does not start in START_S
@@ -71,12 +89,29 @@ module Services
 
       @folder = Dir.mktmpdir("nb-#{name}-")
       FileUtils.chown(owner, nil, @folder) if owner
+      write_certificate if @tls
       prepare
       launch
       self
     rescue StandardError
       stop
       raise
+    end
+
+    # Ends it and starts it again with its data, on its port.
+    # @param signal [String] what ends it; its own way of stopping by default
+    # @return [Service] self, ready for connections
+    def restart(signal = stop_signal)
+      finish_process(signal)
+      @drain.join(Patience::SECONDS)
+      @output = +""
+      spawn_and_wait
+      self
+    end
+
+    # @return [String] what a client has to trust, where it speaks TLS
+    def ca_file
+      File.join(@folder, CERTIFICATE)
     end
 
     def host
@@ -157,8 +192,17 @@ module Services
       :late
     end
 
-    def finish_process
-      Process.kill(stop_signal, @pid)
+    def write_certificate
+      certificate = SelfSignedCertificate.new
+      { CERTIFICATE => certificate.pem, KEY => certificate.key_pem }.each do |name, text|
+        file = File.join(@folder, name)
+        File.write(file, text, perm: 0o600)
+        FileUtils.chown(owner, nil, file) if owner
+      end
+    end
+
+    def finish_process(signal = stop_signal)
+      Process.kill(signal, @pid)
       Timeout.timeout(STOP_S) { Process.wait(@pid) }
     rescue Timeout::Error
       Process.kill("KILL", @pid)
@@ -222,7 +266,11 @@ module Services
 
     def command
       [binary("postgres"), "-D", data, "-h", HOST, "-p", port.to_s, "-k", @folder, "-c", "fsync=off", "-c", "full_page_writes=off",
-       "-c", "synchronous_commit=off", "-c", "max_connections=300", "-c", "shared_buffers=32MB"]
+       "-c", "synchronous_commit=off", "-c", "max_connections=#{@max_connections}", "-c", "shared_buffers=32MB", *tls]
+    end
+
+    def tls
+      @tls ? ["-c", "ssl=on", "-c", "ssl_cert_file=#{ca_file}", "-c", "ssl_key_file=#{File.join(@folder, KEY)}"] : []
     end
 
     def ready
@@ -269,7 +317,11 @@ module Services
     def command
       [server, "--no-defaults", "--datadir=#{data}", "--socket=#{socket}", "--port=#{port}", "--bind-address=#{HOST}",
        "--pid-file=#{File.join(@folder, "pid")}", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M",
-       "--innodb-log-file-size=8M", "--max-connections=300"]
+       "--innodb-log-file-size=8M", "--max-connections=#{@max_connections}", *tls]
+    end
+
+    def tls
+      @tls ? ["--ssl-cert=#{ca_file}", "--ssl-key=#{File.join(@folder, KEY)}", "--ssl-ca=#{ca_file}"] : []
     end
 
     def ready

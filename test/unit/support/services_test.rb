@@ -39,6 +39,24 @@ class ServicesTest < Minitest::Test
     end
   end
 
+  def test_postgresql_speaks_tls_and_keeps_data_and_port_over_a_restart
+    with(Services::Postgresql.new(tls: true, max_connections: 50)) do |service|
+      client = ["psql", "-qAtX", "host=localhost port=#{service.port} user=postgres sslmode=verify-full sslrootcert=#{service.ca_file}", "-c"]
+      assert_equal "t", ask(*client, "create table kept as select 50 as number; select ssl from pg_stat_ssl where pid = pg_backend_pid()")
+      port = service.port
+      service.restart
+      assert_equal port, service.port
+      assert_equal "50", ask(*client, "select number from kept where number = current_setting('max_connections')::int")
+    end
+  end
+
+  def test_mariadb_speaks_tls
+    with(Services::Mariadb.new(tls: true)) do |service|
+      client = ["mariadb", "--no-defaults", "--ssl", "--ssl-ca=#{service.ca_file}", "-u", "root", "-N", "-B", "-h", service.host, "-P", service.port.to_s, "-e"]
+      assert_match(/\ASsl_cipher\tTLS/, ask(*client, "show status like 'Ssl_cipher'"))
+    end
+  end
+
   def test_mariadb_answers_a_query
     with(Services::Mariadb.new) do |service|
       client = ["mariadb", "--no-defaults", "--skip-ssl", "-u", "root", "-N", "-B"]
