@@ -248,6 +248,22 @@ static void publishing_rings_an_executor_that_sleeps_and_no_other(void **state) 
     assert_false(signalled(&f.dispatch.channels[1].channel->executor_wake));
 }
 
+static void what_was_published_several_times_rings_once_when_it_is_pumped(void **state) {
+    (void)state;
+    ask(0, 3);
+    sleeps(0, true);
+    for (int i = 0; i < 2; i++) {
+        assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+        nb_dispatch_publish(&f.dispatch);
+        assert_non_null(next(0));
+        assert_false(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    }
+    nb_dispatch_pump(&f.dispatch);
+    assert_true(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(signalled(&f.dispatch.channels[0].channel->executor_wake));
+}
+
 static nb_exchange *given_to(int i) {
     nb_exchange *made = exchange();
     ask(i, 1);
@@ -393,6 +409,7 @@ int main(void) {
         CASE(what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_closed),
         CASE(an_overdue_exchange_is_taken_with_its_message),
         CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
+        CASE(what_was_published_several_times_rings_once_when_it_is_pumped),
         CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
         CASE(the_loop_does_not_sleep_while_there_is_room_for_news),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),

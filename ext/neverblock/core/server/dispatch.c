@@ -434,7 +434,7 @@ void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     }
 }
 
-void nb_dispatch_pump(nb_dispatch *dispatch) {
+void nb_dispatch_publish(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].pipe_full = false;
     }
@@ -445,7 +445,17 @@ void nb_dispatch_pump(nb_dispatch *dispatch) {
         if (channel->news || channel->stop_due || channel->retire_due) pump_news(dispatch, channel);
         if (!channel->dirty) continue;
         channel->dirty = false;
-        if (nb_ring_publish(&channel->requests)) nb_channel_ring_executor(channel->channel);
+        if (nb_ring_publish(&channel->requests)) channel->ring_due = true;
+    }
+}
+
+void nb_dispatch_pump(nb_dispatch *dispatch) {
+    nb_dispatch_publish(dispatch);
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (!channel->ring_due) continue;
+        channel->ring_due = false;
+        nb_channel_ring_executor(channel->channel);
     }
 }
 

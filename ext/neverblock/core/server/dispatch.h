@@ -35,6 +35,7 @@ typedef struct nb_dispatch_channel {
     bool claim_wanted; /* the executor has not begun with a request whose body waits here */
     bool pipe_full;    /* for a descriptor: it is given none in this turn */
     bool dirty;        /* something is committed and not published */
+    bool ring_due;     /* it was published to, and sleeps */
     bool retire_due, retired;
     bool lost;     /* its executor is no more */
     bool damaged;  /* it has written what it must not: its process must end */
@@ -119,7 +120,9 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);
 /* No request will come any more. */
 void nb_dispatch_stop(nb_dispatch *dispatch);
 
-/* Moves what waits as far as credit and room allow, publishes, rings. Once a turn. */
+/* Moves what waits as far as credit and room allow, and publishes it: executors that are awake see it. */
+void nb_dispatch_publish(nb_dispatch *dispatch);
+/* The same, and wakes those that slept when something was published to them. Once a turn. */
 void nb_dispatch_pump(nb_dispatch *dispatch);
 
 /* --- between dispatch.c and recall.c --- */

@@ -34,6 +34,13 @@
    their time to others. */
 #define RUNNING_EXECUTOR_POLL_MAX_NS (8 * NB_NS_PER_MS)
 
+/* A front that woke a worker for each few requests would wake it, and be woken, several times as often as an executor that runs the turns itself
+   comes to look: while clients keep sending, it reads on so many times, and so long, before it rings. With few requests about there is nothing to
+   gather. */
+#define GATHERS_IN_A_TURN 4
+#define GATHER_FROM 4
+#define GATHER_MAX_NS (NB_NS_PER_MS / 5)
+
 #define LINGER_NS (5 * NB_NS_PER_S)
 
 /* From the first block that the pool gave back to the heap until the heap is trimmed: most of a burst has ended then. A trim holds the loop
@@ -487,7 +494,8 @@ static void next_executor_look(nb_loop *loop, bool something) {
     }
 }
 
-static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
+/* True when something came. */
+static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_poll_event events[EVENTS_IN_A_TURN];
     size_t count = 0;
     nb_fork_leave();
@@ -497,7 +505,7 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     update_time(loop);
     nb_dispatch_look(&loop->dispatch, loop->now_ns);
     if (loop->figures) loop->figures->polled_ns = loop->now_ns;
-    if (status != NB_OK) return;
+    if (status != NB_OK) return false;
     next_executor_look(loop, count > 0);
     for (size_t i = 0; i < count; i++) {
         uint64_t cookie = events[i].cookie;
@@ -510,6 +518,16 @@ static void poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
         } else {
             nb_connection_ready(loop, (nb_connection *)(uintptr_t)cookie, events[i].events);
         }
+    }
+    return count > 0;
+}
+
+static void gather(nb_loop *loop, bool came) {
+    int64_t until_ns = loop->now_ns + GATHER_MAX_NS;
+    for (int i = 0; came && i < GATHERS_IN_A_TURN && loop->exchanges.live >= GATHER_FROM; i++) {
+        if (loop->now_ns > until_ns) return;
+        nb_dispatch_publish(&loop->dispatch);
+        came = poll_and_serve(loop, 0);
     }
 }
 
@@ -561,7 +579,8 @@ static bool run_turn(nb_loop *loop) {
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
     nb_figures_turn(loop);
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
-    poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
+    bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
+    if (loop->config.front) gather(loop, came);
     nb_dispatch_pump(&loop->dispatch);
     publish_gauges(loop);
     return true;
