@@ -5,6 +5,7 @@
 
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
+require "neverblock/compat/sequel"
 
 module NeverBlock
   module Compat
@@ -13,6 +14,7 @@ module NeverBlock
       def self.apply
         Excon.apply
         Hiredis.apply
+        Sequel.apply
       end
     end
   end

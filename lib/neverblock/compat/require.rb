@@ -38,7 +38,11 @@ module Kernel
 
   define_method(:require) { |name| NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, name) } }
   define_method(:load) { |name, wrap = false| NeverBlock::Compat::Require.load { neverblock_load.bind_call(self, name, wrap) } }
-  define_method(:require_relative) { |name| require(NeverBlock::Compat::Require.absolute(name.respond_to?(:to_path) ? name.to_path : name, caller_locations(1, 1).first)) }
+  # Not by way of `require`, of which the caller may have one of its own (Sequel has).
+  define_method(:require_relative) do |name|
+    path = NeverBlock::Compat::Require.absolute(name.respond_to?(:to_path) ? name.to_path : name, caller_locations(1, 1).first)
+    NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, path) }
+  end
   private :require, :load, :require_relative
 
   define_singleton_method(:require) { |name| NeverBlock::Compat::Require.load { public_require.call(name) } }

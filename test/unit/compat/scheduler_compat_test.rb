@@ -78,6 +78,15 @@ class CompatTest < Minitest::Test
     end
   end
 
+  def test_require_relative_does_not_call_a_require_of_the_callers_own
+    Dir.mktmpdir do |dir|
+      File.write(File.join(dir, "part.rb"), "$nb_part = true")
+      File.write(File.join(dir, "whole.rb"), 'Module.new { def self.require(*) = raise("not this one"); require_relative "part" }')
+      require File.join(dir, "whole.rb")
+      assert $nb_part
+    end
+  end
+
   def test_require_may_be_replaced_by_an_alias_as_zeitwerk_does
     script = <<~RUBY
       require "neverblock/scheduler"

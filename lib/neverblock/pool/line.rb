@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+# The line before something of which there are only so many places: first come, first served, whatever fibers and threads they are that come. Who leaves gives
+# the place to the first who waits, so that nobody who comes later is served before.
+
+require "neverblock/deadline"
+require "neverblock/pool/waiter"
+
+module NeverBlock
+  module Pool
+    class Line
+      # @return [Integer] how many may be inside
+      attr_reader :places
+
+      # @param places [Integer]
+      def initialize(places)
+        @places = places
+        @lock = Thread::Mutex.new
+        @holders = {}.compare_by_identity # owner => the thread it came on
+        @waiters = []
+        @moved_at = 0.0
+      end
+
+      # Comes in; when all places are held, parks the fiber (elsewhere: the thread) until its turn.
+      #
+      # The time counts from the last moment the line moved: a long line that is being served is no error; one in which nobody gives a place back is.
+      # @param owner [Fiber, Thread] one that is not inside; a place whose owner has ended is free
+      # @param seconds [Numeric] longest wait without the line moving
+      # @return [Boolean] false: the time was over, or waiting would never end (a blocking fiber of the loop whose other fibers hold all places)
+      def enter(owner, seconds)
+        @lock.synchronize { free? ? take(owner) : wait(owner, seconds) }
+      end
+
+      # Gives the place back.
+      # @return [void]
+      def leave(owner)
+        @lock.synchronize do
+          serve if @holders.delete(owner)
+        end
+      end
+
+      # @return [Boolean] whether it is inside
+      def inside?(owner)
+        @holders.key?(owner)
+      end
+
+      # @return [Integer] how many are inside
+      def held
+        @holders.size
+      end
+
+      # @return [Integer] how many wait
+      def waiting
+        @waiters.size
+      end
+
+      private
+
+      # While anybody waits no place is free.
+      def free?
+        @holders.size < @places
+      end
+
+      def take(owner)
+        @holders[owner] = Thread.current
+        true
+      end
+
+      def wait(owner, seconds)
+        waiter = Waiter.new([owner, Thread.current])
+        since = Deadline.now
+        @waiters << waiter
+        wait_once(waiter, since, seconds) until waiter.granted? || over?(waiter, since, seconds)
+        granted = waiter.granted?
+      ensure
+        withdraw(waiter) unless granted
+      end
+
+      def wait_once(waiter, since, seconds)
+        waiter.wait(@lock, left(since, seconds))
+      end
+
+      def left(since, seconds)
+        [since, @moved_at].max + seconds - Deadline.now
+      end
+
+      # Before anybody is refused, the places of those who have ended without a word are given on.
+      def over?(waiter, since, seconds)
+        return false unless hopeless? || left(since, seconds) <= 0
+
+        sweep
+        !waiter.granted?
+      end
+
+      # A fiber that cannot park keeps its thread, and with it those that could give a place back.
+      def hopeless?
+        Fiber.scheduler && !Fiber.current_scheduler && @holders.each_value.all?(Thread.current)
+      end
+
+      def sweep
+        @holders.delete_if { |owner, thread| !owner.alive? || !thread.alive? }
+        serve
+      end
+
+      # Its wait was ended from outside, maybe when it was its turn.
+      def withdraw(waiter)
+        return @waiters.delete(waiter) unless waiter.granted?
+
+        @holders.delete(waiter.subject.first)
+        serve
+      end
+
+      def serve
+        return if @waiters.empty?
+
+        @moved_at = Deadline.now
+        while free? && (waiter = @waiters.shift)
+          owner, thread = waiter.subject
+          @holders[owner] = thread
+          waiter.grant
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+# What every connection pool of Sequel lacks for fibers, prepended to each: a line in which waits park, first come first served, with a time that counts from the
+# line's last move; and connections that were cut, left in the middle of an answer, are never used again. Sequel's own pools still keep the connections.
+# Behind the line nobody waits in them, since no more come in than there are connections.
+#
+# Sequel 5.110: connection_pool/{timed_queue,threaded,single}.rb and their sharded siblings. Only `hold` is relied on, which is Sequel's public contract of
+# pools, and `release` of the threaded one.
+
+require "neverblock/pool/line"
+require "neverblock/sequel/cut"
+
+module NeverBlock
+  module Sequel
+    module Pool
+      # Files and classes, under Sequel's own folder. The timed queues are for Ruby 3.2 and later.
+      CLASSES = {
+        "threaded" => :ThreadedConnectionPool, "sharded_threaded" => :ShardedThreadedConnectionPool,
+        "single" => :SingleConnectionPool, "sharded_single" => :ShardedSingleConnectionPool,
+        **(RUBY_VERSION >= "3.2" ? { "timed_queue" => :TimedQueueConnectionPool, "sharded_timed_queue" => :ShardedTimedQueueConnectionPool } : {})
+      }.freeze
+
+      # Sequel's own default.
+      TIMEOUT_SECONDS = 5
+
+      @lock = Thread::Mutex.new
+
+      class << self
+        # @return [void]
+        def install
+          CLASSES.each do |file, name|
+            require "sequel/connection_pool/#{file}"
+            ::Sequel.const_get(name).prepend(self)
+          end
+          ::Sequel::ThreadedConnectionPool.prepend(WithoutGivingWay)
+        end
+
+        # A pool may be frozen, with its Database; what it keeps its connections in never is.
+        # @param keeper [Hash, Array] of one pool
+        # @param make [Boolean] make the line when there is none
+        # @return [NeverBlock::Pool::Line, nil]
+        def line(keeper, server, places, make:)
+          lines = keeper.instance_variable_get(:@neverblock_lines)
+          found = lines && lines[server]
+          return found if found || !make
+
+          @lock.synchronize do
+            lines = keeper.instance_variable_get(:@neverblock_lines) || keeper.instance_variable_set(:@neverblock_lines, {})
+            lines[server] ||= NeverBlock::Pool::Line.new(places)
+          end
+        end
+      end
+
+      # Yields a connection that no other fiber has. Inside, and in what the block calls, it is the same one. Parks the fiber while all are held. One that was
+      # cut is dropped, and another made in its place.
+      # @raise [Sequel::PoolTimeout] when no connection has been given back for :pool_timeout seconds
+      def hold(server = :default, &block)
+        line = neverblock_line(server, make: Fiber.scheduler) or return super
+        owner = ::Sequel.current
+        return super if line.inside?(owner)
+
+        neverblock_enter(line, owner)
+        begin
+          super { |connection| Cut.watch(connection, db, &block) }
+        rescue Cut::Found
+          retry
+        ensure
+          line.leave(owner)
+        end
+      end
+
+      # @return [Integer] how many fibers and threads wait for a connection
+      def num_waiting(server = :default)
+        line = neverblock_line(server, make: false)
+        return line.waiting if line
+
+        defined?(super) ? super : 0
+      end
+
+      private
+
+      def neverblock_line(server, make:)
+        server = respond_to?(:pick_server, true) ? pick_server(server) : :default
+        Pool.line(@allocated || @conns || @conn, server, max_size, make: make)
+      end
+
+      def neverblock_enter(line, owner)
+        seconds = @timeout || Float(db.opts[:pool_timeout] || TIMEOUT_SECONDS)
+        return if line.enter(owner, seconds)
+
+        name = db.opts[:name]
+        raise ::Sequel::PoolTimeout, "timeout: #{seconds}#{", database name: #{name}" if name}: no connection was given back for so long, #{line.held} of #{line.places} are " \
+                                     "held and #{line.waiting} others wait: hold them for less time, or set max_connections or pool_timeout higher"
+      end
+
+      # A connection is being made: what ends the fiber meanwhile stays what it is. Sequel would make a DatabaseConnectionError of it, which `rescue => e` takes.
+      def make_new(*)
+        super
+      rescue ::Sequel::DatabaseConnectionError => e
+        raise e.cause if e.cause && Cut.from_outside?(e.cause)
+
+        raise
+      end
+
+      # After it has signalled who waits, the threaded pool sleeps with its mutex held, so that they get it (socketry/async#99). Behind a line nobody waits, and
+      # all other fibers would pile up at the mutex.
+      module WithoutGivingWay
+        private
+
+        def release(*arguments)
+          return super unless Fiber.scheduler && arguments.one?
+
+          connection = @allocated.delete(arguments.first)
+          checkin_connection(connection) unless @connection_handling == :disconnect
+          @waiter.signal
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# The neverblock extension lets the fibers of an event loop share Sequel's connection pools, each with a connection of its own while it needs one:
+#
+#   Sequel.extension :neverblock
+#   DB = Sequel.connect(ENV.fetch("DATABASE_URL"), max_connections: 12)
+#
+# NeverBlock's server and NB.run load it themselves where Sequel is loaded. It serves every Database there is and will be, whatever its adapter and its pool,
+# and does nothing in a thread without a Fiber.scheduler, unless fibers have used the same pool. docs/guides/sequel.md has the rest.
+#
+# Related modules: NeverBlock::Sequel::Pool, NeverBlock::Sequel::Transactions
+
+require "neverblock"
+require "neverblock/sequel/pool"
+require "neverblock/sequel/transactions"
+
+module NeverBlock
+  module Sequel
+    # What tells Sequel whose connection is whose: in an event loop the fiber, elsewhere what it was.
+    module Current
+      # @return [Fiber, Thread]
+      def current
+        Fiber.scheduler ? Fiber.current : super
+      end
+    end
+
+    # @raise [Error] when this Sequel tells connections apart by thread only (fiber_concurrency came with Sequel.current)
+    # @return [void]
+    def self.install
+      unless ::Sequel.respond_to?(:current)
+        raise Error, "NeverBlock: Sequel #{::Sequel.version} gives all fibers of a thread the same connection, which is not safe: take a newer one (5.110 is tested)"
+      end
+
+      ::Sequel.extend(Current)
+      ::Sequel::Database.prepend(Transactions)
+      Pool.install
+    end
+  end
+end
+
+NeverBlock::Sequel.install
+
+# For `Sequel.connect(url, extensions: :neverblock)` and DB.extension(:neverblock): nothing of it belongs to a single Database.
+Sequel::Database.register_extension(:neverblock) { |_db| nil }

@@ -1,0 +1,280 @@
+# frozen_string_literal: true
+
+require_relative "../verbs/verbs_case"
+require "sequel"
+require "sequel/adapters/mock"
+Sequel.extension :neverblock
+
+# lib/sequel/extensions/neverblock.rb on Sequel's mock adapter: who gets which connection of every kind of pool. The drivers are in test/integration/sequel_test.rb.
+class SequelPoolTest < VerbsCase
+  POOLS = [:threaded, *(:timed_queue if RUBY_VERSION >= "3.2")].freeze
+  SHARDED = POOLS.map { |name| :"sharded_#{name}" }.freeze
+  SINGLE = %i[single sharded_single].freeze
+
+  include SchedulerHarness
+
+  # Whose connections know whether they were closed.
+  class Database < Sequel::Mock::Database
+    def disconnect_connection(connection)
+      (@closed ||= {}.compare_by_identity)[connection] = true
+    end
+
+    def closed?(connection)
+      !@closed.nil? && @closed.key?(connection)
+    end
+  end
+
+  # One whose connections never come.
+  class Unreachable < Database
+    def connect(*)
+      sleep
+    end
+  end
+
+  # @yieldparam database [Sequel::Database] of each kind of pool in turn, in a fiber
+  def each_kind(kinds = POOLS + SHARDED, of: Database, **options)
+    kinds.each do |kind|
+      database = of.new(max_connections: 2, pool_class: kind, keep_reference: false, test: false, **options)
+      in_scheduler { fiber { yield database, kind } }
+    end
+  end
+
+  def join(*fibers)
+    sleep(0) while fibers.flatten.any?(&:alive?)
+  end
+
+  def test_each_fiber_has_a_connection_of_its_own_and_the_same_one_within
+    each_kind do |database|
+      gate = Gate.new(2)
+      join(Array.new(2) { fiber { enter(database, gate) } })
+      assert_equal 2, database.pool.size
+    end
+  end
+
+  def enter(database, gate)
+    database.synchronize do |connection|
+      gate.enter
+      gate.wait_full
+      database.synchronize { |inner| assert_same connection, inner }
+      database.transaction { database.synchronize { |inner| assert_same connection, inner } }
+    end
+  end
+
+  def test_waits_park_and_are_served_in_order_by_never_more_connections_than_the_pool_has
+    each_kind do |database, kind|
+      order = []
+      inside = most = 0
+      fibers = Array.new(12) do |number|
+        fiber do
+          database.synchronize do
+            order << number
+            most = [most, inside += 1].max
+            3.times { sleep(0) }
+            inside -= 1
+          end
+        end
+      end
+      assert_equal 10, database.pool.num_waiting
+      join(fibers)
+      assert_equal [*0..11], order, kind
+      assert_equal 2, most
+      assert_equal 2, database.pool.size
+    end
+  end
+
+  def test_a_pool_without_threads_in_mind_gives_its_one_connection_to_one_fiber_at_a_time
+    each_kind(SINGLE) do |database|
+      inside = []
+      fibers = Array.new(5) do |number|
+        fiber do
+          database.synchronize do
+            database.synchronize { inside << number }
+            sleep(0)
+            assert_equal number, inside.last
+          end
+        end
+      end
+      join(fibers)
+      assert_equal [*0..4], inside
+    end
+  end
+
+  def test_nobody_who_gives_a_connection_back_is_a_pool_timeout_that_says_so
+    each_kind(POOLS + SHARDED + SINGLE, pool_timeout: 0.001, name: "shop") do |database|
+      let_go = Thread::Queue.new
+      database.pool.max_size.times { fiber { database.synchronize { let_go.pop } } }
+      error = assert_raises(Sequel::PoolTimeout) { database.synchronize { flunk } }
+      assert_match(/timeout: 0.001, database name: shop: .* #{database.pool.max_size} of #{database.pool.max_size} are held and 0 others wait/, error.message)
+      let_go.close
+    end
+  end
+
+  def test_shards_have_lines_of_their_own_and_stay_with_their_block
+    each_kind(SHARDED, servers: { other: {} }) do |database|
+      database.extension :server_block
+      let_go = Thread::Queue.new
+      2.times { fiber { database.synchronize { let_go.pop } } }
+      database.with_server(:other) do
+        database.synchronize { |one| assert_equal :other, one.server }
+        meanwhile = fiber { database.synchronize { |one| assert_equal :default, one.server } }
+        sleep(0)
+        let_go.close
+        join(meanwhile)
+      end
+    end
+  end
+
+  def test_a_connection_whose_fiber_is_taken_out_of_the_driver_is_never_given_to_anybody_again
+    each_kind(POOLS + SHARDED + SINGLE) do |database, kind|
+      cut = nil
+      assert_raises(Failure) { database.synchronize { |connection| database.log_connection_yield("select", cut = connection) { raise Failure } } }
+      assert database.closed?(cut), "#{kind}: it is still open"
+      2.times { database.synchronize { |connection| refute_same cut, connection } }
+      assert_equal 1, database.pool.size
+    end
+  end
+
+  def test_a_thrown_fiber_leaves_no_cut_connection_either
+    each_kind do |database|
+      cut = nil
+      catch(:out) { database.transaction { |connection| database.log_connection_yield("select", cut = connection) { throw :out } } }
+      assert database.closed?(cut)
+      refute_includes database.sqls, "COMMIT"
+      database.synchronize { |connection| refute_same cut, connection }
+    end
+  end
+
+  def test_nothing_is_said_on_a_cut_connection_any_more
+    each_kind do |database|
+      assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(0.001) { database.transaction { |connection| database.log_connection_yield("select", connection) { sleep } } }
+      end
+      assert_equal %w[BEGIN], database.sqls
+    end
+  end
+
+  def test_an_error_of_the_driver_or_of_the_application_costs_no_connection
+    each_kind do |database|
+      first = database.synchronize { |connection| connection }
+      assert_raises(Sequel::DatabaseError) { database.synchronize { |connection| database.log_connection_yield("select", connection) { raise Sequel::DatabaseError } } }
+      assert_raises(Failure) { database.transaction { raise Failure } }
+      catch(:halt) { database.transaction { throw :halt } }
+      database.synchronize { |connection| assert_same first, connection }
+      assert_equal %w[BEGIN ROLLBACK BEGIN COMMIT], database.sqls
+    end
+  end
+
+  def test_a_lost_connection_is_replaced_and_its_place_given_on
+    each_kind(POOLS + SHARDED, max_connections: 1) do |database|
+      waiting = nil
+      first = nil
+      assert_raises(Sequel::DatabaseDisconnectError) do
+        database.synchronize do |connection|
+          first = connection
+          waiting = fiber { database.synchronize { |other| refute_same first, other } }
+          raise Sequel::DatabaseDisconnectError
+        end
+      end
+      join(waiting)
+    end
+  end
+
+  def test_what_ends_a_fiber_while_it_connects_stays_what_it_is
+    each_kind(POOLS + SHARDED, of: Unreachable) do |database|
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { database.synchronize { flunk } } }
+      assert_equal 0, database.pool.size
+    end
+  end
+
+  if Fiber.method_defined?(:kill)
+    def test_a_killed_fibers_transaction_is_rolled_back
+      each_kind do |database|
+        killed = fiber { database.transaction { sleep } }
+        killed.kill
+        join(killed)
+        assert_equal %w[BEGIN ROLLBACK], database.sqls
+      end
+    end
+  end
+
+  def test_extensions_of_sequels_pools_work_behind_the_line
+    each_kind(max_connections: 1) do |database|
+      database.extension :connection_validator, :connection_expiration
+      database.pool.connection_validation_timeout = -1
+      first = database.synchronize(&:itself)
+      assert_same first, database.synchronize(&:itself)
+      database.define_singleton_method(:valid_connection?) { |connection| !connection.equal?(first) }
+      refute_same first, database.synchronize(&:itself)
+      assert database.closed?(first)
+      assert_equal 1, database.pool.size
+    end
+  end
+
+  def test_jobs_of_the_async_thread_pool_stand_in_the_line_of_the_fibers
+    each_kind(POOLS, max_connections: 1, num_async_threads: 2) do |database|
+      database.extension :async_thread_pool
+      database.fetch = { id: 7 }
+      jobs = nil
+      database.synchronize do
+        jobs = Array.new(2) { database[:t].async.first }
+        sleep(0.001) until database.pool.num_waiting == 2
+      end
+      assert_equal [7, 7], (jobs.map { |job| job[:id] })
+    end
+  end
+
+  def test_after_commit_runs_in_the_fiber_of_its_transaction
+    each_kind do |database|
+      done = []
+      gate = Gate.new(2)
+      fibers = %i[a b].map do |name|
+        fiber do
+          database.transaction do
+            database.after_commit { done << [name, Fiber.current] }
+            gate.enter
+            gate.wait_full
+            raise Sequel::Rollback if name == :b
+          end
+        end
+      end
+      join(fibers)
+      assert_equal [[:a, fibers.first]], done
+    end
+  end
+
+  def test_a_frozen_database_that_was_there_before_is_served_too
+    each_kind do |database|
+      database.freeze
+      gate = Gate.new(2)
+      join(Array.new(2) { fiber { enter(database, gate) } })
+    end
+  end
+
+  def test_without_a_scheduler_sequel_is_as_it_was
+    database = Sequel.connect(adapter: "mock", max_connections: 1, pool_timeout: 0.001, keep_reference: false)
+    assert_same Thread.current, Sequel.current
+    database.synchronize do |connection|
+      Fiber.new { database.synchronize { |inner| assert_same connection, inner } }.resume
+      Thread.new { assert_raises(Sequel::PoolTimeout) { database.synchronize { flunk } } }.join
+    end
+    lines = %i[@allocated].map { |name| database.pool.instance_variable_get(name).instance_variable_get(:@neverblock_lines) }
+    assert_equal [nil], lines
+  end
+
+  def test_a_database_may_name_the_extension
+    Sequel.connect(adapter: "mock", extensions: :neverblock, keep_reference: false).extension(:neverblock)
+  end
+
+  def test_who_forgets_the_extension_gets_it_with_the_loop
+    script = <<~RUBY
+      require "bundler/setup"
+      require "sequel"
+      require "neverblock"
+      db = Sequel.connect(adapter: "mock")
+      NB.run do
+        db.synchronize { |one| Fiber.schedule { db.synchronize { |other| print one.equal?(other) } } }
+      end
+    RUBY
+    assert_equal [0, "false"], ruby(script).first(2)
+  end
+end
