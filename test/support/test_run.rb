@@ -4,6 +4,7 @@
 # what they report, names each skip with its reason, and ends with one line of counts. A suite that dies without reporting counts as one failure.
 
 require "json"
+require "stringio"
 require "tempfile"
 require "timeout"
 
@@ -18,12 +19,13 @@ class TestRun
   RUBY_SUITES = %w[check unit hooks clients integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
   ON_REQUEST = %w[clients slow].freeze
+  LONGEST_FIRST = ["integration", "hooks", "c (tsan)", "unit"].freeze
 
   # @param arguments [Array<String>] as typed after bin/test
   def initialize(arguments, root: ROOT, out: $stdout)
     @root = root
     @out = out
-    @options = { verbose: false, seed: nil, list: false, again: false }
+    @options = { verbose: false, seed: nil, list: false, again: false, jobs: 1 }
     @chosen = []
     @filters = []
     parse(arguments.dup)
@@ -39,7 +41,7 @@ class TestRun
 
     # A shell starts what it runs in the background with these ignored, which every process of the tests would inherit (sh(1), Signals).
     %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
-    finish(suites.map { |suite| announce(suite) }.sum(Tally.new))
+    finish((@options[:jobs] > 1 ? together(suites) : suites.map { |suite| announce(suite, @out) }).sum(Tally.new))
   end
 
   private
@@ -51,6 +53,7 @@ class TestRun
       when "--list" then @options[:list] = true
       when "--again" then @options[:again] = true
       when "--seed" then @options[:seed] = arguments.shift
+      when "--jobs" then jobs(arguments.shift)
       when /\A--(.+)\z/ then choose(Regexp.last_match(1))
       else @filters << argument.delete_prefix("./").delete_prefix("#{@root}/")
       end
@@ -61,6 +64,12 @@ class TestRun
     return @chosen << suite if SUITES.include?(suite)
 
     @error = "unknown option --#{suite}; suites are #{SUITES.map { |name| "--#{name}" }.join(" ")}, others are in --help"
+  end
+
+  def jobs(number)
+    return @options[:jobs] = Integer(number, 10) if number&.match?(/\A[1-9]\z/)
+
+    @error = "--jobs takes how many suites run at a time, 1 to 9, not #{number.inspect}"
   end
 
   def suites
@@ -76,13 +85,31 @@ class TestRun
     0
   end
 
-  def announce(suite)
-    @out.puts("", "== #{suite.name}: #{suite.files.size} files")
+  def announce(suite, out)
+    out.puts("", "== #{suite.name}: #{suite.files.size} files")
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    tally = suite.run(@out)
-    @out.puts(format("== %<name>s: %<tally>s in %<seconds>.1f s", name: suite.name, tally: tally,
-                                                                  seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started))
+    tally = suite.run(out)
+    out.puts(format("== %<name>s: %<tally>s in %<seconds>.1f s", name: suite.name, tally: tally,
+                                                                 seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started))
     tally
+  end
+
+  # The longest first; each suite's output in one piece, when it ends.
+  def together(suites)
+    waiting = suites.sort_by.with_index { |suite, place| [LONGEST_FIRST.index(suite.name) || LONGEST_FIRST.size, place] }
+    lock = Mutex.new
+    lanes = Array.new(@options[:jobs]) do
+      Thread.new do
+        tallies = []
+        while (suite = lock.synchronize { waiting.shift })
+          output = StringIO.new
+          tallies << announce(suite, output)
+          lock.synchronize { @out.print(output.string) }
+        end
+        tallies
+      end
+    end
+    lanes.flat_map(&:value)
   end
 
   def finish(total)

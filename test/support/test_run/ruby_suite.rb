@@ -21,7 +21,8 @@ class TestRun
     end
 
     # @return [Tally]
-    def run(_out)
+    def run(out)
+      @out = out
       tally = attempt
       @options[:again] && single_tests?(tally) ? again(tally) : tally
     end
@@ -45,10 +46,15 @@ class TestRun
     def attempt(*arguments)
       Tempfile.create("nb-result") do |result|
         last_words = LastWords.new
-        child = Child.new(command + arguments, env: { "NB_TEST_RESULT" => result.path, **patience }, chdir: @root, streams: [:err])
-        outcome = child.run { |line| $stderr.print(last_words << line) }
+        child = Child.new(command + arguments, env: { "NB_TEST_RESULT" => result.path, **patience }, chdir: @root, streams: alone? ? [:err] : %i[out err])
+        outcome = child.run { |line| (alone? ? $stderr : @out).print(last_words << line) }
         judge(report(File.read(result.path)), outcome, child.status, last_words)
       end
+    end
+
+    # Nothing else runs beside it: its output can be seen as it comes.
+    def alone?
+      @options.fetch(:jobs, 1) == 1
     end
 
     # One test of the slow suite may take what the whole suite may.

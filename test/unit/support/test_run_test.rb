@@ -105,6 +105,24 @@ class TestRunTest < Minitest::Test
     assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
   end
 
+  # Each waits for the other to have begun.
+  def test_suites_run_beside_each_other_and_what_they_say_stays_in_one_piece
+    meets = ->(mine, other) { "def test_a\n File.write('#{mine}', '')\n sleep 0.01 until File.exist?('#{other}')\n $stdout.puts '#{mine} one', '#{mine} two'\n end" }
+    status, lines = run_in({ "test/unit/a_test.rb" => meets.call("unit", "check"), "test/check/b_test.rb" => meets.call("check", "unit") }, "--jobs", "2")
+    assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
+    %w[unit check].each do |suite|
+      piece = lines.drop_while { |line| line != "== #{suite}: 1 files" }.take_while { |line| !line.start_with?("== #{suite}: 1 passed") }
+      assert_equal ["#{suite} one", "#{suite} two"], piece.grep(/ (one|two)\z/)
+    end
+  end
+
+  def test_so_many_at_a_time_is_a_number
+    [%w[--jobs 0], %w[--jobs two], %w[--jobs]].each do |arguments|
+      assert_equal [1, ["0 passed, 1 failed, 0 skipped"]], run_in({}, *arguments)
+      assert_match(/--jobs takes how many suites run at a time, 1 to 9, not /, @errors)
+    end
+  end
+
   def test_a_process_that_dies_is_a_failure
     status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = exit!(0)" })
     assert_equal [1, "0 passed, 1 failed, 0 skipped"], [status, lines.last]
