@@ -23,7 +23,7 @@ SOURCES = {
     admin admin_metrics admin_status connection connection_answer dispatch exchange figures lease listener loop recall reply request_log routes server timeouts upload
   ],
   "binding" => %w[
-    engine env executor hijack input link neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
+    engine env executor hijack input link mysql neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
     scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
   ]
 }.freeze

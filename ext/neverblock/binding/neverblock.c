@@ -9,6 +9,7 @@
 #include "executor.h"
 #include "input.h"
 #include "link.h"
+#include "mysql.h"
 #include "os/subreaper.h"
 #include "ruby_log.h"
 #include "scheduler.h"
@@ -54,4 +55,5 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_log_define(nb_module);
     nb_scheduler_define(nb_module);
     nb_executor_define(nb_module);
+    nb_mysql_define(nb_module);
 }

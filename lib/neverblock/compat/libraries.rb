@@ -6,6 +6,7 @@
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/sequel"
+require "neverblock/db/mysql2"
 
 module NeverBlock
   module Compat
@@ -15,6 +16,7 @@ module NeverBlock
         Excon.apply
         Hiredis.apply
         Sequel.apply
+        DB::Mysql2.apply
       end
     end
   end

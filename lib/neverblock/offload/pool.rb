@@ -33,7 +33,8 @@ module NeverBlock
       end
 
       # Runs the job and parks the calling fiber until it has ended.
-      # @param on_cancel [Symbol] see NeverBlock.offload
+      # @param on_cancel [Symbol, #call] see NeverBlock.offload; what can be called is called, in the caller's fiber, to end a job that runs, whose end is then
+      #   waited for
       def call(job, on_cancel)
         begin
           submit(job)
@@ -42,6 +43,16 @@ module NeverBlock
           raise abandon(job, on_cancel, e)
         end
         outcome.get(breaks: true)
+      end
+
+      # Has the job run, and does not wait for its end.
+      # @raise [NoWorker]
+      def submit(job)
+        @lock.synchronize do
+          empty unless @pid == Process.pid
+          @jobs << job
+          @jobs.size > @idle ? hire : @work_there.signal
+        end
       end
 
       # @return [Hash{Symbol=>Integer}] threads, those of them that wait for work, calls that wait for a thread
@@ -84,14 +95,6 @@ module NeverBlock
         @jobs = []
         @workers = {}
         @idle = 0
-      end
-
-      def submit(job)
-        @lock.synchronize do
-          empty unless @pid == Process.pid
-          @jobs << job
-          @jobs.size > @idle ? hire : @work_there.signal
-        end
       end
 
       # Without a thread to be had those that are there have to do; without any, the call fails.
@@ -137,7 +140,8 @@ module NeverBlock
       def abandon(job, on_cancel, error)
         begin
           running = @lock.synchronize { withdraw(job, on_cancel) }
-          job.wait if running && on_cancel == :wait
+          on_cancel.call if running && on_cancel.respond_to?(:call)
+          job.wait if running && !%i[leave interrupt].include?(on_cancel)
         rescue Exception => e # rubocop:disable Lint/RescueException -- as above
           error = Outcome.weightier(error, e)
           retry

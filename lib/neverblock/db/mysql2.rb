@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# mysql2 lets other fibers run only while it waits for the first byte of a query's result (brianmario/mysql2#1518). Here every call that may wait does: a query is
+# sent, its answer waited for in the loop, and read at once when it is there as a whole; all else is done by a thread. docs/guides/mysql.md has each
+# call. Outside our loop the gem is as it was. Versions 0.5.5 to 0.5.7.
+
+require "neverblock/db/workers"
+
+module NeverBlock
+  module DB
+    module Mysql2
+      VERSIONS = ("0.5.5"..."0.6")
+      private_constant :VERSIONS
+
+      # Puts it in place once, when mysql2 is loaded.
+      # @return [void]
+      def self.apply
+        return if @applied || !defined?(::Mysql2::Result) || !VERSIONS.cover?(Gem::Version.new(::Mysql2::VERSION).to_s)
+
+        @applied = true
+        require "neverblock/db/mysql2/client"
+        require "neverblock/db/mysql2/statement"
+        require "neverblock/db/mysql2/result"
+        ::Mysql2::Client.prepend(Client)
+        ::Mysql2::Statement.prepend(Statement)
+        ::Mysql2::Result.prepend(Result)
+      end
+    end
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+# Prepended to Mysql2::Client.
+
+require "neverblock/db/mysql2/wire"
+
+module NeverBlock
+  module DB
+    module Mysql2
+      module Client
+        # The gem's own: inside #_query ours is not to be called.
+        ASYNC_RESULT = ::Mysql2::Client.instance_method(:async_result)
+        # Most bytes of a query that are taken to fit in the kernel's buffer of an idle connection (Linux: 16 KB at least, tcp_wmem).
+        SENT_AT_ONCE_BYTES = 16_384
+        private_constant :ASYNC_RESULT, :SENT_AT_ONCE_BYTES
+
+        def async_result
+          wire = neverblock_wire
+          return super unless wire.asked && Workers.parks?
+
+          wire.asked = false
+          wire.occupy { neverblock_answer(wire) }
+        end
+
+        def prepare(sql)
+          neverblock_work { super(sql) }.tap { |statement| statement.instance_variable_set(:@neverblock_wire, neverblock_wire) }
+        end
+
+        def ping
+          neverblock_work { super() }
+        end
+
+        def select_db(name)
+          neverblock_work { super(name) }
+        end
+
+        def set_server_option(option)
+          neverblock_work { super(option) }
+        end
+
+        def abandon_results!
+          more_results? ? neverblock_work { super() } : super
+        end
+
+        def next_result
+          more_results? ? neverblock_work { super() } : super
+        end
+
+        def store_result
+          neverblock_work { super() }.tap { |result| neverblock_wire.own(result) }
+        end
+
+        def reconnect=(wanted)
+          neverblock_wire.reconnects = wanted
+          super
+        end
+
+        # A few bytes to the kernel, which wait for nobody; but a call that is under way has to end before its memory is freed.
+        def close
+          @neverblock_wire&.vacate
+          super.tap { @neverblock_wire&.forget }
+        end
+
+        private
+
+        # A connection that nobody waits for any more is closed when it has been made.
+        def connect(*arguments)
+          return super unless Workers.parks?
+
+          wanted = true
+          Workers.call(:leave) { super(*arguments).tap { close unless wanted } }.get(breaks: false)
+        rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
+          wanted = false
+          raise
+        end
+
+        def _query(sql, options)
+          wire = neverblock_wire
+          wire.asked = false
+          return super.tap { wire.asked = true if options[:async] == true } unless Workers.parks?
+
+          wire.occupy do
+            neverblock_send(wire, sql) { super(sql, options.merge(async: true)) }
+            @current_query_options = options
+            options[:async] == true ? (wire.asked = true) && nil : neverblock_answer(wire)
+          end
+        end
+
+        def neverblock_send(wire, sql, &block)
+          if sql.is_a?(String) && (sql.bytesize > SENT_AT_ONCE_BYTES || wire.reconnects)
+            wire.work(&block)
+          else
+            yield
+          end
+        end
+
+        def neverblock_answer(wire)
+          wire.await_answer(@read_timeout)
+          result = wire.answered? ? ASYNC_RESULT.bind_call(self) : wire.work { ASYNC_RESULT.bind_call(self) }
+          wire.own(result)
+        end
+
+        def neverblock_work(&block)
+          return yield unless Workers.parks?
+
+          wire = neverblock_wire
+          wire.occupy { wire.work(&block) }
+        end
+
+        def neverblock_wire
+          @neverblock_wire ||= Wire.new(self)
+        end
+      end
+    end
+  end
+end

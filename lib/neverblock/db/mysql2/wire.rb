@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+# The connection of one Mysql2::Client, as the loop sees it: who is in a call, what waits for its socket, and how it is cut. A call that is left before its
+# answer has been read whole (a deadline, a cancel, a time limit) closes the connection, so that nobody is given the rest of that answer.
+
+require "socket"
+
+module NeverBlock
+  module DB
+    module Mysql2
+      class Wire
+        # The gem's own, which are called where ours have been.
+        CLOSE = ::Mysql2::Client.instance_method(:close)
+        SOCKET = ::Mysql2::Client.instance_method(:socket)
+        private_constant :CLOSE, :SOCKET
+
+        # A query has been sent with `async: true` and its answer not asked for.
+        attr_accessor :asked
+        # The driver connects again by itself (`reconnect: true`).
+        attr_accessor :reconnects
+
+        # @param client [Mysql2::Client]
+        def initialize(client)
+          @client = client
+        end
+
+        # Calls the block for the current fiber, unless another one is in a call.
+        # @raise [Mysql2::Error] it is; the gem's own words
+        def occupy
+          enter(Fiber.current)
+          begin
+            yield
+          ensure
+            leave
+          end
+        end
+
+        # @param user [Object] who is in a call from now on, until #leave
+        def enter(user)
+          raise ::Mysql2::Error, "This connection is in use by: #{@user.inspect}" if @user
+
+          @user = user
+        end
+
+        # Any thread.
+        def leave
+          @user = nil
+          @left&.close
+        end
+
+        # Parks the fiber until the server has begun to answer.
+        # @param seconds [Integer, nil]
+        # @raise [Mysql2::Error::TimeoutError] it has not in that time; then the connection is closed
+        def await_answer(seconds)
+          unless socket.wait_readable(seconds)
+            raise ::Mysql2::Error::TimeoutError, "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
+          end
+        rescue Exception # rubocop:disable Lint/RescueException -- nobody will read what is answered
+          cut
+          raise
+        end
+
+        # Calls the block on a thread.
+        # @raise whatever the block raises
+        def work(&block)
+          begin
+            outcome = Workers.call(method(:shut), &block)
+          rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
+            cut
+            raise
+          end
+          outcome.get(breaks: false)
+        end
+
+        # @return [Boolean] whether the answer has come as a whole, so that reading it does not wait
+        def answered?
+          @client.ssl_cipher.nil? && NeverBlock.mysql_answered?(SOCKET.bind_call(@client))
+        end
+
+        # Has a result that is streamed fetch its rows by this connection's rules.
+        # @return [Mysql2::Result, nil] the result
+        def own(result)
+          result.instance_variable_set(:@neverblock_wire, self) if result && result.instance_variable_get(:@query_options)[:stream] == true
+          result
+        end
+
+        # Ends a call that another fiber or a thread is in, and waits until it has ended.
+        def vacate
+          user = @user
+          return unless user
+
+          shut
+          user.cease if user.is_a?(Rows)
+          @left = Thread::Queue.new
+          @left.pop if @user
+          @left = nil
+        end
+
+        # Ends what waits for the server.
+        def shut
+          socket.shutdown(Socket::SHUT_RDWR)
+        rescue SystemCallError, IOError, ::Mysql2::Error
+          nil # it has ended
+        end
+
+        # Without waiting for anything: no answer that is under way reaches anybody.
+        def cut
+          shut
+          CLOSE.bind_call(@client)
+          forget
+        end
+
+        # Gives the descriptor back.
+        def forget
+          @socket&.close
+          @socket = nil
+        end
+
+        private
+
+        # A descriptor of our own for the gem's socket: the gem may close its own on a thread while a fiber shuts it, and the number be another's by then.
+        def socket
+          descriptor = SOCKET.bind_call(@client)
+          return @socket if @socket && @descriptor == descriptor && !@reconnects
+
+          forget
+          @descriptor = descriptor
+          @socket = Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
+        end
+      end
+    end
+  end
+end
