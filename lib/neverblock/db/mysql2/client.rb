@@ -96,8 +96,9 @@ module NeverBlock
 
         def neverblock_answer(wire)
           wire.await_answer(@read_timeout)
-          result = wire.answered? ? ASYNC_RESULT.bind_call(self) : wire.work { ASYNC_RESULT.bind_call(self) }
-          wire.own(result)
+          return wire.own(ASYNC_RESULT.bind_call(self), large: false) if wire.answered?
+
+          wire.own(wire.work { ASYNC_RESULT.bind_call(self) })
         end
 
         def neverblock_work(&block)

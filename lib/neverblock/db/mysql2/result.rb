@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Prepended to Mysql2::Result. One that was read whole is in memory; rows that are streamed are fetched by a thread.
+# Prepended to Mysql2::Result. Rows that are streamed are fetched by a thread. Those of a result that was read whole are in memory, and are made into Ruby's objects
+# as they are asked for: of a large result that takes long, so others have their turns between the rows.
 
 require "neverblock/db/mysql2/rows"
 
@@ -8,8 +9,13 @@ module NeverBlock
   module DB
     module Mysql2
       module Result
+        # Seconds of work on rows after which others have a turn.
+        TURN_S = 0.002
+        private_constant :TURN_S
+
         def each(*options, &block)
           return super unless @neverblock_wire && Workers.parks?
+          return super(*options, &neverblock_in_turns(block)) unless @neverblock_streams
           return @neverblock_wire.occupy { @neverblock_wire.work { super(*options) } } unless block
 
           @neverblock_rows ||= Rows.new(@neverblock_wire)
@@ -18,7 +24,7 @@ module NeverBlock
 
         # Reads what is left of the rows.
         def free
-          return super unless @neverblock_wire && Workers.parks?
+          return super unless @neverblock_streams && Workers.parks?
 
           @neverblock_rows&.stop
           @neverblock_wire.occupy { @neverblock_wire.work { super() } }
@@ -30,6 +36,25 @@ module NeverBlock
 
         def size
           @neverblock_rows ? @neverblock_rows.count : super
+        end
+
+        # What it is on: its connection, and whether its rows are still to be fetched from there.
+        def neverblock_of(wire, streams)
+          @neverblock_wire = wire
+          @neverblock_streams = streams
+        end
+
+        private
+
+        def neverblock_in_turns(block)
+          since = Deadline.now
+          block && proc do |row|
+            block.call(row)
+            next if Deadline.now - since < TURN_S
+
+            sleep(0)
+            since = Deadline.now
+          end
         end
       end
     end

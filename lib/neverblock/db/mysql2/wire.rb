@@ -77,10 +77,11 @@ module NeverBlock
           @client.ssl_cipher.nil? && NeverBlock.mysql_answered?(SOCKET.bind_call(@client))
         end
 
-        # Has a result that is streamed fetch its rows by this connection's rules.
+        # Tells a result what it needs of this, if its rows are streamed, or are many.
         # @return [Mysql2::Result, nil] the result
-        def own(result)
-          result.instance_variable_set(:@neverblock_wire, self) if result && result.instance_variable_get(:@query_options)[:stream] == true
+        def own(result, large: true)
+          streams = result&.instance_variable_get(:@query_options)&.[](:stream) == true
+          result.neverblock_of(self, streams) if result && (large || streams)
           result
         end
 
