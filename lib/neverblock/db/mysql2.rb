@@ -2,20 +2,20 @@
 
 # mysql2 lets other fibers run only while it waits for the first byte of a query's result (brianmario/mysql2#1518). Here every call that may wait does: a query is
 # sent, its answer waited for in the loop, and read at once when it is there as a whole; all else is done by a thread. docs/guides/mysql.md has each
-# call. Outside our loop the gem is as it was. Versions 0.5.5 to 0.5.7.
+# call. Outside our loop the gem is as it was. Versions 0.5.5 to 0.5.x.
 
 require "neverblock/db/workers"
 
 module NeverBlock
   module DB
     module Mysql2
-      VERSIONS = ("0.5.5"..."0.6")
+      VERSIONS = Gem::Requirement.new(">= 0.5.5", "< 0.6")
       private_constant :VERSIONS
 
       # Puts it in place once, when mysql2 is loaded.
       # @return [void]
       def self.apply
-        return if @applied || !defined?(::Mysql2::Result) || !VERSIONS.cover?(Gem::Version.new(::Mysql2::VERSION).to_s)
+        return if @applied || !defined?(::Mysql2::Result) || !VERSIONS.satisfied_by?(Gem::Version.new(::Mysql2::VERSION))
 
         @applied = true
         require "neverblock/db/mysql2/client"
