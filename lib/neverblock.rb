@@ -25,5 +25,7 @@ require "neverblock/executor"
 require "neverblock/application"
 require "neverblock/server"
 
+NeverBlock::DB::ActiveRecord.register
+
 # The short name, as it was in 2008.
 NB = NeverBlock

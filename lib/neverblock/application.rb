@@ -2,6 +2,7 @@
 
 # Loads a Rack application from its rackup file (config.ru) and turns everything that can go wrong with it into one line: where, what, and the mend.
 
+require "neverblock/db/active_record"
 require "neverblock/errors"
 require "neverblock/source_error"
 
@@ -49,7 +50,7 @@ module NeverBlock
 
     # Rack 2 returns the application and the options of a `#\` line, Rack 3 the application alone.
     def build(path)
-      built = Rack::Builder.parse_file(path)
+      built = DB::ActiveRecord.registering { Rack::Builder.parse_file(path) }
       built.is_a?(Array) ? built.first : built
     rescue SystemExit, SignalException
       raise

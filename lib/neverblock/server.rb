@@ -11,6 +11,7 @@ require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/log"
 require "neverblock/rack/request_log"
+require "neverblock/serving"
 
 module NeverBlock
   class Server
@@ -59,6 +60,7 @@ module NeverBlock
       raise Error, "this server was started before; make a new one" if @io_loop
 
       Application.require_rack
+      NeverBlock.serving = Serving.new(fibers: config.fibers, log: log)
       @io_loop = IoLoop.new(config, log, native: @native)
       executors = make_executors
       @io_loop.engine.start
@@ -133,7 +135,7 @@ module NeverBlock
 
     # The fibers are shared out; the first executors take what is left over.
     def make_executors
-      app = RequestLog.around(@app, config, log)
+      app = DB::ActiveRecord::Release.around(RequestLog.around(@app, config, log))
       share, rest = config.fibers.divmod(config.executors)
       Array.new(config.executors) do |number|
         @native::Executor.new(@io_loop.engine, app, fibers: share + (number < rest ? 1 : 0), log: log)

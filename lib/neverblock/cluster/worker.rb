@@ -9,10 +9,12 @@
 # It ends when its executor has: told so through the channel, after its last request. The application's at_exit runs then, for a bounded time. The end of the control
 # socket is the end of the front: it leaves at once.
 
+require "neverblock/boot/processors"
 require "neverblock/cluster/fork_safety"
 require "neverblock/cluster/last_words"
 require "neverblock/cluster/title"
 require "neverblock/rack/request_log"
+require "neverblock/serving"
 require "neverblock/server/executor_thread"
 
 module NeverBlock
@@ -90,7 +92,8 @@ module NeverBlock
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         ForkSafety.after
         @settings[:after_fork]&.each { |block| block.call(@number) }
-        app = RequestLog.around(load.call, @config, @log)
+        NeverBlock.serving = Serving.new(fibers: @config.fibers, workers: Boot::Processors.workers(@settings[:workers]), log: @log, speaks: @number.zero?)
+        app = DB::ActiveRecord::Release.around(RequestLog.around(load.call, @config, @log))
         channel.each { |io| io.autoclose = false }
         link = @native::Link.new(*channel.map(&:fileno))
         @native::Executor.new(link, app, fibers: @config.fibers, log: @log)

@@ -6,6 +6,7 @@
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/sequel"
+require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 
 module NeverBlock
@@ -17,6 +18,7 @@ module NeverBlock
         Hiredis.apply
         Sequel.apply
         DB::Mysql2.apply
+        DB::ActiveRecord.apply
       end
     end
   end

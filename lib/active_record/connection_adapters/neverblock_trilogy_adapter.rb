@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+# `adapter: neverblock_trilogy` in database.yml: ActiveRecord's own trilogy adapter, whose pool and connections are what lib/neverblock/db/active_record.rb says.
+
+require "neverblock"
+require "active_record/connection_adapters/trilogy_adapter"
+
+NeverBlock::DB::ActiveRecord.apply
+
+module ActiveRecord
+  module ConnectionAdapters
+    # @see NeverBlock::DB::ActiveRecord
+    class NeverblockTrilogyAdapter < TrilogyAdapter
+    end
+  end
+
+  # How 7.1 finds an adapter's class and makes a connection.
+  module ConnectionHandling
+    def neverblock_trilogy_adapter_class
+      ConnectionAdapters::NeverblockTrilogyAdapter
+    end
+
+    def neverblock_trilogy_connection(config)
+      neverblock_trilogy_adapter_class.new(config)
+    end
+  end
+end

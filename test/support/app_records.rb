@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# The application of the ActiveRecord tests: the same routes on three databases, /pg, /mysql2, /trilogy, each with pools as NB_TEST_RECORDS says (JSON: class to
+# configuration). It requires nothing of ours, as an application that has only the word in its database.yml.
+
+require "active_record"
+require "json"
+
+class RecordsApp
+  POOLS = JSON.parse(ENV.fetch("NB_TEST_RECORDS")).to_h do |name, configuration|
+    model = Class.new(ActiveRecord::Base) { self.abstract_class = true }
+    Object.const_set("#{name.capitalize}Record", model)
+    model.establish_connection(configuration)
+    [name, model]
+  end
+  # Asked before the workers are forked: what a connection of the mold's must not become.
+  LOADED = POOLS.values.each { |model| model.with_connection { |connection| connection.select_value("select 1") } }
+
+  def call(env)
+    _, name, route = env["PATH_INFO"].split("/", 3)
+    model = POOLS[name] or return [200, {}, ["#{Process.pid}"]]
+    query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }.transform_values { |value| value.tr("+", " ").gsub(/%(\h\h)/) { $1.hex.chr } }
+    [200, {}, [send(route, model, query).to_json]]
+  end
+
+  private
+
+  # One query, on a connection that is given back after it.
+  def query(model, query)
+    model.with_connection { |connection| connection.select_value(query.fetch("sql")) }
+  end
+
+  # The old way: the connection is the request's until it ends.
+  def leased(model, query)
+    model.lease_connection.select_value(query.fetch("sql"))
+  end
+
+  # A query, then a wait for something else, then another query.
+  def elsewhere(model, query)
+    before = query(model, query)
+    TCPSocket.open("127.0.0.1", query.fetch("gate").to_i, &:read)
+    [before, query(model, query)]
+  end
+
+  def transaction(model, query)
+    model.transaction do
+      model.with_connection do |connection|
+        connection.execute(query.fetch("write"))
+        connection.select_value(query.fetch("sql"))
+      end
+    end
+  end
+
+  def stat(model, _query)
+    model.connection_pool.stat
+  end
+
+  def what(model, _query)
+    { adapter: model.connection_db_config.adapter, class: model.with_connection { |connection| connection.class.name }, isolation: ActiveSupport::IsolatedExecutionState.isolation_level }
+  end
+end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+# The line of those who wait for a connection.
+
+require_relative "../../../support/unit"
+require_relative "../../../support/patience"
+require "monitor"
+require "neverblock"
+
+class LineTest < Minitest::Test
+  # What ConnectionPool is to a Line: the lock, and whether there is a connection.
+  class Shop
+    include MonitorMixin
+
+    attr_accessor :now
+    attr_reader :goods, :order, :line
+
+    def initialize
+      super
+      @goods = []
+      @order = []
+      @now = 0.0
+      @line = NeverBlock::DB::ActiveRecord::Line.new(self, clock: -> { @now }) { @goods.any? }
+    end
+
+    # @return what it got; false when the line stood still
+    def take(name, seconds = nil)
+      synchronize do
+        found = @line.wait(seconds) && @goods.shift
+        @order << name
+        found
+      end
+    end
+
+    def give(good)
+      synchronize do
+        @goods << good
+        @line.signal
+      end
+    end
+  end
+
+  def setup
+    @shop = Shop.new
+  end
+
+  def test_who_came_first_is_served_first
+    NB.run do
+      takers = %i[a b c].map { |name| Fiber.schedule { @shop.take(name) } }
+      3.times { |good| @shop.give(good) }
+      sleep(0) while takers.any?(&:alive?)
+    end
+
+    assert_equal %i[a b c], @shop.order
+  end
+
+  def test_the_time_counts_from_the_last_moment_the_line_moved
+    found = {}
+    NB.run do
+      %i[a b c].each { |name| Fiber.schedule { found[name] = @shop.take(name, 5) } }
+      %i[a b].each do |name|
+        @shop.now += 4 # a and b have waited for 4 s and 8 s: longer than 5 s, but never without a move
+        @shop.give(name)
+        sleep(0) until found.key?(name)
+      end
+      @shop.now += 4
+      @shop.give(:c)
+    end
+
+    assert_equal({ a: :a, b: :b, c: :c }, found)
+  end
+
+  def test_a_line_that_stands_still_for_that_time_is_left_without_anything
+    shop = Shop.new
+    shop.line.instance_variable_set(:@clock, -> { shop.now += 10 })
+
+    assert_equal false, shop.take(:a, 5)
+  end
+
+  def test_who_is_interrupted_leaves_the_line_and_the_next_one_is_served
+    found = nil
+    NB.run do
+      first = Fiber.schedule do
+        @shop.take(:first)
+      rescue RuntimeError
+        nil
+      end
+      Fiber.schedule { found = @shop.take(:second) }
+      first.raise(RuntimeError, "left")
+      sleep(0) while first.alive?
+      @shop.give(:good)
+    end
+
+    assert_equal :good, found
+  end
+
+  def test_what_is_given_in_the_moment_somebody_is_interrupted_is_not_lost
+    found = nil
+    NB.run do
+      first = Fiber.schedule do
+        good = @shop.take(:first)
+        sleep(0)
+      rescue RuntimeError
+        nil
+      ensure
+        @shop.give(good) if good
+      end
+      Fiber.schedule { found = @shop.take(:second) }
+      first.raise(RuntimeError, "left")
+      @shop.give(:good)
+    end
+
+    assert_equal :good, found
+  end
+
+  def test_who_is_called_and_finds_nothing_is_still_the_first
+    NB.run do
+      takers = %i[a b].map { |name| Fiber.schedule { @shop.take(name) } }
+      @shop.synchronize do
+        @shop.give(:gone)
+        @shop.goods.clear # the pool was disconnected
+      end
+      sleep(0)
+      2.times { |good| @shop.give(good) }
+      sleep(0) while takers.any?(&:alive?)
+    end
+
+    assert_equal %i[a b], @shop.order
+  end
+
+  def test_threads_wait_in_the_same_line
+    threads = %i[a b].map { |name| Thread.new { @shop.take(name) } }
+    Timeout.timeout(Patience::SECONDS) do
+      Thread.pass until @shop.synchronize { @shop.line.instance_variable_get(:@places).size } == 2
+      2.times { |good| @shop.give(good) }
+
+      assert_equal [0, 1], threads.map(&:value).sort
+    end
+  end
+end

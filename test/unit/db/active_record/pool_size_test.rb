@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+# How many connections a pool may have: of what database.yml says and what the database takes.
+
+require_relative "../../../support/unit"
+require "neverblock"
+require "active_record"
+
+class PoolSizeTest < Minitest::Test
+  Configuration = Struct.new(:configuration_hash, :limit, :name) do
+    attr_reader :asked
+
+    def new_connection
+      raise ActiveRecord::ConnectionNotEstablished, "down" if limit == :down
+
+      (@asked ||= []) << self
+      self
+    end
+
+    def select_value(_question)
+      limit
+    end
+
+    def disconnect!; end
+  end
+
+  Pool = Struct.new(:db_config, :size) do
+    alias_method :neverblock_size=, :size=
+  end
+
+  class Serving < NeverBlock::Serving
+    attr_reader :said
+
+    def info(text)
+      (@said ||= []) << text
+    end
+    alias warn info
+  end
+
+  def teardown
+    NeverBlock.serving = nil
+  end
+
+  def test_a_pool_nobody_has_thought_of_gets_half_of_what_the_database_takes
+    [{}, { pool: 5 }, { pool: "5" }, { pool: "auto" }, { max_connections: 5 }].each do |given|
+      assert_equal 48, settled(given, limit: 97).size, given
+    end
+    assert_match(/\AActiveRecord \(primary\): up to 48 connections, as the database takes 97;/, @serving.said.fetch(0))
+  end
+
+  def test_workers_share_it
+    assert_equal 12, settled({}, limit: 97, workers: 4).size
+    assert_match(/up to 12 connections in each of 4 workers/, @serving.said.fetch(0))
+  end
+
+  def test_no_pool_is_larger_than_there_are_fibers_or_than_does_any_good
+    assert_equal 3, settled({}, limit: 97, fibers: 3).size
+    assert_equal NeverBlock::DB::ActiveRecord::PoolSize::MOST, settled({}, limit: 10_000).size
+  end
+
+  def test_a_small_database_is_not_asked_for_more_than_it_has
+    assert_equal 1, settled({}, limit: 6, workers: 4).size
+  end
+
+  def test_a_number_of_the_applications_own_is_kept
+    assert_equal 12, settled({ pool: 12 }, limit: 97).size
+    assert_equal 3, settled({ pool: 3 }, limit: 97).size
+    assert_nil @serving.said
+  end
+
+  def test_more_connections_than_the_database_takes_are_warned_of
+    assert_equal 60, settled({ pool: 60 }, limit: 97, workers: 2).size
+    assert_match(/2 workers may open 120 connections, and the database takes 97: lower `pool:`/, @serving.said.fetch(0))
+  end
+
+  def test_a_database_that_is_down_leaves_it_for_the_next_connection
+    pool = settled({}, limit: :down)
+
+    assert_equal 5, pool.size
+    pool.db_config.limit = 97
+    @size.settle
+
+    assert_equal 48, pool.size
+  end
+
+  def test_it_is_asked_once
+    pool = settled({}, limit: 97)
+    @size.settle
+
+    assert_equal 1, pool.db_config.asked.size
+  end
+
+  def test_without_a_server_in_this_process_and_for_other_databases_nothing_is_asked
+    pool = Pool.new(Configuration.new({ adapter: "postgresql" }, 97, "primary"), 5)
+    NeverBlock::DB::ActiveRecord::PoolSize.new(pool).settle
+
+    assert_nil pool.db_config.asked
+    assert_nil settled({ adapter: "sqlite3" }, limit: 97).db_config.asked
+  end
+
+  private
+
+  def settled(given, limit:, **serving)
+    NeverBlock.serving = @serving = Serving.new(fibers: 1024, **serving)
+    pool = Pool.new(Configuration.new({ adapter: "neverblock_postgresql", **given }, limit, "primary"), (given[:pool] || given[:max_connections] || 5).to_i)
+    pool.size = 5 if pool.size.zero?
+    @size = NeverBlock::DB::ActiveRecord::PoolSize.new(pool)
+    @size.settle
+    pool
+  end
+end
