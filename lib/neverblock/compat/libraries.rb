@@ -8,6 +8,7 @@ require "neverblock/compat/hiredis"
 require "neverblock/compat/sequel"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
+require "neverblock/db/pg"
 
 module NeverBlock
   module Compat
@@ -19,6 +20,7 @@ module NeverBlock
         Sequel.apply
         DB::Mysql2.apply
         DB::ActiveRecord.apply
+        DB::Pg.apply
       end
     end
   end

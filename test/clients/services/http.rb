@@ -8,6 +8,7 @@
 #   /stall                 no answer, for as long as the client stays
 #   /drop                  no answer, the connection is closed
 #   /relay/PORT/SIZE       a new Relay's port; /relay/PORT/SIZE/tls one with TLS
+#   /turnstile/PORT        a new Turnstile's port; /turnstile/ITS PORT/arm/SIZE arms it; /turnstile/ITS PORT/most tells how many have waited at once
 #
 # Each answer says on which connection it went, and as which answer of it: X-Connection, X-Served.
 
@@ -26,6 +27,7 @@ module ClientServices
       @context = context
       @gates = Gates.new
       @aws = Aws.new(@gates)
+      @turnstiles = {}
     end
 
     # Serves one connection to its end.
@@ -64,6 +66,7 @@ module ClientServices
       when "echo", "last" then [200, {}, rest.join("/")]
       when "gate" then gate(*rest)
       when "relay" then [200, {}, Relay.new(Integer(rest[0], 10), Integer(rest[1], 10), context: rest[2] && @context).port.to_s]
+      when "turnstile" then [200, {}, turnstile(*rest).to_s]
       else [404, {}, "no #{request.path}"]
       end
     end
@@ -72,6 +75,15 @@ module ClientServices
       size = Integer(size, 10)
       most = @gates.pass(name, size)
       most >= size ? [200, {}, token] : [503, {}, "#{most} of #{size} requests were inside at once"]
+    end
+
+    def turnstile(port, verb = nil, size = nil)
+      port = Integer(port, 10)
+      case verb
+      when "arm" then @turnstiles.fetch(port).arm(Integer(size, 10))
+      when "most" then @turnstiles.fetch(port).most
+      else Turnstile.new(port).tap { |made| @turnstiles[made.port] = made }.port
+      end
     end
 
     def write(socket, request, answer, number, served)

@@ -31,10 +31,14 @@ module ClientServices
       server.setsockopt(:TCP, :NODELAY, true)
       answers = Thread.new { pump(server, client) }
       answers.report_on_exception = false
-      pump(client, server) { |part| @gates.pass(:relay, @size) if @size.positive? && part.include?(MARK) }
+      pump(client, server) { |part| hold(part) }
     ensure
       answers&.kill&.join
       server&.close
+    end
+
+    def hold(part)
+      @gates.pass(:relay, @size) if @size.positive? && part.include?(MARK)
     end
 
     def pump(from, to)
@@ -44,7 +48,39 @@ module ClientServices
         to.write(part)
       end
     rescue SystemCallError, IOError
-      to.close # which ends the other direction's read as well
+      tell_end(to)
+    end
+
+    # Whoever is told will close, which ends the other direction.
+    def tell_end(socket)
+      socket.is_a?(TCPSocket) ? socket.close_write : socket.close
+    rescue SystemCallError, IOError
+      nil # it has
+    end
+  end
+
+  # A relay that lets everything pass until it is armed: then what a client sends waits, whatever it is, until that many connections have sent something.
+  class Turnstile < Relay
+    # The most that have waited at once since it was armed.
+    attr_reader :most
+
+    # @param port [Integer] of the real server
+    def initialize(port)
+      @round = @most = 0
+      super(port, 0)
+    end
+
+    # @param size [Integer] connections
+    def arm(size)
+      @most = 0
+      @round += 1
+      @size = size
+    end
+
+    private
+
+    def hold(_part)
+      @most = [@most, @gates.pass(@round, @size)].max if @size.positive?
     end
   end
 end

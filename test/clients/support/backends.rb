@@ -97,13 +97,14 @@ end
 module Clients
   class Backends
     STOP_S = 5
-    KINDS = { redis: Services::Redis, memcached: Services::Memcached, rabbitmq: Services::Rabbitmq }.freeze
+    KINDS = { redis: Services::Redis, memcached: Services::Memcached, rabbitmq: Services::Rabbitmq, postgresql: Services::Postgresql }.freeze
+    OPTIONS = { postgresql: { tls: true } }.freeze
 
     # @param names [Array<Symbol>] of KINDS
     # @return [Hash{String => Object}] ports and files for a library's process
     # @raise [Services::Unavailable] when one of them cannot be had here
     def for(names)
-      names.to_h { |name| [name.to_s, service(name).port] }.merge(own)
+      names.flat_map { |name| [[name.to_s, service(name).port], ["#{name}_folder", service(name).folder]] }.to_h.merge(own)
     end
 
     # Ends what was started.
@@ -116,7 +117,7 @@ module Clients
 
     def service(name)
       @started ||= {}
-      started = @started[name] ||= start(KINDS.fetch(name).new)
+      started = @started[name] ||= start(KINDS.fetch(name).new(**OPTIONS.fetch(name, {})))
       raise started if started.is_a?(Exception)
 
       started

@@ -28,7 +28,7 @@ module Clients
 
     # @return [String] of the source Gemfile and of this Ruby
     def wanted
-      Digest::SHA256.hexdigest(File.read(File.join(ROOT, "test/clients/Gemfile")) + RUBY_DESCRIPTION)
+      Digest::SHA256.hexdigest(File.read(File.join(ROOT, "test/clients/Gemfile")) + RUBY_DESCRIPTION + ENV.fetch("NB_PG", ""))
     end
 
     def installed?

@@ -115,6 +115,26 @@ module Clients
       Integer(Net::HTTP.get(URI(url("/relay/#{target}/#{size}#{"/tls" if tls}"))), 10)
     end
 
+    # Runs the block in `count` fibers; what each first sends through the turnstile waits there until all have sent something.
+    # @param through [Integer] port of a turnstile
+    # @param connections [Integer] how many connections take part
+    # @return [Array] what the fibers gave
+    # @raise [Blocked] when they came one after another
+    def inside_at_once(count, through:, connections: count, &block)
+      Net::HTTP.get(URI(url("/turnstile/#{through}/arm/#{connections}")))
+      values = fibers(count, &block)
+      most = Integer(Net::HTTP.get(URI(url("/turnstile/#{through}/most"))), 10)
+      raise Blocked, "#{most} of #{connections} were inside at once" if most < connections
+
+      values
+    end
+
+    # @param target [Integer] port of a real server
+    # @return [Integer] port
+    def turnstile(target)
+      Integer(Net::HTTP.get(URI(url("/turnstile/#{target}"))), 10)
+    end
+
     # Waits, within a bound, for what nobody tells.
     def eventually(what, seconds: 8)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds

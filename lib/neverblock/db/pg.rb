@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+# pg parks the fiber wherever it waits by itself, from 1.3 on. What it leaves is mended here, while the fiber has a scheduler of ours; elsewhere every call is upstream's.
+# docs/guides/postgresql.md has the table. For pg 1.5 to 1.7.
+
+require "neverblock/db/pg/large_objects"
+require "neverblock/db/pg/spell"
+require "neverblock/offload"
+
+module NeverBlock
+  module DB
+    module Pg
+      # Puts it in place once, when pg is loaded.
+      def self.apply
+        return unless defined?(::PG::Connection) && ::PG::Connection.method_defined?(:sync_exec)
+        return if ::PG::Connection.include?(Connection)
+
+        ::PG::Connection.prepend(Connection, LargeObjects::Calls)
+        ::PG::Connection.singleton_class.prepend(Connecting)
+        ::PG::Result.prepend(Streams)
+      end
+
+      # Prepended to PG::Connection.singleton_class.
+      module Connecting
+        # What libpq does by itself while it connects: it looks up names and services, asks Kerberos, reads certificates, computes TLS and SCRAM. It does so
+        # without Ruby's lock, and keeps the thread. What is under way is waited for when the caller is cancelled, as nobody else may use the connection then.
+        def connect_start(...)
+          NeverBlock.offload(on_cancel: :wait) { super }
+        end
+
+        def sync_connect(...)
+          Compat.scheduler ? async_connect(...) : super
+        end
+      end
+
+      # Prepended to PG::Connection.
+      module Connection
+        # The blocking calls beside those with the same results that park.
+        SYNC = %i[exec exec_params prepare exec_prepared describe_prepared describe_portal close_prepared close_portal set_client_encoding cancel reset
+                  get_last_result].freeze
+
+        SYNC.each do |name|
+          define_method(:"sync_#{name}") do |*arguments, &block|
+            Compat.scheduler ? public_send(:"async_#{name}", *arguments, &block) : super(*arguments, &block)
+          end
+        end
+
+        def connect_poll
+          NeverBlock.offload(on_cancel: :wait) { super }
+        end
+
+        def reset_start2(...)
+          NeverBlock.offload(on_cancel: :wait) { super }
+        end
+
+        def reset_poll
+          NeverBlock.offload(on_cancel: :wait) { super }
+        end
+
+        # Blocks where no result has come yet.
+        def sync_get_result
+          block if Compat.scheduler
+          super
+        end
+
+        def sync_encrypt_password(password, user, algorithm = nil)
+          algorithm || !Compat.scheduler ? super : async_encrypt_password(password, user)
+        end
+
+        # These are called row after row, and wait seldom.
+        def get_copy_data(...)
+          spell.pause if Compat.scheduler
+          super
+        end
+
+        def put_copy_data(...)
+          spell.pause if Compat.scheduler
+          super
+        end
+
+        private
+
+        # A connection that was not to be waited for any longer would hold its place in the server until it is collected.
+        def async_connect_or_reset(poll)
+          super
+        rescue Exception # rubocop:disable Lint/RescueException -- raised again
+          finish if poll == :connect_poll && !finished?
+          raise
+        end
+
+        def spell
+          @neverblock_spell ||= Spell.new
+        end
+      end
+
+      # Prepended to PG::Result.
+      module Streams
+        %i[stream_each stream_each_row stream_each_tuple].each do |name|
+          define_method(name) do |*arguments, &block|
+            next super(*arguments, &block) unless block && Compat.scheduler
+
+            spell = Spell.new
+            super(*arguments) do |row|
+              spell.pause
+              block.call(row)
+            end
+          end
+        end
+      end
+    end
+  end
+end
