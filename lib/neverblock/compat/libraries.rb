@@ -9,6 +9,7 @@ require "neverblock/compat/sequel"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 require "neverblock/db/pg"
+require "neverblock/db/sqlite3"
 
 module NeverBlock
   module Compat
@@ -21,6 +22,7 @@ module NeverBlock
         DB::Mysql2.apply
         DB::ActiveRecord.apply
         DB::Pg.apply
+        DB::Sqlite3.apply
       end
     end
   end

@@ -35,13 +35,14 @@ module NeverBlock
 
       # Prepended to PG::Connection.
       module Connection
-        # The blocking calls beside those with the same results that park.
+        # The blocking calls that have another with the same results which parks (pg 1.5 has none for close_).
         SYNC = %i[exec exec_params prepare exec_prepared describe_prepared describe_portal close_prepared close_portal set_client_encoding cancel reset
                   get_last_result].freeze
 
         SYNC.each do |name|
           define_method(:"sync_#{name}") do |*arguments, &block|
-            Compat.scheduler ? public_send(:"async_#{name}", *arguments, &block) : super(*arguments, &block)
+            parks = :"async_#{name}"
+            Compat.scheduler && respond_to?(parks) ? public_send(parks, *arguments, &block) : super(*arguments, &block)
           end
         end
 

@@ -156,7 +156,7 @@ module PgCalls
       sync_encrypt_password: [->(c, _) { c.sync_encrypt_password("secret", "postgres").start_with?("SCRAM-SHA-256$") }],
       sync_cancel: [->(c, _) { c.sync_cancel.nil? }]
     }
-    PG::Connection.method_defined?(:sync_close_prepared) ? calls.merge(sync_close_prepared: [->(c, _) { c.sync_close_prepared("told").result_status == 1 }, prepare]) : calls
+    PG::Connection.method_defined?(:async_close_prepared) ? calls.merge(sync_close_prepared: [->(c, _) { c.sync_close_prepared("told").result_status == 1 }, prepare]) : calls
   end
 
   # Each in a transaction that is open, on an object of its own.

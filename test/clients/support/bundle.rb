@@ -57,6 +57,7 @@ module Clients
         BUNDLE_JOBS: "2"
         BUNDLE_RETRY: "3"
         BUNDLE_BUILD__FFI: "--enable-system-libffi"
+        BUNDLE_BUILD__SQLITE3: "--enable-system-libraries"
       CONFIG
       run_bundler
       File.write(stamp, wanted)
