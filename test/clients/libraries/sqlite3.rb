@@ -17,7 +17,7 @@ module SqliteCalls
     end
   end
 
-  def open(path)
+  def connect(path)
     database = SQLite3::Database.new(path)
     yield database if block_given?
     database
@@ -25,7 +25,7 @@ module SqliteCalls
 
   # Holds the write lock while the block runs.
   def locked(path)
-    holder = open(path)
+    holder = connect(path)
     holder.execute("begin immediate")
     yield holder
   ensure
@@ -64,7 +64,7 @@ module SqliteCalls
   # A fiber waits for the lock, is ended there, and its connection is used again.
   def ended_midway
     with_file do |path|
-      database = open(path) { |made| made.busy_timeout = 30_000 }
+      database = connect(path) { |made| made.busy_timeout = 30_000 }
       locked(path) { yield database }
       same(false, database.transaction_active?)
       database.execute("insert into rows values ('after')")
@@ -84,23 +84,23 @@ Clients.library("sqlite3", SqliteCalls) do
 
   check(:transactions, "#{SqliteCalls::FIBERS} fibers write at once, each in a transaction it waits in: none is refused") do
     with_file do |path|
-      open(path) { |database| database.execute("pragma journal_mode = wal") }.close
+      connect(path) { |database| database.execute("pragma journal_mode = wal") }.close
       fibers(SqliteCalls::FIBERS) do |index|
-        database = open(path) { |made| made.busy_timeout = 30_000 }
+        database = connect(path) { |made| made.busy_timeout = 30_000 }
         database.transaction(:immediate) do
           database.execute("insert into rows values (?)", [index.to_s])
           sleep(0.001)
         end
         database.close
       end
-      same(SqliteCalls::FIBERS, open(path).get_first_value("select count(distinct value) from rows"))
+      same(SqliteCalls::FIBERS, connect(path).get_first_value("select count(distinct value) from rows"))
     end
     nil
   end
   check(:refused, "SQLite3::BusyException when the time is over, while others go on") do
     with_file do |path|
       locked(path) do
-        while_ticking { raises(SQLite3::BusyException) { open(path) { |database| database.busy_timeout = 300 }.execute("insert into rows values (1)") } }.class.name
+        while_ticking { raises(SQLite3::BusyException) { connect(path) { |database| database.busy_timeout = 300 }.execute("insert into rows values (1)") } }.class.name
       end
     end
   end
@@ -122,10 +122,13 @@ Clients.library("sqlite3", SqliteCalls) do
   end
   check(:shared, "one connection used by 20 fibers: who comes while another waits for a lock, waits as well") do
     with_file do |path|
-      database = open(path) { |made| made.busy_timeout = 30_000 }
+      database = connect(path) { |made| made.busy_timeout = 30_000 }
       locked(path) do |holder|
         Fiber.schedule { sleep(0.1) && holder.execute("commit") }
-        fibers(20) { |index| database.execute("insert into rows values (?)", [index.to_s]) && same([[index.to_s]], database.execute("select value from rows where value = ?", [index.to_s])) }
+        fibers(20) do |index|
+          database.execute("insert into rows values (?)", [index.to_s])
+          same([[index.to_s]], database.execute("select value from rows where value = ?", [index.to_s]))
+        end
       end
       same(20, database.get_first_value("select count(distinct value) from rows"))
       database.close
@@ -137,7 +140,7 @@ Clients.library("sqlite3", SqliteCalls) do
       locked(path) do |holder|
         Fiber.schedule { sleep(0.05) && holder.execute("commit") }
         fibers(2) do |index|
-          database = open(path) { |made| made.busy_timeout = 30_000 }
+          database = connect(path) { |made| made.busy_timeout = 30_000 }
           GC.stress = true
           database.execute("insert into rows values (?)", ["fiber #{index}"])
         end
@@ -151,7 +154,7 @@ Clients.library("sqlite3", SqliteCalls) do
     Thread.new do
       with_file do |path|
         locked(path) do |holder|
-          writers = Array.new(5) { Thread.new { open(path) { |database| database.busy_timeout = 30_000 }.execute("insert into rows values (1)") } }
+          writers = Array.new(5) { Thread.new { connect(path) { |database| database.busy_timeout = 30_000 }.execute("insert into rows values (1)") } }
           Thread.pass
           holder.execute("commit")
           writers.each(&:join)
