@@ -48,7 +48,7 @@ module SqliteCalls
           holder.execute("commit")
         end
         fibers(FIBERS) do |index|
-          database = open(path, &handler)
+          database = connect(path, &handler)
           inside += 1
           database.execute("insert into rows values (?)", ["fiber #{index}"])
           database.close
