@@ -3,8 +3,10 @@
 # Libraries that need something of us, when they are loaded: looked at whenever a scheduler is made, so after an application's libraries have been loaded,
 # before or after NeverBlock. One that is first loaded inside the loop is only seen by the next scheduler. What each library does is in docs/COMPATIBILITY.md.
 
+require "neverblock/compat/active_support"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
+require "neverblock/compat/i18n"
 require "neverblock/compat/sequel"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
@@ -16,8 +18,10 @@ module NeverBlock
     module Libraries
       # @return [void]
       def self.apply
+        ActiveSupport.apply
         Excon.apply
         Hiredis.apply
+        I18n.apply
         Sequel.apply
         DB::Mysql2.apply
         DB::ActiveRecord.apply

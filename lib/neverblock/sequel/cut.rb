@@ -34,7 +34,10 @@ module NeverBlock
         end
 
         # Calls the driver.
+        # @raise [Sequel::DatabaseDisconnectError] when its holder, on the way out, asks a connection again that was cut: that would wait for the old answer
         def call(connection, db)
+          raise ::Sequel::DatabaseDisconnectError, "the connection was left in the middle of an answer" if cut?(connection)
+
           finished = false
           result = yield
           finished = true

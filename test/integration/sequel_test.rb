@@ -1,0 +1,381 @@
+# frozen_string_literal: true
+
+# Sequel in fibers with the real drivers: who is inside at once is told by the database (locks that a test holds), never by the clock.
+
+require_relative "../unit/verbs/verbs_case"
+require_relative "../support/services"
+require "sequel"
+Sequel.extension :neverblock, :migration
+
+class SequelDriversCase < VerbsCase
+  POOL = 12
+
+  def setup
+    self.class.prepare
+    @db = Sequel.connect(url, max_connections: POOL, keep_reference: false)
+  end
+
+  def teardown
+    @db.disconnect
+    self.class.keeper.disconnect
+  end
+
+  class << self
+    # Made at the first test: a service that is not there is its failure. A plain connection, of the test's own thread, that holds and watches locks.
+    attr_reader :keeper
+
+    def prepare
+      @keeper ||= Sequel.connect(url, max_connections: 1, keep_reference: false)
+    end
+  end
+
+  def url
+    self.class.url
+  end
+
+  def keeper
+    self.class.keeper
+  end
+
+  def join(*fibers)
+    sleep(0.001) while fibers.flatten.any?(&:alive?)
+  end
+
+  # Fiber.schedule whose exception fails the test.
+  def fiber(&block)
+    Fiber.schedule do
+      block.call
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again by the test's own fiber
+      (@errors ||= []) << e
+    end
+  end
+
+  def in_loop
+    @errors = []
+    run_loop { yield(self) }
+    raise @errors.first if @errors.any?
+  end
+
+  # Twice as many fibers as connections, of which each has to wait in the database for the test: all connections are inside at once, the other fibers in line, and
+  # whatever else the loop has to do goes on.
+  def assert_all_inside_at_once(waiting)
+    answers = []
+    in_loop do
+      fibers = Array.new(2 * POOL) { |number| fiber { answers << wait_in_database(number) } }
+      NB.offload { waiting.call(POOL) }
+      assert_equal POOL, @db.pool.size
+      assert_equal POOL, @db.pool.num_waiting
+      NB.offload { let_go }
+      join(fibers)
+    end
+    assert_equal [*0...(2 * POOL)], answers.sort
+    assert_equal 0, @db.pool.num_waiting
+  end
+
+  # Until the database says so.
+  def await(what)
+    limit = NeverBlock::Deadline.now + SECONDS
+    until yield
+      flunk "not #{what}" if NeverBlock::Deadline.now > limit
+      sleep 0.005
+    end
+  end
+
+  # Many fibers, each with numbers of its own, of which some are ended in the middle: whoever gets an answer gets his own.
+  def assert_answers_never_cross(sql)
+    wrong = []
+    ended = answered = 0
+    in_loop do
+      fibers = Array.new(60) do |number|
+        fiber do
+          5.times do |turn|
+            mine = (number * 100) + turn
+            NB.deadline((number % 3).zero? ? 0.0005 * turn : nil) { @db.fetch(sql, mine).get == mine ? answered += 1 : wrong << mine }
+          rescue NB::DeadlineExceeded
+            ended += 1
+          end
+        end
+      end
+      join(fibers)
+      assert_equal 0, @db.pool.num_waiting
+      Array.new(POOL) { |number| assert_equal number, @db.fetch(sql, number).get }
+    end
+    assert_empty wrong
+    assert_equal 300, answered + ended
+  end
+end
+
+class SequelPostgresqlTest < SequelDriversCase
+  LOCK = 4711
+
+  def self.url
+    Services.postgresql.url
+  end
+
+  def setup
+    super
+    keeper.run("select pg_advisory_lock(#{LOCK})")
+  end
+
+  def wait_in_database(number)
+    @db["select pg_advisory_lock_shared(#{LOCK}), pg_advisory_unlock_shared(#{LOCK}), ?::int as number", number].first[:number]
+  end
+
+  def let_go
+    keeper.run("select pg_advisory_unlock(#{LOCK})")
+  end
+
+  def waiting
+    keeper["select count(*) from pg_stat_activity where wait_event = 'advisory'"].get
+  end
+
+  def test_as_many_queries_as_connections_are_inside_at_once
+    assert_all_inside_at_once(->(count) { await("#{count} waiting") { waiting == count } })
+  end
+
+  def test_as_many_transactions_as_connections_are_inside_at_once_each_on_its_own
+    backends = []
+    in_loop do
+      fibers = Array.new(POOL) do |number|
+        fiber do
+          @db.transaction do
+            before = @db["select pg_backend_pid()"].get
+            wait_in_database(number)
+            assert_equal before, @db["select pg_backend_pid()"].get
+            backends << before
+          end
+        end
+      end
+      NB.offload { await("all waiting") { waiting == POOL } }
+      NB.offload { let_go }
+      join(fibers)
+    end
+    assert_equal POOL, backends.uniq.size
+  end
+
+  def test_answers_never_cross
+    assert_answers_never_cross("select ?::int")
+  end
+
+  def test_two_hundred_fibers_and_a_pool_nobody_has_set
+    @db.disconnect
+    @db = Sequel.connect(url, keep_reference: false)
+    answers = []
+    in_loop { join(Array.new(200) { |number| fiber { answers << @db["select ?::int, pg_sleep(0.002)", number].first[:int4] } }) }
+    assert_equal [*0...200], answers.sort
+    assert_equal 4, @db.pool.size
+  end
+
+  # @yield what a fiber does that is ended while it waits in the database
+  def end_in_the_middle(how)
+    before = nil
+    in_loop do
+      before = @db["select pg_backend_pid()"].get
+      victim = fiber { assert_raises(Failure, NB::DeadlineExceeded) { yield } }
+      NB.offload { await("it waits") { waiting == 1 } }
+      how.call(victim)
+      join(victim)
+      # The lock is still held: what the fiber waited for is ended in the server too, and nobody waits with it.
+      NB.offload { await("it waits no more") { waiting.zero? } }
+      refute_equal before, @db["select pg_backend_pid()"].get
+      assert_equal 1, @db.pool.size
+      assert_equal 0, keeper["select count(*) from pg_stat_activity where state like 'idle in transaction%'"].get
+    end
+  end
+
+  RAISE = ->(fiber) { fiber.raise(Failure) }
+
+  def test_a_query_that_is_left_in_the_middle_costs_its_connection_and_nobody_elses
+    end_in_the_middle(RAISE) { wait_in_database(1) }
+  end
+
+  def test_so_does_a_transaction_which_is_rolled_back
+    @db.run("create table if not exists half_done (id int)")
+    end_in_the_middle(RAISE) do
+      @db.transaction do
+        @db[:half_done].insert(id: 1)
+        wait_in_database(1)
+      end
+    end
+    assert_equal 0, @db[:half_done].count
+  end
+
+  def test_so_does_a_prepared_statement
+    ps = @db["select pg_advisory_lock_shared(?), 1 as one", :$lock].prepare(:select, :waits)
+    end_in_the_middle(RAISE) { ps.call(lock: LOCK) }
+  end
+
+  def test_so_does_a_copy
+    end_in_the_middle(RAISE) { @db.copy_table("copy (select pg_advisory_lock_shared(#{LOCK})::text) to stdout") }
+  end
+
+  def test_so_does_a_cursor
+    end_in_the_middle(RAISE) do
+      @db["select n, case when n > 5 then pg_advisory_lock_shared(#{LOCK})::text end from generate_series(1, 10) n"].use_cursor(rows_per_fetch: 3).each { |row| row }
+    end
+  end
+
+  if Fiber.method_defined?(:kill)
+    def test_so_does_a_killed_fiber
+      in_loop do
+        victim = Fiber.schedule { @db.transaction { wait_in_database(1) } }
+        NB.offload { await("it waits") { waiting == 1 } }
+        victim.kill
+        join(victim)
+        NB.offload { await("it waits no more") { waiting.zero? } }
+        assert_equal 1, @db["select 1"].get
+      end
+    end
+  end
+
+  def test_a_timeout_does_as_a_deadline_does
+    in_loop do
+      assert_raises(Timeout::Error) { Timeout.timeout(0.01) { wait_in_database(1) } }
+      NB.offload { await("it waits no more") { waiting.zero? } }
+      assert_equal 2, @db["select 2"].get
+    end
+  end
+
+  def test_a_loop_over_rows_that_is_left_early_costs_no_connection
+    in_loop do
+      backend = @db["select pg_backend_pid()"].get
+      @db["select generate_series(1, 5000) n"].paged_each(rows_per_fetch: 100) { |row| break if row[:n] == 250 }
+      @db.transaction { throw_out }
+      assert_equal backend, @db["select pg_backend_pid()"].get
+    end
+  end
+
+  def throw_out
+    catch(:halt) { @db.transaction(savepoint: true) { throw :halt } }
+  end
+
+  def test_a_lost_connection_is_an_error_for_its_holder_and_nothing_for_the_next
+    in_loop do
+      victim = fiber { assert_raises(Sequel::DatabaseDisconnectError) { wait_in_database(1) } }
+      NB.offload do
+        await("it waits") { waiting == 1 }
+        keeper.run("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'advisory'")
+      end
+      join(victim)
+      assert_equal 3, @db["select 3"].get
+      assert_equal 1, @db.pool.size
+    end
+  end
+
+  def test_listen_parks_until_somebody_notifies
+    heard = nil
+    in_loop do
+      listener = fiber { heard = @db.listen(:news, after_listen: ->(_) { fiber { @db.notify(:news, payload: "told") } }) { |_, _, payload| payload } }
+      join(listener)
+    end
+    assert_equal "news", heard
+  end
+
+  def test_models_hooks_and_migrations_work_as_ever
+    in_loop do
+      @db.extension :connection_validator
+      @db.drop_table?(:parts)
+      migration = Sequel.migration { change { create_table(:parts) { [primary_key(:id), column(:name, String)] } } }
+      migration.apply(@db, :up)
+      part = Class.new(Sequel::Model(@db[:parts])) { plugin :timestamps }
+      committed = []
+      join(Array.new(30) { |number| fiber { part.db.transaction { part.create(name: number.to_s).tap { |it| @db.after_commit { committed << it.name } } } } })
+      assert_equal part.select_order_map(:name), committed.sort
+      assert_equal 30, committed.size
+      migration.apply(@db, :down)
+    end
+  end
+end
+
+module SequelMariadbTests
+  LOCK = "sequel_test"
+
+  def setup
+    super
+    assert_equal 1, keeper.get(Sequel.function(:get_lock, LOCK, 0))
+  end
+
+  def wait_in_database(number)
+    @db["select is_used_lock('#{LOCK}'), get_lock('#{LOCK}', 1e6), release_lock('#{LOCK}'), ? as number", number].first[:number]
+  end
+
+  def let_go
+    keeper.get(Sequel.function(:release_lock, LOCK))
+  end
+
+  def waiting
+    keeper["select count(*) n from information_schema.processlist where state = 'User lock'"].get
+  end
+
+  def test_as_many_queries_as_connections_are_inside_at_once
+    assert_all_inside_at_once(->(count) { await("#{count} waiting") { waiting == count } })
+  end
+
+  def test_answers_never_cross
+    assert_answers_never_cross("select ?")
+  end
+
+  def test_a_query_that_is_left_in_the_middle_costs_its_connection_and_nobody_elses
+    in_loop do
+      before = @db["select connection_id()"].get
+      victim = fiber { assert_raises(SequelDriversCase::Failure) { @db.transaction { wait_in_database(1) } } }
+      NB.offload { await("it waits") { waiting == 1 } }
+      victim.raise(SequelDriversCase::Failure)
+      join(victim)
+      refute_equal before, @db["select connection_id()"].get
+      assert_equal 1, @db.pool.size
+    end
+  end
+
+  def test_rows_that_are_streamed_and_left_early_leave_a_whole_connection
+    in_loop do
+      rows = @db["select seq from seq_1_to_5000"]
+      rows = rows.stream if rows.respond_to?(:stream)
+      rows.each { |row| break if row[:seq] == 100 }
+      assert_equal 1, @db["select 1"].get
+    end
+  end
+end
+
+class SequelMysql2Test < SequelDriversCase
+  include SequelMariadbTests
+
+  def self.url
+    "mysql2://root@127.0.0.1:#{Services.mariadb.port}/test"
+  end
+end
+
+class SequelTrilogyTest < SequelDriversCase
+  include SequelMariadbTests
+
+  def self.url
+    "trilogy://root@127.0.0.1:#{Services.mariadb.port}/test"
+  end
+end
+
+class SequelSqliteTest < VerbsCase
+  def test_a_database_in_memory_keeps_its_one_connection_whatever_ends_a_fiber
+    db = Sequel.connect("sqlite:/", keep_reference: false)
+    run_loop do
+      db.create_table(:numbers) { Integer :number }
+      fibers = Array.new(20) { |number| Fiber.schedule { db.transaction { sleep(0) && db[:numbers].insert(number: number) } } }
+      sleep(0) while fibers.any?(&:alive?)
+      assert_raises(Failure) { db[:numbers].each { raise Failure } }
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { db.transaction { sleep } } }
+      assert_equal [*0...20], db[:numbers].select_order_map(:number)
+    end
+  end
+
+  def test_writers_wait_in_turn_for_a_database_in_a_file
+    Dir.mktmpdir do |folder|
+      db = Sequel.connect("sqlite://#{folder}/numbers.db", max_connections: 4, keep_reference: false)
+      run_loop do
+        db.create_table(:numbers) { Integer :number }
+        fibers = Array.new(20) { |number| Fiber.schedule { db[:numbers].insert(number: number) } }
+        sleep(0.001) while fibers.any?(&:alive?)
+        assert_equal [*0...20], db[:numbers].select_order_map(:number)
+      end
+      db.disconnect
+    end
+  end
+end
