@@ -360,7 +360,7 @@ class SequelSqliteTest < VerbsCase
       db.create_table(:numbers) { Integer :number }
       fibers = Array.new(20) { |number| Fiber.schedule { db.transaction { sleep(0) && db[:numbers].insert(number: number) } } }
       sleep(0) while fibers.any?(&:alive?)
-      assert_raises(Failure) { db[:numbers].each { raise Failure } }
+      assert_raises(Failure) { db[:numbers].each { |row| raise Failure if row } }
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { db.transaction { sleep } } }
       assert_equal [*0...20], db[:numbers].select_order_map(:number)
     end

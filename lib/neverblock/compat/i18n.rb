@@ -33,9 +33,7 @@ module NeverBlock
         end
 
         def config=(value)
-          return super unless Fiber.scheduler.is_a?(Scheduler)
-
-          Thread.current[KEY] = value
+          Fiber.scheduler.is_a?(Scheduler) ? Thread.current[KEY] = value : super
         end
 
         # I18n's own puts the copy of a frozen one where it is not looked for.

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+module Visits
+  module Actions
+    class Visit < Hanami::Action
+      before { |request, response| response[:me] = request.params[:me].to_i }
+
+      def handle(request, response)
+        response.headers["x-me"] = request.params[:me]
+        state = AppState.visit(response[:me], request.params[:at_once].to_i)
+        response.body = JSON.generate(state.merge(framework: [response[:me], request.params[:me].to_i, request.env["QUERY_STRING"][/me=(\d+)/, 1].to_i]))
+      end
+    end
+  end
+end
