@@ -6,26 +6,11 @@
 #   server = NeverBlock::Server.new(NeverBlock::Config.new(binds: ["http://127.0.0.1:0"]), app).start
 #   server.urls    # => ["http://127.0.0.1:40123"]
 #   server.stop
+#
+# In a Gemfile it is all a Rails application needs: Rails and rackup are there when Bundler requires this.
 
-require "neverblock/version"
-require "neverblock/errors"
-require "neverblock/config"
-require "neverblock/log"
-require "neverblock/error_stream"
-require "neverblock/native"
-require "neverblock/scheduler"
-require "neverblock/run"
-require "neverblock/blocking_mode"
-require "neverblock/deadline"
-require "neverblock/offload"
-require "neverblock/all"
-require "neverblock/pool"
-require "neverblock/legacy"
-require "neverblock/executor"
-require "neverblock/application"
-require "neverblock/server"
+require "neverblock/library"
+require "neverblock/rack/offer"
+require "neverblock/rails/railtie" if defined?(Rails::Railtie)
 
 NeverBlock::DB::ActiveRecord.register
-
-# The short name, as it was in 2008.
-NB = NeverBlock

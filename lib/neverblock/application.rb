@@ -4,6 +4,7 @@
 
 require "neverblock/db/active_record"
 require "neverblock/errors"
+require "neverblock/rails/isolation"
 require "neverblock/source_error"
 
 module NeverBlock
@@ -23,6 +24,12 @@ module NeverBlock
       return app if app.respond_to?(:call)
 
       raise ApplicationError, "#{SourceError.short(path)}: run was given #{app.class}, which does not respond to call"
+    end
+
+    # What must be known about the application that has been loaded.
+    # @return [Array<String>] lines for the log
+    def notices
+      Isolation.notices
     end
 
     # @return [String] absolute path

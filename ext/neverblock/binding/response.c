@@ -599,6 +599,7 @@ static bool send_file(nb_task *task, head *gathered, VALUE body) {
     VALUE path = rb_funcall(body, id_to_path, 0);
     uint64_t bytes = 0;
     if (NIL_P(path)) return false;
+    path = rb_get_path(path); /* Rails gives the Pathname that its send_file was given */
     gathered->fd = open_regular(StringValueCStr(path), &bytes);
     if (gathered->fd < 0) return false;
     if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = bytes;

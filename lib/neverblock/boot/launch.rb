@@ -50,7 +50,7 @@ module NeverBlock
       private
 
       def serve(config, name, lines, &load)
-        require "neverblock"
+        require "neverblock/library"
         server = workers > 1 ? front(&load) : single(config, lines, &load)
         controlled(server) do |problem|
           notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines, problem].compact
@@ -71,6 +71,7 @@ module NeverBlock
       def single(config, lines)
         lines.unshift(*Notices.enable_yjit(@settings[:yjit]))
         app = yield
+        lines.concat(Application.notices)
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         Heap.warm
         Server.new(config, app)

@@ -9,7 +9,7 @@
 #
 # The end of its control socket is the end of the front: it leaves at once, and never runs the application's at_exit.
 
-require "neverblock"
+require "neverblock/library"
 require "neverblock/boot/heap"
 require "neverblock/boot/notices"
 require "neverblock/cluster/control"
@@ -72,18 +72,19 @@ module NeverBlock
         @settings = settings
         @config = settings.config
         environment.apply_name(settings.on_command_line(:environment), settings.in_file(:environment))
-        notice = Boot::Notices.enable_yjit(settings[:yjit])
+        notices = [Boot::Notices.enable_yjit(settings[:yjit])]
         Application.require_rack
         @load = -> { load.call(rackup) }
-        preload if settings[:preload_app]
+        notices.concat(preload) if settings[:preload_app]
         Boot::Heap.share
         Signal.trap("CHLD") { @waker.write_nonblock(".", exception: false) }
-        @control.tell({ event: "loaded", settings: Settings.of(settings), threads: ForkSafety.threads_left, notices: [notice].compact })
+        @control.tell({ event: "loaded", settings: Settings.of(settings), threads: ForkSafety.threads_left, notices: notices.compact })
       end
 
       def preload
         app = @load.call
         @load = -> { app }
+        Application.notices
       end
 
       def serve

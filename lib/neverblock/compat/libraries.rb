@@ -7,7 +7,10 @@ require "neverblock/compat/active_support"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/i18n"
+require "neverblock/compat/live"
 require "neverblock/compat/sequel"
+require "neverblock/compat/share_lock"
+require "neverblock/compat/streamed_bodies"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 require "neverblock/db/pg"
@@ -27,6 +30,9 @@ module NeverBlock
         DB::ActiveRecord.apply
         DB::Pg.apply
         DB::Sqlite3.apply
+        Live.apply
+        ShareLock.apply
+        StreamedBodies.apply
       end
     end
   end

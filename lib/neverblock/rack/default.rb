@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Makes NeverBlock the server that rackup and `rails server` start when none is named: require it in the environment file, or in the Gemfile as
+# Makes NeverBlock the server that rackup and `rails server` start when none is named, also beside Puma: require it in the environment file, or in the Gemfile as
 # `gem "neverblock", require: "neverblock/rack/default"`. With Rack 3 it takes the gem rackup, with Rack 2 nothing.
 
 begin
@@ -10,3 +10,5 @@ rescue LoadError => e
 
   require "rack/handler/neverblock"
 end
+
+NeverBlock::RackHandler.first_choice = true

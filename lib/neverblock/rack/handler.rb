@@ -34,6 +34,9 @@ module NeverBlock
     end
 
     class << self
+      # @return [Boolean, nil] whether it goes before other servers of the bundle when none is named
+      attr_accessor :first_choice
+
       # Serves until told to stop; then returns, or ends the process with status 1 after one line on standard error when the start or the end failed.
       # @param app [#call]
       # @param options [Hash] Host, Port, and what valid_options names

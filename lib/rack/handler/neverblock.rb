@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `rackup -s neverblock` and `rails server -u neverblock` with Rack 2. Whoever loads this file wants this server: it is Rack::Handler.default from then on, unless
-# the environment (RACK_HANDLER, CGI) says otherwise.
+# `rackup -s neverblock` and `rails server -u neverblock` with Rack 2. Once this file is loaded it is Rack::Handler.default where the bundle has neither Puma nor
+# Thin nor Falcon, and before them with neverblock/rack/default, unless the environment (RACK_HANDLER, CGI) says otherwise.
 
 require "rack/handler"
 require "neverblock/rack/handler"
@@ -11,12 +11,17 @@ module Rack
     module NeverBlock
       extend ::NeverBlock::RackHandler::Face
 
-      # Before Rack's own choice.
+      # Before Rack's own choice, whose last is WEBrick.
       module Default
-        OTHERS = %w[RACK_HANDLER PHP_FCGI_CHILDREN REQUEST_METHOD].freeze
+        VARIABLES = %w[RACK_HANDLER PHP_FCGI_CHILDREN REQUEST_METHOD].freeze
+        OTHERS = %w[puma thin falcon].freeze
 
         def default
-          OTHERS.any? { |name| ENV.key?(name) } ? super : NeverBlock
+          return super if VARIABLES.any? { |name| ENV.key?(name) }
+
+          ::NeverBlock::RackHandler.first_choice ? NeverBlock : pick(OTHERS)
+        rescue LoadError
+          NeverBlock
         end
       end
     end

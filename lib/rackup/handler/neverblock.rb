@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `rackup -s neverblock` and `rails server -u neverblock` with Rack 3. Whoever loads this file wants this server: it is Rackup::Handler.default from then on,
-# unless RACKUP_HANDLER or RACK_HANDLER says otherwise.
+# `rackup -s neverblock` and `rails server -u neverblock` with Rack 3. Once this file is loaded it is Rackup::Handler.default where the bundle has neither Puma nor
+# Falcon, and before them with neverblock/rack/default, unless RACKUP_HANDLER or RACK_HANDLER says otherwise.
 
 require "rackup/handler"
 require "neverblock/rack/handler"
@@ -11,10 +11,16 @@ module Rackup
     module NeverBlock
       extend ::NeverBlock::RackHandler::Face
 
-      # Before rackup's own choice.
+      # Before rackup's own choice, whose last is WEBrick: that is in many bundles because something else needs it.
       module Default
+        OTHERS = %i[puma falcon].freeze
+
         def default
-          ENV.key?("RACKUP_HANDLER") || ENV.key?("RACK_HANDLER") ? super : NeverBlock
+          return super if ENV.key?("RACKUP_HANDLER") || ENV.key?("RACK_HANDLER")
+
+          ::NeverBlock::RackHandler.first_choice ? NeverBlock : pick(OTHERS)
+        rescue LoadError
+          NeverBlock
         end
       end
     end

@@ -1,0 +1,5 @@
+# frozen_string_literal: true
+
+class Note < ApplicationRecord
+  has_one_attached :paper
+end

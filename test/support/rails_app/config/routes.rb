@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+Rails.application.routes.draw do
+  get "up" => "rails/health#show"
+  get "state" => "pages#state"
+  get "held" => "pages#held"
+  get "greeting" => "pages#greeting"
+  get "modes/:action", controller: "modes"
+  get "form" => "pages#form"
+  post "form" => "pages#submit"
+  get "streamed" => "pages#streamed"
+  get "rows" => "pages#rows"
+  get "file" => "pages#file"
+  get "data" => "pages#data"
+  get "job" => "pages#job"
+  get "records" => "pages#records"
+  post "blobs" => "blobs#create"
+  get "blobs/:id" => "blobs#show"
+  get "live/:action", controller: "live"
+  mount ActionCable.server => "/cable"
+end
