@@ -75,9 +75,10 @@ module NeverBlock
 
       # From here on what an application writes to standard output is seen at once, as Rails' log in a container.
       def announce
-        @out.sync = true
+        @out.sync = true if @out.respond_to?(:sync=)
         @server.urls.each { |url| @out.puts("Listening on #{url}") }
         @out.puts("Admin on #{@server.admin_url}") if @server.admin_url
+        @out.flush
       rescue SystemCallError # EPIPE, ENOSPC
         @server.log.warn("nobody reads standard output: #{@server.urls.join(", ")} went unannounced")
       end
