@@ -15,6 +15,9 @@ class RailsApplication
   GEMFILE = File.join(ROOT, "Gemfile")
   # Of a generated application that no test needs.
   SKIP = %w[bundle git javascript asset-pipeline jbuilder test bootsnap docker ci].map { |name| "--skip-#{name}" }.freeze
+  # Variables of the tests' own bundle, and of whoever runs them.
+  FOREIGN = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLER_SETUP BUNDLE_BIN_PATH BUNDLE_FROZEN BUNDLE_WITHOUT RAILS_ENV RACK_ENV PORT HOST BINDING PIDFILE DATABASE_URL
+               WEB_CONCURRENCY].freeze
 
   class << self
     # @return [RailsApplication] the one with the gems of the checkout's Gemfile
@@ -48,9 +51,7 @@ class RailsApplication
   # @param directory [String] where it was copied to
   # @return [Hash{String => String, nil}] the environment in which its commands run
   def env(directory)
-    clean = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLER_SETUP" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "BUNDLE_BIN_PATH" => nil, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil, "PORT" => nil,
-              "HOST" => nil, "BINDING" => nil, "PIDFILE" => nil, "DATABASE_URL" => nil, "WEB_CONCURRENCY" => nil }
-    clean.merge(@bundle, "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
+    FOREIGN.to_h { |name| [name, nil] }.merge(@bundle, "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
   end
 
   private
