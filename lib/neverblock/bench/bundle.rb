@@ -16,12 +16,13 @@ module NeverBlock
       # @param name [String] folder under benchmark/peers
       # @param root [String]
       # @param home [String] where the bundles are installed
+      # @param with [String, nil] another folder there, whose Gemfile's lines are added: what an application brings to every peer
       # @param shared [Boolean] one folder of gems for all peers, most of which share Rack; false: its own, where how a gem was built matters
-      def initialize(name, root: ROOT, home: self.class.home(root), shared: true)
+      def initialize(name, root: ROOT, home: self.class.home(root), with: nil, shared: true)
         @shared = shared
-        @source = File.join(root, "benchmark/peers", name, "Gemfile")
+        @sources = [name, with].compact.map { |folder| File.join(root, "benchmark/peers", folder, "Gemfile") }
         @home = home
-        @directory = File.join(home, name)
+        @directory = File.join(home, [name, with].compact.join("-"))
       end
 
       # @param root [String]
@@ -44,7 +45,7 @@ module NeverBlock
 
       # @return [Boolean] true when every gem of the committed Gemfile is there
       def installed?
-        File.exist?(gemfile) && FileUtils.identical?(@source, gemfile) && bundle("check").last
+        File.exist?(gemfile) && File.read(gemfile) == wanted && bundle("check").last
       end
 
       # Installs what is missing.
@@ -56,7 +57,7 @@ module NeverBlock
         yield "installing its gems into #{@directory} (once)" if block_given?
         FileUtils.mkdir_p(@directory)
         FileUtils.rm_f("#{gemfile}.lock")
-        FileUtils.cp(@source, gemfile)
+        File.write(gemfile, wanted)
         output, done = bundle("install")
         return if done
 
@@ -72,6 +73,10 @@ module NeverBlock
       end
 
       private
+
+      def wanted
+        @sources.map { |source| File.read(source) }.join
+      end
 
       def gems
         File.join(@shared ? @home : @directory, "gems")

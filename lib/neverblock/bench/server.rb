@@ -32,6 +32,11 @@ module NeverBlock
         true
       end
 
+      # @return [Hash{String => String}] with the environment that this server was given
+      def with_own(environment)
+        environment.merge(@environment.respond_to?(:call) ? @environment.call : @environment)
+      end
+
       # Makes the server ready to be started.
       # @yield [String] what takes long, for the progress lines
       # @raise [Error] with the reason why it is left out
@@ -47,7 +52,7 @@ module NeverBlock
 
       # @param name [String]
       # @param settings [String]
-      # @param environment [Hash{String => String}] beside the bundle's own
+      # @param environment [Hash{String => String}, #call] beside the bundle's own; what has to be started first is called when a server is
       # @param arguments [Proc] given port and rackup file, the arguments of the executable
       def initialize(name, settings:, environment: {}, bundle: nil, &arguments)
         super(name, settings: settings)
@@ -69,7 +74,7 @@ module NeverBlock
       # @return [Launch]
       def launch(port:, app:, **)
         command = [*RUBY, "-e", STARTER, family, family, *@arguments.call(port, app)]
-        Launch.new(command: command, environment: @bundle.environment.merge(@environment))
+        Launch.new(command: command, environment: with_own(@bundle.environment))
       end
     end
 
@@ -77,8 +82,10 @@ module NeverBlock
     class NeverBlockServer < Server
       # @param command [String] what starts it, below the root
       # @param workers [Integer] 1: one process
-      def initialize(name, settings:, fibers:, workers: 1, command: "exe/neverblock", bundle: nil, root: ROOT)
+      # @param environment [Hash{String => String}, #call] as GemServer's
+      def initialize(name, settings:, fibers:, workers: 1, command: "exe/neverblock", environment: {}, bundle: nil, root: ROOT)
         super(name, settings: settings)
+        @environment = environment
         @workers = workers
         @fibers = fibers
         @root = root
@@ -102,7 +109,7 @@ module NeverBlock
 
       def launch(port:, app:, **)
         Launch.new(command: [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s, *(["-w", @workers.to_s] if @workers > 1)],
-                   environment: @bundle.environment)
+                   environment: with_own(@bundle.environment))
       end
 
       private

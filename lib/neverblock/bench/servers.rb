@@ -6,6 +6,8 @@ module NeverBlock
     module Servers
       # Room for every client of the largest load.
       FIBERS = 1024
+      # Of Puma, beside one process with all threads.
+      WORKERS = 4
 
       class << self
         # @return [Array<Server>] in the order of the tables
@@ -18,6 +20,20 @@ module NeverBlock
         def named(names)
           found = all.to_h { |server| [server.name, server] }
           names.map { |name| found.fetch(name) }
+        end
+
+        # Those that an application with a database is measured on: as many requests at once as connections where that is what bounds them.
+        # @param pool [Integer] connections of all workers together; divided by WORKERS
+        # @param gems [String] folder of benchmark/peers with the Gemfile that the application needs (Bundle)
+        # @yieldparam share [Integer] connections of one worker
+        # @yieldreturn [Hash{String => String}] environment of the application; asked when a server is started
+        # @return [Array<Server>] neverblock, Puma with a thread for each connection, Puma with WORKERS workers, Falcon
+        def with_database(pool:, gems:, &environment)
+          own = NeverBlockServer.new("neverblock", settings: "#{FIBERS} fibers, one process, pool: #{pool}", fibers: FIBERS, bundle: Bundle.new("neverblock", with: gems),
+                                                   environment: -> { environment.call(pool) })
+          given = ->(family, share) { { bundle: Bundle.new(family, with: gems), environment: -> { environment.call(share) } } }
+          [own, puma(pool, **given.call("puma", pool)), puma_workers(WORKERS, pool / WORKERS, **given.call("puma", pool / WORKERS)),
+           falcon_workers("falcon", 1, **given.call("falcon", pool))]
         end
 
         private
@@ -60,23 +76,24 @@ module NeverBlock
         end
 
         # Falcon logs every connection that a client resets; the load generator resets them all when it ends.
-        def falcon_workers(name, count, environment: {})
+        def falcon_workers(name, count, environment: {}, **options)
           settings = count == 1 ? "one worker process" : "#{count} worker processes#{", one sleep at a time in each" unless environment.empty?}"
-          GemServer.new(name, settings: settings, environment: { "CONSOLE_LEVEL" => "error", **environment }) do |port, app|
+          quiet = -> { { "CONSOLE_LEVEL" => "error", **(environment.respond_to?(:call) ? environment.call : environment) } }
+          GemServer.new(name, settings: settings, environment: quiet, **options) do |port, app|
             ["serve", "--bind", "http://127.0.0.1:#{port}", "--count", count.to_s, "--config", app]
           end
         end
 
-        def puma(threads)
-          puma_server("puma #{threads}", "single mode, threads: #{threads}", 0, threads)
+        def puma(threads, **options)
+          puma_server("puma #{threads}", "single mode, threads: #{threads}", 0, threads, **options)
         end
 
-        def puma_workers(count, threads)
-          puma_server("puma w#{count} t#{threads}", "cluster mode, workers: #{count}, threads in each: #{threads}", count, threads)
+        def puma_workers(count, threads, **options)
+          puma_server("puma w#{count} t#{threads}", "cluster mode, workers: #{count}, threads in each: #{threads}", count, threads, **options)
         end
 
-        def puma_server(name, settings, count, threads)
-          GemServer.new(name, settings: settings) do |port, app|
+        def puma_server(name, settings, count, threads, **options)
+          GemServer.new(name, settings: settings, **options) do |port, app|
             ["-C", File.join(ROOT, "benchmark/peers/puma/config.rb"), "-w", count.to_s, "-t", "#{threads}:#{threads}", "-b", "tcp://127.0.0.1:#{port}", app]
           end
         end
