@@ -126,10 +126,10 @@ class DatabasesApp
     when "two" then NeverBlock.all(*Array.new(2) { -> { library.ask(format(SQL["short"], token: token)) } }).flatten
     else library.ask(format(SQL.fetch(what), token: token))
     end.join(" ")
-  rescue NeverBlock::DeadlineExceeded
-    raise unless what == "limited"
+  rescue StandardError => e
+    raise unless what == "limited" && NeverBlock::Causes.of(e).any?(NeverBlock::DeadlineExceeded)
 
-    token
+    token # ActiveRecord has made an error of its own of it
   end
 
   def answer(status, text)
