@@ -11,11 +11,16 @@ module NeverBlock
     module ActiveRecord
       # Prepended to ActiveRecord's adapters, whose subclasses have it too.
       module Guard
+        # An adapter brings its driver along, perhaps inside the loop.
         # @return [void]
         def self.install
-          ::ActiveSupport.on_load(:active_record_postgresqladapter) { prepend(PostgreSQL) }
-          ::ActiveSupport.on_load(:active_record_mysql2adapter) { prepend(Mysql2) }
-          ::ActiveSupport.on_load(:active_record_trilogyadapter) { prepend(Trilogy) }
+          { active_record_postgresqladapter: PostgreSQL, active_record_mysql2adapter: Mysql2, active_record_trilogyadapter: Trilogy }.each do |adapter, guard|
+            ::ActiveSupport.on_load(adapter) do
+              prepend(guard)
+
+              Compat::Libraries.apply
+            end
+          end
         end
 
         def active?
