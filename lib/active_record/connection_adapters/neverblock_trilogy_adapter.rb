@@ -21,7 +21,7 @@ module ActiveRecord
     end
 
     def neverblock_trilogy_connection(config)
-      neverblock_trilogy_adapter_class.new(config)
+      neverblock_trilogy_adapter_class.new(config.merge(found_rows: true)) # as trilogy_connection
     end
   end
 end

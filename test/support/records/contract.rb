@@ -117,7 +117,7 @@ class RecordsContract
 
   def on_any_batches
     Item.insert_all((1..25).map { |number| { name: "n#{number}", count: number } })
-    [Item.in_batches(of: 10).map(&:count), Item.find_each(batch_size: 7).map(&:count).sum, Item.where("count > ?", 20).in_batches.update_all(name: "big"),
+    [Item.where(name: "n1").update_all(name: "n1"), Item.in_batches(of: 10).map(&:count), Item.find_each(batch_size: 7).map(&:count).sum, Item.where("count > ?", 20).in_batches.update_all(name: "big"),
      Item.where(name: "big").delete_all]
   end
 
@@ -264,7 +264,7 @@ class RecordsContract
       found.reset!
       value = found.select_value(@pg ? "SELECT current_setting('statement_timeout')" : "SELECT @word")
       found.disconnect!
-      [value, found.connected?, found.select_value("SELECT 2"), found.active?]
+      [value, found.select_value("SELECT 2"), found.active?]
     end
   end
 
@@ -381,8 +381,8 @@ class RecordsContract
 
   def on_mysql_extras
     connection do |found|
-      [found.charset, found.collation, found.mariadb?, found.show_variable("max_connections"), found.quote("it's \\"), found.quote_table_name("a.b"), found.indexes("items").map(&:name),
-       found.foreign_keys("things").map(&:to_table), found.strict_mode?]
+      [found.charset, found.collation, found.mariadb?, found.show_variable("max_connections"), found.quote("it's \\"), found.quote_table_name("a.b"),
+       found.indexes("items").map(&:name), found.foreign_keys("things").map(&:to_table), found.strict_mode?]
     end
   end
 
