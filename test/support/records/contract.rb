@@ -117,7 +117,8 @@ class RecordsContract
 
   def on_any_batches
     Item.insert_all((1..25).map { |number| { name: "n#{number}", count: number } })
-    [Item.where(name: "n1").update_all(name: "n1"), Item.in_batches(of: 10).map(&:count), Item.find_each(batch_size: 7).map(&:count).sum, Item.where("count > ?", 20).in_batches.update_all(name: "big"),
+    [Item.where(name: "n1").update_all(name: "n1"), Item.in_batches(of: 10).map(&:count), Item.find_each(batch_size: 7).map(&:count).sum,
+     Item.where("count > ?", 20).in_batches.update_all(name: "big"),
      Item.where(name: "big").delete_all]
   end
 
@@ -294,9 +295,9 @@ class RecordsContract
 
   def on_pg_types
     model = typed { attribute(:token, :uuid) && attribute(:extra, :jsonb) }
-    row = model.create!(words: ["a", nil, "c,\"d\""], numbers: [[1, 2], [3, 4]], doc: { a: [1] }, extra: { "b" => nil }, raw: "\x00\xFF\x01".b, token: "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11",
-                        span: 1...5, period: Time.utc(2026, 1, 1)...Time.utc(2026, 2, 1), at: Time.utc(2026, 3, 4, 5, 6, 7.891234r), long: ActiveSupport::Duration.build(93_784),
-                        address: "10.0.0.0/8", mood: "happy", bits: "101", amount: "12.5", spot: [1, 2])
+    row = model.create!(words: ["a", nil, "c,\"d\""], numbers: [[1, 2], [3, 4]], doc: { a: [1] }, extra: { "b" => nil }, raw: "\x00\xFF\x01".b,
+                        token: "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", span: 1...5, period: Time.utc(2026, 1, 1)...Time.utc(2026, 2, 1), at: Time.utc(2026, 3, 4, 5, 6, 7.891234r),
+                        long: ActiveSupport::Duration.build(93_784), address: "10.0.0.0/8", mood: "happy", bits: "101", amount: "12.5", spot: [1, 2])
     found = model.find(row.id)
     [found.attributes.except("id").transform_values { |value| value.respond_to?(:iso8601) && !value.is_a?(Time) ? value.iso8601 : value }, found.raw.encoding.name,
      model.columns.map { |column| [column.name, column.sql_type, column.type, column.array, column.default_function] }, model.where("words @> ARRAY['a']::text[]").count,
