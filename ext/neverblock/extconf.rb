@@ -11,7 +11,7 @@ require "mkmf"
 SOURCES = {
   "core/base" => %w[alloc assert buffer histogram log pool ring status text timer],
   "core/os" => %w[
-    clock descriptor_pipe file fork memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
+    clock descriptor_pipe file fork imports memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
     sendfile_portable shared_memory subreaper thread wake workers
   ],
   "core/transport" => %w[tcp],
@@ -23,7 +23,7 @@ SOURCES = {
     admin admin_metrics admin_status connection connection_answer dispatch exchange figures lease listener loop recall reply request_log routes server timeouts upload
   ],
   "binding" => %w[
-    engine env executor hijack input link mysql neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
+    engine env executor hijack input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
     scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
   ]
 }.freeze
@@ -54,6 +54,7 @@ have_header("sys/event.h")
 have_header("sys/eventfd.h")
 have_header("sys/sendfile.h")
 have_library("rt", "shm_open") # glibc before 2.34
+have_library("dl", "dlsym") # glibc before 2.34
 have_func("accept4", "sys/socket.h")
 have_func("epoll_pwait2", "sys/epoll.h")
 have_func("pipe2", "unistd.h")

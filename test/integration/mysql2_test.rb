@@ -13,7 +13,9 @@ class Mysql2Test < Minitest::Test
 
   ROWS = 50
   MANY = "select seq, repeat(char(65 + seq % 26), 5000) text from seq_1_to_#{ROWS}"
-  TWO = "select 1 one; select 2 two; select 3 three"
+  # More than the driver reads ahead.
+  ONE = "select repeat('a', 100000) one"
+  SEVERAL = "#{ONE}; select 2 two; select 3 three"
 
   # What is called with a connection, and what it gives. `prepare:` is done before bytes are held.
   CALLS = {
@@ -27,7 +29,8 @@ class Mysql2Test < Minitest::Test
     "execute, streamed" => [->(_, statement) { statement.execute(stream: true, cache_rows: false).to_a.size }, ROWS,
                             ->(client) { client.prepare("select seq from seq_1_to_#{ROWS}") }],
     "ping" => [->(client, _) { client.ping }, true],
-    "select_db" => [->(client, _) { client.select_db("mysql") }, "mysql"]
+    "select_db" => [->(client, _) { client.select_db("mysql") }, "mysql"],
+    "set_server_option" => [->(client, _) { client.set_server_option(Mysql2::Client::OPTION_MULTI_STATEMENTS_ON) }, true]
   }.freeze
 
   def self.sizes(result)
@@ -60,8 +63,8 @@ class Mysql2Test < Minitest::Test
   end
 
   # Calls the block in a fiber. Another one sees that it waits for what is held, and lets go.
-  def while_held(**hold)
-    held = relay.hold(**hold)
+  def while_held(held = nil, **hold)
+    held ||= relay.hold(**hold)
     ended = Thread::Queue.new
     Fiber.schedule { ended << NeverBlock::Outcome.of { yield } }
     held.pop
@@ -106,11 +109,37 @@ class Mysql2Test < Minitest::Test
     end
   end
 
+  # The second of several results waits, so many bytes after its beginning.
+  def second_held(client, after)
+    before = relay.passed
+    client.query(ONE)
+    held = relay.hold(after: relay.passed - before + after)
+    client.query(SEVERAL)
+    held
+  end
+
+  def test_further_results_let_others_run
+    on_loop do
+      client = connect
+      [0, 6].each do |after|
+        held = second_held(client, after)
+        assert(while_held(held) { client.next_result })
+        assert_equal([{ "two" => 2 }], client.store_result.to_a)
+        client.abandon_results!
+        held = second_held(client, after)
+        while_held(held) { client.abandon_results! }
+        assert_equal([{ "1" => 1 }], client.query("select 1").to_a)
+      end
+    end
+  end
+
   def test_a_long_download_lets_others_run
     on_loop do
       client = connect
       assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: 100_000) { self.class.sizes(client.query(MANY)) })
       assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: 100_000) { self.class.sizes(client.query(MANY, stream: true, cache_rows: false)) })
+      statement = client.prepare(MANY)
+      assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: 100_000) { self.class.sizes(statement.execute) })
       client.close
     end
   end
@@ -126,5 +155,84 @@ class Mysql2Test < Minitest::Test
 
   def test_connecting_lets_others_run
     on_loop { while_held { connect }.close }
+  end
+
+  def test_a_statement_that_is_collected_while_its_connection_is_in_a_call_is_closed_after_it
+    on_loop do
+      client = connect
+      10.times { client.prepare("select ? + 1") }
+      value = while_held(after: 6) { client.query("select 'right' answer").to_a.tap { GC.start } }
+      assert_equal([{ "answer" => "right" }], value)
+      5.times do
+        10.times { client.prepare("select ? + 1") }
+        held = relay.hold(after: 6)
+        answer = Thread::Queue.new
+        Fiber.schedule { answer << client.query("select 'right' answer").to_a }
+        held.pop
+        GC.start
+        relay.let_go
+        assert_equal([{ "answer" => "right" }], answer.pop)
+      end
+      GC.start
+      assert_operator(Integer(client.query("show status like 'Prepared_stmt_count'").first["Value"], 10), :<, 60)
+    end
+  end
+
+  def test_a_connection_in_a_call_is_refused_to_others_and_can_be_closed
+    on_loop do
+      client = connect
+      held = relay.hold
+      ended = Thread::Queue.new
+      Fiber.schedule { ended << NeverBlock::Outcome.of { client.ping || client.query("select 1") } }
+      held.pop
+      [-> { client.query("select 1") }, -> { client.ping }, -> { client.prepare("select 1") }].each do |call|
+        assert_match(/\AThis connection is in use by: /, assert_raises(Mysql2::Error, &call).message)
+      end
+      client.close
+      assert_kind_of Mysql2::Error, ended.pop.error
+      assert_predicate client, :closed?
+    end
+  end
+
+  def test_a_stream_that_is_left_goes_on_with_the_next_row
+    on_loop do
+      client = connect
+      result = client.query("select seq from seq_1_to_100", stream: true, cache_rows: false, as: :array)
+      assert_equal([[1], [2]], result.first(2))
+      assert_equal([[3]], result.first(1))
+      assert_equal((4..100).to_a, result.to_a.flatten)
+      assert_equal 100, result.count
+      client.query("select 1")
+    end
+  end
+
+  def test_a_stream_that_is_freed_leaves_the_connection_to_the_next_query
+    on_loop do
+      client = connect
+      result = client.query("select seq from seq_1_to_1000", stream: true, cache_rows: false)
+      assert_equal({ "seq" => 1 }, result.first)
+      result.free
+      assert_equal([{ "1" => 1 }], client.query("select 1").to_a)
+    end
+  end
+
+  def test_an_error_of_the_server_leaves_the_connection_as_it_was
+    on_loop do
+      client = connect
+      assert_equal 1054, assert_raises(Mysql2::Error) { client.query("select nothing") }.error_number
+      assert_equal 1064, assert_raises(Mysql2::Error) { client.prepare("select from") }.error_number
+      assert_equal([{ "1" => 1 }], client.query("select 1").to_a)
+    end
+  end
+
+  def test_outside_a_loop_nothing_is_changed
+    client = connect
+    assert_equal([{ "1" => 1 }], client.query("select 1").to_a)
+    assert_equal([{ "3" => 3 }], client.prepare("select ? + 1 `3`").execute(2).to_a)
+    assert client.ping
+    assert_equal((1..100).to_a, client.query("select seq from seq_1_to_100", stream: true, cache_rows: false, as: :array).to_a.flatten)
+    threads = Array.new(3) { |index| Thread.new { connect.query("select #{index} a").first["a"] } }
+    assert_equal([0, 1, 2], threads.map(&:value))
+    client.close
   end
 end

@@ -15,6 +15,7 @@ class HeldRelay
     @listener = TCPServer.new(HOST, 0)
     @lock = Mutex.new
     @changed = ConditionVariable.new
+    @passed = 0
     @threads = [Thread.new { accept }]
     let_go
   end
@@ -22,6 +23,9 @@ class HeldRelay
   def port
     @listener.local_address.ip_port
   end
+
+  # @return [Integer] bytes of the server that have passed
+  attr_reader :passed
 
   # Bytes of one direction wait from now on, after so many have passed.
   # @param from [Symbol] :server or :client
@@ -77,7 +81,7 @@ class HeldRelay
 
   def pass(bytes, sink, from)
     until bytes.empty?
-      count = @lock.synchronize { allowed(bytes.bytesize, from) }
+      count = @lock.synchronize { allowed(bytes.bytesize, from).tap { |allowed| @passed += allowed if from == :server } }
       sink.write(bytes.byteslice(0, count))
       bytes = bytes.byteslice(count..)
     end

@@ -70,4 +70,8 @@ static VALUE answered(VALUE self, VALUE descriptor) {
     return got > 0 && nb_mysql_answer_whole(bytes, (size_t)got) ? Qtrue : Qfalse;
 }
 
-void nb_mysql_define(VALUE module) { rb_define_singleton_method(module, "mysql_answered?", answered, 1); }
+void nb_mysql_define(VALUE module) {
+    rb_define_singleton_method(module, "mysql_answered?", answered, 1);
+    nb_mysql_unlock_define(module);
+    nb_mysql_handles_define(module);
+}

@@ -1,5 +1,6 @@
 /*
- * mysql.h - what lib/neverblock/db/mysql2 needs and Ruby cannot do, or not quickly: NeverBlock.mysql_answered?.
+ * mysql.h - what lib/neverblock/db/mysql2 needs and Ruby cannot do, or not quickly: NeverBlock.mysql_answered?, .mysql_unlock,
+ * .mysql_unlocked and NeverBlock::MysqlHandles.
  */
 #ifndef NB_BINDING_MYSQL_H
 #define NB_BINDING_MYSQL_H
@@ -17,5 +18,7 @@
 bool nb_mysql_answer_whole(const uint8_t *bytes, size_t size);
 
 void nb_mysql_define(VALUE module);
+void nb_mysql_unlock_define(VALUE module);
+void nb_mysql_handles_define(VALUE module);
 
 #endif

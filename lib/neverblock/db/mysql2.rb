@@ -10,7 +10,8 @@ module NeverBlock
   module DB
     module Mysql2
       VERSIONS = Gem::Requirement.new(">= 0.5.5", "< 0.6")
-      private_constant :VERSIONS
+      LIBRARY = %r{/mysql2/mysql2\.(?:so|bundle)\z}
+      private_constant :VERSIONS, :LIBRARY
 
       # Puts it in place once, when mysql2 is loaded.
       # @return [void]
@@ -24,6 +25,8 @@ module NeverBlock
         ::Mysql2::Client.prepend(Client)
         ::Mysql2::Statement.prepend(Statement)
         ::Mysql2::Result.prepend(Result)
+        library = $LOADED_FEATURES.find { |path| path.match?(LIBRARY) }
+        NeverBlock.mysql_unlock(library) if library
       end
     end
   end

@@ -23,7 +23,9 @@ module NeverBlock
         end
 
         def prepare(sql)
-          neverblock_work { super(sql) }.tap { |statement| statement.instance_variable_set(:@neverblock_wire, neverblock_wire) }
+          statement = neverblock_work { super(sql) }
+          statement.instance_variable_set(:@neverblock_wire, neverblock_wire)
+          neverblock_wire.keep(statement)
         end
 
         def ping

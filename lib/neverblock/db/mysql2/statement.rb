@@ -19,7 +19,8 @@ module NeverBlock
           wire = @neverblock_wire
           return super unless wire && Workers.parks?
 
-          wire.own(wire.occupy { wire.work { super(*arguments, **options) } })
+          result = wire.own(wire.occupy { wire.work { super(*arguments, **options) } })
+          result && wire.keep(result)
         end
       end
     end

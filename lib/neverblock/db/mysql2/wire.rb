@@ -15,7 +15,7 @@ module NeverBlock
         private_constant :CLOSE, :SOCKET
 
         # A query has been sent with `async: true` and its answer not asked for.
-        attr_accessor :asked
+        attr_reader :asked
         # The driver connects again by itself (`reconnect: true`).
         attr_accessor :reconnects
 
@@ -40,12 +40,27 @@ module NeverBlock
           raise ::Mysql2::Error, "This connection is in use by: #{@user.inspect}" if @user
 
           @user = user
+          tell_handles
         end
 
         # Any thread.
         def leave
           @user = nil
+          tell_handles
           @left&.close
+        end
+
+        def asked=(asked)
+          @asked = asked
+          tell_handles
+        end
+
+        # Has a statement, or a result of one, that the garbage collector finds wait for the end of the call that is under way then.
+        # @return the same
+        def keep(handle)
+          @handles ||= MysqlHandles.new
+          tell_handles
+          @handles.keep(handle)
         end
 
         # Parks the fiber until the server has begun to answer.
@@ -64,7 +79,7 @@ module NeverBlock
         # @raise whatever the block raises
         def work(&block)
           begin
-            outcome = Workers.call(method(:shut), &block)
+            outcome = Workers.call(method(:shut)) { NeverBlock.mysql_unlocked(&block) }
           rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
             cut
             raise
@@ -118,6 +133,10 @@ module NeverBlock
         end
 
         private
+
+        def tell_handles
+          @handles&.busy = !@user.nil? || @asked
+        end
 
         # A descriptor of our own for the gem's socket: the gem may close its own on a thread while a fiber shuts it, and the number be another's by then.
         def socket
