@@ -1,15 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "neverblock"
 require "mysql2"
-require "support/held_relay"
-require "support/scheduler_harness"
-require "support/services"
+require "support/held_calls"
 
-# mysql2 on our loop against a real MariaDB: bytes between the two are held, and another fiber has to see them held, and the call still inside, before it lets go.
+# mysql2 on our loop against a real MariaDB.
 class Mysql2Test < Minitest::Test
-  include SchedulerHarness
+  include HeldCalls
 
   ROWS = 50
   MANY = "select seq, repeat(char(65 + seq % 26), 5000) text from seq_1_to_#{ROWS}"
@@ -38,40 +35,8 @@ class Mysql2Test < Minitest::Test
     [rows.map { |row| row["text"].size }, rows.map { |row| row["seq"] }]
   end
 
-  def self.relay
-    @relay ||= HeldRelay.new(Services.mariadb.port).tap { |relay| Minitest.after_run { relay.close } }
-  end
-
-  def relay
-    self.class.relay
-  end
-
   def connect(port: relay.port, **options)
     Mysql2::Client.new(host: "127.0.0.1", port: port, username: "root", database: "test", flags: %w[MULTI_STATEMENTS], **options)
-  end
-
-  def setup
-    relay # the server is started here, and not on the loop
-  end
-
-  def teardown
-    relay.let_go
-  end
-
-  def on_loop(&block)
-    in_scheduler { fiber(&block) }
-  end
-
-  # Calls the block in a fiber. Another one sees that it waits for what is held, and lets go.
-  def while_held(held = nil, **hold)
-    held ||= relay.hold(**hold)
-    ended = Thread::Queue.new
-    Fiber.schedule { ended << NeverBlock::Outcome.of { yield } }
-    held.pop
-    3.times { sleep(0) }
-    assert_empty ended, "the call did not wait"
-    relay.let_go
-    ended.pop.get(breaks: false)
   end
 
   CALLS.each do |name, (call, wanted, prepare)|
@@ -92,16 +57,8 @@ class Mysql2Test < Minitest::Test
       on_loop do
         client = connect
         given = prepare&.call(client)
-        held = relay.hold(after: 6)
-        cancelled = Thread::Queue.new
-        caller = Fiber.schedule do
-          call.call(client, given)
-        rescue NB::Cancelled => e
-          cancelled << e
-        end
-        held.pop
-        caller.raise(NB::Cancelled, "enough")
-        assert_equal "enough", cancelled.pop.message
+        error = cancelled_while_held(after: 6) { call.call(client, given) }
+        assert_equal "enough", error.message
         assert_predicate client, :closed?
         relay.let_go
         assert_raises(Mysql2::Error) { client.query("select 1") }
