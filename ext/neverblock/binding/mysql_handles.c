@@ -47,30 +47,30 @@ static handle *take(void *data) {
     return NULL;
 }
 
-static void release(handle *handle) {
-    handles *of = handle->of;
-    handle->dfree(handle->data);
-    free(handle);
+static void release(handle *one) {
+    handles *of = one->of;
+    one->dfree(one->data);
+    free(one);
     if (--of->count == 0 && of->closed) xfree(of);
 }
 
 /* The collector's call: nothing here may ask Ruby for memory. */
 static void free_later(void *data) {
-    handle *handle = take(data);
-    if (!handle) return;
-    if (!handle->of->busy) {
-        release(handle);
+    handle *one = take(data);
+    if (!one) return;
+    if (!one->of->busy) {
+        release(one);
         return;
     }
-    handle->next = handle->of->to_free;
-    handle->of->to_free = handle;
+    one->next = one->of->to_free;
+    one->of->to_free = one;
 }
 
 static void free_waiting(handles *of) {
     while (of->to_free) {
-        handle *handle = of->to_free;
-        of->to_free = handle->next;
-        release(handle);
+        handle *one = of->to_free;
+        of->to_free = one->next;
+        release(one);
     }
 }
 
@@ -122,11 +122,11 @@ static VALUE keep(VALUE self, VALUE object) {
     if (original->function.dfree == free_later || !original->function.dfree) return object;
     const rb_data_type_t *type = kept(original);
     if (!type) return object;
-    handle *handle = malloc(sizeof *handle);
-    if (!handle) return object;
-    struct handle **place = place_of(DATA_PTR(object));
-    *handle = (struct handle){.data = DATA_PTR(object), .dfree = original->function.dfree, .of = of, .next = *place};
-    *place = handle;
+    handle *one = malloc(sizeof *one);
+    if (!one) return object;
+    handle **place = place_of(DATA_PTR(object));
+    *one = (handle){.data = DATA_PTR(object), .dfree = original->function.dfree, .of = of, .next = *place};
+    *place = one;
     of->count++;
     *(const rb_data_type_t **)&RTYPEDDATA(object)->type = type;
     return object;

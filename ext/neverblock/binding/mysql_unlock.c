@@ -21,37 +21,43 @@ typedef struct call {
     int result;
 } call;
 
-static plain_call store_result, next_result;
-static option_call set_option;
+static nb_function store_result, next_result, set_option;
 static __thread bool unlocked;
 
 static void *run(void *pointer) {
-    call *call = pointer;
-    call->result = call->plain ? call->plain(call->handle) : call->with_option(call->handle, call->option);
+    call *made = pointer;
+    made->result = made->plain ? made->plain(made->handle) : made->with_option(made->handle, made->option);
     return NULL;
 }
 
-static int make(call call) {
+static int make(call made) {
     if (unlocked) {
-        rb_thread_call_without_gvl(run, &call, RUBY_UBF_IO, NULL);
+        rb_thread_call_without_gvl(run, &made, RUBY_UBF_IO, NULL);
     } else {
-        run(&call);
+        run(&made);
     }
-    return call.result;
+    return made.result;
 }
 
-static int store_result_unlocked(void *statement) { return make((call){.plain = store_result, .handle = statement}); }
-static int next_result_unlocked(void *client) { return make((call){.plain = next_result, .handle = client}); }
+static int store_result_unlocked(void *statement) {
+    return make((call){.plain = (plain_call)store_result, .handle = statement});
+}
+static int next_result_unlocked(void *client) {
+    return make((call){.plain = (plain_call)next_result, .handle = client});
+}
 static int set_option_unlocked(void *client, int option) {
-    return make((call){.with_option = set_option, .handle = client, .option = option});
+    return make((call){.with_option = (option_call)set_option, .handle = client, .option = option});
 }
 
 /* mysql_unlock(path) -> true: mysql2's library, loaded from there, makes these calls through here; false: it cannot be told to. */
 static VALUE unlock(VALUE self, VALUE path) {
     const char *library = StringValueCStr(path);
-    nb_status stored = nb_imports_replace(library, OWN, "mysql_stmt_store_result", (void *)store_result_unlocked, (void **)&store_result);
-    nb_status next = nb_imports_replace(library, OWN, "mysql_next_result", (void *)next_result_unlocked, (void **)&next_result);
-    nb_status option = nb_imports_replace(library, OWN, "mysql_set_server_option", (void *)set_option_unlocked, (void **)&set_option);
+    nb_status stored = nb_imports_replace(library, OWN, "mysql_stmt_store_result", (nb_function)store_result_unlocked,
+                                          &store_result);
+    nb_status next = nb_imports_replace(library, OWN, "mysql_next_result", (nb_function)next_result_unlocked,
+                                        &next_result);
+    nb_status option = nb_imports_replace(library, OWN, "mysql_set_server_option", (nb_function)set_option_unlocked,
+                                          &set_option);
     return stored || next || option ? Qfalse : Qtrue;
 }
 

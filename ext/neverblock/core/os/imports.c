@@ -65,7 +65,7 @@ static bool read_library(tables *into, const void *inside) {
     return into->symbols && into->names;
 }
 
-static nb_status write_slot(const tables *in, void **slot, void *value) {
+static nb_status write_slot(const tables *in, nb_function *slot, nb_function value) {
     uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t page = (uintptr_t)slot & ~(page_size - 1);
     bool sealed = (uintptr_t)slot >= in->sealed_from && (uintptr_t)slot < in->sealed_to;
@@ -75,38 +75,42 @@ static nb_status write_slot(const tables *in, void **slot, void *value) {
     return NB_OK;
 }
 
-static nb_status replace_in(const tables *in, const Elf64_Rela *entry, size_t count, const char *name, void *replacement) {
+static nb_status replace_in(const tables *in, const Elf64_Rela *entry, size_t count, const char *name,
+                            nb_function replacement) {
     nb_status status = NB_NOT_FOUND;
     for (size_t i = 0; i < count; i++, entry++) {
         unsigned long type = ELF64_R_TYPE(entry->r_info);
         if (type != RELOCATION_CALL && type != RELOCATION_ADDRESS) continue;
         if (strcmp(in->names + in->symbols[ELF64_R_SYM(entry->r_info)].st_name, name) != 0) continue;
-        status = write_slot(in, (void **)(in->base + entry->r_offset), replacement);
+        status = write_slot(in, (nb_function *)(in->base + entry->r_offset), replacement);
         if (status) return status;
     }
     return status;
 }
 
-nb_status nb_imports_replace(const char *library, const char *own, const char *name, void *replacement, void **original) {
+nb_status nb_imports_replace(const char *library, const char *own, const char *name, nb_function replacement,
+                             nb_function *original) {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return NB_NOT_FOUND;
     void *inside = dlsym(handle, own);
     /* Not what is in the table: where the library is bound lazily, that is a function that would write over it. */
-    void *found = dlsym(handle, name);
+    nb_function found;
+    *(void **)&found = dlsym(handle, name); /* as dlsym(3) says */
     dlclose(handle);
-    tables tables;
-    if (!inside || !found || !read_library(&tables, inside)) return NB_NOT_FOUND;
-    void *before = *original;
+    tables in;
+    if (!inside || !found || !read_library(&in, inside)) return NB_NOT_FOUND;
+    nb_function before = *original;
     *original = found;
-    nb_status calls = replace_in(&tables, tables.calls, tables.calls_count, name, replacement);
-    nb_status addresses = replace_in(&tables, tables.addresses, tables.addresses_count, name, replacement);
+    nb_status calls = replace_in(&in, in.calls, in.calls_count, name, replacement);
+    nb_status addresses = replace_in(&in, in.addresses, in.addresses_count, name, replacement);
     if (calls && addresses) *original = before;
     return calls ? addresses : NB_OK;
 }
 
 #else
 
-nb_status nb_imports_replace(const char *library, const char *own, const char *name, void *replacement, void **original) {
+nb_status nb_imports_replace(const char *library, const char *own, const char *name, nb_function replacement,
+                             nb_function *original) {
     (void)library;
     (void)own;
     (void)name;
