@@ -19,8 +19,12 @@ require "neverblock/db/sqlite3"
 module NeverBlock
   module Compat
     module Libraries
+      # ActiveRecord loads an adapter, and its driver with it, when it first connects: in development, in a request.
+      ADAPTERS = %i[active_record_postgresqladapter active_record_mysql2adapter active_record_trilogyadapter active_record_sqlite3adapter].freeze
+
       # @return [void]
       def self.apply
+        await_adapters
         ActiveSupport.apply
         Excon.apply
         Hiredis.apply
@@ -34,6 +38,15 @@ module NeverBlock
         ShareLock.apply
         StreamedBodies.apply
       end
+
+      # Once, when ActiveSupport is loaded.
+      def self.await_adapters
+        return if @awaited || !defined?(::ActiveSupport.on_load)
+
+        @awaited = true
+        ADAPTERS.each { |name| ::ActiveSupport.on_load(name) { Libraries.apply } }
+      end
+      private_class_method :await_adapters
     end
   end
 end
