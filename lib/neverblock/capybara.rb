@@ -30,7 +30,7 @@ module NeverBlock
     # Rails takes Puma where nobody has chosen, also where there is none.
     # @return [void]
     def register
-      ::Capybara.register_server(NAME) { |app, port, host, **settings| run(app, port, host, **settings) }
+      ::Capybara.register_server(NAME) { |app, port, host, **settings| run(app, port, host, **settings) } unless ::Capybara.servers[NAME]
       ::Capybara.server = NAME if ::Capybara.server == ::Capybara.servers[:default] && !puma?
     end
 

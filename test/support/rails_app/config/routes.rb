@@ -12,6 +12,7 @@ Rails.application.routes.draw do
   get "rows" => "pages#rows"
   get "file" => "pages#file"
   get "data" => "pages#data"
+  get "prompt" => "pages#prompt"
   get "job" => "pages#job"
   get "records" => "pages#records"
   post "blobs" => "blobs#create"

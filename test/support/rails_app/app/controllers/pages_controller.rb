@@ -57,4 +57,10 @@ class PagesController < ApplicationController
   def records
     render json: Note.where(text: params[:text]).count
   end
+
+  # Somebody sits at a prompt.
+  def prompt
+    binding.irb
+    render plain: "went on"
+  end
 end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+# The same application in production, preloaded and forked into two workers; what the settings file and the environment files of Rails say about the server; and
+# a prompt of irb in one request.
+
+require "json"
+require "minitest/autorun"
+require "net/http"
+require "pty"
+require "securerandom"
+require_relative "../support/gate"
+require_relative "../support/rails_application"
+
+class RailsProductionTest < Minitest::Test
+  NEVERBLOCK = [RbConfig.ruby, "-rbundler/setup", File.join(ServerProcess::ROOT, "exe/neverblock")].freeze
+
+  def test_workers_share_a_preloaded_application_and_a_reload_brings_a_new_one
+    settings = "bind \"http://127.0.0.1:0\"\nworkers 2\nenvironment \"production\"\n"
+    write = { "config/neverblock.rb" => settings, "config/initializers/ssl.rb" => "Rails.application.config.force_ssl = false\n" }
+    serve(*NEVERBLOCK, write: write, env: { "DATABASE_URL" => "sqlite3:storage/production.sqlite3" }) do
+      state = json("/state")
+      assert_equal %w[production fiber fiber], state.values_at("env", "level", "initializers")
+      assert state["loaded"], "production loads everything at the start"
+      pids = both_workers
+      assert_equal 2, pids.size
+      texts = Array.new(6) { SecureRandom.hex }
+      texts.each { |text| assert_equal "202", response("/job?text=#{text}").code } # the async adapter's threads are each worker's own
+      await("the jobs' records") { texts.all? { |text| json("/records?text=#{text}") == 1 } }
+
+      File.write(@server.in_directory("app/models/greeting.rb"), "class Greeting\n  TEXT = 'reloaded'\nend\n")
+      assert_equal "first", json("/greeting").fetch("text")
+      Process.kill("HUP", @server.pid)
+      await("the new version") { json("/greeting").fetch("text") == "reloaded" }
+      assert_empty both_workers & pids
+    end
+  end
+
+  # Each is a line of an application of 2008, or of today, that says more than ours: one start for all of it.
+  def test_rails_server_reads_the_settings_file_beside_its_own_options
+    write = { "config/neverblock.rb" => "fibers 77\nbind \"http://127.0.0.1:0\"\n",
+              "config/environments/test.rb" => "require \"never_block/server/thin\"\nRails.application.configure { config.active_support.isolation_level = :thread }\n" }
+    serve("bin/rails", "server", "-e", "test", "-P", "tmp/its.pid", write: write, env: { "PORT" => nil }) do
+      assert_match(/Booting NeverBlock\n.*in test/, @server.stdout)
+      @server.await_stderr(/test, 77 fibers$/)
+      @server.await_stderr(/isolation_level = :thread is not followed/)
+      assert_equal "fiber", json("/state").fetch("level")
+      assert_equal @server.pid.to_s, File.read(@server.in_directory("tmp/its.pid"))
+    end
+    refute_path_exists @server.in_directory("tmp/its.pid")
+  end
+
+  def test_a_prompt_in_one_request_holds_that_request_and_no_other
+    application = RailsApplication.instance
+    Dir.mktmpdir do |directory|
+      application.copy_to(directory)
+      env = application.env(directory).merge("RAILS_LOG_TO_STDOUT" => nil, "TERM" => "dumb", "IRBRC" => "/dev/null", "HOME" => directory)
+      PTY.spawn(env, "bin/rails", "server", "-p", "0", "-b", "127.0.0.1", chdir: directory) do |terminal, keys, pid|
+        @url = read_until(terminal, /Listening on (\S+)/)
+        held = Thread.new { response("/prompt?user=ada").body }
+        read_until(terminal, /(irb\(|>> |binding\.irb)/)
+        assert_equal %w[200 200 200], Array.new(3) { response("/up").code }
+        keys.puts("params[:user].upcase")
+        read_until(terminal, /=> "(ADA)"/)
+        keys.puts("exit")
+        assert_equal "went on", held.value
+      ensure
+        Process.kill("TERM", pid)
+        read_to_end(terminal)
+        Process.wait(pid)
+      end
+    end
+  end
+
+  private
+
+  def serve(*words, **options)
+    @server = RailsServer.new(*words, **options).start
+    @url = @server.url
+    yield
+  ensure
+    @server&.stop(expect: nil)
+  end
+
+  def both_workers
+    pids = []
+    await("answers of two workers") { (pids |= Array.new(4) { Thread.new { json("/state").fetch("pid") } }.map(&:value)).size == 2 }
+    pids
+  end
+
+  def response(path)
+    uri = URI("#{@url}#{path}")
+    Net::HTTP.start(uri.host, uri.port, read_timeout: Patience::SECONDS) { |client| client.get(uri.request_uri) }
+  end
+
+  def json(path)
+    answer = response(path)
+    assert_equal "200", answer.code, "#{answer.body[0, 1_000]}\n#{@server&.stderr}\n#{@server&.log("production")}"
+    JSON.parse(answer.body)
+  end
+
+  def await(what)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
+    until yield
+      flunk "not within #{Patience::SECONDS} s: #{what}\n#{@server&.stderr}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      sleep 0.01
+    end
+  end
+
+  def read_until(terminal, pattern)
+    text = +""
+    Timeout.timeout(Patience::SECONDS) { text << terminal.readpartial(4_096) until text =~ pattern }
+    text[pattern, 1]
+  rescue Timeout::Error
+    flunk "no #{pattern.inspect} in #{text}"
+  end
+
+  # The other side of a terminal that nobody reads stands still when it is full.
+  def read_to_end(terminal)
+    loop { terminal.readpartial(4_096) }
+  rescue EOFError, Errno::EIO
+    nil
+  end
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "net/http"
+require "neverblock/capybara"
+
+class CapybaraServerTest < Minitest::Test
+  def test_it_is_a_server_by_its_name_that_serves_quietly_within_the_process_of_the_tests
+    assert_same Capybara.servers[:neverblock], Capybara.server, "taken where nobody has chosen and Puma is not there"
+    _, err = capture_subprocess_io do
+      server = Capybara::Server.new(->(env) { [200, {}, ["#{Process.pid} #{env["SERVER_SOFTWARE"]}"]] }).boot
+      assert_match(/\A#{Process.pid} neverblock/i, Net::HTTP.get(URI(server.base_url)))
+    end
+    assert_empty err
+  end
+
+  def test_a_choice_is_left_alone
+    chosen = Capybara.server
+    Capybara.server = :webrick
+    NeverBlock::CapybaraServer.register
+    assert_same Capybara.servers[:webrick], Capybara.server
+  ensure
+    Capybara.server = chosen
+  end
+end
