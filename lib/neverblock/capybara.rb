@@ -4,6 +4,7 @@
 # Required by the railtie for Rails' system tests; elsewhere after Capybara.
 
 require "capybara"
+require "neverblock/config/environment"
 require "neverblock/library"
 
 module NeverBlock

@@ -60,7 +60,7 @@ class PagesController < ApplicationController
 
   # Somebody sits at a prompt.
   def prompt
-    binding.irb
+    binding.irb # rubocop:disable Lint/Debugger -- that is what is tested
     render plain: "went on"
   end
 end
