@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+# Table N2 of 2008: Rails on PostgreSQL with a pool of 12, and a query that sleeps for a second in one of so many requests; 10 clients whose every query does. And
+# what must not be lost by that: short queries, and a page of fifty rows through ActiveRecord and ERB. Beside Puma (as many threads as connections, and workers)
+# and Falcon. Last, 16 Puma workers of one thread beside two of ours with as many connections: throughput and memory.
+
+require_relative "../test/support/services"
+
+module NeverBlock
+  module Bench
+    module Claims
+      class Rails < Claim
+        OWN = "neverblock"
+        POOL = 12
+        TWO = "neverblock w2"
+        SIXTEEN = "puma w16 t1"
+        CONNECTIONS = 16
+        MIXES = [200, 100, 50, 20, 10].freeze
+
+        TEN = "10 clients, all sleep 1 s"
+        SHORT = "short queries, 200 clients"
+        LIST = "a page of 50 rows, 200 clients"
+        HEAVY = "1 : 10, 200 clients"
+        CROWD = "1 : 10, 1000 clients"
+        CPU_BOUND = [SHORT, LIST].freeze
+
+        TEN_MIN = 9.5
+        HEAVY_MIN = 116
+        MEMORY_SHARE_MAX = 0.175
+
+        def title
+          "rails: Rails on PostgreSQL, queries that sleep now and then (table N2), short queries, a page; memory beside 16 Puma workers"
+        end
+
+        def servers
+          candidates.map(&:name)
+        end
+
+        def candidates
+          @candidates ||= Servers.with_database(pool: POOL, gems: "rails", &method(:environment)) +
+                          Servers.workers_with_database(own: 2, puma: 16, pool: CONNECTIONS, gems: "rails", &method(:environment))
+        end
+
+        def probe_path
+          "/short"
+        end
+
+        # Answers of a sleeping query come in steps of a second: a run of few steps would tell the steps.
+        def scenarios
+          [scenario(TEN, 10, "/sleep", 60, 8), scenario(SHORT, 200, "/short"), scenario(LIST, 200, "/list"),
+           *MIXES.map { |every| scenario("1 : #{every}, 200 clients", 200, "/every/#{every}", 20, 5) }, scenario(CROWD, 1000, "/every/10", 20, 8)]
+        end
+
+        def measures?(server, scenario)
+          return [HEAVY, *CPU_BOUND].include?(scenario.name) if [TWO, SIXTEEN].include?(server.name)
+
+          true
+        end
+
+        def tables(results)
+          [rates_table(results), cost_table(results), memory_table(results)]
+        end
+
+        def verdicts(results)
+          [at_least(results, TEN, TEN_MIN), at_least(results, HEAVY, HEAVY_MIN), at_least(results, CROWD, HEAVY_MIN), *CPU_BOUND.flat_map { |name| peers_verdicts(results, name) },
+           *memory_verdicts(results), Verdict.no_errors(results, OWN, scenarios.map(&:name))]
+        end
+
+        private
+
+        def environment(share)
+          { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable&pool=#{share}&checkout_timeout=60", "RAILS_MAX_THREADS" => share.to_s }
+        end
+
+        # The warm-up never sleeps.
+        def scenario(name, clients, path, seconds = 0, quick = 0)
+          Scenario.new(name: name, title: name, load: Load.new(connections: clients, path: path), warmup: Load.new(connections: [clients, 64].min, path: path == "/list" ? path : "/short"),
+                       seconds_min: seconds, seconds_min_quick: quick)
+        end
+
+        def mine(results)
+          results.servers - [TWO, SIXTEEN]
+        end
+
+        def at_least(results, name, least)
+          Verdict.judge("#{name}: requests a second", results.figure(OWN, name, "rate"), limit: "at least #{least}", format: Cell.method(:spread)) { |rate| rate >= least }
+        end
+
+        def peers_verdicts(results, name)
+          (mine(results) - [OWN, "puma w4 t3"]).flat_map do |peer|
+            [Verdict.judge("#{name}: requests a second over #{peer}'s", results.ratio(OWN, peer, name, "rate"), limit: "over 1.0 x") { |ratio| ratio > 1 },
+             Verdict.judge("#{name}: CPU a request over #{peer}'s", results.ratio(OWN, peer, name, "cpu_us_per_request"), limit: "under 1.0 x") { |ratio| ratio < 1 }]
+          end
+        end
+
+        def memory_verdicts(results)
+          [Verdict.judge("#{HEAVY}: memory over one Puma process's", results.ratio(OWN, "puma #{POOL}", HEAVY, "rss_peak_bytes"), limit: "at most 1.0 x") { |ratio| ratio <= 1 },
+           *[HEAVY, LIST].map do |name|
+             Verdict.judge("#{name}: requests a second of 2 workers over 16 Puma workers'", results.ratio(TWO, SIXTEEN, name, "rate"), limit: "at least 1.0 x") { |ratio| ratio >= 1 }
+           end,
+           Verdict.judge("#{HEAVY}: memory of 2 workers over 16 Puma workers'", results.ratio(TWO, SIXTEEN, HEAVY, "rss_peak_bytes"),
+                         limit: "at most #{MEMORY_SHARE_MAX} x") { |ratio| ratio <= MEMORY_SHARE_MAX }]
+        end
+
+        def rates_table(results)
+          rows = scenarios.map(&:name).map do |name|
+            [name, *mine(results).flat_map { |server| [Cell.spread(results.figure(server, name, "rate"), digits: 1), millis(results.figure(server, name, "p50_us"))] }]
+          end
+          Table.new("Requests a second, and the median in ms; pool of #{POOL}", headers: ["load", *mine(results).flat_map { |server| [server, "ms"] }], rows: rows)
+        end
+
+        def cost_table(results)
+          rows = CPU_BOUND.product(mine(results)).map do |name, server|
+            [name, server, Cell.spread(results.figure(server, name, "rate")), Cell.ratio(results.ratio(server, OWN, name, "rate")),
+             Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1), millis(results.figure(server, name, "p99_us")), Cell.number(results.errors(server, name))]
+          end
+          Table.new("What each request costs", headers: ["load", "server", "requests/s", "over neverblock's", "CPU us/request", "p99 ms", "errors"], rows: rows)
+        end
+
+        def memory_table(results)
+          rows = [HEAVY, *CPU_BOUND].product(results.servers).map do |name, server|
+            [name, server, Cell.spread(results.figure(server, name, "rate")), Cell.megabytes(results.figure(server, name, "rss_idle_bytes")),
+             Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
+          end
+          Table.new("Memory of all processes of a server (#{TWO} and #{SIXTEEN}: #{CONNECTIONS} connections)",
+                    headers: ["load", "server", "requests/s", "MB idle", "MB at most", "errors"], rows: rows)
+        end
+
+        def millis(summary)
+          Cell.spread(summary, digits: 1, scale: 1e-3)
+        end
+      end
+    end
+  end
+end
