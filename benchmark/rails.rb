@@ -74,8 +74,8 @@ module NeverBlock
 
         # The warm-up never sleeps.
         def scenario(name, clients, path, seconds = 0, quick = 0)
-          Scenario.new(name: name, title: name, load: Load.new(connections: clients, path: path), warmup: Load.new(connections: [clients, 64].min, path: path == "/list" ? path : "/short"),
-                       seconds_min: seconds, seconds_min_quick: quick)
+          warmup = Load.new(connections: [clients, 64].min, path: path == "/list" ? path : "/short")
+          Scenario.new(name: name, title: name, load: Load.new(connections: clients, path: path), warmup: warmup, seconds_min: seconds, seconds_min_quick: quick)
         end
 
         def mine(results)
@@ -96,7 +96,8 @@ module NeverBlock
         def memory_verdicts(results)
           [Verdict.judge("#{HEAVY}: memory over one Puma process's", results.ratio(OWN, "puma #{POOL}", HEAVY, "rss_peak_bytes"), limit: "at most 1.0 x") { |ratio| ratio <= 1 },
            *[HEAVY, LIST].map do |name|
-             Verdict.judge("#{name}: requests a second of 2 workers over 16 Puma workers'", results.ratio(TWO, SIXTEEN, name, "rate"), limit: "at least 1.0 x") { |ratio| ratio >= 1 }
+             ratio = results.ratio(TWO, SIXTEEN, name, "rate")
+             Verdict.judge("#{name}: requests a second of 2 workers over 16 Puma workers'", ratio, limit: "at least 1.0 x") { |over| over >= 1 }
            end,
            Verdict.judge("#{HEAVY}: memory of 2 workers over 16 Puma workers'", results.ratio(TWO, SIXTEEN, HEAVY, "rss_peak_bytes"),
                          limit: "at most #{MEMORY_SHARE_MAX} x") { |ratio| ratio <= MEMORY_SHARE_MAX }]

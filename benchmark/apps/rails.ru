@@ -58,7 +58,7 @@ class NotesController < ActionController::Base
 
   # One in so many sleeps.
   def every
-    @@asked = MUTEX.synchronize { (defined?(@@asked) ? @@asked : 0) + 1 } # rubocop:disable Style/ClassVars -- of all requests of the process
+    @@asked = MUTEX.synchronize { (defined?(@@asked) ? @@asked : 0) + 1 }
     (@@asked % params[:number].to_i).zero? ? sleep : short
   end
 

@@ -36,6 +36,18 @@ module NeverBlock
            falcon_workers("falcon", 1, **given.call("falcon", pool))]
         end
 
+        # What many workers of one thread are for, and as few of ours as do the same work.
+        # @param own [Integer] workers of NeverBlock
+        # @param puma [Integer] workers of Puma, with a thread each
+        # @param pool [Integer] connections of all workers together
+        # @param gems [String] as in with_database; so is the block
+        # @return [Array<Server>] neverblock, Puma
+        def workers_with_database(own:, puma:, pool:, gems:, &environment)
+          ours = NeverBlockServer.new("neverblock w#{own}", settings: "#{own} workers, fibers: #{FIBERS}, pool in each: #{pool / own}", fibers: FIBERS, workers: own,
+                                                            bundle: Bundle.new("neverblock", with: gems), environment: -> { environment.call(pool / own) })
+          [ours, puma_workers(puma, 1, bundle: Bundle.new("puma", with: gems), environment: -> { environment.call(pool / puma) })]
+        end
+
         private
 
         def neverblock
