@@ -3,7 +3,7 @@
 require_relative "../verbs/verbs_case"
 require "neverblock/pool/line"
 
-class LineTest < VerbsCase
+class PoolLineTest < VerbsCase
   Line = NeverBlock::Pool::Line
 
   # A clock that stands until it is told.

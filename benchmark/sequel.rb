@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+# Table S1 of 2009: JSON through Sequel and PostgreSQL with one long query in so many, at three concurrencies, each in fibers and blocking: both modes in one running
+# process, chosen by URL. Then blocking won where no query was long; here it must not. Beside Puma and Falcon with as many connections.
+
+require_relative "../test/support/services"
+
+module NeverBlock
+  module Bench
+    module Claims
+      class Sequel < Claim
+        OWN = "neverblock"
+        POOL = 12
+        # What the published figures come to: 99 short queries and a long one in 260 ms, 4 and one in 122 ms.
+        LONG_MS = 100
+        # One long query in so many => the published advantage, the least of the three concurrencies. 0: no long one, and blocking won.
+        MIXES = { 0 => 1.0, 100 => 1.16, 50 => 1.37, 20 => 1.49, 10 => 1.65, 5 => 1.69 }.freeze
+        CLIENTS = [10, 100, 1000].freeze
+        # Peers are measured at this one.
+        MIDDLE = 100
+        MODES = %w[fibers blocking].freeze
+        # Least rate over a peer's: with long queries the connections are the limit, a tie.
+        PEERS_MIN = { 0 => 1.0, 5 => 0.98 }.freeze
+
+        def title
+          "sequel: JSON from PostgreSQL through Sequel, a long query now and then, fibers and blocking in one process (table S1)"
+        end
+
+        def servers
+          candidates.map(&:name)
+        end
+
+        def candidates
+          Servers.with_database(pool: POOL, gems: "sequel") do |share|
+            { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable", "NB_BENCH_POOL" => share.to_s, "NB_BENCH_LONG_MS" => LONG_MS.to_s }
+          end
+        end
+
+        # The warm-up makes the connections.
+        def scenarios
+          MIXES.keys.product(CLIENTS, MODES).map do |every, clients, mode|
+            Scenario.new(name: scenario(every, clients, mode), title: "#{clients} clients, #{mix(every)}, #{mode}",
+                         load: Load.new(connections: clients, path: "/#{mode}/#{every}"), warmup: Load.new(connections: [clients, MIDDLE].min, path: "/fibers/0"), seconds_max: 5)
+          end
+        end
+
+        def measures?(server, scenario)
+          server.name == OWN || (scenario.load.connections == MIDDLE && scenario.load.path.start_with?("/fibers"))
+        end
+
+        def tables(results)
+          [modes_table(results), peers_table(results)]
+        end
+
+        def verdicts(results)
+          [*MIXES.map { |every, least| advantage_verdict(results, every, least) }, *PEERS_MIN.flat_map { |every, least| peers_verdicts(results, every, least) },
+           Verdict.no_errors(results, OWN, scenarios.map(&:name))]
+        end
+
+        private
+
+        def scenario(every, clients, mode)
+          "#{mix(every)}, #{clients}, #{mode}"
+        end
+
+        def mix(every)
+          every.zero? ? "short only" : "1 : #{every}"
+        end
+
+        # @return [Summary, nil] rate of fibers over blocking
+        def advantage(results, every, clients)
+          results.ratio(OWN, OWN, scenario(every, clients, "fibers"), "rate", other_scenario: scenario(every, clients, "blocking"))
+        end
+
+        def modes_table(results)
+          rows = MIXES.keys.map do |every|
+            [mix(every), *CLIENTS.flat_map { |clients| [*MODES.map { |mode| rate(results, OWN, every, clients, mode) }, Cell.ratio(advantage(results, every, clients))] }]
+          end
+          Table.new("Requests a second in one process, pool of #{POOL}, long queries of #{LONG_MS} ms",
+                    headers: ["long : short", *CLIENTS.flat_map { |clients| ["#{clients} clients, fibers", "blocking", "over it"] }], rows: rows)
+        end
+
+        def rate(results, server, every, clients, mode)
+          Cell.spread(results.figure(server, scenario(every, clients, mode), "rate"))
+        end
+
+        def peers_table(results)
+          rows = MIXES.keys.product(results.servers).map do |every, server|
+            name = scenario(every, MIDDLE, "fibers")
+            [mix(every), server, rate(results, server, every, MIDDLE, "fibers"), Cell.ratio(results.ratio(server, OWN, name, "rate")),
+             Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1), millis(results.figure(server, name, "p50_us")),
+             millis(results.figure(server, name, "p99_us")), Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
+          end
+          Table.new("#{MIDDLE} clients, beside others",
+                    headers: ["long : short", "server", "requests/s", "over neverblock's", "CPU us/request", "p50 ms", "p99 ms", "memory MB", "errors"], rows: rows)
+        end
+
+        def millis(summary)
+          Cell.spread(summary, digits: 1, scale: 1e-3)
+        end
+
+        # The concurrency at which it is least.
+        def advantage_verdict(results, every, least)
+          worst = CLIENTS.filter_map { |clients| advantage(results, every, clients) }.min_by(&:median)
+          Verdict.judge("#{mix(every)}: fibers over blocking, worst of #{CLIENTS.join(", ")} clients", worst, limit: "at least #{least} x") { |ratio| ratio >= least }
+        end
+
+        def peers_verdicts(results, every, least)
+          name = scenario(every, MIDDLE, "fibers")
+          (servers - [OWN]).flat_map do |peer|
+            [Verdict.judge("#{mix(every)}: requests a second over #{peer}'s", results.ratio(OWN, peer, name, "rate"), limit: "at least #{least} x") { |ratio| ratio >= least },
+             Verdict.judge("#{mix(every)}: CPU a request over #{peer}'s", results.ratio(OWN, peer, name, "cpu_us_per_request"), limit: "at most 1.0 x") { |ratio| ratio <= 1 }]
+          end
+        end
+      end
+    end
+  end
+end
