@@ -3,7 +3,9 @@
 # Sequel in fibers with the real drivers: who is inside at once is told by the database (locks that a test holds), never by the clock.
 
 require_relative "../unit/verbs/verbs_case"
+require_relative "../support/gem_bundle"
 require_relative "../support/services"
+require "open3"
 require "sequel"
 Sequel.extension :neverblock, :migration
 
@@ -377,5 +379,43 @@ class SequelSqliteTest < VerbsCase
       end
       db.disconnect
     end
+  end
+end
+
+# In a process and a bundle of its own: sequel_pg changes Sequel for good.
+class SequelPgTest < SequelDriversCase
+  BUNDLE = GemBundle.new(File.expand_path("../../gemfiles/hanami.gemfile", __dir__), "bundle-hanami")
+  SCRIPT = <<~'RUBY'
+    require "neverblock"
+    require "sequel"
+    DB = Sequel.connect(ARGV.fetch(0), max_connections: 2)
+    DB.extension :pg_streaming
+    DB.stream_all_queries = true
+    abort "sequel_pg is not there" unless Sequel::Postgres.respond_to?(:supports_streaming?) && Sequel::Postgres.supports_streaming?
+
+    NB.run do
+      rows = ->(from) { DB["select ?::int + n as n from generate_series(1, 2000) n", from].map(:n) }
+      found = Array.new(6) { |number| Fiber.schedule { print rows.call(number) == [*(number + 1)..(number + 2000)] ? "." : "wrong" } }
+      sleep(0.001) while found.any?(&:alive?)
+
+      DB["select n from generate_series(1, 5000) n"].each { |row| break if row[:n] == 10 }
+      begin
+        NB.deadline(0.05) { DB["select n, pg_sleep(case when n > 5 then 60 else 0 end) from generate_series(1, 10) n"].each { |row| row } }
+      rescue NB::DeadlineExceeded
+        print "ended"
+      end
+      print rows.call(7).size, DB.pool.size
+    end
+  RUBY
+
+  def self.url
+    Services.postgresql.url
+  end
+
+  def test_rows_that_sequel_pg_streams_are_whole_and_a_stream_that_is_cut_costs_its_connection
+    command = [BUNDLE.env, RbConfig.ruby, "-W0", "-rbundler/setup", "-I", File.expand_path("../../lib", __dir__), "-e", SCRIPT, url]
+    out, status = Timeout.timeout(SECONDS) { Open3.capture2e(*command) }
+    assert status.success?, out
+    assert_match(/\A\.{6}ended2000[12]\z/, out)
   end
 end

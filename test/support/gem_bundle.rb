@@ -22,8 +22,9 @@ class GemBundle
       copy = File.join(@directory, "Gemfile")
       FileUtils.mkdir_p(@directory)
       FileUtils.cp(@gemfile, copy) unless File.exist?(copy) && FileUtils.identical?(@gemfile, copy)
-      env = { "BUNDLE_GEMFILE" => copy, "BUNDLE_PATH" => @directory, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
-              "GEM_HOME" => nil, "GEM_PATH" => nil }
+      # BUNDLE_LOCKFILE is of Bundler 4: the caller's own lock file, which would be written over.
+      env = { "BUNDLE_GEMFILE" => copy, "BUNDLE_LOCKFILE" => nil, "BUNDLE_PATH" => @directory, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil,
+              "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil }
       install(env)
       env
     end
