@@ -79,6 +79,18 @@ module NeverBlock
           super
         end
 
+        # Seconds for telling the server that nobody waits for the answer.
+        CANCEL_S = 1
+
+        # Closes a connection, perhaps in the midst of a query, which the server would otherwise run to its end.
+        def neverblock_abandon
+          NeverBlock.deadline(CANCEL_S) { cancel } if !finished? && transaction_status == ::PG::PQTRANS_ACTIVE
+        rescue StandardError
+          nil # it ends by itself
+        ensure
+          close unless finished?
+        end
+
         private
 
         # A connection that was not to be waited for any longer would hold its place in the server until it is collected.

@@ -20,6 +20,11 @@ module NeverBlock
 
     # A fiber that holds a connection has it alone. The pool may be used from any fiber of any loop and from plain threads.
     class FiberedConnectionPool
+      # Drivers' errors which say that the connection is gone.
+      LOST = %w[PG::ConnectionBad PG::UnableToSend PG::ConnectionException PG::AdminShutdown PG::CrashShutdown PG::CannotConnectNow PG::IdleSessionTimeout
+                PG::IdleInTransactionSessionTimeout Mysql2::Error::ConnectionError Trilogy::BaseConnectionError Trilogy::ConnectionError].freeze
+      private_constant :LOST
+
       # How often, in seconds, who waits looks for connections of fibers that have died holding them: those give no sign.
       SWEEP_SECONDS = 1
 
@@ -49,7 +54,8 @@ module NeverBlock
       #
       # The connection is given back when the block ends, however it does; in a fiber of a FiberPool after the fiber's block, with its callbacks. One whose
       # block was left by a time limit or an end from outside (Timeout::Error, an error of NeverBlock's, what is no StandardError, what has one of
-      # these as its cause) may be in the middle of an answer: it is dropped, and another made when it is needed.
+      # these as its cause) may be in the middle of an answer: it is dropped, and another made when it is needed. So is one whose driver says that it is
+      # gone (pg, mysql2, trilogy).
       # @param timeout [Numeric, nil] longest wait for a connection, in seconds
       # @return what the block returns
       # @raise [TimeoutError] when none became free in time
@@ -150,7 +156,11 @@ module NeverBlock
 
       # Also what a library has made of such an error.
       def spoils?(error)
-        Causes.of(error).any? { |one| !one.is_a?(StandardError) || one.is_a?(NeverBlock::Error) || one.is_a?(::Timeout::Error) }
+        Causes.of(error).any? { |one| !one.is_a?(StandardError) || one.is_a?(NeverBlock::Error) || one.is_a?(::Timeout::Error) || lost?(one) }
+      end
+
+      def lost?(error)
+        error.class.ancestors.any? { |ancestor| LOST.include?(ancestor.name) }
       end
 
       # The lease of 2008: for as long as the fiber's work, where something calls its callbacks afterwards.
@@ -181,6 +191,8 @@ module NeverBlock
 
       def disconnect(connection)
         return @disconnect.call(connection) if @disconnect
+
+        return connection.neverblock_abandon if connection.respond_to?(:neverblock_abandon)
 
         connection.close if connection.respond_to?(:close)
       rescue StandardError

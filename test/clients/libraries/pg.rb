@@ -386,6 +386,25 @@ Clients.library("pg", PgCalls) do
     raises(NB::DeadlineExceeded) { NB.deadline(0.2) { connect(port: turn) } }
     same(before, sockets)
   end
+  check(:pool, "NB's pool: a connection that was cut is replaced; a query that a deadline has ended is ended in the server too") do
+    pool = NB::Pool::FiberedConnectionPool.new(size: 1) { connect }
+    ask = ->(sql) { pool.hold { |connection| text(connection.exec(sql)) } }
+    first = ask.call("select pg_backend_pid()")
+    admin = connect
+    admin.exec("select pg_terminate_backend(#{first})")
+    eventually("its end") { admin.exec("select 1 from pg_stat_activity where pid = #{first}").ntuples.zero? }
+    raises(PG::Error) { ask.call("select 1") }
+    hold(ask.call("select pg_backend_pid()") != first, "the connection that was cut was given again")
+    held do |lock|
+      raises(NB::DeadlineExceeded) { NB.deadline(0.2) { ask.call("select #{lock}") } }
+      eventually("no query before the lock") { admin.exec("select 1 from pg_locks where locktype = 'advisory' and not granted").ntuples.zero? }
+      same("1", ask.call("select 1"))
+    end
+    same({ size: 1, free: 1, held: 0, waiting: 0 }, pool.stats)
+    pool.all_connections(&:finish)
+    admin.finish
+    nil
+  end
   check(:dropped, "its own error when the server hangs up, and for a closed port") do
     raises(PG::ConnectionBad) { connect(port: port(:drop)) }
     raises(PG::ConnectionBad) { connect(port: port(:refused)) }.class.name

@@ -35,28 +35,16 @@ class DatabasesApp
       end
     end
 
-    # What fails is not to be given to the next.
     def ask(*statements, within: false)
       @pool.hold do |connection|
         run = -> { statements.map { |sql| connection.exec(sql).values.map(&:first) }.last }
         within ? connection.transaction { run.call } : run.call
-      rescue PG::ConnectionBad, PG::UnableToSend
-        renew
-        raise
       end
     end
 
     def rest
       stats = @pool.stats
       { held: stats[:held], waiting: stats[:waiting], most: stats[:size], there: stats[:free] }
-    end
-
-    private
-
-    def renew
-      @pool.replace_acquired_connection
-    rescue PG::Error
-      nil # the next `hold` connects
     end
   end
 
