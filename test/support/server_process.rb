@@ -3,7 +3,8 @@
 # Starts the real command as a child, with an application given as the text of a rackup file, and holds it to its promises: it says where it
 # listens in time, it ends with status 0 after TERM, and what it wrote to standard error is there for the test to read.
 #
-# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves. NB_TEST_WORKERS=2 runs them against a front with two workers.
+# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves. NB_TEST_WORKERS=2 runs them against a front with two workers,
+# NB_TEST_IO_THREADS=2 with two I/O threads.
 
 require "fileutils"
 require "json"
@@ -25,7 +26,9 @@ class ServerProcess
   # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url| ["-b", url] }, *workers(options), *options]
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url|
+        ["-b", url]
+      }, *workers(options), *io_threads(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|
       cluster = options.include?("-w") ? ["-w", options[options.index("-w") + 1], "-t", "1:1"] : ["-t", "16:16"]
@@ -44,6 +47,10 @@ class ServerProcess
 
   def self.workers(options)
     workers?(options) ? ["-w", ENV["NB_TEST_WORKERS"]] : []
+  end
+
+  def self.io_threads(options)
+    ENV.key?("NB_TEST_IO_THREADS") && !options.include?("--io-threads") ? ["--io-threads", ENV["NB_TEST_IO_THREADS"]] : []
   end
 
   # Further words of the command for a server whose test is about one process, whatever NB_TEST_WORKERS says; the reasons are told after the tests.

@@ -4,7 +4,7 @@
 #
 #   ruby server_process_engine.rb RACKUP '{"header_timeout_ms": 200, "fibers": 4}'
 #
-# With NB_TEST_WORKERS it is a front with so many workers, which are forked from this process.
+# With NB_TEST_WORKERS it is a front with so many workers, which are forked from this process; with NB_TEST_IO_THREADS it has so many I/O threads.
 
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 
@@ -27,7 +27,8 @@ class GivenSettings < NeverBlock::Config::Settings
 end
 
 rackup, given = ARGV
-settings = GivenSettings.new(JSON.parse(given, symbolize_names: true), Integer(ENV.fetch("NB_TEST_WORKERS", "1"), 10))
+given = { io_threads: Integer(ENV.fetch("NB_TEST_IO_THREADS", "1"), 10), **JSON.parse(given, symbolize_names: true) }
+settings = GivenSettings.new(given, Integer(ENV.fetch("NB_TEST_WORKERS", "1"), 10))
 app = NeverBlock::Application.load(rackup)
 front = -> { NeverBlock::Cluster::Front.new(settings, environment: NeverBlock::Config::Environment.new(ENV), app: app) }
 server = settings[:workers] > 1 ? front.call : NeverBlock::Server.new(settings.config, app)

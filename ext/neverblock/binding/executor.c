@@ -65,15 +65,21 @@ static void executor_free(void *pointer) {
         nb_free(executor->tasks[i]);
     }
     nb_free(executor->tasks);
-    nb_free(executor->by_exchange);
-    nb_free(executor->refused);
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_free(executor->ports[i].by_exchange);
+        nb_free(executor->ports[i].refused);
+    }
+    nb_free(executor->ports);
     xfree(executor);
 }
 
 static size_t executor_size(const void *pointer) {
     const nb_executor *executor = pointer;
-    return sizeof(*executor) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *)) +
-           executor->by_exchange_count * sizeof(nb_task *);
+    size_t bytes = sizeof(*executor) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        bytes += sizeof(nb_port) + executor->ports[i].by_exchange_count * sizeof(nb_task *);
+    }
+    return bytes;
 }
 
 /* Not WB_PROTECTED: tasks change with every request, a barrier for each field would cost more than marking them. */
@@ -101,15 +107,21 @@ static VALUE executor_allocate(VALUE class) {
 /* --- parts out --- */
 
 int64_t nb_executor_switched_ns(const nb_executor *executor) {
-    return atomic_load_explicit(&executor->channel->memory->pulse.switched_ns, memory_order_relaxed);
+    return atomic_load_explicit(&executor->board->pulse.switched_ns, memory_order_relaxed);
 }
 
-static nb_executor_figures *figures_of(const nb_executor *executor) { return &executor->channel->memory->figures; }
+static nb_executor_figures *figures_of(const nb_executor *executor) { return &executor->board->figures; }
 
-static void ring_loop(nb_executor *executor) {
-    if (executor->unrung_since_ns == 0) return;
-    executor->unrung_since_ns = 0;
-    nb_channel_ring_loop(executor->channel);
+static void ring_loop(nb_port *port) {
+    if (port->unrung_since_ns == 0) return;
+    port->unrung_since_ns = 0;
+    nb_channel_ring_loop(port->channel);
+}
+
+static void ring_loops(nb_executor *executor) {
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        ring_loop(&executor->ports[i]);
+    }
 }
 
 bool nb_executor_in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
@@ -137,12 +149,12 @@ typedef struct wait_call {
 static bool waits(const nb_task *task) { return task->waits_room || task->waits_drained || task->waits_hijacked; }
 
 static void leave_wait(nb_task *task) {
-    nb_executor *executor = task->executor;
+    nb_port *port = task->port;
     nb_task *before = NULL;
-    for (nb_task *at = executor->room_first; task->waits_room && at; before = at, at = at->next) {
+    for (nb_task *at = port->room_first; task->waits_room && at; before = at, at = at->next) {
         if (at != task) continue;
-        *(before ? &before->next : &executor->room_first) = task->next;
-        if (executor->room_last == task) executor->room_last = before;
+        *(before ? &before->next : &port->room_first) = task->next;
+        if (port->room_last == task) port->room_last = before;
         break;
     }
     task->waits_room = task->waits_drained = task->waits_hijacked = false;
@@ -159,7 +171,7 @@ static VALUE end_wait(VALUE argument) {
 static void wait_in(nb_task *task) {
     wait_call call = {task, ++task->wait_number};
     task->writer = rb_fiber_current();
-    ring_loop(task->executor);
+    ring_loop(task->port);
     rb_ensure(nb_executor_park, task->executor->scheduler, end_wait, (VALUE)&call);
     if (task->wait_number != call.number) rb_raise(nb_error_class, "the response was ended while this fiber wrote it");
 }
@@ -177,39 +189,39 @@ static void check_alone(const nb_task *task) {
 }
 
 static void wait_for_room(nb_task *task) {
-    nb_executor *executor = task->executor;
+    nb_port *port = task->port;
     check_alone(task);
     task->next = NULL;
-    if (executor->room_last) {
-        executor->room_last->next = task;
+    if (port->room_last) {
+        port->room_last->next = task;
     } else {
-        executor->room_first = task;
+        port->room_first = task;
     }
-    executor->room_last = task;
+    port->room_last = task;
     task->waits_room = true;
     wait_in(task);
 }
 
 /* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot
  * miss it. */
-static void announce_blocked(nb_executor *executor) {
-    atomic_store_explicit(&executor->channel->memory->executor_blocked, 1, memory_order_relaxed);
+static void announce_blocked(nb_port *port) {
+    atomic_store_explicit(&port->channel->memory->executor_blocked, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-static void *reserve_or_announce(nb_executor *executor, size_t bytes) {
-    void *place = nb_ring_reserve(&executor->responses, bytes);
+static void *reserve_or_announce(nb_port *port, size_t bytes) {
+    void *place = nb_ring_reserve(&port->responses, bytes);
     if (place) return place;
-    announce_blocked(executor);
-    return nb_ring_reserve(&executor->responses, bytes);
+    announce_blocked(port);
+    return nb_ring_reserve(&port->responses, bytes);
 }
 
 bool nb_executor_room(nb_task *task, size_t bytes) {
     nb_executor *executor = task->executor;
     if (executor->over || nb_executor_in_child(executor))
         rb_raise(nb_client_gone_class, "the executor of this request has ended");
-    if (reserve_or_announce(executor, bytes)) return true;
-    if (executor->stop_received) rb_raise(nb_client_gone_class, "the server has ended");
+    if (reserve_or_announce(task->port, bytes)) return true;
+    if (task->port->stop_received) rb_raise(nb_client_gone_class, "the server has ended");
     wait_for_room(task);
     return false;
 }
@@ -217,17 +229,17 @@ bool nb_executor_room(nb_task *task, size_t bytes) {
 void *nb_executor_reserve(nb_task *task, size_t bytes) {
     while (!nb_executor_room(task, bytes)) {
     }
-    return nb_ring_reserve(&task->executor->responses, bytes);
+    return nb_ring_reserve(&task->port->responses, bytes);
 }
 
 void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd) {
-    nb_executor *executor = task->executor;
+    nb_port *port = task->port;
     for (;;) {
         void *place = nb_executor_reserve(task, bytes);
-        nb_status status = nb_channel_give(executor->channel, fd);
+        nb_status status = nb_channel_give(port->channel, fd);
         if (status == NB_AGAIN) {
-            announce_blocked(executor);
-            status = nb_channel_give(executor->channel, fd);
+            announce_blocked(port);
+            status = nb_channel_give(port->channel, fd);
         }
         if (status == NB_SYSTEM) rb_raise(nb_client_gone_class, "the server has ended");
         if (status == NB_OK) return place;
@@ -235,23 +247,23 @@ void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd) {
     }
 }
 
-static void publish(nb_executor *executor, size_t bytes) {
-    nb_ring_commit(&executor->responses, bytes);
-    nb_ring_publish(&executor->responses);
-    int64_t now = nb_executor_switched_ns(executor);
-    if (executor->unrung_since_ns == 0) {
-        executor->unrung_since_ns = now ? now : 1;
-    } else if (now - executor->unrung_since_ns > UNRUNG_MAX_NS) {
-        ring_loop(executor);
+static void publish(nb_port *port, size_t bytes) {
+    nb_ring_commit(&port->responses, bytes);
+    nb_ring_publish(&port->responses);
+    int64_t now = nb_executor_switched_ns(port->executor);
+    if (port->unrung_since_ns == 0) {
+        port->unrung_since_ns = now ? now : 1;
+    } else if (now - port->unrung_since_ns > UNRUNG_MAX_NS) {
+        ring_loop(port);
     }
 }
 
-void nb_executor_send(nb_task *task, size_t bytes) { publish(task->executor, bytes); }
+void nb_executor_send(nb_task *task, size_t bytes) { publish(task->port, bytes); }
 
-void nb_executor_flush(nb_task *task) { ring_loop(task->executor); }
+void nb_executor_flush(nb_task *task) { ring_loop(task->port); }
 
-uint64_t nb_executor_backlog_high(const nb_executor *executor) {
-    return atomic_load_explicit(&executor->channel->memory->allowance, memory_order_relaxed) / 2;
+uint64_t nb_executor_backlog_high(const nb_task *task) {
+    return atomic_load_explicit(&task->port->channel->memory->allowance, memory_order_relaxed) / 2;
 }
 
 void nb_executor_wait_hijacked(nb_task *task) {
@@ -272,36 +284,36 @@ void nb_executor_wait_drained(nb_task *task) {
 }
 
 static bool send_taken(nb_task *task) {
-    nb_executor *executor = task->executor;
-    nb_taken_message *message = reserve_or_announce(executor, sizeof(*message));
+    nb_port *port = task->port;
+    nb_taken_message *message = reserve_or_announce(port, sizeof(*message));
     if (!message) return false;
     *message = (nb_taken_message){
         .message = {.type = NB_MESSAGE_TAKEN, .bytes = sizeof(*message), .exchange = task->exchange},
         .bytes = nb_input_taken(task->input)};
-    publish(executor, sizeof(*message));
+    publish(port, sizeof(*message));
     return true;
 }
 
 void nb_executor_tell_taken(nb_task *task) {
-    nb_executor *executor = task->executor;
+    nb_port *port = task->port;
     if (task->input_due || send_taken(task)) return;
     task->input_due = true;
-    task->input_next = executor->input_first;
-    executor->input_first = task;
+    task->input_next = port->input_first;
+    port->input_first = task;
 }
 
-static void tell_all_taken(nb_executor *executor) {
-    while (executor->input_first) {
-        nb_task *task = executor->input_first;
+static void tell_all_taken(nb_port *port) {
+    while (port->input_first) {
+        nb_task *task = port->input_first;
         if (!send_taken(task)) return;
-        executor->input_first = task->input_next;
+        port->input_first = task->input_next;
         task->input_due = false;
     }
 }
 
 void nb_executor_forget_taken(nb_task *task) {
     if (!task->input_due) return;
-    nb_task **link = &task->executor->input_first;
+    nb_task **link = &task->port->input_first;
     while (*link != task)
         link = &(*link)->input_next;
     *link = task->input_next;
@@ -310,25 +322,27 @@ void nb_executor_forget_taken(nb_task *task) {
 
 /* --- messages in --- */
 
-static void index_task(nb_executor *executor, nb_task *task) {
-    uint32_t index = (uint32_t)task->exchange;
-    if (index >= executor->by_exchange_count) {
-        uint32_t count = executor->by_exchange_count ? executor->by_exchange_count : 64;
+static void index_task(nb_port *port, nb_task *task) {
+    uint32_t index = nb_exchange_id_slot(task->exchange);
+    if (index >= port->by_exchange_count) {
+        uint32_t count = port->by_exchange_count ? port->by_exchange_count : 64;
         while (count <= index) {
             count *= 2;
         }
-        nb_task **larger = nb_realloc(executor->by_exchange, count * sizeof(*larger));
+        nb_task **larger = nb_realloc(port->by_exchange, count * sizeof(*larger));
         if (!larger) rb_memerror();
-        memset(larger + executor->by_exchange_count, 0, (count - executor->by_exchange_count) * sizeof(*larger));
-        executor->by_exchange = larger;
-        executor->by_exchange_count = count;
+        memset(larger + port->by_exchange_count, 0, (count - port->by_exchange_count) * sizeof(*larger));
+        port->by_exchange = larger;
+        port->by_exchange_count = count;
     }
-    executor->by_exchange[index] = task;
+    port->by_exchange[index] = task;
 }
 
 static nb_task *find_task(nb_executor *executor, nb_exchange_id exchange) {
-    uint32_t index = (uint32_t)exchange;
-    nb_task *task = index < executor->by_exchange_count ? executor->by_exchange[index] : NULL;
+    uint16_t loop = nb_exchange_id_loop(exchange);
+    uint32_t index = nb_exchange_id_slot(exchange);
+    if (loop >= executor->port_count || index >= executor->ports[loop].by_exchange_count) return NULL;
+    nb_task *task = executor->ports[loop].by_exchange[index];
     return task && task->exchange == exchange ? task : NULL;
 }
 
@@ -347,12 +361,12 @@ static VALUE report_fewer(VALUE argument) {
 }
 
 /* There is no fiber for a request, or no descriptor for its body: it is answered 503. */
-static void refuse(nb_executor *executor, const nb_request_message *request) {
+static void refuse(nb_port *port, const nb_request_message *request) {
     if (request->body_fd >= 0) close((int)request->body_fd);
-    nb_exchange_id *larger = nb_realloc(executor->refused, (executor->refused_count + 1) * sizeof(*larger));
+    nb_exchange_id *larger = nb_realloc(port->refused, (port->refused_count + 1) * sizeof(*larger));
     if (!larger) rb_memerror();
-    executor->refused = larger;
-    larger[executor->refused_count++] = request->message.exchange;
+    port->refused = larger;
+    larger[port->refused_count++] = request->message.exchange;
 }
 
 /* There was no fiber, and $! says why: from here on no more are asked for than can run. */
@@ -368,23 +382,23 @@ static void run_fewer(nb_executor *executor) {
     if (tag) rb_set_errinfo(Qnil);
 }
 
-static void answer_refused(nb_executor *executor) {
-    while (executor->refused_count > 0) {
-        void *place = reserve_or_announce(executor, NB_RESPONSE_REFUSAL_BYTES_MAX);
+static void answer_refused(nb_port *port) {
+    while (port->refused_count > 0) {
+        void *place = reserve_or_announce(port, NB_RESPONSE_REFUSAL_BYTES_MAX);
         if (!place) return;
-        publish(executor, nb_response_write_refusal(place, executor->refused[--executor->refused_count]));
+        publish(port, nb_response_write_refusal(place, port->refused[--port->refused_count]));
     }
 }
 
 /* The message before it is given back to the ring. */
-static const nb_message *next_message(nb_executor *executor) {
+static const nb_message *next_message(nb_port *port) {
     size_t bytes;
-    if (executor->in_hand) {
-        nb_ring_advance(&executor->requests);
-        if (++executor->taken % RELEASE_EVERY == 0) nb_ring_release(&executor->requests);
+    if (port->in_hand) {
+        nb_ring_advance(&port->requests);
+        if (++port->taken % RELEASE_EVERY == 0) nb_ring_release(&port->requests);
     }
-    executor->in_hand = false;
-    return nb_ring_peek(&executor->requests, &bytes);
+    port->in_hand = false;
+    return nb_ring_peek(&port->requests, &bytes);
 }
 
 void nb_executor_tell_running(nb_executor *executor) {
@@ -399,70 +413,74 @@ static void count_taken(nb_executor *executor) {
     atomic_store_explicit(taken, atomic_load_explicit(taken, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-static void give(nb_task *task, nb_request_message *request) {
+static void give(nb_task *task, nb_port *port, nb_request_message *request) {
     nb_executor *executor = task->executor;
     task->exchange = request->message.exchange;
     task->request = request;
+    task->port = port;
     task->busy = true;
     if (++executor->running > executor->running_peak) executor->running_peak = executor->running;
     nb_executor_tell_running(executor);
-    index_task(executor, task);
-    atomic_store_explicit(&executor->channel->memory->pulse.running, task->exchange, memory_order_relaxed);
+    index_task(port, task);
+    atomic_store_explicit(&executor->board->pulse.running, task->exchange, memory_order_relaxed);
 }
 
 /* Between processes the file of a body comes beside its record, one in one process is in it. */
-static void take_body(nb_executor *executor, nb_request_message *request) {
-    if (request->body_fd >= 0) request->body_fd = nb_channel_take(executor->channel, request->body_fd);
+static void take_body(nb_port *port, nb_request_message *request) {
+    if (request->body_fd >= 0) request->body_fd = nb_channel_take(port->channel, request->body_fd);
 }
 
 /* False: the loop has recalled it for another executor. */
-static bool claim(nb_executor *executor, nb_request_message *request) {
-    executor->in_hand = true;
-    executor->received++;
+static bool claim(nb_port *port, nb_request_message *request) {
+    port->in_hand = true;
+    port->executor->received++;
     if (nb_request_claim(request, NB_CLAIM_TAKEN)) {
-        count_taken(executor);
+        count_taken(port->executor);
         return true;
     }
-    if (!nb_channel_is_shared(executor->channel) || request->body_fd < 0) return false;
-    int fd = nb_channel_take(executor->channel, request->body_fd); /* the record is the loop's, which copies it now */
+    if (!nb_channel_is_shared(port->channel) || request->body_fd < 0) return false;
+    int fd = nb_channel_take(port->channel, request->body_fd); /* the record is the loop's, which copies it now */
     if (fd >= 0) close(fd);
     return false;
 }
 
-static void start(nb_executor *executor, nb_request_message *request) {
+static void start(nb_port *port, nb_request_message *request) {
+    nb_executor *executor = port->executor;
     nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
-    if (!claim(executor, request)) {
+    if (!claim(port, request)) {
         if (task) nb_task_give_back(task);
         return;
     }
     bool has_file = request->body_fd >= 0;
-    take_body(executor, request);
+    take_body(port, request);
     if (!task || (has_file && request->body_fd < 0)) { /* there is no descriptor left for it here */
         if (task) nb_task_give_back(task);
-        refuse(executor, request);
+        refuse(port, request);
         if (!task) run_fewer(executor);
         return;
     }
-    give(task, request);
+    give(task, port, request);
     executor->direct = task;
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
     executor->direct = NULL;
-    atomic_store_explicit(&executor->channel->memory->pulse.running, 0, memory_order_relaxed);
+    atomic_store_explicit(&executor->board->pulse.running, 0, memory_order_relaxed);
 }
 
 bool nb_executor_next(nb_task *task) {
     nb_executor *executor = task->executor;
+    nb_port *port = task->port;
     if (executor->direct != task) return false;
-    const nb_message *message = next_message(executor);
+    const nb_message *message = next_message(port);
     if (!message || message->type != NB_MESSAGE_REQUEST) return false;
     nb_request_message *request = (nb_request_message *)(uintptr_t)message;
     if (request->body_fd >= 0) return false;
-    if ((uint32_t)message->exchange >= executor->by_exchange_count) return false; /* where making room may raise */
+    if (nb_exchange_id_slot(message->exchange) >= port->by_exchange_count)
+        return false; /* where making room may raise */
     NB_ASSERT(executor->idle == task);
-    if (!claim(executor, request)) return false;
+    if (!claim(port, request)) return false;
     executor->idle = task->next;
     nb_scheduler_stamp(executor->scheduler);
-    give(task, request);
+    give(task, port, request);
     return true;
 }
 
@@ -471,13 +489,13 @@ static void wake_task(nb_executor *executor, nb_task *task) {
     task->waits_drained = task->waits_hijacked = false;
 }
 
-static void wake_for_room(nb_executor *executor) {
-    nb_task *task = executor->room_first;
-    executor->room_first = executor->room_last = NULL;
+static void wake_for_room(nb_port *port) {
+    nb_task *task = port->room_first;
+    port->room_first = port->room_last = NULL;
     while (task) {
         nb_task *next = task->next;
         task->waits_room = false;
-        nb_scheduler_ready(executor->scheduler, task->writer);
+        nb_scheduler_ready(port->executor->scheduler, task->writer);
         task = next;
     }
 }
@@ -498,21 +516,25 @@ static void client_gone(nb_task *task, nb_gone_reason reason) {
 }
 
 /* The loop has no connection left, or has ended: nobody reads what is still written. */
-static void stop(nb_executor *executor) {
-    executor->stop_received = executor->ends = true;
+static void stop(nb_port *port) {
+    nb_executor *executor = port->executor;
+    port->stop_received = port->ends = true;
     for (uint32_t i = 0; i < executor->task_count; i++) {
-        executor->tasks[i]->gone = executor->tasks[i]->busy;
-        end_input(executor->tasks[i], NB_GONE_CLIENT);
-        wake_task(executor, executor->tasks[i]);
+        nb_task *task = executor->tasks[i];
+        if (task->port != port) continue;
+        task->gone = task->busy;
+        end_input(task, NB_GONE_CLIENT);
+        wake_task(executor, task);
     }
-    wake_for_room(executor);
+    wake_for_room(port);
 }
 
 /* One that is not awaited any more is ended. */
-static void take_connection(nb_executor *executor, const nb_hijacked_message *message) {
+static void take_connection(nb_port *port, const nb_hijacked_message *message) {
+    nb_executor *executor = port->executor;
     nb_task *task = find_task(executor, message->message.exchange);
     size_t size = (size_t)message->size;
-    int fd = nb_channel_take(executor->channel, message->fd);
+    int fd = nb_channel_take(port->channel, message->fd);
     nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
     if (taken) {
         *taken = (nb_handover){.fd = fd, .size = size};
@@ -531,12 +553,13 @@ static void client_left(nb_task *task) {
     if (task->events) client_gone(task, NB_GONE_CLIENT);
 }
 
-static void receive(nb_executor *executor, const nb_message *message) {
+static void receive(nb_port *port, const nb_message *message) {
+    nb_executor *executor = port->executor;
     nb_task *task;
-    executor->in_hand = message->type != NB_MESSAGE_REQUEST;
+    port->in_hand = message->type != NB_MESSAGE_REQUEST;
     switch (message->type) {
     case NB_MESSAGE_REQUEST:
-        start(executor, (nb_request_message *)(uintptr_t)message);
+        start(port, (nb_request_message *)(uintptr_t)message);
         break;
     case NB_MESSAGE_DRAINED:
         if ((task = find_task(executor, message->exchange))) wake_task(executor, task);
@@ -547,7 +570,7 @@ static void receive(nb_executor *executor, const nb_message *message) {
         break;
     case NB_MESSAGE_HIJACKED:
         if ((task = find_task(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
-        take_connection(executor, (const nb_hijacked_message *)(const void *)message);
+        take_connection(port, (const nb_hijacked_message *)(const void *)message);
         break;
     case NB_MESSAGE_INPUT:
         task = find_task(executor, message->exchange);
@@ -557,38 +580,61 @@ static void receive(nb_executor *executor, const nb_message *message) {
         if ((task = find_task(executor, message->exchange))) client_left(task);
         break;
     case NB_MESSAGE_RETIRE:
-        executor->ends = true;
+        port->ends = true;
         break;
     case NB_MESSAGE_STOP:
-        stop(executor);
+        stop(port);
         break;
     default:
         NB_ASSERT(!"a message the executor does not know");
     }
 }
 
-static bool blocked(const nb_executor *executor) {
-    return atomic_load_explicit(&executor->channel->memory->executor_blocked, memory_order_acquire) != 0;
+static bool blocked(const nb_port *port) {
+    return atomic_load_explicit(&port->channel->memory->executor_blocked, memory_order_acquire) != 0;
 }
 
 /* --- the scheduler's source --- */
 
+/* False: this is the child of a fork now; the other requests are run by the parent. */
+static bool drain(nb_port *port) {
+    const nb_message *message;
+    port->taken = 0;
+    port->in_hand = false;
+    if (port->room_first && !blocked(port)) wake_for_room(port);
+    while ((message = next_message(port))) {
+        receive(port, message);
+        if (nb_executor_in_child(port->executor)) return false;
+    }
+    if (port->taken) nb_ring_release(&port->requests);
+    answer_refused(port);
+    tell_all_taken(port);
+    return true;
+}
+
+/* Each turn begins with another port, so that no loop's requests are always the first. */
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
-    const nb_message *message;
+    unsigned taken = 0;
     if (executor->figures && executor->turn_began_ns == 0)
         executor->turn_began_ns = nb_scheduler_now(executor->scheduler);
-    executor->taken = 0;
-    executor->in_hand = false;
-    if (executor->room_first && !blocked(executor)) wake_for_room(executor);
-    while ((message = next_message(executor))) {
-        receive(executor, message);
-        if (nb_executor_in_child(executor)) return false; /* the other requests are run by the parent */
+    uint16_t number = executor->port_next;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_port *port = &executor->ports[number];
+        if (!drain(port)) return false;
+        taken += port->taken;
+        number = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
     }
-    if (executor->taken) nb_ring_release(&executor->requests);
-    answer_refused(executor);
-    tell_all_taken(executor);
-    return executor->taken > 0;
+    executor->port_next = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
+    return taken > 0;
+}
+
+/* No request will come any more. */
+static bool ends(const nb_executor *executor) {
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (!executor->ports[i].ends) return false;
+    }
+    return true;
 }
 
 /* A burst's fibers are not kept for ever: each costs memory, and time in every garbage collection. */
@@ -603,28 +649,32 @@ static void trim_pool(nb_executor *executor) {
 
 /* Asks for as many requests as there are fibers for, a few ahead at most, and says how many there are fibers for. */
 static void ask_for_more(nb_executor *executor) {
-    nb_channel_memory *memory = executor->channel->memory;
+    nb_board *board = executor->board;
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
-    atomic_store_explicit(&memory->able, executor->received + free_fibers, memory_order_relaxed);
-    uint64_t wanted = executor->received + (free_fibers < memory->credit ? free_fibers : memory->credit);
-    if (wanted <= atomic_load_explicit(&memory->wanted, memory_order_relaxed)) return;
-    atomic_store_explicit(&memory->wanted, wanted, memory_order_release);
+    atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
+    uint64_t wanted = executor->received + (free_fibers < board->credit ? free_fibers : board->credit);
+    if (wanted <= atomic_load_explicit(&board->wanted, memory_order_relaxed)) return;
+    atomic_store_explicit(&board->wanted, wanted, memory_order_release);
 }
 
+/* All that are: what they have is given in the order in which it came (server/queues.h). */
 static void ring_if_starved(nb_executor *executor) {
-    if (!atomic_load_explicit(&executor->channel->memory->loop_starved, memory_order_relaxed)) return;
-    nb_channel_ring_loop(executor->channel);
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_channel *channel = executor->ports[i].channel;
+        if (atomic_load_explicit(&channel->memory->loop_starved, memory_order_relaxed)) nb_channel_ring_loop(channel);
+    }
 }
 
 /* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same.
  */
 static void serve_sockets(nb_executor *executor) {
+    nb_port *port = &executor->ports[0]; /* there is one loop */
     int64_t now = nb_executor_switched_ns(executor);
-    if (now - executor->unrung_since_ns < ATTEND_AFTER_NS) return;
-    if (nb_server_guest_wait(executor->server, &executor->requests, 0) == NB_GUEST_REFUSED) {
-        ring_loop(executor);
+    if (now - port->unrung_since_ns < ATTEND_AFTER_NS) return;
+    if (nb_server_guest_wait(executor->server, &port->requests, 0) == NB_GUEST_REFUSED) {
+        ring_loop(port);
     } else {
-        executor->unrung_since_ns = 0;
+        port->unrung_since_ns = 0;
     }
 }
 
@@ -669,14 +719,14 @@ static void note_turn(nb_executor *executor) {
 static void source_turn_end(void *owner) {
     nb_executor *executor = owner;
     /* At the end all go, so that none is left parked: here, where the last request may just have ended. */
-    if (executor->ends && executor->running == 0) nb_task_retire_idle(executor, 0);
+    if (executor->running == 0 && ends(executor)) nb_task_retire_idle(executor, 0);
     ask_for_more(executor);
-    if (executor->guest && executor->unrung_since_ns) {
+    if (executor->guest && executor->ports[0].unrung_since_ns) {
         serve_sockets(executor);
     } else {
-        ring_loop(executor);
+        ring_loops(executor);
     }
-    atomic_fetch_add_explicit(&executor->channel->memory->pulse.turns, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_relaxed);
     ring_if_starved(executor);
     if (executor->figures) note_turn(executor);
 }
@@ -686,23 +736,30 @@ static void source_turn_end(void *owner) {
 static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
     nb_executor *executor = owner;
     if (!executor->guest) return NB_SOURCE_CANNOT;
-    switch (nb_server_guest_wait(executor->server, &executor->requests, timeout_ns)) {
+    nb_port *port = &executor->ports[0];
+    switch (nb_server_guest_wait(executor->server, &port->requests, timeout_ns)) {
     case NB_GUEST_SERVED:
-        executor->unrung_since_ns = 0;
+        port->unrung_since_ns = 0;
         return NB_SOURCE_WAITED;
     case NB_GUEST_CALLED:
-        executor->unrung_since_ns = 0;
+        port->unrung_since_ns = 0;
         return NB_SOURCE_CALLED;
     case NB_GUEST_REFUSED:
         break;
     }
-    ring_loop(executor);
+    ring_loop(port);
     return NB_SOURCE_CANNOT;
 }
 
 static void source_awake(void *owner) {
     ((nb_executor *)owner)->turn_began_ns = 0;
-    nb_doorbell_cancel(&((nb_executor *)owner)->channel->memory->executor_bell);
+    nb_doorbell_cancel(&((nb_executor *)owner)->board->executor_bell);
+}
+
+/* Something has come, or what waits for room has some. */
+static bool has_something(nb_port *port) {
+    bool waits_for_room = port->room_first || port->refused_count || port->input_first;
+    return nb_ring_readable(&port->requests) || (waits_for_room && !blocked(port));
 }
 
 static bool source_prepare_sleep(void *owner) {
@@ -710,17 +767,19 @@ static bool source_prepare_sleep(void *owner) {
     trim_pool(executor);
     if (executor->figures && (rb_gc_count() != executor->gc_told || nb_scheduler_resolver_asked()))
         tell_process(executor, executor->turn_began_ns);
-    nb_doorbell_announce(&executor->channel->memory->executor_bell);
+    nb_doorbell_announce(&executor->board->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
-    bool waits_for_room = executor->room_first || executor->refused_count || executor->input_first;
-    if (!nb_ring_readable(&executor->requests) && !(waits_for_room && !blocked(executor))) return true;
-    source_awake(executor);
-    return false;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (!has_something(&executor->ports[i])) continue;
+        source_awake(executor);
+        return false;
+    }
+    return true;
 }
 
 static bool source_finished(void *owner) {
     nb_executor *executor = owner;
-    return executor->ends && executor->running == 0;
+    return executor->running == 0 && ends(executor);
 }
 
 /* --- Ruby --- */
@@ -734,12 +793,28 @@ static bool rack_is_2(void) {
     return atoi(StringValueCStr(release)) < 3;
 }
 
-static nb_channel *add_channel(VALUE engine) {
+static nb_link *add_channel(VALUE engine) {
     nb_channel *channel;
     nb_status status = nb_server_channel_add(nb_engine_server(engine), &channel);
     if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
     if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
-    return channel;
+    return channel->link;
+}
+
+static void open_ports(nb_executor *executor, nb_link *link) {
+    nb_port *ports = nb_alloc_zero(link->count, sizeof(*ports));
+    if (!ports) rb_memerror();
+    for (uint16_t i = 0; i < link->count; i++) {
+        nb_port *port = &ports[i];
+        port->executor = executor;
+        port->channel = &link->channels[i];
+        nb_ring_consumer_attach(&port->requests, nb_channel_requests(port->channel));
+        nb_ring_producer_attach(&port->responses, nb_channel_responses(port->channel));
+    }
+    executor->link = link;
+    executor->board = link->board;
+    executor->ports = ports;
+    executor->port_count = link->count;
 }
 
 /*
@@ -750,7 +825,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
     nb_executor *executor = get(self);
     rb_scan_args(argc, argv, "2:", &owner, &app, &keywords);
-    if (executor->channel) rb_raise(nb_error_class, "an executor is initialized once");
+    if (executor->ports) rb_raise(nb_error_class, "an executor is initialized once");
     long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
@@ -759,13 +834,11 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
     nb_env_builder_init(&executor->env, errors, executor->rack2, nb_link_is(owner));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
-    executor->channel = nb_link_is(owner) ? nb_link_channel(owner) : add_channel(owner);
+    open_ports(executor, nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner));
     executor->owner = owner;
     executor->app = app;
     executor->fibers_max = (uint32_t)fibers;
     atomic_store_explicit(&figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
-    nb_ring_consumer_attach(&executor->requests, nb_channel_requests(executor->channel));
-    nb_ring_producer_attach(&executor->responses, nb_channel_responses(executor->channel));
     /* Its descriptors, before clients can take the last ones. */
     nb_scheduler_poll_descriptor(executor->scheduler);
     RB_GC_GUARD(keywords);
@@ -773,15 +846,15 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
 }
 
 static void add_listeners(nb_executor *executor) {
-    const nb_channel_memory *memory = executor->channel->memory;
-    for (uint16_t i = 0; i < memory->listener_count; i++) {
-        nb_env_builder_add_listener(&executor->env, memory->listeners[i].address, memory->listeners[i].port);
+    const nb_board *board = executor->board;
+    for (uint16_t i = 0; i < board->listener_count; i++) {
+        nb_env_builder_add_listener(&executor->env, board->listeners[i].address, board->listeners[i].port);
     }
 }
 
 static void attach(nb_executor *executor) {
     nb_scheduler_source source = {
-        .wake_fd = executor->channel->executor_wake.read_fd,
+        .wake_fd = executor->link->executor_wake.read_fd,
         .drain = source_drain,
         .prepare_sleep = source_prepare_sleep,
         .awake = source_awake,
@@ -789,9 +862,9 @@ static void attach(nb_executor *executor) {
         .turn_end = source_turn_end,
         .finished = source_finished,
         .owner = executor,
-        .switched_ns = &executor->channel->memory->pulse.switched_ns,
-        .parked = &executor->channel->memory->figures.parked,
-        .ready = &executor->channel->memory->figures.ready,
+        .switched_ns = &executor->board->pulse.switched_ns,
+        .parked = &executor->board->figures.parked,
+        .ready = &executor->board->figures.ready,
     };
     nb_scheduler_attach(executor->scheduler, &source);
     executor->guest = executor->server &&
@@ -820,6 +893,12 @@ static void run_on(nb_executor *executor) {
     }
 }
 
+static void ring_all(nb_executor *executor) {
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_channel_ring_loop(executor->ports[i].channel);
+    }
+}
+
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     executor->thread = rb_thread_current();
@@ -833,7 +912,7 @@ static VALUE run_body(VALUE self) {
     if (executor->figures) tell_process(executor, nb_scheduler_clock(executor->scheduler));
     rb_fiber_scheduler_set(executor->scheduler);
     ask_for_more(executor);
-    nb_channel_ring_loop(executor->channel);
+    ring_all(executor);
     run_on(executor);
     executor->finished = true;
     return Qnil;
@@ -850,9 +929,9 @@ static VALUE run_end(VALUE self) {
         break;
     }
     if (!executor->server || nb_engine_alive(executor->owner)) {
-        atomic_store_explicit(&executor->channel->memory->executor_gone, 1, memory_order_release);
+        atomic_store_explicit(&executor->board->executor_gone, 1, memory_order_release);
         if (executor->guest) nb_server_guest_end(executor->server);
-        nb_channel_ring_loop(executor->channel);
+        ring_all(executor);
     }
     nb_scheduler_detach(executor->scheduler);
     if (executor->server) nb_engine_leave(executor->owner);

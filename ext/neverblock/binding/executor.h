@@ -2,8 +2,8 @@
  * executor.h - NeverBlock::Executor: takes requests from its channel and runs each in a pooled fiber: application call,
  * body, clean-up.
  *
- * An executor is a source of its scheduler (scheduler.h). Each turn it takes what its ring holds and switches to a
- * task's fiber for each request; a fiber that ends its request without having parked takes the next itself. Response
+ * An executor is a source of its scheduler (scheduler.h). It has a port to each I/O loop of the server: that one's channel
+ * and what belongs to it. Each turn it takes what its rings hold and switches to a task's fiber for each request; a fiber that ends its request without having parked takes the next itself. Response
  * parts go straight into the response ring. It asks for more requests (`wanted`) each time its turn has ended. All of
  * it runs on one Ruby thread, with the GVL.
  */
@@ -21,10 +21,12 @@
 
 typedef struct nb_executor nb_executor;
 typedef struct nb_task nb_task;
+typedef struct nb_port nb_port;
 
 /* A pooled fiber and the request it serves. */
 struct nb_task {
     nb_executor *executor;
+    nb_port *port; /* its request's; of no meaning while it has none */
     nb_task *next; /* free, or waiting for room in the response ring */
     VALUE fiber;
     VALUE env;
@@ -62,14 +64,34 @@ struct nb_task {
     bool retired; /* its fiber is to end */
 };
 
+struct nb_port {
+    nb_executor *executor;
+    nb_channel *channel;
+    nb_ring_consumer requests;
+    nb_ring_producer responses;
+    nb_task **by_exchange; /* by the slot of the exchange id */
+    uint32_t by_exchange_count;
+    nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
+    nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
+    unsigned taken;                  /* messages, since the drain began */
+    bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
+    int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
+    nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
+    uint32_t refused_count;
+    bool stop_received; /* nobody reads what is still written */
+    bool ends;          /* no request will come any more */
+};
+
 struct nb_executor {
     VALUE self, owner, app, log, scheduler, deadline_class; /* owner: of the channel, an Engine or a Link */
     VALUE thread;                                           /* that runs it */
     nb_server *server;                                      /* while it runs for an engine of this process; else NULL */
     bool guest;                                             /* it may run the I/O loop's turns (server/lease.h) */
-    nb_channel *channel;
-    nb_ring_consumer requests;
-    nb_ring_producer responses;
+    nb_link *link;
+    nb_board *board; /* the link's */
+    nb_port *ports;  /* by the number of the loop; NULL: it is not initialized */
+    uint16_t port_count;
+    uint16_t port_next; /* the first to be drained in the next turn */
     nb_env_builder env;
     nb_task **tasks; /* all */
     uint32_t task_count, fibers_max, running;
@@ -77,27 +99,16 @@ struct nb_executor {
     uint32_t running_peak; /* most at once since the pool was last trimmed */
     int64_t trimmed_ns;
     nb_task *idle;
-    nb_task **by_exchange; /* by the low half of the exchange id */
-    uint32_t by_exchange_count;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
-    nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
-    nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
-    uint64_t received;               /* requests, since the start, those recalled included */
-    const nb_task *direct;           /* whose fiber the drain has switched to; it has not parked since */
-    unsigned taken;                  /* messages, since the drain began */
-    bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
-    int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
-    nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
-    uint32_t refused_count;
+    uint64_t received;       /* requests, since the start, those recalled included */
+    const nb_task *direct;   /* whose fiber the drain has switched to; it has not parked since */
     unsigned forks;          /* nb_fork_generation, when it began to run */
     bool figures;            /* somebody reads what has to be measured (intake/channel.h) */
     int64_t turn_began_ns;   /* 0: it has not */
     int64_t figures_told_ns; /* when the process's figures were last brought up to date */
     size_t gc_told;          /* collections, then */
     uint64_t gc_before[4];   /* count, minor, major, time (ms) that a worker's process has from its mold */
-    bool stop_received;      /* nobody reads what is still written */
-    bool ends;               /* no request will come any more */
     bool ran, rack2;
     bool finished;     /* run has returned, with no request left */
     bool over;         /* run has ended: the channel may be gone */
@@ -142,7 +153,7 @@ void nb_executor_send(nb_task *task, size_t bytes);
 /* The loop looks at what was sent now. */
 void nb_executor_flush(nb_task *task);
 /* Body bytes a response may have sent since its backlog was last known to be low; then its writer parks. */
-uint64_t nb_executor_backlog_high(const nb_executor *executor);
+uint64_t nb_executor_backlog_high(const nb_task *task);
 /* The task of an exchange, if it is a task of the executor that the current thread runs. */
 nb_task *nb_executor_find_task(nb_exchange_id exchange);
 /* Parks until the connection that was asked for is the task's (`taken`). Raises NeverBlock::ClientGone, and what is raised into the fiber

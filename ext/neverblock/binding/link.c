@@ -15,7 +15,7 @@
 
 typedef struct front_end {
     VALUE engine;
-    nb_channel *channel; /* NULL: it has ended */
+    nb_channel *channel; /* the first of its link; NULL: it has ended */
     uint16_t number;
     int32_t pid;
     bool serves; /* it is the server's */
@@ -28,7 +28,7 @@ static void front_mark(void *pointer) { rb_gc_mark(((front_end *)pointer)->engin
 /* One that was given to the server is destroyed with it. */
 static void front_free(void *pointer) {
     front_end *end = pointer;
-    if (!end->serves) nb_channel_destroy(end->channel);
+    if (!end->serves && end->channel) nb_link_destroy(end->channel->link);
     xfree(end);
 }
 
@@ -70,10 +70,11 @@ VALUE nb_link_channel_new(VALUE engine, VALUE number) {
 
 /* descriptors -> [Integer] what the worker makes its Link of. They stay the channel's. */
 static VALUE channel_descriptors(VALUE self) {
-    int descriptors[NB_CHANNEL_DESCRIPTORS];
-    nb_channel_descriptors(open_front(self)->channel, descriptors);
+    int descriptors[NB_LINK_DESCRIPTORS_MAX];
+    const nb_link *link = open_front(self)->channel->link;
+    nb_link_descriptors(link, descriptors);
     VALUE list = rb_ary_new();
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++) {
+    for (int i = 0; i < NB_LINK_DESCRIPTORS(link->count); i++) {
         rb_ary_push(list, INT2NUM(descriptors[i]));
     }
     return list;
@@ -81,7 +82,7 @@ static VALUE channel_descriptors(VALUE self) {
 
 /* The worker, or who starts it, has the descriptors: those that the front does not need are closed. */
 static VALUE channel_handed_over(VALUE self) {
-    nb_channel_handed_over(open_front(self)->channel);
+    nb_link_handed_over(open_front(self)->channel->link);
     return self;
 }
 
@@ -180,15 +181,15 @@ static VALUE channel_running(VALUE self) {
 /* figures -> {running:, taken:, turns:, busy_ns:, rss_bytes:}; busy_ns: how long its fiber that runs now has, 0 when it waits. rss_bytes:
  * 0 until somebody looks at figures (an admin address). */
 static VALUE channel_figures(VALUE self) {
-    nb_channel_memory *memory = open_front(self)->channel->memory;
+    nb_board *board = open_front(self)->channel->board;
     VALUE hash = rb_hash_new();
 #define NB_FIGURE(name, value) rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM((unsigned long long)(value)))
-    int64_t switched_ns = atomic_load_explicit(&memory->pulse.switched_ns, memory_order_relaxed);
+    int64_t switched_ns = atomic_load_explicit(&board->pulse.switched_ns, memory_order_relaxed);
     int64_t now_ns = nb_clock_monotonic_ns();
-    NB_FIGURE("running", atomic_load_explicit(&memory->figures.running, memory_order_relaxed));
-    NB_FIGURE("taken", atomic_load_explicit(&memory->figures.taken, memory_order_relaxed));
-    NB_FIGURE("turns", atomic_load_explicit(&memory->pulse.turns, memory_order_relaxed));
-    NB_FIGURE("rss_bytes", atomic_load_explicit(&memory->figures.rss_bytes, memory_order_relaxed));
+    NB_FIGURE("running", atomic_load_explicit(&board->figures.running, memory_order_relaxed));
+    NB_FIGURE("taken", atomic_load_explicit(&board->figures.taken, memory_order_relaxed));
+    NB_FIGURE("turns", atomic_load_explicit(&board->pulse.turns, memory_order_relaxed));
+    NB_FIGURE("rss_bytes", atomic_load_explicit(&board->figures.rss_bytes, memory_order_relaxed));
     NB_FIGURE("busy_ns", switched_ns && now_ns > switched_ns ? now_ns - switched_ns : 0);
 #undef NB_FIGURE
     return hash;
@@ -197,7 +198,7 @@ static VALUE channel_figures(VALUE self) {
 /* --- the worker's end --- */
 
 typedef struct worker_end {
-    nb_channel *channel; /* NULL: none */
+    nb_link *link; /* NULL: none */
     pid_t pid;
     bool used;
     nb_list all; /* every link of the process, for fork */
@@ -208,7 +209,7 @@ static nb_list all_links = {&all_links, &all_links};
 static void worker_free(void *pointer) {
     worker_end *end = pointer;
     nb_list_remove(&end->all);
-    nb_channel_destroy(end->channel);
+    nb_link_destroy(end->link);
     xfree(end);
 }
 
@@ -239,14 +240,14 @@ static VALUE link_allocate(VALUE class) {
 /* Link.new(*descriptors): of Channel#descriptors, in that order; they are the link's from here on. Raises NeverBlock::Error when the front
  * runs another version of this gem. */
 static VALUE link_initialize(int argc, VALUE *argv, VALUE self) {
-    int descriptors[NB_CHANNEL_DESCRIPTORS];
+    int descriptors[NB_LINK_DESCRIPTORS_MAX];
     worker_end *end = worker(self);
-    rb_check_arity(argc, NB_CHANNEL_DESCRIPTORS, NB_CHANNEL_DESCRIPTORS);
-    if (end->channel) rb_raise(nb_error_class, "a link is initialized once");
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++) {
+    rb_check_arity(argc, NB_LINK_DESCRIPTORS(1), NB_LINK_DESCRIPTORS_MAX);
+    if (end->link) rb_raise(nb_error_class, "a link is initialized once");
+    for (int i = 0; i < argc; i++) {
         descriptors[i] = NUM2INT(argv[i]);
     }
-    nb_status status = nb_channel_attach(descriptors, &end->channel);
+    nb_status status = nb_link_attach(descriptors, (unsigned)argc, &end->link);
     if (status == NB_INVALID)
         rb_raise(nb_error_class,
                  "the front runs another version of neverblock than this worker: restart the server to change to it");
@@ -257,19 +258,19 @@ static VALUE link_initialize(int argc, VALUE *argv, VALUE self) {
 
 bool nb_link_is(VALUE object) { return rb_typeddata_is_kind_of(object, &link_type) != 0; }
 
-nb_channel *nb_link_channel(VALUE link) {
+nb_link *nb_link_of(VALUE link) {
     worker_end *end = worker(link);
-    if (!end->channel || end->pid != getpid()) rb_raise(nb_error_class, "this link belongs to another process");
+    if (!end->link || end->pid != getpid()) rb_raise(nb_error_class, "this link belongs to another process");
     if (end->used) rb_raise(nb_error_class, "this link has an executor");
     end->used = true;
-    return end->channel;
+    return end->link;
 }
 
 /* For the child of a fork: closes the descriptors of its parent's links; compat/fork.rb calls it. */
 static VALUE link_s_after_fork(VALUE class) {
     for (nb_list *link = all_links.next; link != &all_links; link = link->next) {
         worker_end *end = NB_LIST_ENTRY(link, worker_end, all);
-        if (end->channel && end->pid != getpid()) nb_channel_abandon(end->channel);
+        if (end->link && end->pid != getpid()) nb_link_abandon(end->link);
     }
     return class;
 }

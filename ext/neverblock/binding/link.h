@@ -1,6 +1,6 @@
 /*
- * link.h - the two ends of a channel between a front and a worker process as Ruby objects: NeverBlock::Channel, made by the front's
- * engine, and NeverBlock::Link, which the worker makes of its descriptors and gives to its Executor.
+ * link.h - the two ends of what lies between a front and a worker process (intake/channel.h) as Ruby objects: NeverBlock::Channel, made by the
+ * front's engine, with a channel to each I/O loop, and NeverBlock::Link, which the worker makes of its descriptors and gives to its Executor.
  */
 #ifndef NB_BINDING_LINK_H
 #define NB_BINDING_LINK_H
@@ -14,7 +14,7 @@ void nb_link_define(VALUE module);
 
 bool nb_link_is(VALUE object);
 /* Raises NeverBlock::Error when an executor has it already, or in the child of a fork. It lives as long as the Link. */
-nb_channel *nb_link_channel(VALUE link);
+nb_link *nb_link_of(VALUE link);
 /* Engine#channel. */
 VALUE nb_link_channel_new(VALUE engine, VALUE number);
 

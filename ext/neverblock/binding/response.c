@@ -340,7 +340,7 @@ static void send_part(nb_task *task, nb_slice body, uint16_t flags) {
 static size_t next_slice(nb_task *task, size_t head_bytes, size_t left, uint64_t *high) {
     size_t step, most;
     do {
-        *high = nb_executor_backlog_high(task->executor);
+        *high = nb_executor_backlog_high(task);
         most = *high < NB_RESPONSE_SLICE_BYTES ? (size_t)*high : NB_RESPONSE_SLICE_BYTES;
         step = left < most ? left : most ? most : 1;
     } while (!nb_executor_room(task, head_bytes + step));
@@ -612,7 +612,7 @@ static bool send_file(nb_task *task, head *gathered, VALUE body) {
         .offset = 0,
         .bytes = gathered->content_length,
     };
-    if (nb_channel_is_shared(task->executor->channel)) close(gathered->fd);
+    if (nb_channel_is_shared(task->port->channel)) close(gathered->fd);
     gathered->fd = -1;
     end_response(task);
     nb_executor_send(task, sizeof(*part));

@@ -249,10 +249,10 @@ static void push_idle(nb_task *task) {
 
 static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
-    uint32_t index = (uint32_t)task->exchange;
+    nb_port *port = task->port;
+    uint32_t index = nb_exchange_id_slot(task->exchange);
     nb_executor_end_wait(task);
-    if (index < executor->by_exchange_count && executor->by_exchange[index] == task)
-        executor->by_exchange[index] = NULL;
+    if (index < port->by_exchange_count && port->by_exchange[index] == task) port->by_exchange[index] = NULL;
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
         Qnil;
     task->deadline = Qnil;

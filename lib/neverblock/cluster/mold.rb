@@ -3,7 +3,7 @@
 # The process that workers are forked from: it loads the application once (or leaves that to them, preload_app false), has one thread, forks when the front says
 # so, and reaps. It serves nothing.
 #
-#   it is told   { do: "fork", id:, number: } with the worker's descriptors (a channel's four and its end of a control socket);  { do: "quit" }
+#   it is told   { do: "fork", id:, number:, descriptors: } with so many descriptors of the worker (a channel's, and last its end of a control socket);  { do: "quit" }
 #   it tells     { event: "loaded", settings:, threads:, notices: }   { event: "failed", message: }   { event: "forked", id:, pid: }
 #                { event: "not_forked", id:, message: }               { event: "ended", id:, pid:, code:, signal: }
 #
@@ -22,8 +22,6 @@ require "neverblock/cluster/worker"
 module NeverBlock
   module Cluster
     class Mold
-      # Of a worker: its channel's and its control socket.
-      DESCRIPTORS = 5
       NO_DESCRIPTORS = "no descriptors are left for a worker in the process that has loaded the application: the application keeps too many open, or ulimit -n is too low"
       # Signals that a terminal or a service manager sends to all processes of a server: the front decides.
       LEFT_TO_THE_FRONT = %w[INT TERM HUP USR2 TTIN TTOU].freeze
@@ -98,13 +96,14 @@ module NeverBlock
 
       def obey(message)
         case message[:do]
-        when "fork" then fork_worker(message[:id], message[:number], @control.take(DESCRIPTORS))
+        when "fork" then fork_worker(message[:id], message[:number], message[:descriptors])
         when "quit" then leave
         end
       end
 
-      def fork_worker(id, number, descriptors)
-        raise Error, NO_DESCRIPTORS if descriptors.size < DESCRIPTORS # recvmsg(2): those there is no room for are left out
+      def fork_worker(id, number, count)
+        descriptors = @control.take(count)
+        raise Error, NO_DESCRIPTORS if descriptors.size < count # recvmsg(2): those there is no room for are left out
 
         @settings[:before_fork]&.each(&:call)
         ForkSafety.before

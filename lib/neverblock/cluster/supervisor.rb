@@ -152,7 +152,8 @@ module NeverBlock
         ours, theirs = Control.pair
         worker = WorkerHandle.new(@next_id += 1, number, mold, channel, Control.new(ours), now)
         roster.all << worker
-        mold.control.tell({ do: "fork", id: worker.id, number: number }, [*channel.descriptors, theirs])
+        descriptors = [*channel.descriptors, theirs]
+        mold.control.tell({ do: "fork", id: worker.id, number: number, descriptors: descriptors.size }, descriptors)
         channel.handed_over
         worker
       rescue SystemCallError, Error => e

@@ -40,7 +40,6 @@ module NeverBlock
       # Of the Ruby class Config alone: no promise that they stay.
       INTERNAL = "Internal"
 
-      ONE_LOOP = "one I/O thread is what there is"
       FILES_MEANWHILE = "serve files from the application (Rack::Static) or from a server in front"
       SENDER_MEANWHILE = "files are sent by the one simple sender there is"
       BODY_MEANWHILE = "answer with a body that responds to to_path"
@@ -77,7 +76,8 @@ module NeverBlock
                                        env: %w[WEB_CONCURRENCY], elsewhere: %i[worker_processes cluster],
                                        help: "processes that run Ruby, behind the one that listens; 1: all in one process; auto: " \
                                              "the CPUs this process may use"),
-        option(:io_threads, RUN, whole(1..64), default: 1, unit: "threads", later: ONE_LOOP, works: [1], help: "native threads that speak with clients"),
+        option(:io_threads, RUN, whole(1..64), default: 1, unit: "threads", flags: %w[--io-threads], argument: "N", engine: :io_threads,
+                                               help: "native threads that speak with clients, in the one process that listens; see workers.md for when 1 is too few"),
         option(:preload_app, RUN, FLAG, default: true, elsewhere: %i[preload_app! preload],
                                         help: "load the application once and fork workers from it (they share its memory); false: each worker loads it"),
         option(:before_fork, RUN, Type::Block.new, repeat: true, elsewhere: %i[before_worker_fork on_worker_fork],

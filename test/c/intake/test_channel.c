@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "support/channel.h"
 #include "support/test.h"
 #include "support/world.h"
 
@@ -28,24 +29,25 @@ static void a_new_channel_is_empty_aligned_and_silent(void **state) {
     nb_wake loop_wake;
     nb_channel *channel;
     assert_status(NB_OK, nb_wake_init(&loop_wake));
-    assert_status(NB_OK, nb_channel_create(&loop_wake, &channel));
+    assert_status(NB_OK, nb_test_channel_create(&loop_wake, false, &channel));
     nb_channel_memory *memory = channel->memory;
+    nb_board *board = channel->board;
     assert_int_equal(0, (uintptr_t)memory % 64);
     assert_int_equal(0, (uintptr_t)nb_channel_requests(channel) % 64);
     assert_int_equal(0, (uintptr_t)nb_channel_responses(channel) % 64);
-    assert_int_equal(0, atomic_load(&memory->wanted) + atomic_load(&memory->loop_starved) +
-                            atomic_load(&memory->executor_blocked) + atomic_load(&memory->executor_gone) +
-                            atomic_load(&memory->pulse.running) + atomic_load(&memory->pulse.turns));
+    assert_int_equal(0, atomic_load(&board->wanted) + atomic_load(&memory->loop_starved) +
+                            atomic_load(&memory->executor_blocked) + atomic_load(&board->executor_gone) +
+                            atomic_load(&board->pulse.running) + atomic_load(&board->pulse.turns));
     nb_channel_ring_executor(channel);
     nb_channel_ring_loop(channel);
-    assert_false(signalled(&channel->executor_wake) || signalled(&loop_wake));
-    nb_doorbell_announce(&memory->executor_bell);
+    assert_false(signalled(&channel->link->executor_wake) || signalled(&loop_wake));
+    nb_doorbell_announce(&board->executor_bell);
     nb_channel_ring_loop(channel);
     nb_channel_ring_executor(channel);
     nb_channel_ring_executor(channel);
-    assert_true(signalled(&channel->executor_wake));
+    assert_true(signalled(&channel->link->executor_wake));
     assert_false(signalled(&loop_wake));
-    assert_false(nb_doorbell_sleeping(&memory->executor_bell));
+    assert_false(nb_doorbell_sleeping(&board->executor_bell));
     nb_doorbell_announce(&memory->loop_bell);
     nb_channel_ring_loop(channel);
     assert_true(signalled(&loop_wake));
@@ -63,7 +65,7 @@ static void the_rings_do_not_overlap(void **state) {
     nb_channel *channel;
     nb_ring_producer producers[2];
     nb_ring_consumer consumers[2];
-    assert_status(NB_OK, nb_channel_create(&loop_wake, &channel));
+    assert_status(NB_OK, nb_test_channel_create(&loop_wake, false, &channel));
     void *rings[] = {nb_channel_requests(channel), nb_channel_responses(channel)};
     for (int i = 0; i < 2; i++) {
         nb_ring_producer_attach(&producers[i], rings[i]);
@@ -119,9 +121,9 @@ static void *answer(void *argument) {
             done++;
             continue;
         }
-        nb_doorbell_announce(&shared->memory->executor_bell);
-        if (!nb_ring_readable(&in)) nb_wake_wait(&shared->executor_wake, -1);
-        nb_doorbell_cancel(&shared->memory->executor_bell);
+        nb_doorbell_announce(&shared->board->executor_bell);
+        if (!nb_ring_readable(&in)) nb_wake_wait(&shared->link->executor_wake, -1);
+        nb_doorbell_cancel(&shared->board->executor_bell);
     }
     return NULL;
 }
@@ -131,7 +133,7 @@ static void no_message_waits_for_a_sleeper(void **state) {
     nb_ring_producer out;
     nb_ring_consumer in;
     assert_status(NB_OK, nb_wake_init(&loop_wake));
-    assert_status(NB_OK, nb_channel_create(&loop_wake, &shared));
+    assert_status(NB_OK, nb_test_channel_create(&loop_wake, false, &shared));
     nb_ring_producer_attach(&out, nb_channel_requests(shared));
     nb_ring_consumer_attach(&in, nb_channel_responses(shared));
     nb_test_alarm(60);
@@ -160,18 +162,18 @@ static void no_message_waits_for_a_sleeper(void **state) {
 /* --- shared --- */
 
 static nb_channel *attach_to(const nb_channel *channel) {
-    int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
+    int theirs[NB_LINK_DESCRIPTORS(1)], ours[NB_LINK_DESCRIPTORS(1)];
     nb_channel *far;
-    nb_channel_descriptors(channel, theirs);
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+    nb_link_descriptors(channel->link, theirs);
+    for (int i = 0; i < NB_LINK_DESCRIPTORS(1); i++)
         assert_true((ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3)) >= 0);
-    assert_status(NB_OK, nb_channel_attach(ours, &far));
+    assert_status(NB_OK, nb_test_channel_attach(ours, &far));
     return far;
 }
 
 static nb_channel *shared_channel(const nb_wake *wake) {
     nb_channel *channel;
-    assert_status(NB_OK, nb_channel_create_shared(wake, &channel));
+    assert_status(NB_OK, nb_test_channel_create(wake, true, &channel));
     assert_true(nb_channel_is_shared(channel));
     return channel;
 }
@@ -203,16 +205,16 @@ static void two_ends_of_a_shared_channel_see_each_other(void **state) {
     unsigned descriptors = nb_test_descriptors();
     assert_status(NB_OK, nb_wake_init(&loop_wake));
     nb_channel *near = shared_channel(&loop_wake), *far = attach_to(near);
-    nb_channel_handed_over(near);
-    nb_channel_handed_over(near);
+    nb_link_handed_over(near->link);
+    nb_link_handed_over(near->link);
     assert_ptr_not_equal(near->memory, far->memory);
     put(near, nb_channel_requests(near), 11);
     put(far, nb_channel_responses(far), 22);
     assert_int_equal(11, get(nb_channel_requests(far)));
     assert_int_equal(22, get(nb_channel_responses(near)));
-    nb_doorbell_announce(&far->memory->executor_bell);
+    nb_doorbell_announce(&far->board->executor_bell);
     nb_channel_ring_executor(near);
-    assert_true(signalled(&far->executor_wake));
+    assert_true(signalled(&far->link->executor_wake));
     nb_doorbell_announce(&near->memory->loop_bell);
     nb_channel_ring_loop(far);
     assert_true(signalled(&loop_wake));
@@ -237,7 +239,7 @@ static void in_one_process_a_descriptor_is_handed_over_as_it_is(void **state) {
     (void)state;
     nb_wake none = {-1, -1};
     nb_channel *channel;
-    assert_status(NB_OK, nb_channel_create(&none, &channel));
+    assert_status(NB_OK, nb_test_channel_create(&none, false, &channel));
     assert_status(NB_OK, nb_channel_give(channel, 5));
     assert_int_equal(5, nb_channel_take(channel, 5));
     nb_channel_destroy(channel);
@@ -251,17 +253,17 @@ static void a_forked_child_answers_through_it(void **state) {
     put(near, nb_channel_requests(near), 41);
     pid_t child = fork();
     if (child == 0) {
-        int theirs[NB_CHANNEL_DESCRIPTORS];
+        int theirs[NB_LINK_DESCRIPTORS(1)];
         nb_channel *far;
-        nb_channel_descriptors(near, theirs);
-        if (nb_channel_attach(theirs, &far) != NB_OK) _exit(1);
+        nb_link_descriptors(near->link, theirs);
+        if (nb_test_channel_attach(theirs, &far) != NB_OK) _exit(1);
         put(far, nb_channel_responses(far), get(nb_channel_requests(far)) + 1);
         if (nb_channel_give(far, STDIN_FILENO) != NB_OK) _exit(2);
         nb_channel_ring_loop(far);
         _exit(0);
     }
     uint64_t answered = 0;
-    nb_channel_handed_over(near);
+    nb_link_handed_over(near->link);
     while ((answered = get(nb_channel_responses(near))) == 0) {
         nb_doorbell_announce(&near->memory->loop_bell);
         if ((answered = get(nb_channel_responses(near))) != 0) break;
@@ -285,25 +287,25 @@ static void another_builds_channel_or_what_is_none_is_refused_and_its_descriptor
     unsigned descriptors = nb_test_descriptors();
     assert_status(NB_OK, nb_wake_init(&loop_wake));
     nb_channel *near = shared_channel(&loop_wake), *far = NULL;
-    near->memory->layout++;
+    near->board->layout++;
     for (int kind = 0; kind < 3; kind++) { /* another layout, a file that is too small, and no descriptor */
-        int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
-        nb_channel_descriptors(near, theirs);
-        for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+        int theirs[NB_LINK_DESCRIPTORS(1)], ours[NB_LINK_DESCRIPTORS(1)];
+        nb_link_descriptors(near->link, theirs);
+        for (int i = 0; i < NB_LINK_DESCRIPTORS(1); i++)
             ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3);
         if (kind > 0) {
             close(ours[0]);
             ours[0] = kind == 1 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
         }
-        assert_status(kind == 2 ? NB_SYSTEM : NB_INVALID, nb_channel_attach(ours, &far));
+        assert_status(kind == 2 ? NB_SYSTEM : NB_INVALID, nb_test_channel_attach(ours, &far));
         assert_null(far);
     }
-    int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
-    nb_channel_descriptors(near, theirs);
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+    int theirs[NB_LINK_DESCRIPTORS(1)], ours[NB_LINK_DESCRIPTORS(1)];
+    nb_link_descriptors(near->link, theirs);
+    for (int i = 0; i < NB_LINK_DESCRIPTORS(1); i++)
         ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3);
     nb_alloc_fail_at(1);
-    assert_status(NB_NO_MEMORY, nb_channel_attach(ours, &far));
+    assert_status(NB_NO_MEMORY, nb_test_channel_attach(ours, &far));
     nb_alloc_fail_at(0);
     nb_channel_destroy(near);
     nb_wake_deinit(&loop_wake);
@@ -324,7 +326,7 @@ static void without_descriptors_no_shared_channel_is_made_and_nothing_is_left(vo
     unsigned refused = 0;
     for (full = before, full.rlim_cur = 3; status != NB_OK; full.rlim_cur++) {
         assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &full));
-        status = nb_channel_create_shared(&none, &channel);
+        status = nb_test_channel_create(&none, true, &channel);
         int error = errno;
         assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
         if (status == NB_OK) break;
@@ -336,7 +338,7 @@ static void without_descriptors_no_shared_channel_is_made_and_nothing_is_left(vo
     assert_true(refused >= 4);
     nb_channel_destroy(channel);
     nb_alloc_fail_at(1);
-    assert_status(NB_NO_MEMORY, nb_channel_create_shared(&none, &channel));
+    assert_status(NB_NO_MEMORY, nb_test_channel_create(&none, true, &channel));
     nb_alloc_fail_at(0);
     assert_int_equal(live, nb_alloc_live());
     assert_int_equal(descriptors, nb_test_descriptors());
@@ -349,7 +351,7 @@ static void each_allocation_may_fail(void **state) {
     nb_channel *channel = NULL;
     for (unsigned long n = 1; n <= 2; n++) {
         nb_alloc_fail_at(n);
-        assert_status(NB_NO_MEMORY, nb_channel_create(&none, &channel));
+        assert_status(NB_NO_MEMORY, nb_test_channel_create(&none, false, &channel));
         assert_null(channel);
         assert_int_equal(live, nb_alloc_live());
     }

@@ -5,6 +5,9 @@
 
 #include <fcntl.h>
 
+#include "os/clock.h"
+
+#include "support/channel.h"
 #include "support/test.h"
 #include "support/world.h"
 
@@ -29,7 +32,7 @@ static int setup(void **state) {
     nb_dispatch_init(&f.dispatch, &f.exchanges, 4);
     for (int i = 0; i < 3; i++) {
         nb_channel *channel;
-        assert_status(NB_OK, nb_channel_create(&f.wake, &channel));
+        assert_status(NB_OK, nb_test_channel_create(&f.wake, false, &channel));
         assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, channel));
         nb_ring_consumer_attach(&f.requests[i], nb_channel_requests(channel));
         nb_ring_producer_attach(&f.responses[i], nb_channel_responses(channel));
@@ -51,10 +54,13 @@ static int teardown(void **state) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static nb_channel_memory *memory_of(int i) { return f.dispatch.channels[i].channel->memory; }
+static nb_board *board_of(int i) { return f.dispatch.channels[i].channel->board; }
 
-static void ask(int i, uint64_t wanted) { atomic_store(&memory_of(i)->wanted, f.dispatch.channels[i].sent + wanted); }
+static void ask(int i, uint64_t wanted) {
+    atomic_store(&board_of(i)->wanted, f.dispatch.channels[i].channel->link->given + wanted);
+}
 
-static void sleeps(int i, bool asleep) { atomic_store(&memory_of(i)->executor_bell.sleeping, asleep); }
+static void sleeps(int i, bool asleep) { atomic_store(&board_of(i)->executor_bell.sleeping, asleep); }
 
 static bool signalled(const nb_wake *wake) {
     uint64_t value;
@@ -103,7 +109,7 @@ static void nobody_is_chosen_who_did_not_ask(void **state) {
     assert_int_equal(-1, chosen());
     ask(1, 1);
     assert_int_equal(1, chosen());
-    atomic_store(&memory_of(1)->executor_gone, 1);
+    atomic_store(&board_of(1)->executor_gone, 1);
     assert_int_equal(-1, chosen());
 }
 
@@ -111,9 +117,9 @@ static void sleepers_come_first_then_who_runs_the_fewest_then_the_order(void **s
     (void)state;
     for (int i = 0; i < 3; i++)
         ask(i, 5);
-    atomic_store(&memory_of(0)->figures.running, 3);
-    atomic_store(&memory_of(1)->figures.running, 1);
-    atomic_store(&memory_of(2)->figures.running, 1);
+    atomic_store(&board_of(0)->figures.running, 3);
+    atomic_store(&board_of(1)->figures.running, 1);
+    atomic_store(&board_of(2)->figures.running, 1);
     nb_dispatch_look(&f.dispatch, 1);
     assert_int_equal(1, chosen());
     sleeps(0, true);
@@ -136,7 +142,7 @@ static void one_without_room_is_not_chosen_while_another_has_some(void **state) 
         assert_status(NB_OK, give(exchange(), 400000));
     ask(1, 1);
     assert_status(NB_OK, give(exchange(), 400000));
-    assert_int_equal(1, f.dispatch.channels[1].sent);
+    assert_int_equal(1, f.dispatch.channels[1].channel->link->given);
     assert_int_equal(0, f.dispatch.waiting);
 }
 
@@ -165,9 +171,9 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
 static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **state) {
     (void)state;
     ask(1, 1);
-    atomic_store(&memory_of(1)->able, 3); /* one it asks for now, two more when it has begun that */
-    atomic_store(&memory_of(2)->able, 9);
-    atomic_store(&memory_of(2)->executor_gone, 1);
+    atomic_store(&board_of(1)->able, 3); /* one it asks for now, two more when it has begun that */
+    atomic_store(&board_of(2)->able, 9);
+    atomic_store(&board_of(2)->executor_gone, 1);
     for (int i = 0; i < 1 + 4 + 2; i++)
         assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
@@ -239,13 +245,13 @@ static void publishing_rings_an_executor_that_sleeps_and_no_other(void **state) 
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_null(next(0));
     nb_dispatch_pump(&f.dispatch);
-    assert_true(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    assert_true(signalled(&f.dispatch.channels[0].channel->link->executor_wake));
     assert_non_null(next(0));
     ask(0, 1);
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     nb_dispatch_pump(&f.dispatch);
-    assert_false(signalled(&f.dispatch.channels[0].channel->executor_wake));
-    assert_false(signalled(&f.dispatch.channels[1].channel->executor_wake));
+    assert_false(signalled(&f.dispatch.channels[0].channel->link->executor_wake));
+    assert_false(signalled(&f.dispatch.channels[1].channel->link->executor_wake));
 }
 
 static void what_was_published_several_times_rings_once_when_it_is_pumped(void **state) {
@@ -256,12 +262,12 @@ static void what_was_published_several_times_rings_once_when_it_is_pumped(void *
         assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
         nb_dispatch_publish(&f.dispatch);
         assert_non_null(next(0));
-        assert_false(signalled(&f.dispatch.channels[0].channel->executor_wake));
+        assert_false(signalled(&f.dispatch.channels[0].channel->link->executor_wake));
     }
     nb_dispatch_pump(&f.dispatch);
-    assert_true(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    assert_true(signalled(&f.dispatch.channels[0].channel->link->executor_wake));
     nb_dispatch_pump(&f.dispatch);
-    assert_false(signalled(&f.dispatch.channels[0].channel->executor_wake));
+    assert_false(signalled(&f.dispatch.channels[0].channel->link->executor_wake));
 }
 
 static nb_exchange *given_to(int i) {
@@ -399,6 +405,131 @@ static void no_memory_for_the_queue_is_told(void **state) {
     assert_int_equal(0, f.dispatch.waiting);
 }
 
+/* --- several loops --- */
+
+enum { WORKERS = 2 };
+
+/* Two loops and two executors, to each of which both have a channel. */
+typedef struct pair {
+    nb_queues queues;
+    nb_dispatch dispatches[2];
+    nb_exchanges exchanges[2];
+    nb_wake wakes[2];
+    nb_link *links[WORKERS];
+} pair;
+
+static pair *open_pair(void) {
+    static pair pairs;
+    pair *made = memset(&pairs, 0, sizeof pairs);
+    const nb_wake *wakes[] = {&made->wakes[0], &made->wakes[1]};
+    made->queues.count = 2;
+    for (uint16_t i = 0; i < 2; i++) {
+        assert_status(NB_OK, nb_wake_init(&made->wakes[i]));
+        made->queues.places[i].wake = wakes[i];
+        nb_exchanges_init(&made->exchanges[i]);
+        made->exchanges[i].loop = i;
+        nb_dispatch_init(&made->dispatches[i], &made->exchanges[i], 3);
+        nb_dispatch_join(&made->dispatches[i], &made->queues, i);
+    }
+    for (int worker = 0; worker < WORKERS; worker++) {
+        assert_status(NB_OK, nb_link_create(wakes, 2, &made->links[worker]));
+        for (int i = 0; i < 2; i++)
+            assert_status(NB_OK, nb_dispatch_channel_add(&made->dispatches[i], &made->links[worker]->channels[i]));
+    }
+    return made;
+}
+
+static void close_pair(pair *made) {
+    for (int i = 0; i < 2; i++) {
+        nb_dispatch_deinit(&made->dispatches[i]);
+        nb_exchanges_deinit(&made->exchanges[i]);
+        nb_wake_deinit(&made->wakes[i]);
+    }
+}
+
+/* A request comes to the loop: the executor it was given to; -1: it waits. */
+static int comes(pair *made, int loop, int64_t arrived_ns) {
+    nb_exchange *e = nb_exchange_create(&made->exchanges[loop]);
+    nb_request_message *request = message(sizeof *request, -1);
+    request->arrived_ns = arrived_ns;
+    assert_status(NB_OK, nb_dispatch_message(&made->dispatches[loop], e, request));
+    return e->channel == NB_CHANNEL_NONE ? -1 : e->channel;
+}
+
+static void wants(pair *made, int worker, uint64_t wanted) {
+    atomic_store(&made->links[worker]->board->wanted, wanted);
+}
+
+static void what_an_executor_asks_for_is_given_once_by_all_loops(void **state) {
+    (void)state;
+    pair *two = open_pair();
+    wants(two, 1, 2);
+    assert_int_equal(1, comes(two, 0, 1000));
+    assert_int_equal(1, comes(two, 1, 1000));
+    assert_int_equal(-1, comes(two, 0, 1000));
+    assert_int_equal(-1, comes(two, 1, 1000));
+    wants(two, 1, 3);
+    nb_dispatch_pump(&two->dispatches[1]);
+    nb_dispatch_pump(&two->dispatches[0]);
+    assert_int_equal(1, two->dispatches[0].waiting);
+    assert_int_equal(0, two->dispatches[1].waiting);
+    assert_int_equal(3, two->links[1]->given);
+    close_pair(two);
+}
+
+static void one_that_another_loop_has_just_given_something_is_no_idle_sleeper(void **state) {
+    (void)state;
+    pair *two = open_pair();
+    for (int worker = 0; worker < WORKERS; worker++) {
+        wants(two, worker, 8);
+        nb_doorbell_announce(&two->links[worker]->board->executor_bell);
+    }
+    assert_int_equal(0, comes(two, 0, 1000)); /* not published, not rung */
+    assert_int_equal(1, comes(two, 1, 1000));
+    atomic_store(&two->links[1]->board->figures.taken, 1); /* and answered */
+    assert_int_equal(1, comes(two, 0, 1000));
+    close_pair(two);
+}
+
+static void a_loop_gives_way_to_what_has_waited_a_millisecond_longer_with_another(void **state) {
+    (void)state;
+    pair *two = open_pair();
+    assert_int_equal(-1, comes(two, 0, 1000));
+    assert_int_equal(-1, comes(two, 1, 1000 + 2 * NB_NS_PER_MS));
+    wants(two, 0, 1);
+    nb_dispatch_pump(&two->dispatches[1]);
+    assert_int_equal(1, two->dispatches[1].waiting); /* not its turn */
+    assert_false(nb_dispatch_announce_sleep(&two->dispatches[1]));
+    assert_int_equal(-1, comes(two, 1, 1000 + 3 * NB_NS_PER_MS));
+    wants(two, 0, 2);
+    nb_dispatch_pump(&two->dispatches[0]);
+    assert_int_equal(0, two->dispatches[0].waiting);
+    assert_true(signalled(&two->wakes[1])); /* there is credit left, and it may have it now */
+    assert_true(nb_dispatch_announce_sleep(&two->dispatches[1]));
+    nb_dispatch_awake(&two->dispatches[1]);
+    nb_dispatch_pump(&two->dispatches[1]);
+    assert_int_equal(1, two->dispatches[1].waiting);
+    assert_int_equal(-1, comes(two, 0, 1000 + 3 * NB_NS_PER_MS + 500));
+    wants(two, 0, 3);
+    nb_dispatch_pump(&two->dispatches[0]); /* so little later is as good as the other */
+    assert_int_equal(0, two->dispatches[0].waiting);
+    assert_false(signalled(&two->wakes[1])); /* nothing is left for it */
+    close_pair(two);
+}
+
+static void the_queues_have_one_bound(void **state) {
+    (void)state;
+    pair *two = open_pair();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(-1, comes(two, i % 2, 1000));
+    nb_request_message *request = message(sizeof *request, -1);
+    nb_exchange *e = nb_exchange_create(&two->exchanges[1]);
+    assert_status(NB_FULL, nb_dispatch_message(&two->dispatches[1], e, request));
+    assert_int_equal(3, nb_dispatch_waiting(&two->dispatches[1]));
+    nb_free(request);
+    close_pair(two);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(nobody_is_chosen_who_did_not_ask),
@@ -417,6 +548,10 @@ int main(void) {
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),
         CASE(files_never_taken_are_closed_at_the_end),
         CASE(no_memory_for_the_queue_is_told),
+        CASE(what_an_executor_asks_for_is_given_once_by_all_loops),
+        CASE(one_that_another_loop_has_just_given_something_is_no_idle_sleeper),
+        CASE(a_loop_gives_way_to_what_has_waited_a_millisecond_longer_with_another),
+        CASE(the_queues_have_one_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "server/dispatch.h"
+#include "support/channel.h"
 #include "support/test.h"
 #include "support/world.h"
 
@@ -37,8 +38,8 @@ static int open_fixture(bool shared) {
     nb_dispatch_init(&f.dispatch, &f.exchanges, 100);
     for (int i = 0; i < CHANNELS; i++) {
         nb_channel *channel;
-        assert_status(NB_OK,
-                      shared ? nb_channel_create_shared(&f.wake, &channel) : nb_channel_create(&f.wake, &channel));
+        assert_status(NB_OK, shared ? nb_test_channel_create(&f.wake, true, &channel)
+                                    : nb_test_channel_create(&f.wake, false, &channel));
         assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, channel));
         nb_ring_consumer_attach(&f.requests[i], nb_channel_requests(channel));
     }
@@ -72,9 +73,11 @@ static int teardown(void **state) {
     { #name " (shared)", name, setup_shared, teardown, NULL }
 
 static nb_dispatch_channel *channel_of(int i) { return &f.dispatch.channels[i]; }
-static nb_channel_memory *memory_of(int i) { return channel_of(i)->channel->memory; }
-static void ask(int i, uint64_t wanted) { atomic_store(&memory_of(i)->wanted, channel_of(i)->sent + wanted); }
-static void switched(int i, int64_t ns) { atomic_store(&memory_of(i)->pulse.switched_ns, ns); }
+static nb_board *board_of(int i) { return f.dispatch.channels[i].channel->board; }
+static void ask(int i, uint64_t wanted) {
+    atomic_store(&board_of(i)->wanted, channel_of(i)->channel->link->given + wanted);
+}
+static void switched(int i, int64_t ns) { atomic_store(&board_of(i)->pulse.switched_ns, ns); }
 
 static void look_after(int64_t ns) {
     f.now_ns += ns;
@@ -147,10 +150,10 @@ static void one_that_runs_one_fiber_for_long_is_given_nothing(void **state) {
     ask(1, 1);
     assert_int_equal(1, chosen());
     ask(1, 0);
-    atomic_store(&memory_of(0)->executor_bell.sleeping, 1); /* it sleeps, whatever it stamped */
+    atomic_store(&board_of(0)->executor_bell.sleeping, 1); /* it sleeps, whatever it stamped */
     look_after(LONG);
     assert_int_equal(0, chosen());
-    atomic_store(&memory_of(0)->executor_bell.sleeping, 0);
+    atomic_store(&board_of(0)->executor_bell.sleeping, 0);
     switched(0, f.now_ns);
     look_after(QUICK);
     assert_int_equal(0, chosen());
@@ -167,7 +170,7 @@ static void one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_mo
     look_after(LONG);
     assert_int_equal(-1, chosen());
     begin(next(0));
-    atomic_fetch_add(&memory_of(0)->pulse.turns, 1);
+    atomic_fetch_add(&board_of(0)->pulse.turns, 1);
     look_after(QUICK);
     assert_int_equal(0, chosen());
 }
@@ -208,8 +211,8 @@ static void what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order(void
     assert_false(begin(next(0))); /* it passes them over */
     assert_false(begin(next(0)));
     assert_null(next(0));
-    assert_int_equal(2, channel_of(0)->recalled);
-    assert_int_equal(3, channel_of(0)->sent);
+    assert_int_equal(2, channel_of(0)->channel->link->recalled);
+    assert_int_equal(3, channel_of(0)->channel->link->given);
 }
 
 static void it_goes_as_far_as_the_free_one_has_asked(void **state) {
@@ -462,7 +465,7 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     while (nb_channel_give(channel_of(0)->channel, 0) == NB_OK) {
     }
     ask(1, 1);
-    atomic_store(&memory_of(1)->figures.running, 50); /* the first is the better choice */
+    atomic_store(&board_of(1)->figures.running, 50); /* the first is the better choice */
     look_after(1);
     assert_int_equal(0, chosen());
     with_file(1);
@@ -473,8 +476,8 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(1, f.dispatch.waiting);
     assert_false(nb_dispatch_announce_sleep(&f.dispatch)); /* it does not spin */
-    atomic_store(&memory_of(0)->executor_bell.sleeping, 1);
-    atomic_store(&memory_of(1)->executor_bell.sleeping, 1);
+    atomic_store(&board_of(0)->executor_bell.sleeping, 1);
+    atomic_store(&board_of(1)->executor_bell.sleeping, 1);
     assert_true(nb_dispatch_executor_running(&f.dispatch)); /* and looks again by itself */
     nb_dispatch_awake(&f.dispatch);
     nb_channel *channel = channel_of(0)->channel;

@@ -38,11 +38,12 @@ static void a_server_that_cannot_be_made_leaves_nothing(void **state) {
     (void)state;
     static const char *const pollers[] = {NULL, "poll"};
     snprintf(socket_path, sizeof socket_path, "/tmp/neverblock-memory-%d", (int)getpid());
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         nb_server_config config;
         nb_server_config_default(&config);
         config.log_fd = STDERR_FILENO;
-        config.poller = pollers[i];
+        config.poller = pollers[i % 2];
+        config.io_threads = i < 2 ? 1 : 3;
         unsigned long n = 0;
         nb_status status = NB_NO_MEMORY;
         while (status == NB_NO_MEMORY) {

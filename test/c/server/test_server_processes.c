@@ -197,7 +197,7 @@ static hand hand_serve(nb_test_world *w, unsigned wanted) {
     h.channel = w->far[h.worker];
     nb_ring_consumer_attach(&h.requests, nb_channel_requests(h.channel));
     nb_ring_producer_attach(&h.responses, nb_channel_responses(h.channel));
-    atomic_store(&h.channel->memory->wanted, wanted);
+    atomic_store(&h.channel->board->wanted, wanted);
     assert_status(NB_OK, nb_server_channel_serve(w->server, w->channels[h.worker], 9, h.pid));
     return h;
 }
@@ -211,7 +211,7 @@ static nb_exchange_id hand_begin(nb_test_world *w, hand *h) {
     nb_request_message *request = (nb_request_message *)(uintptr_t)record;
     assert_true(nb_request_claim(request, NB_CLAIM_TAKEN));
     nb_request_begin(request);
-    atomic_fetch_add(&h->channel->memory->pulse.turns, 1);
+    atomic_fetch_add(&h->channel->board->pulse.turns, 1);
     return request->message.exchange;
 }
 
@@ -426,7 +426,7 @@ static void the_front_survives_whatever_a_worker_writes(void **state) {
         }
         if (nb_test_random_below(&random, 4) == 0) scribble(&random, nb_channel_responses(h.channel), 8192);
         if (nb_test_random_below(&random, 4) == 0)
-            scribble(&random, &h.channel->memory->pulse, sizeof(nb_pulse) + sizeof(nb_executor_figures));
+            scribble(&random, &h.channel->board->pulse, sizeof(nb_pulse) + sizeof(nb_executor_figures));
         nb_channel_ring_loop(h.channel);
         nb_test_world_settle(w);
         (void)kill(h.pid, SIGKILL);

@@ -121,12 +121,12 @@ static void disturb(nb_test_world *w, int64_t end_ns, nb_test_random *random) {
 }
 
 static void everything_is_given_back(nb_server *server) {
-    nb_loop *loop = &server->loop;
+    nb_loop *loop = &server->loops.each[0];
     assert_int_equal(0, loop->exchanges.live);
     assert_null(loop->connections);
     assert_null(loop->dirty);
     assert_null(loop->graveyard);
-    assert_int_equal(0, loop->connection_count);
+    assert_int_equal(0, nb_loop_connections(loop));
     assert_int_equal(0, loop->dispatch.waiting);
     assert_int_equal(0, loop->spool.bytes);
     assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->timeouts));

@@ -18,9 +18,9 @@
 #include "server/server.c"
 
 static void nothing_is_left(nb_server *server) {
-    assert_int_equal(0, server->loop.exchanges.live);
-    assert_int_equal(0, server->loop.dispatch.waiting);
-    assert_int_equal(0, server->loop.pool.sending);
+    assert_int_equal(0, server->loops.each[0].exchanges.live);
+    assert_int_equal(0, server->loops.each[0].dispatch.waiting);
+    assert_int_equal(0, server->loops.each[0].pool.sending);
 }
 
 static int setup(void **state) {
@@ -60,7 +60,7 @@ static hand hand_serve(nb_test_world *w, unsigned wanted) {
     h.channel = w->far[h.worker];
     nb_ring_consumer_attach(&h.requests, nb_channel_requests(h.channel));
     nb_ring_producer_attach(&h.responses, nb_channel_responses(h.channel));
-    atomic_store(&h.channel->memory->wanted, wanted);
+    atomic_store(&h.channel->board->wanted, wanted);
     nb_test_world_serve(w, h.worker);
     return h;
 }
@@ -72,7 +72,7 @@ static nb_message *hand_next(hand *h) {
     while (!(message = nb_ring_peek(&h->requests, &bytes)))
         nb_test_world_settle(h->world);
     nb_ring_advance(&h->requests);
-    atomic_fetch_add(&h->channel->memory->pulse.turns, 1);
+    atomic_fetch_add(&h->channel->board->pulse.turns, 1);
     return (nb_message *)(uintptr_t)message;
 }
 
@@ -82,7 +82,7 @@ static nb_exchange_id hand_begin(hand *h) {
     assert_int_equal(NB_MESSAGE_REQUEST, message->type);
     assert_true(nb_request_claim((nb_request_message *)(void *)message, NB_CLAIM_TAKEN));
     nb_request_begin((nb_request_message *)(void *)message);
-    atomic_fetch_add(&h->channel->memory->pulse.turns, 1);
+    atomic_fetch_add(&h->channel->board->pulse.turns, 1);
     return message->exchange;
 }
 

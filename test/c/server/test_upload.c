@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "support/channel.h"
 #include "support/test.h"
 
 typedef struct bench {
@@ -29,7 +30,7 @@ static void bench_open(bench *b, nb_framing framing) {
     nb_exchanges_init(&b->exchanges);
     nb_dispatch_init(&b->dispatch, &b->exchanges, 10);
     assert_status(NB_OK, nb_wake_init(&b->wake));
-    assert_status(NB_OK, nb_channel_create(&b->wake, &b->channel));
+    assert_status(NB_OK, nb_test_channel_create(&b->wake, false, &b->channel));
     assert_status(NB_OK, nb_dispatch_channel_add(&b->dispatch, b->channel));
     nb_ring_consumer_attach(&b->executor, nb_channel_requests(b->channel));
     b->exchange = nb_exchange_create(&b->exchanges);

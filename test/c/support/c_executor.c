@@ -39,20 +39,28 @@ typedef struct task {
     bool parks, waits_drained, gone, head_sent, hijack_asked, hijacked;
     uint64_t input, told; /* bytes of a streamed body received, and said to be taken */
     bool reads, asked, input_ended, input_bad;
+    struct port *port;
 } task;
+
+/* Its end of one loop's channel. */
+typedef struct port {
+    nb_channel *channel;
+    nb_ring_consumer requests;
+    nb_ring_producer responses;
+    bool published, room, ends;
+} port;
 
 struct nb_test_executor {
     nb_server *server;
-    nb_channel *channel;
+    nb_link *link;
+    port *ports, *port; /* of each loop; that of the message or task at hand */
     nb_test_executor_options options;
     pthread_t thread;
-    nb_ring_consumer requests;
-    nb_ring_producer responses;
     nb_poll *poll;
     nb_wake control;
     task *tasks;
     uint64_t passed, begun, last_answered; /* requests read from the ring, the recalled ones included; begun with */
-    bool guest, ends, published, room;
+    bool guest;
     _Atomic bool stalled, killed;
     _Atomic unsigned releases, faults, stalls, gone_reason;
     _Atomic uint64_t input;
@@ -69,7 +77,7 @@ static void count(nb_test_executor *self, nb_test_event event) { nb_test_gate_op
 
 /* As fibers are switched: work begins now. 0: it waits. */
 static void stamp(nb_test_executor *self, int64_t now_ns) {
-    atomic_store_explicit(&self->channel->memory->pulse.switched_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&self->link->board->pulse.switched_ns, now_ns, memory_order_relaxed);
 }
 
 /* --- parts out --- */
@@ -85,21 +93,21 @@ static void make_pattern(void) {
 }
 
 static void *reserve(nb_test_executor *self, size_t bytes) {
-    void *place = nb_ring_reserve(&self->responses, bytes);
+    void *place = nb_ring_reserve(&self->port->responses, bytes);
     if (place) return place;
-    atomic_store_explicit(&self->channel->memory->executor_blocked, 1, memory_order_relaxed);
-    nb_doorbell_fence(&self->channel->memory->loop_bell);
-    place = nb_ring_reserve(&self->responses, bytes);
+    atomic_store_explicit(&self->port->channel->memory->executor_blocked, 1, memory_order_relaxed);
+    nb_doorbell_fence(&self->port->channel->memory->loop_bell);
+    place = nb_ring_reserve(&self->port->responses, bytes);
     if (place) return place;
-    self->room = true;
+    self->port->room = true;
     count(self, NB_TEST_FULL);
     return NULL;
 }
 
 static void send_part(nb_test_executor *self, size_t bytes) {
-    nb_ring_commit(&self->responses, bytes);
-    nb_ring_publish(&self->responses);
-    self->published = true;
+    nb_ring_commit(&self->port->responses, bytes);
+    nb_ring_publish(&self->port->responses);
+    self->port->published = true;
 }
 
 static void fill(const task *t, char *out, size_t bytes) {
@@ -119,7 +127,7 @@ static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
     if (t->kind == HIJACK) end = 1; /* of the head's part: not the last */
     uint64_t left = t->kind == HIJACK ? 0 : t->file_fd >= 0 ? 0 : end - t->done;
     uint64_t high = self->options.backlog_high;
-    if (high == 0) high = atomic_load_explicit(&self->channel->memory->allowance, memory_order_relaxed) / 2;
+    if (high == 0) high = atomic_load_explicit(&self->port->channel->memory->allowance, memory_order_relaxed) / 2;
     uint64_t most = t->parks && high < NB_RESPONSE_SLICE_BYTES ? high : NB_RESPONSE_SLICE_BYTES;
     size_t slice = (size_t)(left < most ? left : most);
     *flags = 0;
@@ -177,15 +185,15 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
 static bool send_file(nb_test_executor *self, task *t, uint16_t *flags) {
     nb_file_message *part = reserve(self, sizeof(*part));
     if (!part) return false;
-    nb_status given = nb_channel_give(self->channel, t->file_fd);
+    nb_status given = nb_channel_give(self->port->channel, t->file_fd);
     if (given == NB_AGAIN) {
-        atomic_store_explicit(&self->channel->memory->executor_blocked, 1, memory_order_relaxed);
-        nb_doorbell_fence(&self->channel->memory->loop_bell);
-        given = nb_channel_give(self->channel, t->file_fd);
-        self->room = self->room || given == NB_AGAIN;
+        atomic_store_explicit(&self->port->channel->memory->executor_blocked, 1, memory_order_relaxed);
+        nb_doorbell_fence(&self->port->channel->memory->loop_bell);
+        given = nb_channel_give(self->port->channel, t->file_fd);
+        self->port->room = self->port->room || given == NB_AGAIN;
     }
     if (given != NB_OK) return false;
-    if (nb_channel_is_shared(self->channel)) close(t->file_fd);
+    if (nb_channel_is_shared(self->port->channel)) close(t->file_fd);
     bool last = t->total == 0;
     *flags = last ? NB_PART_LAST : 0;
     *part = (nb_file_message){
@@ -332,11 +340,16 @@ static void task_free(task *t) {
     free(t);
 }
 
+#define EACH_PORT(self) \
+    for ((self)->port = (self)->ports; (self)->port < (self)->ports + (self)->link->count; (self)->port++)
+
 static bool run_tasks(nb_test_executor *self) {
     bool moved = false;
-    self->room = false;
+    EACH_PORT(self)
+    self->port->room = false;
     for (task **link = &self->tasks; *link;) {
         task *t = *link;
+        self->port = t->port;
         if (!waits(self, t)) stamp(self, nb_clock_monotonic_ns());
         if (!step(self, t)) {
             link = &t->next;
@@ -346,7 +359,7 @@ static bool run_tasks(nb_test_executor *self) {
         if (t->number > self->last_answered) self->last_answered = t->number;
         *link = t->next;
         task_free(t);
-        atomic_fetch_sub_explicit(&self->channel->memory->figures.running, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&self->link->board->figures.running, 1, memory_order_relaxed);
         count(self, NB_TEST_ANSWERED);
     }
     return moved;
@@ -508,9 +521,9 @@ static void plan(task *t, const nb_request_message *request) {
 
 /* False: the loop has recalled it. Between processes its file has come all the same. */
 static bool claim(nb_test_executor *self, nb_request_message *request) {
-    bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->channel);
+    bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->port->channel);
     self->passed++;
-    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_take(self->channel, request->body_fd) : -1;
+    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_take(self->port->channel, request->body_fd) : -1;
     if (mine) {
         if (fd < 0 && request->body_fd >= 0) atomic_fetch_add(&self->faults, 1);
         request->body_fd = fd;
@@ -526,11 +539,12 @@ static void receive_request(nb_test_executor *self, nb_request_message *request)
     if (!claim(self, request)) return;
     task *t = calloc(1, sizeof *t);
     t->exchange = request->message.exchange;
+    t->port = self->port;
     t->number = ++self->begun;
     t->taken_ns = nb_clock_monotonic_ns();
     stamp(self, t->taken_ns);
-    atomic_store_explicit(&self->channel->memory->figures.taken, self->begun, memory_order_relaxed);
-    atomic_fetch_add_explicit(&self->channel->memory->figures.running, 1, memory_order_relaxed);
+    atomic_store_explicit(&self->link->board->figures.taken, self->begun, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->link->board->figures.running, 1, memory_order_relaxed);
     t->status = 200;
     t->abort_at = UINT64_MAX;
     t->body_fd = t->file_fd = -1;
@@ -555,7 +569,7 @@ static task *find(nb_test_executor *self, nb_exchange_id exchange) {
 
 static void take(nb_test_executor *self, task *t, const nb_hijacked_message *message) {
     bool expected = t && t->kind == HIJACK && t->hijack_asked && !t->hijacked && message->size <= sizeof self->taken;
-    int fd = nb_channel_take(self->channel, message->fd);
+    int fd = nb_channel_take(self->port->channel, message->fd);
     if (!expected || fd < 0) {
         atomic_fetch_add(&self->faults, 1);
         if (fd >= 0) close(fd);
@@ -606,11 +620,11 @@ static void receive(nb_test_executor *self, nb_message *message) {
         receive_input(self, t, message);
         break;
     case NB_MESSAGE_STOP:
-        self->ends = true;
+        self->port->ends = true;
         count(self, NB_TEST_STOPPED);
         break;
     case NB_MESSAGE_RETIRE:
-        self->ends = true;
+        self->port->ends = true;
         count(self, NB_TEST_RETIRED);
         break;
     default:
@@ -622,11 +636,13 @@ static bool take_messages(nb_test_executor *self) {
     const nb_message *message;
     size_t bytes;
     bool taken = false;
-    while ((message = nb_ring_peek(&self->requests, &bytes))) {
-        receive(self, (nb_message *)(uintptr_t)message);
-        nb_ring_advance(&self->requests);
-        nb_ring_release(&self->requests);
-        taken = true;
+    EACH_PORT(self) {
+        while ((message = nb_ring_peek(&self->port->requests, &bytes))) {
+            receive(self, (nb_message *)(uintptr_t)message);
+            nb_ring_advance(&self->port->requests);
+            nb_ring_release(&self->port->requests);
+            taken = true;
+        }
     }
     return taken;
 }
@@ -644,21 +660,45 @@ static void take_releases(nb_test_executor *self) {
 /* --- the turn --- */
 
 static void ask_for_more(nb_test_executor *self) {
-    nb_channel_memory *memory = self->channel->memory;
+    nb_board *board = self->link->board;
     uint64_t wanted = self->passed + self->options.credit;
-    if (wanted > atomic_load_explicit(&memory->wanted, memory_order_relaxed)) {
-        atomic_store_explicit(&memory->wanted, wanted, memory_order_release);
+    if (wanted > atomic_load_explicit(&board->wanted, memory_order_relaxed)) {
+        atomic_store_explicit(&board->wanted, wanted, memory_order_release);
     }
 }
 
 static void ring_if_starved(nb_test_executor *self) {
-    if (atomic_load_explicit(&self->channel->memory->loop_starved, memory_order_relaxed))
-        nb_channel_ring_loop(self->channel);
+    EACH_PORT(self) {
+        if (atomic_load_explicit(&self->port->channel->memory->loop_starved, memory_order_relaxed))
+            nb_channel_ring_loop(self->port->channel);
+    }
 }
 
 static void ring_if_published(nb_test_executor *self) {
-    if (self->published) nb_channel_ring_loop(self->channel);
-    self->published = false;
+    EACH_PORT(self) {
+        if (self->port->published) nb_channel_ring_loop(self->port->channel);
+        self->port->published = false;
+    }
+}
+
+static void ring_all(nb_test_executor *self) {
+    EACH_PORT(self)
+    nb_channel_ring_loop(self->port->channel);
+}
+
+static bool all_end(nb_test_executor *self) {
+    EACH_PORT(self) {
+        if (!self->port->ends) return false;
+    }
+    return true;
+}
+
+static bool has_something(nb_test_executor *self) {
+    EACH_PORT(self) {
+        bool blocked = atomic_load_explicit(&self->port->channel->memory->executor_blocked, memory_order_acquire) != 0;
+        if (nb_ring_readable(&self->port->requests) || (self->port->room && !blocked)) return true;
+    }
+    return false;
 }
 
 static void wait_in_poller(nb_test_executor *self, int64_t timeout_ns) {
@@ -666,7 +706,7 @@ static void wait_in_poller(nb_test_executor *self, int64_t timeout_ns) {
     size_t found = 0;
     (void)nb_poll_wait(self->poll, events, 4, timeout_ns, &found);
     for (size_t i = 0; i < found; i++)
-        nb_wake_clear(events[i].cookie ? &self->control : &self->channel->executor_wake);
+        nb_wake_clear(events[i].cookie ? &self->control : &self->link->executor_wake);
 }
 
 /* Nothing is taken, asked for or announced meanwhile. */
@@ -682,34 +722,34 @@ static void sit_out(nb_test_executor *self) {
 }
 
 static void sleep_until_something(nb_test_executor *self) {
-    nb_doorbell *bell = &self->channel->memory->executor_bell;
+    nb_doorbell *bell = &self->link->board->executor_bell;
     int64_t timeout_ns = -1;
     stamp(self, 0);
     nb_doorbell_announce(bell);
     ring_if_starved(self);
-    bool blocked = atomic_load_explicit(&self->channel->memory->executor_blocked, memory_order_acquire) != 0;
-    if (nb_ring_readable(&self->requests) || (self->room && !blocked)) {
+    if (has_something(self)) {
         nb_doorbell_cancel(bell);
         return;
     }
-    nb_guest_outcome outcome = self->guest ? nb_server_guest_wait(self->server, &self->requests, -1) : NB_GUEST_REFUSED;
+    nb_guest_outcome outcome = self->guest ? nb_server_guest_wait(self->server, &self->ports->requests, -1)
+                                           : NB_GUEST_REFUSED;
     if (self->guest) count(self, outcome == NB_GUEST_REFUSED ? NB_TEST_REFUSED : NB_TEST_GUEST);
     if (outcome == NB_GUEST_CALLED) timeout_ns = 0;
     if (outcome == NB_GUEST_REFUSED) ring_if_published(self);
-    if (outcome != NB_GUEST_REFUSED) self->published = false;
+    if (outcome != NB_GUEST_REFUSED) self->ports->published = false;
     if (outcome != NB_GUEST_SERVED) wait_in_poller(self, timeout_ns);
     nb_doorbell_cancel(bell);
 }
 
 static void *run(void *argument) {
     nb_test_executor *self = argument;
-    nb_channel_memory *memory = self->channel->memory;
+    nb_board *board = self->link->board;
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, NULL); /* as a guest it calls sendfile(2) */
     ask_for_more(self);
-    nb_channel_ring_loop(self->channel);
+    ring_all(self);
     while (!atomic_load(&self->killed)) {
         if (atomic_load(&self->stalled)) {
             sit_out(self);
@@ -720,15 +760,15 @@ static void *run(void *argument) {
         if (run_tasks(self)) moved = true;
         ask_for_more(self);
         if (!self->guest) ring_if_published(self);
-        atomic_fetch_add_explicit(&memory->pulse.turns, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&board->pulse.turns, 1, memory_order_relaxed);
         ring_if_starved(self);
-        if (self->ends && !self->tasks) break;
+        if (!self->tasks && all_end(self)) break;
         if (!moved) sleep_until_something(self);
     }
-    if (atomic_load(&self->killed) && nb_channel_is_shared(self->channel)) return NULL;
-    atomic_store_explicit(&memory->executor_gone, 1, memory_order_release);
+    if (atomic_load(&self->killed) && nb_channel_is_shared(self->ports->channel)) return NULL;
+    atomic_store_explicit(&board->executor_gone, 1, memory_order_release);
     if (self->guest) nb_server_guest_end(self->server);
-    nb_channel_ring_loop(self->channel);
+    ring_all(self);
     return NULL;
 }
 
@@ -739,16 +779,20 @@ static nb_test_executor *create(nb_server *server, nb_channel *channel, const nb
     nb_test_executor *self = calloc(1, sizeof *self);
     pthread_once(&pattern_made, make_pattern);
     self->server = server;
-    self->channel = channel;
+    self->link = channel->link;
+    self->ports = calloc(self->link->count, sizeof *self->ports);
     if (options) self->options = *options;
-    if (self->options.credit == 0) self->options.credit = channel->memory->credit;
+    if (self->options.credit == 0) self->options.credit = channel->board->credit;
     for (int i = 0; i < NB_TEST_EVENTS; i++)
         self->events[i] = gate;
     self->go = gate;
-    nb_ring_consumer_attach(&self->requests, nb_channel_requests(channel));
-    nb_ring_producer_attach(&self->responses, nb_channel_responses(channel));
+    EACH_PORT(self) {
+        self->port->channel = &self->link->channels[self->port - self->ports];
+        nb_ring_consumer_attach(&self->port->requests, nb_channel_requests(self->port->channel));
+        nb_ring_producer_attach(&self->port->responses, nb_channel_responses(self->port->channel));
+    }
     if (nb_wake_init(&self->control) != NB_OK || nb_poll_create(NULL, &self->poll) != NB_OK) abort();
-    if (nb_poll_add(self->poll, channel->executor_wake.read_fd, NB_POLL_READ, 0) != NB_OK) abort();
+    if (nb_poll_add(self->poll, channel->link->executor_wake.read_fd, NB_POLL_READ, 0) != NB_OK) abort();
     if (nb_poll_add(self->poll, self->control.read_fd, NB_POLL_READ, 1) != NB_OK) abort();
     self->guest = self->options.guest && nb_server_guest_begin(server, nb_poll_descriptor(self->poll));
     return self;
@@ -769,6 +813,7 @@ static void destroy(nb_test_executor *self) {
     }
     nb_poll_destroy(self->poll);
     nb_wake_deinit(&self->control);
+    free(self->ports);
     free(self);
 }
 

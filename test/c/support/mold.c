@@ -22,7 +22,7 @@ static void end_with_parent(void) {}
 
 typedef struct command {
     char what; /* 'w'orker, 'i'dler, 'r'eap */
-    int value;
+    int value; /* descriptors that come, or the process */
 } command;
 
 static int receive(int end) {
@@ -31,23 +31,23 @@ static int receive(int end) {
     return nb_descriptor_pipe_receive(end);
 }
 
-static void serve(const int descriptors[NB_CHANNEL_DESCRIPTORS]) {
-    nb_channel *channel;
-    if (nb_channel_attach(descriptors, &channel) != NB_OK) _exit(3);
-    nb_test_executor_run(channel, NULL);
+static void serve(const int *descriptors, int count) {
+    nb_link *link;
+    if (nb_link_attach(descriptors, (unsigned)count, &link) != NB_OK) _exit(3);
+    nb_test_executor_run(&link->channels[0], NULL);
     _exit(0);
 }
 
-static int fork_worker(int pipe_end) {
-    int descriptors[NB_CHANNEL_DESCRIPTORS];
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+static int fork_worker(int pipe_end, int count) {
+    int descriptors[NB_LINK_DESCRIPTORS_MAX];
+    for (int i = 0; i < count; i++)
         descriptors[i] = receive(pipe_end);
     pid_t pid = fork();
     if (pid == 0) {
         end_with_parent();
-        serve(descriptors);
+        serve(descriptors, count);
     }
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+    for (int i = 0; i < count; i++)
         close(descriptors[i]);
     return pid;
 }
@@ -70,7 +70,9 @@ static int reap(int pid) {
 static void obey(int control, int pipe_end) {
     command asked;
     while (recv(control, &asked, sizeof asked, 0) == (ssize_t)sizeof asked) {
-        int answer = asked.what == 'w' ? fork_worker(pipe_end) : asked.what == 'i' ? fork_idler() : reap(asked.value);
+        int answer = asked.what == 'w'   ? fork_worker(pipe_end, asked.value)
+                     : asked.what == 'i' ? fork_idler()
+                                         : reap(asked.value);
         if (send(control, &answer, sizeof answer, 0) != (ssize_t)sizeof answer) break;
     }
     _exit(0);
@@ -108,13 +110,13 @@ static int ask(nb_test_mold *mold, char what, int value) {
 }
 
 pid_t nb_test_mold_worker(nb_test_mold *mold, nb_channel *channel) {
-    int descriptors[NB_CHANNEL_DESCRIPTORS];
-    nb_channel_descriptors(channel, descriptors);
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++) {
+    int descriptors[NB_LINK_DESCRIPTORS_MAX], count = NB_LINK_DESCRIPTORS(channel->link->count);
+    nb_link_descriptors(channel->link, descriptors);
+    for (int i = 0; i < count; i++) {
         if (nb_descriptor_pipe_send(mold->descriptors, descriptors[i]) != NB_OK) abort();
     }
-    pid_t pid = ask(mold, 'w', 0);
-    nb_channel_handed_over(channel);
+    pid_t pid = ask(mold, 'w', count);
+    nb_link_handed_over(channel->link);
     return pid;
 }
 

@@ -25,6 +25,8 @@ void nb_test_world_init(nb_test_world *world) {
     memset(world, 0, sizeof *world);
     nb_server_config_default(&world->config);
     world->config.spool_directory = "/tmp";
+    const char *io_threads = getenv("NB_TEST_IO_THREADS"); /* the whole suite with several loops */
+    if (io_threads) world->config.io_threads = (uint32_t)atoi(io_threads);
     world->live_before = nb_alloc_live();
     world->descriptors_before = nb_test_descriptors();
 }
@@ -63,14 +65,17 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
 
 unsigned nb_test_world_mute(nb_test_world *world) {
     unsigned worker = world->executor_count++;
-    int theirs[NB_CHANNEL_DESCRIPTORS], ours[NB_CHANNEL_DESCRIPTORS];
+    int theirs[NB_LINK_DESCRIPTORS_MAX], ours[NB_LINK_DESCRIPTORS_MAX];
+    nb_link *far;
     assert_true(worker < NB_TEST_EXECUTORS_MAX);
     assert_status(NB_OK, nb_server_channel_create(world->server, &world->channels[worker]));
-    nb_channel_descriptors(world->channels[worker], theirs);
-    for (int i = 0; i < NB_CHANNEL_DESCRIPTORS; i++)
+    nb_link *link = world->channels[worker]->link;
+    nb_link_descriptors(link, theirs);
+    for (int i = 0; i < NB_LINK_DESCRIPTORS(link->count); i++)
         assert_true((ours[i] = fcntl(theirs[i], F_DUPFD_CLOEXEC, 3)) >= 0);
-    nb_channel_handed_over(world->channels[worker]);
-    assert_status(NB_OK, nb_channel_attach(ours, &world->far[worker]));
+    nb_link_handed_over(link);
+    assert_status(NB_OK, nb_link_attach(ours, (unsigned)NB_LINK_DESCRIPTORS(link->count), &far));
+    world->far[worker] = &far->channels[0];
     return worker;
 }
 
@@ -91,7 +96,7 @@ static void join_executor(nb_test_world *world, unsigned i) {
         assert_int_equal(0, faults);
     }
     world->executors[i] = NULL;
-    nb_channel_destroy(world->far[i]);
+    if (world->far[i]) nb_link_destroy(world->far[i]->link);
     world->far[i] = NULL;
 }
 

@@ -41,7 +41,7 @@ class ConfigTest < Minitest::Test
     "a backlog the kernel cannot have" => [{ backlog: 65_536 }, "backlog"],
     "text for a number" => [{ queue_max: "many" }, "queue_max is a whole number from 0 to 1000000; seen \"many\""],
     "more headers than the core has room for" => [{ headers_max: 257 }, "headers_max is a whole number from 1 to 256"],
-    "a setting that is not there" => [{ idle_timeout: 5 }, "unknown setting idle_timeout; there are header_timeout_ms"]
+    "a setting that is not there" => [{ idle_timeout: 5 }, "unknown setting idle_timeout; there are io_threads, header_timeout_ms"]
   }.freeze
 
   WRONG.each do |what, (options, words)|

@@ -82,7 +82,7 @@ class UserFileTest < Minitest::Test
     "port 3000\n" => [1, "port is for the command line (--port); in the file it is part of bind"],
     "workers 129\n" => [1, "workers is a whole number from 1 to 128, or auto; seen 129"],
     "workers :many\n" => [1, "workers is a whole number from 1 to 128, or auto; seen :many"],
-    "io_threads 2\n" => [1, "io_threads 2 does not work yet; one I/O thread"],
+    "io_threads 65\n" => [1, "io_threads is a whole number from 1 to 64; seen 65"],
     "preload_app :yes\n" => [1, "preload_app is true or false; seen :yes"],
     "before_fork\n" => [1, "before_fork takes a block and nothing else: before_fork { ... }"],
     "after_fork 3\n" => [1, "after_fork takes a block and nothing else: after_fork { |number| ... }"],

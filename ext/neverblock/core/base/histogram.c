@@ -32,6 +32,14 @@ void nb_histogram_record(nb_histogram *histogram, int64_t duration_ns) {
     if (ns > get(&histogram->max_ns)) set(&histogram->max_ns, ns);
 }
 
+void nb_histogram_add(nb_histogram *histogram, const nb_histogram *from) {
+    for (unsigned i = 0; i < NB_HISTOGRAM_BUCKETS; i++) {
+        set(&histogram->buckets[i], get(&histogram->buckets[i]) + get(&from->buckets[i]));
+    }
+    set(&histogram->sum_ns, get(&histogram->sum_ns) + get(&from->sum_ns));
+    if (get(&from->max_ns) > get(&histogram->max_ns)) set(&histogram->max_ns, get(&from->max_ns));
+}
+
 uint64_t nb_histogram_count(const nb_histogram *histogram) {
     uint64_t count = 0;
     for (unsigned i = 0; i < NB_HISTOGRAM_BUCKETS; i++) {

@@ -24,6 +24,8 @@ typedef struct nb_histogram {
 
 /* Negative: as 0. */
 void nb_histogram_record(nb_histogram *histogram, int64_t duration_ns);
+/* Adds all that `from` has. */
+void nb_histogram_add(nb_histogram *histogram, const nb_histogram *from);
 uint64_t nb_histogram_count(const nb_histogram *histogram);
 /* The least duration that `permille` of 1000 do not exceed, rounded up to its bucket's end but never past the longest.
  * 0 when there is none. */

@@ -62,6 +62,9 @@
 /* Channels of one I/O loop: workers, and as many again while new ones take over from old ones. */
 #define NB_CHANNELS_MAX 256u
 
+/* I/O loops of one server, each with a thread. An exchange's number keeps 6 bits for its loop's. */
+#define NB_IO_THREADS_MAX 64u
+
 /* Bytes of a request line that are kept to say what a lost worker was running. */
 #define NB_EXCHANGE_LINE_BYTES 96u
 

@@ -29,6 +29,23 @@ static void write_done(nb_job *job) {
     body->spool->written(body);
 }
 
+static _Atomic uint64_t *count_of(nb_spool *spool) { return spool->whole ? &spool->whole->bytes : &spool->bytes; }
+
+uint64_t nb_spool_bytes(const nb_spool *spool) {
+    return atomic_load_explicit(spool->whole ? &spool->whole->bytes : &spool->bytes, memory_order_relaxed);
+}
+
+bool nb_spool_take(nb_spool *spool, uint64_t bytes) {
+    uint64_t before = atomic_fetch_add_explicit(count_of(spool), bytes, memory_order_relaxed);
+    if (before + bytes <= spool->bytes_max) return true;
+    nb_spool_give(spool, bytes);
+    return false;
+}
+
+void nb_spool_give(nb_spool *spool, uint64_t bytes) {
+    atomic_fetch_sub_explicit(count_of(spool), bytes, memory_order_relaxed);
+}
+
 nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_message *message, void *owner,
                          nb_body **result) {
     nb_body *body = nb_alloc_zero(1, sizeof(*body));
@@ -69,10 +86,12 @@ static nb_status keep(nb_body *body, const char *bytes, size_t size) {
 }
 
 static nb_status start_write(nb_body *body) {
-    if (body->spool->bytes + body->held > body->spool->bytes_max) return NB_FULL;
+    if (!nb_spool_take(body->spool, body->held)) return NB_FULL;
     nb_status status = nb_workers_submit(body->spool->workers, &body->job);
-    if (status != NB_OK) return status;
-    body->spool->bytes += body->held;
+    if (status != NB_OK) {
+        nb_spool_give(body->spool, body->held);
+        return status;
+    }
     body->spooled += body->held;
     body->writing = true;
     return NB_AGAIN;
@@ -159,7 +178,7 @@ void nb_body_destroy(nb_body *body) {
     body->owner = NULL;
     if (body->writing) return;
     if (body->fd >= 0) close(body->fd);
-    body->spool->bytes -= body->spooled;
+    nb_spool_give(body->spool, body->spooled);
     nb_free(body->message);
     nb_free(body->memory);
     nb_free(body);

@@ -11,6 +11,7 @@
 #ifndef NB_INTAKE_BODY_H
 #define NB_INTAKE_BODY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,13 +25,21 @@
 typedef struct nb_body nb_body;
 
 /* What the bodies of a server share. */
-typedef struct nb_spool {
+typedef struct nb_spool nb_spool;
+struct nb_spool {
     nb_workers *workers;
     const char *directory;
-    uint64_t bytes, bytes_max;      /* in files now; the budget of them all */
+    _Atomic uint64_t bytes;         /* in files now, or promised to them */
+    uint64_t bytes_max;             /* the budget of them all */
+    nb_spool *whole;                /* the one that counts for several; NULL: itself */
     uint64_t body_bytes_max;        /* of one body */
     void (*written)(nb_body *body); /* on a worker's thread: hand the body to the loop */
-} nb_spool;
+};
+
+/* Any thread. take: false when so many more are too many. */
+uint64_t nb_spool_bytes(const nb_spool *spool);
+bool nb_spool_take(nb_spool *spool, uint64_t bytes);
+void nb_spool_give(nb_spool *spool, uint64_t bytes);
 
 struct nb_body {
     nb_spool *spool;

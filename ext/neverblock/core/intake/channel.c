@@ -16,84 +16,127 @@ static size_t ring_span(void) {
     return (nb_ring_memory_bytes(NB_RING_BYTES) + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1);
 }
 
-static size_t memory_bytes(void) { return sizeof(nb_channel_memory) + 2 * ring_span(); }
+static size_t rounded(size_t bytes) { return (bytes + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1); }
+
+static size_t channel_bytes(void) { return sizeof(nb_channel_memory) + 2 * ring_span(); }
+
+static size_t memory_bytes(unsigned count) { return rounded(sizeof(nb_board)) + count * channel_bytes(); }
 
 static uint64_t layout(void) {
-    return ((uint64_t)NB_CHANNEL_LAYOUT << 56) ^ ((uint64_t)sizeof(nb_channel_memory) << 32) ^
+    return ((uint64_t)NB_CHANNEL_LAYOUT << 56) ^ ((uint64_t)sizeof(nb_board) << 32) ^
            ((uint64_t)sizeof(nb_request_message) << 16) ^ sizeof(nb_response_message) ^ NB_RING_BYTES;
 }
 
-/* `memory` is zeroed, which is how atomics, doorbells and figures begin. */
-static nb_status format(nb_channel *channel) {
-    nb_channel_memory *memory = channel->memory;
-    channel->ring_bytes = NB_RING_BYTES;
-    memory->layout = layout();
-    atomic_store_explicit(&memory->allowance, NB_RESPONSE_FLOOR_BYTES, memory_order_relaxed);
-    nb_status status = nb_ring_format(nb_channel_requests(channel), NB_RING_BYTES);
-    return status == NB_OK ? nb_ring_format(nb_channel_responses(channel), NB_RING_BYTES) : status;
+static void place(nb_link *link, void *memory) {
+    link->board = memory;
+    for (uint16_t i = 0; i < link->count; i++) {
+        link->channels[i].board = memory;
+        link->channels[i].memory = (void *)((char *)memory + rounded(sizeof(nb_board)) + i * channel_bytes());
+    }
 }
 
-/* Aligned by hand over nb_alloc, so that allocation failures can be tested; the block's start stands just before it. */
-static nb_channel_memory *memory_create(void) {
+/* The memory is zeroed, which is how atomics, doorbells and figures begin. */
+static nb_status format(nb_link *link) {
+    nb_status status = NB_OK;
+    link->board->layout = layout();
+    link->board->channels = link->count;
+    for (uint16_t i = 0; i < link->count && status == NB_OK; i++) {
+        nb_channel *channel = &link->channels[i];
+        atomic_store_explicit(&channel->memory->allowance, NB_RESPONSE_FLOOR_BYTES, memory_order_relaxed);
+        status = nb_ring_format(nb_channel_requests(channel), NB_RING_BYTES);
+        if (status == NB_OK) status = nb_ring_format(nb_channel_responses(channel), NB_RING_BYTES);
+    }
+    return status;
+}
+
+/* Aligned by hand over nb_alloc, so that allocation failures can be tested; the block's start stands just before it. Rings need not be
+   zeroed. */
+static void *memory_create(unsigned count) {
     size_t room = CACHE_LINE_BYTES + sizeof(void *);
-    char *block = nb_alloc(memory_bytes() + room);
+    char *block = nb_alloc(memory_bytes(count) + room);
     if (!block) return NULL;
     uintptr_t aligned = ((uintptr_t)block + sizeof(void *) + CACHE_LINE_BYTES - 1) & ~(uintptr_t)(CACHE_LINE_BYTES - 1);
     ((void **)aligned)[-1] = block;
-    memset((void *)aligned, 0, sizeof(nb_channel_memory));
-    return (nb_channel_memory *)aligned;
-}
-
-static nb_channel *channel_create(void) {
-    nb_channel *channel = nb_alloc_zero(1, sizeof(*channel));
-    if (!channel) return NULL;
-    channel->executor_wake = channel->far_wake = (nb_wake){-1, -1};
-    channel->descriptors = channel->descriptors_far = channel->shared.fd = -1;
-    return channel;
-}
-
-nb_status nb_channel_create(const nb_wake *loop_wake, nb_channel **result) {
-    nb_channel *channel = channel_create();
-    if (!channel) return NB_NO_MEMORY;
-    channel->loop_wake = loop_wake;
-    channel->memory = memory_create();
-    nb_status status = channel->memory ? format(channel) : NB_NO_MEMORY;
-    if (status == NB_OK) status = nb_wake_init(&channel->executor_wake);
-    if (status == NB_OK) {
-        *result = channel;
-    } else {
-        nb_channel_destroy(channel);
+    memset((void *)aligned, 0, rounded(sizeof(nb_board)));
+    for (unsigned i = 0; i < count; i++) {
+        memset((char *)aligned + rounded(sizeof(nb_board)) + i * channel_bytes(), 0, sizeof(nb_channel_memory));
     }
+    return (void *)aligned;
+}
+
+static nb_link *link_create(uint16_t count) {
+    nb_link *link = nb_alloc_zero(1, sizeof(*link) + count * sizeof(link->channels[0]));
+    if (!link) return NULL;
+    link->count = count;
+    link->executor_wake = (nb_wake){-1, -1};
+    link->shared.fd = -1;
+    atomic_init(&link->held, count);
+    for (uint16_t i = 0; i < count; i++) {
+        nb_channel *channel = &link->channels[i];
+        channel->link = link;
+        channel->far_wake = (nb_wake){-1, -1};
+        channel->descriptors = channel->descriptors_far = -1;
+    }
+    return link;
+}
+
+/* What it is made of closes descriptors, which may change errno. */
+static nb_status made(nb_link *link, nb_status status, nb_link **result) {
+    int error = errno;
+    if (status == NB_OK) {
+        *result = link;
+    } else {
+        nb_link_destroy(link);
+    }
+    errno = error;
     return status;
 }
 
-nb_status nb_channel_create_shared(const nb_wake *loop_wake, nb_channel **result) {
-    int pipe_ends[2];
-    nb_channel *channel = channel_create();
-    if (!channel) return NB_NO_MEMORY;
-    channel->loop_wake = loop_wake;
-    nb_status status = nb_shared_memory_create(memory_bytes(), &channel->shared);
-    channel->memory = channel->shared.address;
-    if (status == NB_OK) status = format(channel);
-    if (status == NB_OK) status = nb_wake_init(&channel->executor_wake);
-    if (status == NB_OK) status = nb_descriptor_pipe_create(pipe_ends);
-    if (status == NB_OK) {
-        channel->descriptors = pipe_ends[0];
-        channel->descriptors_far = pipe_ends[1];
-        *result = channel;
-    } else {
-        int error = errno;
-        nb_channel_destroy(channel);
-        errno = error;
+nb_status nb_link_create(const nb_wake *const *loop_wakes, uint16_t count, nb_link **result) {
+    nb_link *link = link_create(count);
+    if (!link) return NB_NO_MEMORY;
+    void *memory = memory_create(count);
+    if (memory) place(link, memory);
+    for (uint16_t i = 0; i < count; i++) {
+        link->channels[i].loop_wake = loop_wakes[i];
     }
-    return status;
+    nb_status status = memory ? format(link) : NB_NO_MEMORY;
+    if (status == NB_OK) status = nb_wake_init(&link->executor_wake);
+    return made(link, status, result);
 }
 
-void nb_channel_descriptors(const nb_channel *channel, int descriptors[NB_CHANNEL_DESCRIPTORS]) {
-    descriptors[0] = channel->shared.fd;
-    descriptors[1] = channel->executor_wake.read_fd;
-    descriptors[2] = channel->loop_wake->write_fd;
-    descriptors[3] = channel->descriptors_far;
+static nb_status add_pipe(nb_channel *channel) {
+    int ends[2];
+    nb_status status = nb_descriptor_pipe_create(ends);
+    if (status != NB_OK) return status;
+    channel->descriptors = ends[0];
+    channel->descriptors_far = ends[1];
+    return NB_OK;
+}
+
+nb_status nb_link_create_shared(const nb_wake *const *loop_wakes, uint16_t count, nb_link **result) {
+    nb_link *link = link_create(count);
+    if (!link) return NB_NO_MEMORY;
+    nb_status status = nb_shared_memory_create(memory_bytes(count), &link->shared);
+    if (status == NB_OK) {
+        place(link, link->shared.address);
+        status = format(link);
+    }
+    if (status == NB_OK) status = nb_wake_init(&link->executor_wake);
+    for (uint16_t i = 0; i < count && status == NB_OK; i++) {
+        link->channels[i].loop_wake = loop_wakes[i];
+        status = add_pipe(&link->channels[i]);
+    }
+    return made(link, status, result);
+}
+
+void nb_link_descriptors(const nb_link *link, int *descriptors) {
+    *descriptors++ = link->shared.fd;
+    *descriptors++ = link->executor_wake.read_fd;
+    for (uint16_t i = 0; i < link->count; i++) {
+        *descriptors++ = link->channels[i].loop_wake->write_fd;
+        *descriptors++ = link->channels[i].descriptors_far;
+    }
 }
 
 static void close_once(int *fd) {
@@ -101,53 +144,67 @@ static void close_once(int *fd) {
     *fd = -1;
 }
 
-void nb_channel_handed_over(nb_channel *channel) {
-    nb_shared_memory_close_fd(&channel->shared);
-    close_once(&channel->descriptors_far);
+void nb_link_handed_over(nb_link *link) {
+    nb_shared_memory_close_fd(&link->shared);
+    for (uint16_t i = 0; i < link->count; i++) {
+        close_once(&link->channels[i].descriptors_far);
+    }
 }
 
-nb_status nb_channel_attach(const int descriptors[NB_CHANNEL_DESCRIPTORS], nb_channel **result) {
-    nb_channel *channel = channel_create();
-    for (int i = 0; !channel && i < NB_CHANNEL_DESCRIPTORS; i++) {
+static void close_all(const int *descriptors, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
         close(descriptors[i]);
     }
-    if (!channel) return NB_NO_MEMORY;
-    channel->executor_wake = (nb_wake){descriptors[1], descriptors[1]};
-    channel->far_wake = (nb_wake){descriptors[2], descriptors[2]};
-    channel->loop_wake = &channel->far_wake;
-    channel->descriptors = descriptors[3];
-    channel->ring_bytes = NB_RING_BYTES;
-    nb_status status = nb_shared_memory_attach(descriptors[0], memory_bytes(), &channel->shared);
-    channel->memory = channel->shared.address;
-    if (status == NB_OK && channel->memory->layout != layout()) status = NB_INVALID;
-    if (status == NB_OK) {
-        nb_shared_memory_close_fd(&channel->shared);
-        *result = channel;
-    } else {
-        int error = errno;
-        nb_channel_destroy(channel);
-        errno = error;
-    }
-    return status;
 }
 
-void nb_channel_abandon(nb_channel *channel) {
-    nb_wake_deinit(&channel->executor_wake);
-    nb_wake_deinit(&channel->far_wake);
-    close_once(&channel->descriptors);
-    close_once(&channel->descriptors_far);
-    nb_shared_memory_close_fd(&channel->shared);
+nb_status nb_link_attach(const int *descriptors, unsigned count, nb_link **result) {
+    bool possible = count >= NB_LINK_DESCRIPTORS(1) && count <= NB_LINK_DESCRIPTORS_MAX && count % 2 == 0;
+    nb_link *link = possible ? link_create((uint16_t)(count / 2 - 1)) : NULL;
+    if (!link) {
+        close_all(descriptors, count);
+        return possible ? NB_NO_MEMORY : NB_INVALID;
+    }
+    link->executor_wake = (nb_wake){descriptors[1], descriptors[1]};
+    for (uint16_t i = 0; i < link->count; i++) {
+        nb_channel *channel = &link->channels[i];
+        channel->far_wake = (nb_wake){descriptors[2 + 2 * i], descriptors[2 + 2 * i]};
+        channel->loop_wake = &channel->far_wake;
+        channel->descriptors = descriptors[3 + 2 * i];
+    }
+    nb_status status = nb_shared_memory_attach(descriptors[0], memory_bytes(link->count), &link->shared);
+    if (status == NB_OK) {
+        place(link, link->shared.address);
+        if (link->board->layout != layout() || link->board->channels != link->count) status = NB_INVALID;
+    }
+    if (status == NB_OK) nb_shared_memory_close_fd(&link->shared);
+    return made(link, status, result);
+}
+
+void nb_link_abandon(nb_link *link) {
+    nb_wake_deinit(&link->executor_wake);
+    for (uint16_t i = 0; i < link->count; i++) {
+        nb_channel *channel = &link->channels[i];
+        nb_wake_deinit(&channel->far_wake);
+        close_once(&channel->descriptors);
+        close_once(&channel->descriptors_far);
+    }
+    nb_shared_memory_close_fd(&link->shared);
+}
+
+void nb_link_destroy(nb_link *link) {
+    if (!link) return;
+    nb_link_abandon(link);
+    if (link->shared.address) {
+        nb_shared_memory_destroy(&link->shared);
+    } else if (link->board) {
+        nb_free(((void **)(void *)link->board)[-1]);
+    }
+    nb_free(link);
 }
 
 void nb_channel_destroy(nb_channel *channel) {
     if (!channel) return;
-    nb_channel_abandon(channel);
-    if (nb_channel_is_shared(channel)) {
-        nb_shared_memory_destroy(&channel->shared);
-    } else if (channel->memory) {
-        nb_free(((void **)channel->memory)[-1]);
-    }
-    nb_free(channel);
+    if (atomic_fetch_sub_explicit(&channel->link->held, 1, memory_order_acq_rel) == 1) nb_link_destroy(channel->link);
 }
 
 nb_status nb_channel_give(nb_channel *channel, int fd) {
@@ -161,8 +218,51 @@ int nb_channel_take(nb_channel *channel, int64_t fd) {
 void *nb_channel_requests(nb_channel *channel) { return channel->memory->rings; }
 void *nb_channel_responses(nb_channel *channel) { return channel->memory->rings + ring_span(); }
 
+/* --- credit --- */
+
+static uint64_t get(const _Atomic uint64_t *number) { return atomic_load_explicit(number, memory_order_relaxed); }
+
+/* A loop that is alone needs no locked instruction. */
+static void add(const nb_link *link, _Atomic uint64_t *number, uint64_t by) {
+    if (link->count == 1) {
+        atomic_store_explicit(number, get(number) + by, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(number, by, memory_order_relaxed);
+    }
+}
+
+uint64_t nb_link_credit(nb_link *link) {
+    uint64_t wanted = atomic_load_explicit(&link->board->wanted, memory_order_acquire), given = get(&link->given);
+    return wanted > given ? wanted - given : 0;
+}
+
+bool nb_link_take_credit(nb_link *link) {
+    uint64_t given = get(&link->given), wanted = atomic_load_explicit(&link->board->wanted, memory_order_acquire);
+    if (link->count == 1) {
+        if (given < wanted) atomic_store_explicit(&link->given, given + 1, memory_order_relaxed);
+        return given < wanted;
+    }
+    while (given < wanted) {
+        if (atomic_compare_exchange_weak_explicit(&link->given, &given, given + 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+void nb_link_return_credit(nb_link *link) { add(link, &link->given, (uint64_t)-1); }
+
+void nb_link_count_recalled(nb_link *link) { add(link, &link->recalled, 1); }
+
+uint64_t nb_link_pending(const nb_link *link) {
+    uint64_t given = get(&link->given) - get(&link->recalled), taken = get(&link->board->figures.taken);
+    return given > taken ? given - taken : 0;
+}
+
+/* --- wakes --- */
+
 void nb_channel_ring_executor(nb_channel *channel) {
-    if (nb_doorbell_ring_needed(&channel->memory->executor_bell)) nb_wake_signal(&channel->executor_wake);
+    if (nb_doorbell_ring_needed(&channel->board->executor_bell)) nb_wake_signal(&channel->link->executor_wake);
 }
 
 void nb_channel_ring_loop(nb_channel *channel) {

@@ -1,13 +1,14 @@
 /*
- * channel.h - what lies between one I/O loop and one executor: two rings, their doorbells, and the counter by which the
- * executor pulls.
+ * channel.h - what lies between I/O loops and one executor. Each loop has a channel to it: two rings, and the doorbell
+ * of the loop. All its channels are a link, which has what there is once: the board, on which the executor says how it
+ * is and how many requests it asks for, and the descriptor that wakes it.
  *
- * The shared part (nb_channel_memory) holds no pointer. In one process it is plain memory; between a front and a worker
- * it lies in a memfd, and descriptors that records speak of travel beside the rings, in the order of the records
- * (os/descriptor_pipe.h). The front makes such a channel, the worker attaches to it by four descriptors. An executor
+ * The shared parts (nb_board, nb_channel_memory) hold no pointer. In one process they are plain memory; between a front
+ * and a worker they lie in one memfd, and descriptors that records speak of travel beside the rings, in the order of the
+ * records (os/descriptor_pipe.h). The front makes such a link, the worker attaches to it by its descriptors. An executor
  * pulls: each time it has room and is about to wait it raises `wanted`, the number of requests it has asked for since
- * the start; the I/O loop sends a request only while its own count of sent ones is below. So an executor that is busy
- * or stalled gets nothing more. `able` counts likewise those it has fibers for: `wanted` is a few of them at a time.
+ * the start; a loop sends a request only while the number of those given, by all loops, is below. So an executor that is
+ * busy or stalled gets nothing more. `able` counts likewise those it has fibers for: `wanted` is a few of them at a time.
  *
  * `pulse` and `figures` tell any thread what the executor is doing without asking it: see the fields.
  */
@@ -57,60 +58,83 @@ typedef struct nb_channel_listener {
 } nb_channel_listener;
 
 /* Both sides are of one build, or attach fails: the rings trust each other's layout. */
-#define NB_CHANNEL_LAYOUT 1u
+#define NB_CHANNEL_LAYOUT 2u
 
-typedef struct nb_channel_memory {
-    uint64_t layout; /* of this struct and of the messages */
+/* Of the executor, for all loops. */
+typedef struct nb_board {
+    uint64_t layout; /* of this memory and of the messages */
     uint32_t credit; /* requests the executor may ask for ahead of its running them */
+    uint16_t channels;
     uint16_t listener_count;
     nb_channel_listener
         listeners[NB_LISTENERS_MAX]; /* in the order of their numbers; complete before the first request */
     nb_doorbell executor_bell;       /* the executor sleeps */
-    nb_doorbell loop_bell;           /* the I/O loop sleeps (each channel has its own flag of it) */
     _Alignas(64) _Atomic uint64_t wanted;
     _Atomic uint64_t able;
+    _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
+    nb_pulse pulse;
+    nb_executor_figures figures;
+} nb_board;
+
+typedef struct nb_channel_memory {
+    nb_doorbell loop_bell; /* the I/O loop sleeps (each channel has its own flag of it) */
     _Alignas(64) _Atomic uint32_t
         loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some */
     _Atomic uint32_t
         allowance; /* bytes each response may hold now (limits.h, server/loop.c); its writer parks at half of them */
     _Alignas(64) _Atomic uint32_t
-        executor_blocked;           /* the executor found the response ring full: ring it when there is room */
-    _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
-    nb_pulse pulse;
-    nb_executor_figures figures;
+        executor_blocked;      /* the executor found the response ring full: ring it when there is room */
     _Alignas(64) char rings[]; /* requests, then responses */
 } nb_channel_memory;
 
+typedef struct nb_link nb_link;
+
 typedef struct nb_channel {
+    nb_link *link;
+    nb_board *board; /* the link's */
     nb_channel_memory *memory;
-    size_t ring_bytes;
-    nb_wake executor_wake;    /* polled by the executor */
     const nb_wake *loop_wake; /* polled by the I/O loop; borrowed from it, or `far_wake` */
     nb_wake far_wake;         /* the worker's end of the loop's */
-    nb_shared_memory shared;  /* address NULL: both sides are in this process */
     int descriptors;          /* our end of the descriptor pipe; -1: both sides are in this process */
     int descriptors_far;      /* the worker's end, until it has it; -1 */
 } nb_channel;
 
-/* Both sides in this process. loop_wake must outlive the channel. */
-nb_status nb_channel_create(const nb_wake *loop_wake, nb_channel **channel);
-/* The front's side of a channel to another process. */
-nb_status nb_channel_create_shared(const nb_wake *loop_wake, nb_channel **channel);
+struct nb_link {
+    nb_board *board;
+    nb_wake executor_wake;   /* polled by the executor */
+    nb_shared_memory shared; /* address NULL: both sides are in this process */
+    /* Requests given to it, and of these recalled, since the start. Written by the loops: where there is one, by it
+       alone; where there are several, by read-modify-write. */
+    _Atomic uint64_t given;
+    _Atomic uint64_t recalled;
+    _Atomic uint32_t held; /* channels that are not destroyed */
+    uint16_t count;
+    nb_channel channels[]; /* by the number of the loop */
+};
 
-#define NB_CHANNEL_DESCRIPTORS 4
+/* Both sides in this process: a channel for each of `count` loops. The wakes must outlive the link. */
+nb_status nb_link_create(const nb_wake *const *loop_wakes, uint16_t count, nb_link **link);
+/* The front's side of a link to another process. */
+nb_status nb_link_create_shared(const nb_wake *const *loop_wakes, uint16_t count, nb_link **link);
 
-/* What the worker attaches by. They stay the channel's; nb_channel_handed_over closes those that only the worker needs. */
-void nb_channel_descriptors(const nb_channel *channel, int descriptors[NB_CHANNEL_DESCRIPTORS]);
-void nb_channel_handed_over(nb_channel *channel);
+#define NB_LINK_DESCRIPTORS(channels) (2 + 2 * (channels))
+#define NB_LINK_DESCRIPTORS_MAX NB_LINK_DESCRIPTORS(NB_IO_THREADS_MAX)
+
+/* What the worker attaches by, NB_LINK_DESCRIPTORS(link->count). They stay the link's; handed_over closes those that only the worker needs. */
+void nb_link_descriptors(const nb_link *link, int *descriptors);
+void nb_link_handed_over(nb_link *link);
 /* The worker's side; takes the descriptors, be it in vain. NB_INVALID: the other side is of another build. */
-nb_status nb_channel_attach(const int descriptors[NB_CHANNEL_DESCRIPTORS], nb_channel **channel);
+nb_status nb_link_attach(const int *descriptors, unsigned count, nb_link **link);
 /* The child of a worker's fork: closes the descriptors; the memory stays as it is. */
-void nb_channel_abandon(nb_channel *channel);
+void nb_link_abandon(nb_link *link);
+/* All its channels; NULL is fine. */
+void nb_link_destroy(nb_link *link);
+/* Its loop has done with it. The link ends with the last of its channels. */
 void nb_channel_destroy(nb_channel *channel);
 void *nb_channel_requests(nb_channel *channel);
 void *nb_channel_responses(nb_channel *channel);
 
-static inline bool nb_channel_is_shared(const nb_channel *channel) { return channel->shared.address != NULL; }
+static inline bool nb_channel_is_shared(const nb_channel *channel) { return channel->link->shared.address != NULL; }
 
 /*
  * The descriptor that a record names, from one side to the other. give: before the record is committed; NB_AGAIN: like a
@@ -119,6 +143,17 @@ static inline bool nb_channel_is_shared(const nb_channel *channel) { return chan
  */
 nb_status nb_channel_give(nb_channel *channel, int fd);
 int nb_channel_take(nb_channel *channel, int64_t fd);
+
+/* Requests that may be given to the executor. */
+uint64_t nb_link_credit(nb_link *link);
+/* Takes one of them. False: another loop has taken the last. */
+bool nb_link_take_credit(nb_link *link);
+/* Nothing was given with it. */
+void nb_link_return_credit(nb_link *link);
+/* The request was recalled: the executor will pass over it. */
+void nb_link_count_recalled(nb_link *link);
+/* Given and not yet come to by the executor, recalled ones left out. */
+uint64_t nb_link_pending(const nb_link *link);
 
 /* After publishing towards the other side: wakes it if it sleeps. */
 void nb_channel_ring_executor(nb_channel *channel);

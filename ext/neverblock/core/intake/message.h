@@ -4,8 +4,8 @@
  *
  * No pointer crosses: a message is one ring record, a header struct followed by bytes it names by offsets from its own
  * start. Both sides are built from this file, so integers are in native order. An exchange id names a request and its
- * response: the I/O loop's slot (low 32 bits) and that slot's generation (high 32 bits); a part for a generation that
- * is gone is dropped.
+ * response: the I/O loop's slot (26 bits), the loop's number (6 bits) and that slot's generation (32 bits); a part for a
+ * generation that is gone is dropped.
  */
 #ifndef NB_INTAKE_MESSAGE_H
 #define NB_INTAKE_MESSAGE_H
@@ -15,6 +15,15 @@
 #include <stdint.h>
 
 typedef uint64_t nb_exchange_id;
+
+#define NB_EXCHANGE_SLOT_BITS 26u
+
+static inline uint32_t nb_exchange_id_slot(nb_exchange_id id) {
+    return (uint32_t)id & ((1u << NB_EXCHANGE_SLOT_BITS) - 1);
+}
+static inline uint16_t nb_exchange_id_loop(nb_exchange_id id) {
+    return (uint16_t)((uint32_t)id >> NB_EXCHANGE_SLOT_BITS);
+}
 
 /* A request that no route of the configuration takes (server/routes.h). */
 #define NB_ROUTE_NONE 0u

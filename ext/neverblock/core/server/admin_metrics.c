@@ -79,28 +79,28 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     family(text, "connections", "gauge",
            "Open client connections by what they do: idle (no request), reading (a head or body comes), "
            "answering (a request is at work or its response leaves), closing.");
-    sample(text, "connections", "state=\"idle\"", loop->phases[NB_PHASE_IDLE]);
-    sample(text, "connections", "state=\"reading\"", loop->phases[NB_PHASE_READING]);
-    sample(text, "connections", "state=\"answering\"", loop->phases[NB_PHASE_ANSWERING]);
-    sample(text, "connections", "state=\"closing\"", loop->phases[NB_PHASE_CLOSING]);
+    sample(text, "connections", "state=\"idle\"", NB_SUM(loop, phases[NB_PHASE_IDLE]));
+    sample(text, "connections", "state=\"reading\"", NB_SUM(loop, phases[NB_PHASE_READING]));
+    sample(text, "connections", "state=\"answering\"", NB_SUM(loop, phases[NB_PHASE_ANSWERING]));
+    sample(text, "connections", "state=\"closing\"", NB_SUM(loop, phases[NB_PHASE_CLOSING]));
     gauge(text, "connections_limit", "The most client connections that may be open (limits connections).",
           loop->config.connections_max);
-    counter(text, "connections_accepted_total", "Client connections accepted.", nb_counted(&loop->counters.accepted));
+    counter(text, "connections_accepted_total", "Client connections accepted.", NB_SUM(loop, counters.accepted));
     counter(text, "connections_refused_total", "Clients told 503 at once for want of descriptors.",
-            nb_counted(&loop->counters.turned_away));
+            NB_SUM(loop, counters.turned_away));
     counter(text, "connections_evicted_total", "Idle connections ended to make room for new ones.",
-            nb_counted(&loop->counters.evicted));
+            NB_SUM(loop, counters.evicted));
     counter(text, "accept_errors_total", "Times the system could not give an accepted connection.",
-            nb_counted(&loop->counters.accept_errors));
-    counter(text, "received_bytes_total", "Bytes read from clients.", nb_counted(&loop->counters.bytes_received));
+            NB_SUM(loop, counters.accept_errors));
+    counter(text, "received_bytes_total", "Bytes read from clients.", NB_SUM(loop, counters.bytes_received));
     counter(text, "sent_bytes_total", "Bytes sent to clients, heads and files included.",
-            nb_counted(&loop->counters.bytes_sent));
+            NB_SUM(loop, counters.bytes_sent));
 }
 
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     static const char *const classes[] = {"class=\"1xx\"", "class=\"2xx\"", "class=\"3xx\"", "class=\"4xx\"",
                                           "class=\"5xx\""};
-    counter(text, "requests_total", "Requests whose head was understood.", nb_counted(&loop->counters.requests));
+    counter(text, "requests_total", "Requests whose head was understood.", NB_SUM(loop, counters.requests));
     family(text, "requests_in_progress", "gauge",
            "Requests by where they are: queued (whole, no executor has taken them), running (they have a fiber), "
            "writing (the response has begun and not left whole; a streamed one is running too).");
@@ -109,47 +109,50 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     sample(text, "requests_in_progress", "state=\"writing\"", now->writing);
     family(text, "responses_total", "counter", "Responses by class of status, the application's and the server's own.");
     for (size_t i = 0; i < 5; i++) {
-        sample(text, "responses_total", classes[i], loop->answered[i]);
+        sample(text, "responses_total", classes[i],
+               nb_loops_sum(loop->all, offsetof(nb_loop, answered) + i * sizeof(loop->answered[0])));
     }
     counter(text, "requests_shed_total", "Requests answered 503 because there was no room for them.",
-            nb_counted(&loop->counters.shed));
+            NB_SUM(loop, counters.shed));
     counter(text, "requests_refused_total",
             "Requests the server itself answered 4xx or 501: malformed, too large, too slow.",
-            nb_counted(&loop->counters.refused));
+            NB_SUM(loop, counters.refused));
     counter(text, "requests_timed_out_total", "Requests and responses ended because the client was too slow.",
-            nb_counted(&loop->counters.timed_out));
+            NB_SUM(loop, counters.timed_out));
     counter(text, "requests_overdue_total", "Requests answered 503 because their deadline passed (timeouts request).",
-            nb_counted(&loop->counters.overdue));
+            NB_SUM(loop, counters.overdue));
     counter(text, "requests_aborted_total", "Requests whose client left before the response was whole.",
-            nb_counted(&loop->counters.aborted));
+            NB_SUM(loop, counters.aborted));
     counter(text, "requests_lost_total", "Requests answered 502 because the worker that ran them has ended.",
-            nb_counted(&loop->counters.lost));
+            NB_SUM(loop, counters.lost));
     counter(text, "request_errors_total",
             "Responses of class 5xx but for those shed, and responses broken off by the application.", now->errors);
 }
 
 static void add_latencies(nb_text *text, const nb_loop *loop) {
+    nb_histogram room;
     static const char *const stages[] = {"stage=\"head\"", "stage=\"body\"", "stage=\"queue\"", "stage=\"run\"",
                                          "stage=\"write\""};
     family(text, "request_stage_seconds", "histogram",
            "How long the stages of requests took: head (first byte to whole head), body (until it is whole), queue "
            "(until an executor takes it), run (until the response's head), write (until its last byte left).");
     for (size_t i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
-        histogram(text, "request_stage_seconds", stages[i], &loop->figures->stages[i]);
+        histogram(text, "request_stage_seconds", stages[i], nb_figures_stage(loop, (nb_stage)i, &room));
     }
     family(text, "request_duration_seconds", "histogram",
            "From a request's first byte to its response's last byte, as the server saw them.");
-    histogram(text, "request_duration_seconds", "", &loop->figures->stages[NB_STAGE_TOTAL]);
+    histogram(text, "request_duration_seconds", "", nb_figures_stage(loop, NB_STAGE_TOTAL, &room));
 }
 
 static void add_loop(nb_text *text, const nb_loop *loop) {
-    counter(text, "loop_turns_total", "Turns of the I/O loop.", nb_counted(&loop->counters.turns));
+    nb_histogram room;
+    counter(text, "loop_turns_total", "Turns of the I/O loop.", NB_SUM(loop, counters.turns));
     counter(text, "loop_guest_turns_total", "Of these, turns run by an idle executor's own thread.",
-            nb_counted(&loop->counters.guest_turns));
+            NB_SUM(loop, counters.guest_turns));
     family(
         text, "loop_lag_seconds", "histogram",
         "From one look of the I/O loop at its sockets to the next, sleep left out: how long an event may have waited.");
-    histogram(text, "loop_lag_seconds", "", &loop->figures->lag);
+    histogram(text, "loop_lag_seconds", "", nb_figures_lag(loop, &room));
 }
 
 /* For each executor one sample of a family. */
@@ -241,5 +244,5 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_workers(text, &now);
     add_process(text, &now);
     counter(text, "admin_requests_total", "Requests answered by the admin pages, this one included.",
-            nb_counted(&loop->counters.admin_requests));
+            NB_SUM(loop, counters.admin_requests));
 }

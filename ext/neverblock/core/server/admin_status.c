@@ -78,16 +78,16 @@ static void add_binds(nb_text *text, const nb_loop *loop) {
 
 static void add_connections(nb_text *text, const nb_loop *loop) {
     begin(text, "connections", '{');
-    add_number(text, "open", loop->connection_count);
-    add_number(text, "idle", loop->phases[NB_PHASE_IDLE]);
-    add_number(text, "reading", loop->phases[NB_PHASE_READING]);
-    add_number(text, "answering", loop->phases[NB_PHASE_ANSWERING]);
-    add_number(text, "closing", loop->phases[NB_PHASE_CLOSING]);
+    add_number(text, "open", nb_loops_connections(loop->all));
+    add_number(text, "idle", NB_SUM(loop, phases[NB_PHASE_IDLE]));
+    add_number(text, "reading", NB_SUM(loop, phases[NB_PHASE_READING]));
+    add_number(text, "answering", NB_SUM(loop, phases[NB_PHASE_ANSWERING]));
+    add_number(text, "closing", NB_SUM(loop, phases[NB_PHASE_CLOSING]));
     add_number(text, "limit", loop->config.connections_max);
-    add_number(text, "accepted_total", nb_counted(&loop->counters.accepted));
-    add_number(text, "refused_total", nb_counted(&loop->counters.turned_away));
-    add_number(text, "evicted_total", nb_counted(&loop->counters.evicted));
-    add_number(text, "accept_errors_total", nb_counted(&loop->counters.accept_errors));
+    add_number(text, "accepted_total", NB_SUM(loop, counters.accepted));
+    add_number(text, "refused_total", NB_SUM(loop, counters.turned_away));
+    add_number(text, "evicted_total", NB_SUM(loop, counters.evicted));
+    add_number(text, "accept_errors_total", NB_SUM(loop, counters.accept_errors));
     nb_text_add(text, "}");
 }
 
@@ -97,25 +97,27 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     add_number(text, "queued", now->queued);
     add_number(text, "running", now->running);
     add_number(text, "writing", now->writing);
-    add_number(text, "total", nb_counted(&loop->counters.requests));
-    add_number(text, "shed_total", nb_counted(&loop->counters.shed));
+    add_number(text, "total", NB_SUM(loop, counters.requests));
+    add_number(text, "shed_total", NB_SUM(loop, counters.shed));
     add_number(text, "errors_total", now->errors);
-    add_number(text, "refused_total", nb_counted(&loop->counters.refused));
-    add_number(text, "timed_out_total", nb_counted(&loop->counters.timed_out));
-    add_number(text, "aborted_total", nb_counted(&loop->counters.aborted));
-    add_number(text, "lost_total", nb_counted(&loop->counters.lost));
+    add_number(text, "refused_total", NB_SUM(loop, counters.refused));
+    add_number(text, "timed_out_total", NB_SUM(loop, counters.timed_out));
+    add_number(text, "aborted_total", NB_SUM(loop, counters.aborted));
+    add_number(text, "lost_total", NB_SUM(loop, counters.lost));
     begin(text, "by_class", '{');
     for (size_t i = 0; i < 5; i++) {
-        add_number(text, classes[i], loop->answered[i]);
+        add_number(text, classes[i],
+                   nb_loops_sum(loop->all, offsetof(nb_loop, answered) + i * sizeof(loop->answered[0])));
     }
     nb_text_add(text, "}}");
 }
 
 static void add_latency(nb_text *text, const nb_loop *loop) {
     static const char *const stages[NB_STAGES] = {"head", "body", "queue", "run", "write", "total"};
+    nb_histogram room;
     begin(text, "latency_s", '{');
     for (size_t i = 0; i < NB_STAGES; i++) {
-        add_histogram(text, stages[i], &loop->figures->stages[i]);
+        add_histogram(text, stages[i], nb_figures_stage(loop, (nb_stage)i, &room));
     }
     nb_text_add(text, "}");
 }
@@ -144,10 +146,11 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
 }
 
 static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
+    nb_histogram room;
     begin(text, "loop", '{');
-    add_number(text, "turns_total", nb_counted(&loop->counters.turns));
-    add_histogram(text, "lag_s", &loop->figures->lag);
-    add_number(text, "guest_turns_total", nb_counted(&loop->counters.guest_turns));
+    add_number(text, "turns_total", NB_SUM(loop, counters.turns));
+    add_histogram(text, "lag_s", nb_figures_lag(loop, &room));
+    add_number(text, "guest_turns_total", NB_SUM(loop, counters.guest_turns));
     nb_text_add(text, "}");
     begin(text, "dns", '{');
     add_number(text, "lookups_total", now->processes.dns_lookups);
@@ -168,8 +171,8 @@ static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now
     add_seconds(text, "time_s", now->processes.gc_time_ns);
     nb_text_add(text, "}");
     begin(text, "bytes", '{');
-    add_number(text, "received_total", nb_counted(&loop->counters.bytes_received));
-    add_number(text, "sent_total", nb_counted(&loop->counters.bytes_sent));
+    add_number(text, "received_total", NB_SUM(loop, counters.bytes_received));
+    add_number(text, "sent_total", NB_SUM(loop, counters.bytes_sent));
     nb_text_add(text, "}");
     begin(text, "log", '{');
     add_number(text, "dropped_total", now->log_dropped);

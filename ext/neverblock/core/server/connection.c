@@ -143,14 +143,20 @@ static nb_connection **list_of(nb_loop *loop, const nb_connection *connection) {
     return connection->admin ? &loop->admin_connections : &loop->connections;
 }
 
-static uint32_t *count_of(nb_loop *loop, const nb_connection *connection) {
-    return connection->admin ? &loop->admin_connection_count : &loop->connection_count;
+static void count_end(nb_loop *loop, bool admin) {
+    if (admin) {
+        loop->admin_connection_count--;
+    } else {
+        nb_count(&loop->closed, 1);
+    }
 }
 
 void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
     nb_connection *connection = nb_alloc_zero(1, sizeof(*connection));
+    bool admin = loop->listeners[listener].admin;
     if (!connection) {
         nb_net_close(fd, true);
+        count_end(loop, admin);
         return;
     }
     nb_transport_tcp_init(&connection->transport, fd);
@@ -158,11 +164,12 @@ void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t lis
     if (nb_poll_add(loop->poll, fd, connection->interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
         connection->transport.kind->close(&connection->transport, 1);
         nb_free(connection);
+        count_end(loop, admin);
         return;
     }
     connection->peer = *peer;
     connection->listener = listener;
-    connection->admin = loop->listeners[listener].admin;
+    connection->admin = admin;
     connection->began_ns = loop->now_ns;
     connection->state = NB_CONNECTION_HEAD;
     nb_timeout_init(&connection->timeout);
@@ -172,7 +179,6 @@ void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t lis
     connection->next = *first;
     if (*first) (*first)->previous = connection;
     *first = connection;
-    ++*count_of(loop, connection);
     retime(loop, connection);
 }
 
@@ -229,7 +235,7 @@ static void leave(nb_loop *loop, nb_connection *connection) {
     if (connection->next) connection->next->previous = connection->previous;
     connection->next = loop->graveyard;
     loop->graveyard = connection;
-    --*count_of(loop, connection);
+    count_end(loop, connection->admin);
 }
 
 void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
@@ -446,7 +452,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
 static bool step_head(nb_loop *loop, nb_connection *connection) {
     if (!connection->input.data) return false;
     /* Requests ahead of their turn must not fill the queue that others need for their first, nor the memory. */
-    bool scarce = loop->dispatch.waiting > loop->dispatch.waiting_max / 2 ||
+    bool scarce = nb_dispatch_waiting(&loop->dispatch) > loop->dispatch.waiting_max / 2 ||
                   loop->dispatch.allowance <= NB_RESPONSE_FLOOR_BYTES;
     bool pipeline_full = connection->in_flight >= (scarce ? 1 : NB_PIPELINE_MAX) || answers_pile_up(connection);
     bool page_leaves = connection->admin && !nb_outbox_empty(&connection->outbox); /* one at a time: they are long */

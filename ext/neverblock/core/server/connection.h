@@ -80,7 +80,7 @@ struct nb_connection {
 
 /* What it does now. */
 nb_phase nb_connection_phase(const nb_connection *connection);
-/* Takes fd. */
+/* Takes fd. Who gives it has counted it as open. */
 void nb_connection_open(struct nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
 /* The poller told NB_POLL_ events. */
 void nb_connection_ready(struct nb_loop *loop, nb_connection *connection, uint32_t events);

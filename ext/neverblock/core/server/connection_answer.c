@@ -14,7 +14,7 @@ static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OP
 #define RETRY_LINE_BYTES 32
 
 void nb_connection_release_spool(nb_loop *loop, nb_exchange *exchange) {
-    loop->spool.bytes -= exchange->spooled;
+    if (exchange->spooled) nb_spool_give(&loop->spool, exchange->spooled);
     exchange->spooled = 0;
 }
 

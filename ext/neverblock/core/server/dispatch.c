@@ -22,12 +22,35 @@ void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t w
     dispatch->waiting_max = waiting_max;
 }
 
+void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number) {
+    dispatch->queues = queues;
+    dispatch->number = number;
+}
+
+/* One more waits, or one less, or another is the first. */
+static void note_queue(nb_dispatch *dispatch, int change) {
+    dispatch->waiting += (uint32_t)change;
+    if (!dispatch->queues) return;
+    if (change) atomic_fetch_add_explicit(&dispatch->queues->waiting, (uint32_t)change, memory_order_relaxed);
+    nb_queues_tell(dispatch->queues, dispatch->number, dispatch->first ? dispatch->first->message->arrived_ns : 0);
+    dispatch->first_changed = true;
+}
+
+uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch) {
+    return dispatch->queues ? atomic_load_explicit(&dispatch->queues->waiting, memory_order_relaxed)
+                            : dispatch->waiting;
+}
+
+static bool gives_way(const nb_dispatch *dispatch, int64_t arrived_ns) {
+    return dispatch->queues && nb_queues_give_way(dispatch->queues, dispatch->number, arrived_ns);
+}
+
 static void unqueue(nb_dispatch *dispatch, nb_waiting *waiting) {
     *(waiting->previous ? &waiting->previous->next : &dispatch->first) = waiting->next;
     *(waiting->next ? &waiting->next->previous : &dispatch->last) = waiting->previous;
-    dispatch->waiting--;
     waiting->exchange->waiting = NULL;
     nb_free(waiting);
+    note_queue(dispatch, -1);
 }
 
 /* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.
@@ -93,7 +116,7 @@ nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *c
 
 static bool takes(const nb_dispatch_channel *channel) {
     return !channel->stop_due && !channel->retire_due && !channel->lost && !channel->responses.broken &&
-           !atomic_load_explicit(&channel->channel->memory->executor_gone, memory_order_relaxed);
+           !atomic_load_explicit(&channel->channel->board->executor_gone, memory_order_relaxed);
 }
 
 bool nb_dispatch_serves(const nb_dispatch *dispatch) {
@@ -105,17 +128,27 @@ bool nb_dispatch_serves(const nb_dispatch *dispatch) {
 }
 
 static uint64_t credit_left(const nb_dispatch_channel *channel) {
-    if (!takes(channel)) return 0;
-    nb_channel_memory *memory = channel->channel->memory;
-    uint64_t wanted = atomic_load_explicit(&memory->wanted, memory_order_acquire);
-    return wanted > channel->sent ? wanted - channel->sent : 0;
+    return takes(channel) ? nb_link_credit(channel->channel->link) : 0;
+}
+
+/* How much an executor has to do: of several loops none knows what the others gave it. */
+static uint32_t load_of(const nb_dispatch_channel *channel) {
+    const nb_link *link = channel->channel->link;
+    if (link->count == 1) return channel->load;
+    return atomic_load_explicit(&link->board->figures.running, memory_order_relaxed) + (uint32_t)nb_link_pending(link);
+}
+
+static bool sleeps_idle(const nb_dispatch_channel *channel) {
+    const nb_link *link = channel->channel->link;
+    return nb_doorbell_sleeping(&link->board->executor_bell) && !channel->dirty &&
+           (link->count == 1 || nb_link_pending(link) == 0);
 }
 
 /* The first is a better choice than the second. */
 static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb_dispatch_channel *second,
                    bool second_sleeps) {
     if (first_sleeps != second_sleeps) return first_sleeps;
-    return first->load < second->load;
+    return load_of(first) < load_of(second);
 }
 
 nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
@@ -125,7 +158,7 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel || channel->busy || channel->late || channel->pipe_full) continue;
         if (credit_left(channel) == 0) continue;
-        bool sleeps = nb_doorbell_sleeping(&channel->channel->memory->executor_bell) && !channel->dirty;
+        bool sleeps = sleeps_idle(channel);
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
         best = channel;
@@ -137,8 +170,11 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
 static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange);
 
 static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **chosen) {
-    nb_dispatch_channel *channel = nb_dispatch_choose(dispatch, bytes);
-    if (!channel) return NULL;
+    nb_dispatch_channel *channel;
+    do {
+        channel = nb_dispatch_choose(dispatch, bytes);
+        if (!channel) return NULL;
+    } while (!nb_link_take_credit(channel->channel->link));
     *chosen = channel;
     return nb_ring_reserve(&channel->requests, bytes);
 }
@@ -146,7 +182,6 @@ static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **
 static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *place,
                    size_t bytes) {
     nb_ring_commit(&channel->requests, bytes);
-    channel->sent++;
     channel->load++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
@@ -165,7 +200,11 @@ bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_ex
     size_t bytes = message->message.bytes;
     nb_request_message *place = nb_ring_reserve(&channel->requests, bytes);
     NB_ASSERT(place);
-    if (body_fd >= 0 && !give_descriptor(channel, body_fd)) return false;
+    if (!nb_link_take_credit(channel->channel->link)) return false;
+    if (body_fd >= 0 && !give_descriptor(channel, body_fd)) {
+        nb_link_return_credit(channel->channel->link);
+        return false;
+    }
     memcpy(place, message, bytes);
     atomic_store_explicit(&place->claim, NB_CLAIM_NONE, memory_order_relaxed);
     place->body_fd = body_fd;
@@ -180,16 +219,17 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel || !takes(channel)) continue;
-        nb_channel_memory *memory = channel->channel->memory;
-        uint64_t able = atomic_load_explicit(&memory->able, memory_order_relaxed);
-        if (able > channel->sent) count += able - channel->sent;
+        const nb_link *link = channel->channel->link;
+        uint64_t able = atomic_load_explicit(&link->board->able, memory_order_relaxed);
+        uint64_t given = atomic_load_explicit(&link->given, memory_order_relaxed);
+        if (able > given) count += able - given;
     }
     return count;
 }
 
 static bool full(const nb_dispatch *dispatch) {
-    return dispatch->waiting >= dispatch->waiting_max &&
-           dispatch->waiting - dispatch->waiting_max >= free_fibers(dispatch);
+    uint32_t waiting = nb_dispatch_waiting(dispatch);
+    return waiting >= dispatch->waiting_max && waiting - dispatch->waiting_max >= free_fibers(dispatch);
 }
 
 static bool refuses(const nb_dispatch *dispatch) {
@@ -204,7 +244,7 @@ static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_
     exchange->waiting = waiting;
     *(dispatch->last ? &dispatch->last->next : &dispatch->first) = waiting;
     dispatch->last = waiting;
-    dispatch->waiting++;
+    note_queue(dispatch, 1);
     return NB_OK;
 }
 
@@ -232,13 +272,14 @@ void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_wa
     exchange->waiting = waiting;
     *(dispatch->first ? &dispatch->first->previous : &dispatch->last) = waiting;
     dispatch->first = waiting;
-    dispatch->waiting++;
+    note_queue(dispatch, 1);
 }
 
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
     size_t bytes = nb_request_message_bytes(facts);
     nb_dispatch_channel *channel = NULL;
-    void *place = dispatch->first ? NULL : reserve(dispatch, bytes, &channel);
+    bool waits = dispatch->first || gives_way(dispatch, facts->arrived_ns);
+    void *place = waits ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
         commit(dispatch, channel, exchange, place, bytes);
@@ -266,7 +307,8 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     message->message.exchange = nb_exchange_id_of(exchange);
-    if (!dispatch->first && send_message(dispatch, exchange, message)) return NB_OK;
+    bool waits = dispatch->first || gives_way(dispatch, message->arrived_ns);
+    if (!waits && send_message(dispatch, exchange, message)) return NB_OK;
     return queue(dispatch, exchange, message);
 }
 
@@ -429,8 +471,20 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     while (dispatch->first) {
         nb_waiting *waiting = dispatch->first;
+        if (gives_way(dispatch, waiting->message->arrived_ns)) return;
         if (!send_message(dispatch, waiting->exchange, waiting->message)) return;
         unqueue(dispatch, waiting);
+    }
+}
+
+/* Loops that gave way to what waited here need no ring where there is no credit: an executor that has some rings all. */
+static void pass_on(nb_dispatch *dispatch) {
+    dispatch->first_changed = false;
+    nb_doorbell_fence(&dispatch->queues->places[dispatch->number].bell);
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (!dispatch->channels[i].channel || credit_left(&dispatch->channels[i]) == 0) continue;
+        nb_queues_pass_on(dispatch->queues, dispatch->number);
+        return;
     }
 }
 
@@ -439,6 +493,7 @@ void nb_dispatch_publish(nb_dispatch *dispatch) {
         dispatch->channels[i].pipe_full = false;
     }
     nb_dispatch_pump_waiting(dispatch);
+    if (dispatch->first_changed) pass_on(dispatch); /* of several loops */
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
@@ -472,12 +527,13 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
     if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
     if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
-    return starved && !channel->busy && !channel->late && credit_left(channel) > 0 &&
-           nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes);
+    return starved && !gives_way(dispatch, dispatch->first->message->arrived_ns) && !channel->busy && !channel->late &&
+           credit_left(channel) > 0 && nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes);
 }
 
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
     bool starved = dispatch->first != NULL, something = false, late = false;
+    if (starved && dispatch->queues) nb_doorbell_announce(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         late = late || (dispatch->channels[i].late && dispatch->channels[i].given_first);
     }
@@ -496,6 +552,7 @@ bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
 }
 
 void nb_dispatch_awake(nb_dispatch *dispatch) {
+    if (dispatch->queues) nb_doorbell_cancel(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_channel *channel = dispatch->channels[i].channel;
         if (channel) nb_doorbell_cancel(&channel->memory->loop_bell);
@@ -505,10 +562,10 @@ void nb_dispatch_awake(nb_dispatch *dispatch) {
 bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
-        nb_channel_memory *memory = dispatch->channels[i].channel->memory;
+        nb_board *board = dispatch->channels[i].channel->board;
         if (dispatch->channels[i].pipe_full) return true; /* nobody may ring for it */
-        if (!nb_doorbell_sleeping(&memory->executor_bell) &&
-            !atomic_load_explicit(&memory->executor_gone, memory_order_relaxed)) {
+        if (!nb_doorbell_sleeping(&board->executor_bell) &&
+            !atomic_load_explicit(&board->executor_gone, memory_order_relaxed)) {
             return true;
         }
     }
@@ -518,7 +575,7 @@ bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
 bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
-        if (channel && !atomic_load_explicit(&channel->memory->executor_gone, memory_order_acquire)) return false;
+        if (channel && !atomic_load_explicit(&channel->board->executor_gone, memory_order_acquire)) return false;
     }
     return true;
 }
@@ -526,9 +583,9 @@ bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
 bool nb_dispatch_executors_idle(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
-        nb_channel_memory *memory = dispatch->channels[i].channel->memory;
-        bool gone = atomic_load_explicit(&memory->executor_gone, memory_order_acquire);
-        if (!gone && atomic_load_explicit(&memory->wanted, memory_order_acquire) > 0) return false;
+        nb_board *board = dispatch->channels[i].channel->board;
+        bool gone = atomic_load_explicit(&board->executor_gone, memory_order_acquire);
+        if (!gone && atomic_load_explicit(&board->wanted, memory_order_acquire) > 0) return false;
     }
     return true;
 }

@@ -24,12 +24,12 @@
 #include "intake/channel.h"
 #include "intake/request.h"
 #include "server/exchange.h"
+#include "server/queues.h"
 
 typedef struct nb_dispatch_channel {
     nb_channel *channel; /* NULL: this place is free */
     nb_ring_producer requests;
     nb_ring_consumer responses;
-    uint64_t sent;     /* requests given to it */
     nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
     bool room_wanted;  /* there was none for a part of a request's body */
     bool claim_wanted; /* the executor has not begun with a request whose body waits here */
@@ -41,11 +41,10 @@ typedef struct nb_dispatch_channel {
     bool damaged;  /* it has written what it must not: its process must end */
     bool given_up; /* it has been killed for that */
     bool stop_due, stopped;
-    uint64_t recalled;                     /* of `sent` */
     nb_exchange *given_first, *given_last; /* those not known to be begun with, oldest first */
-    uint32_t load;                         /* requests it ran when last looked at, and those given since */
-    bool busy;                             /* it has run one fiber for a millisecond */
-    bool late; /* it has left what it was given alone for a millisecond, and not moved since: */
+    uint32_t load; /* requests it ran when last looked at, and those given since; of several loops none knows that */
+    bool busy;     /* it has run one fiber for a millisecond */
+    bool late;     /* it has left what it was given alone for a millisecond, and not moved since: */
     uint64_t late_turns;
     int64_t late_switched_ns;
     uint16_t number; /* what the figures call it */
@@ -66,10 +65,17 @@ typedef struct nb_dispatch {
     bool stops;        /* no request will come any more */
     int64_t now_ns;    /* when it was last looked */
     nb_exchanges *exchanges;
+    nb_queues *queues;  /* of all loops; NULL: there is one */
+    uint16_t number;    /* of this loop among them */
+    bool first_changed; /* since others were last told */
 } nb_dispatch;
 
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max);
+/* Before anything waits: it is one of several loops. */
+void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number);
 void nb_dispatch_deinit(nb_dispatch *dispatch);
+/* Requests that wait, of all loops. */
+uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch);
 /* Takes the channel, which serves from here on. NB_FULL: there is no place. */
 nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
 /* NULL when it is none of these. */
@@ -127,10 +133,11 @@ void nb_dispatch_pump(nb_dispatch *dispatch);
 
 /* --- between dispatch.c and recall.c --- */
 
-/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one and has the room. */
+/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one and has the room. Another loop may be quicker to give
+   it one. */
 nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes);
 /* Copies the message into the channel's ring, which has the room; body_fd: of its body, or -1. False: the descriptor cannot be passed
-   now. True: the descriptor is the receiver's, or, shared, the exchange's. */
+   now, or another loop was quicker. True: the descriptor is the receiver's, or, shared, the exchange's. */
 bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd);
 /* Room for a copy of a message, that can be put at the head of the queue, whatever its bound; NULL: there is no memory. */

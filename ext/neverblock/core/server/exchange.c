@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "os/net.h"
 
-void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){NULL, 0, 0, 0, NULL, 0}; }
+void nb_exchanges_init(nb_exchanges *exchanges) { *exchanges = (nb_exchanges){0}; }
 
 void nb_exchange_drop_handover(nb_exchange *exchange) {
     if (!exchange->handover) return;
@@ -35,10 +35,11 @@ static nb_status grow(nb_exchanges *exchanges) {
 }
 
 static nb_exchange *new_slot(nb_exchanges *exchanges) {
+    if (exchanges->count == 1u << NB_EXCHANGE_SLOT_BITS) return NULL;
     if (exchanges->count == exchanges->capacity && grow(exchanges) != NB_OK) return NULL;
     nb_exchange *exchange = nb_alloc(sizeof(*exchange));
     if (!exchange) return NULL;
-    exchange->index = exchanges->count;
+    exchange->index = (uint32_t)exchanges->loop << NB_EXCHANGE_SLOT_BITS | exchanges->count;
     exchange->generation = 1; /* so that no id is 0 */
     exchange->body_fd = -1;
     exchanges->slots[exchanges->count++] = exchange;
@@ -73,8 +74,8 @@ void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
 }
 
 nb_exchange *nb_exchange_find(const nb_exchanges *exchanges, nb_exchange_id id) {
-    uint32_t index = (uint32_t)id;
-    if (index >= exchanges->count) return NULL;
-    nb_exchange *exchange = exchanges->slots[index];
+    uint32_t slot = nb_exchange_id_slot(id);
+    if (nb_exchange_id_loop(id) != exchanges->loop || slot >= exchanges->count) return NULL;
+    nb_exchange *exchange = exchanges->slots[slot];
     return exchange->generation == (uint32_t)(id >> 32) ? exchange : NULL;
 }

@@ -32,7 +32,7 @@ typedef struct nb_handover {
 } nb_handover;
 
 struct nb_exchange {
-    uint32_t index, generation;
+    uint32_t index, generation; /* index: with the loop's number, as in its id */
     nb_connection *connection;
     nb_exchange *next;      /* the connection's next request, or the next free slot */
     nb_exchange *news_next; /* in a channel's list of news that found the ring full */
@@ -71,6 +71,7 @@ typedef struct nb_exchanges {
     nb_exchange **slots;
     uint32_t count, capacity, live;
     nb_exchange *free;
+    uint16_t loop;      /* its number, 0 where nobody has set it */
     uint64_t unspooled; /* bytes of the spool's budget that some still held at their end: for the loop to take off */
 } nb_exchanges;
 

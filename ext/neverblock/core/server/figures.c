@@ -3,6 +3,9 @@
  */
 #include "server/figures.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "os/clock.h"
@@ -43,8 +46,8 @@ void nb_figures_phase(nb_loop *loop, nb_connection *connection) {
     if (connection->admin) return;
     nb_phase phase = nb_connection_phase(connection);
     if (phase == connection->phase) return;
-    if (connection->phase != NB_PHASE_NONE) loop->phases[connection->phase]--;
-    if (phase != NB_PHASE_NONE) loop->phases[phase]++;
+    if (connection->phase != NB_PHASE_NONE) nb_count(&loop->phases[connection->phase], (uint64_t)-1);
+    if (phase != NB_PHASE_NONE) nb_count(&loop->phases[phase], 1);
     connection->phase = (uint8_t)phase;
 }
 
@@ -65,12 +68,12 @@ void nb_figures_answer(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
     const nb_connection *connection = exchange->connection;
     if (connection->admin) return;
     unsigned class = exchange->facts.status / 100;
-    if (class >= 1 && class <= 5) loop->answered[class - 1]++;
+    if (class >= 1 && class <= 5) nb_count(&loop->answered[class - 1], 1);
     nb_figures *figures = loop->figures;
     if (!figures) return;
     if (exchange->began_ns == 0) exchange->began_ns = connection->began_ns; /* of a head that could not be read */
     exchange->answered_ns = loop->now_ns;
-    figures->answers++;
+    nb_count(&figures->answers, 1);
     if (taken_ns == 0) return;
     nb_histogram_record(&figures->stages[NB_STAGE_QUEUE], taken_ns - exchange->complete_ns);
     nb_histogram_record(&figures->stages[NB_STAGE_RUN], loop->now_ns - taken_ns);
@@ -85,7 +88,7 @@ static nb_leaving *take_leaving(nb_figures *figures) {
 }
 
 static void give_leaving(nb_figures *figures, nb_leaving *leaving) {
-    figures->answers--;
+    nb_count(&figures->answers, (uint64_t)-1);
     if (figures->free_count >= LEAVING_KEPT_MAX) {
         nb_free(leaving);
         return;
@@ -96,13 +99,13 @@ static void give_leaving(nb_figures *figures, nb_leaving *leaving) {
 }
 
 void nb_figures_dropped(nb_loop *loop, nb_exchange *exchange) {
-    if (exchange->answered_ns) loop->figures->answers--;
+    if (exchange->answered_ns) nb_count(&loop->figures->answers, (uint64_t)-1);
     exchange->answered_ns = 0;
 }
 
 /* Without memory for the note, the response is not taken down. */
 void nb_figures_leaving(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
-    if (exchange->cut) loop->broken++;
+    if (exchange->cut) nb_count(&loop->broken, 1);
     if (!exchange->answered_ns) return;
     nb_leaving *leaving = exchange->cut ? NULL : take_leaving(loop->figures);
     if (!leaving) {
@@ -166,7 +169,7 @@ nb_server_state nb_figures_state(const nb_loop *loop) {
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 static nb_process_figures process_of(const nb_dispatch_channel *channel) {
-    nb_executor_figures *figures = &channel->channel->memory->figures;
+    nb_executor_figures *figures = &channel->channel->board->figures;
     return (nb_process_figures){
         .gc_count = LOAD(figures->gc_count),
         .gc_minor = LOAD(figures->gc_minor),
@@ -189,14 +192,14 @@ static void add_process(nb_process_figures *total, const nb_process_figures *pro
 }
 
 void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
-    if (!loop->figures) return;
+    if (!loop->figures || loop->number > 0) return; /* each loop has a channel to it */
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
 }
 
 /* Workers are a process each. Executors of one process tell the same, some later than others: the latest counts. */
 static void read_process(const nb_dispatch_channel *channel, nb_figures_now *now) {
-    nb_executor_figures *figures = &channel->channel->memory->figures;
+    nb_executor_figures *figures = &channel->channel->board->figures;
     nb_process_figures process = process_of(channel);
     bool shared = nb_channel_is_shared(channel->channel);
     if (shared) {
@@ -211,14 +214,14 @@ static void read_process(const nb_dispatch_channel *channel, nb_figures_now *now
 }
 
 static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channel, nb_figures_now *now) {
-    nb_channel_memory *memory = channel->channel->memory;
-    nb_executor_figures *figures = &memory->figures;
-    int64_t switched_ns = LOAD(memory->pulse.switched_ns);
+    nb_board *board = channel->channel->board;
+    nb_executor_figures *figures = &board->figures;
+    int64_t switched_ns = LOAD(board->pulse.switched_ns);
     uint32_t parked = LOAD(figures->parked), pooled = LOAD(figures->pooled);
     nb_executor_now *executor = &now->executors[now->executor_count++];
     *executor = (nb_executor_now){
         .taken = LOAD(figures->taken),
-        .turns = LOAD(memory->pulse.turns),
+        .turns = LOAD(board->pulse.turns),
         .fibers_limit = LOAD(figures->fibers_limit),
         .running = LOAD(figures->running),
         .parked = parked > pooled ? parked - pooled : 0,
@@ -229,8 +232,7 @@ static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channe
         .pid = channel->pid,
         .lag = &figures->lag,
     };
-    uint64_t given = channel->sent - channel->recalled;
-    if (given > executor->taken) now->queued += given - executor->taken;
+    now->queued += nb_link_pending(channel->channel->link);
     now->running += executor->running;
     read_process(channel, now);
 }
@@ -244,16 +246,43 @@ static uint64_t rss_bytes(nb_loop *loop) {
     return figures->rss_bytes;
 }
 
+static uint64_t answers(const nb_loops *all) {
+    uint64_t sum = 0;
+    for (uint16_t i = 0; i < all->count; i++) {
+        sum += nb_counted(&all->each[i].figures->answers);
+    }
+    return sum;
+}
+
+/* offset: of a histogram in nb_figures. */
+static const nb_histogram *together(const nb_loop *loop, size_t offset, nb_histogram *room) {
+    const nb_loops *all = loop->all;
+    if (all->count == 1) return (const void *)((const char *)loop->figures + offset);
+    memset(room, 0, sizeof(*room));
+    for (uint16_t i = 0; i < all->count; i++) {
+        nb_histogram_add(room, (const void *)((const char *)all->each[i].figures + offset));
+    }
+    return room;
+}
+
+const nb_histogram *nb_figures_stage(const nb_loop *loop, nb_stage stage, nb_histogram *room) {
+    return together(loop, offsetof(nb_figures, stages) + (size_t)stage * sizeof(nb_histogram), room);
+}
+
+const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
+    return together(loop, offsetof(nb_figures, lag), room);
+}
+
 void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
-    uint64_t shed = LOAD(loop->counters.shed);
+    uint64_t shed = NB_SUM(loop, counters.shed), failed = NB_SUM(loop, answered[4]), broken = NB_SUM(loop, broken);
     *now = (nb_figures_now){
-        .queued = loop->dispatch.waiting,
-        .writing = loop->figures->answers,
+        .queued = nb_dispatch_waiting(&loop->dispatch),
+        .writing = answers(loop->all),
         .processes = loop->figures->past,
         .memory_rss = rss_bytes(loop),
-        .memory_spool = loop->spool.bytes,
-        .memory_responses = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES,
-        .errors = loop->answered[4] > shed ? loop->answered[4] - shed + loop->broken : loop->broken,
+        .memory_spool = nb_spool_bytes(&loop->spool),
+        .memory_responses = NB_SUM(loop, counters.response_bytes),
+        .errors = failed > shed ? failed - shed + broken : broken,
         .log_dropped = nb_log_dropped_by_all(),
         .uptime_ns = loop->now_ns - loop->started_ns,
     };

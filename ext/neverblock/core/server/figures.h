@@ -8,7 +8,7 @@
  * (loop->figures is NULL without one, and nothing here costs more than that look). Counters are kept always.
  *
  * Times are the loop's own clock, read when a poll returns, when parts of responses are taken and after they were
- * sent. Owned by the loop's thread.
+ * sent. Owned by the loop's thread; where there are several loops the first shows what all have counted.
  */
 #ifndef NB_SERVER_FIGURES_H
 #define NB_SERVER_FIGURES_H
@@ -48,10 +48,10 @@ typedef struct nb_process_figures {
 
 typedef struct nb_figures {
     nb_histogram stages[NB_STAGES];
-    nb_histogram lag;        /* from one look at the poller to the next: how long an event may have waited */
-    int64_t polled_ns;       /* when the last poll returned; 0: before the first */
-    uint64_t answers;        /* responses that have begun and not left whole */
-    nb_leaving *left, *free; /* those that left in this turn; unused ones */
+    nb_histogram lag;         /* from one look at the poller to the next: how long an event may have waited */
+    int64_t polled_ns;        /* when the last poll returned; 0: before the first */
+    _Atomic uint64_t answers; /* responses that have begun and not left whole */
+    nb_leaving *left, *free;  /* those that left in this turn; unused ones */
     uint32_t free_count;
     uint64_t rss_bytes; /* as it was at rss_read_ns */
     int64_t rss_read_ns;
@@ -96,6 +96,10 @@ typedef struct nb_executor_now {
     int32_t pid;        /* of its process, when that is a worker; 0 */
     const nb_histogram *lag;
 } nb_executor_now;
+
+/* Of all loops. Where there are several the sum is made in `room`, the caller's. */
+const nb_histogram *nb_figures_stage(const struct nb_loop *loop, nb_stage stage, nb_histogram *room);
+const nb_histogram *nb_figures_lag(const struct nb_loop *loop, nb_histogram *room);
 
 typedef struct nb_figures_now {
     uint64_t queued, running, writing; /* requests */

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "os/net.h"
+#include "os/wake.h"
 #include "server/loop.h"
 
 /* Connections taken in one turn from one listener: a burst must not hold up those that are being served. */
@@ -25,6 +26,39 @@ static const char overload_answer[] =
 
 static void open_spare(nb_loop *loop) {
     if (loop->spare_fd < 0) loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void note_idle(nb_loop *loop) {
+    nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
+    atomic_store_explicit(&loop->idle_ns, oldest ? oldest->deadline_ns : 0, memory_order_relaxed);
+}
+
+/* The loop with the connection that has been idle longest; NULL: none is idle. */
+static nb_loop *idlest(nb_loop *loop) {
+    note_idle(loop);
+    return nb_loops_idlest(loop->all);
+}
+
+static bool full(const nb_loop *loop) { return nb_loops_connections(loop->all) >= loop->config.connections_max; }
+
+/* Another loop is asked to end what has been idle longest there; it says when it has looked. */
+static void ask_for_room(nb_loop *other) {
+    atomic_store_explicit(&other->room_wanted, true, memory_order_release);
+    nb_wake_signal(&other->wake);
+}
+
+static bool room_is_asked_for(const nb_loop *loop) {
+    for (uint16_t i = 1; i < loop->all->count; i++) {
+        if (atomic_load_explicit(&loop->all->each[i].room_wanted, memory_order_acquire)) return true;
+    }
+    return false;
+}
+
+/* There is room for a connection, or could be made here. */
+static bool room_possible(nb_loop *loop) {
+    if (!full(loop)) return true;
+    nb_loop *other = idlest(loop);
+    return other && (other == loop || !room_is_asked_for(loop));
 }
 
 /* Ends the connection that has waited longest for its next request. */
@@ -55,14 +89,18 @@ static void shed_one(nb_loop *loop, nb_listener *listener) {
 
 static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     NB_COUNT(loop, accept_errors, 1);
-    if (make_room(loop)) return;
-    if (loop->starved_since_ns == 0) {
+    nb_loop *other = idlest(loop);
+    if (other == loop && make_room(loop)) return;
+    if (other) {
+        ask_for_room(other);
+    } else if (loop->starved_since_ns == 0) {
         loop->starved_since_ns = loop->now_ns;
         nb_log_line(loop->log,
                     "no descriptor left for another connection (%s); raise `ulimit -n` or lower `limits connections`",
                     strerror(errno));
     }
-    if (loop->now_ns - loop->starved_since_ns >= SHED_AFTER_NS) shed_one(loop, listener);
+    bool long_starved = loop->starved_since_ns && loop->now_ns - loop->starved_since_ns >= SHED_AFTER_NS;
+    if (long_starved) shed_one(loop, listener);
     loop->listen_again_ns = loop->now_ns + RETRY_NS;
     nb_listeners_pause(loop, true);
 }
@@ -92,32 +130,59 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     if (status == NB_SYSTEM) poll_listener(loop, (uint16_t)(listener - loop->listeners), false);
     if (status != NB_OK) return false;
     nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_ADMIN);
-    bool full = loop->admin_connection_count >= NB_ADMIN_CONNECTIONS_MAX;
-    if (full && oldest) nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
-    if (full && !oldest) {
+    bool crowded = loop->admin_connection_count >= NB_ADMIN_CONNECTIONS_MAX;
+    if (crowded && oldest) nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
+    if (crowded && !oldest) {
         nb_net_close(fd, true);
     } else {
+        loop->admin_connection_count++;
         nb_connection_open(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
     }
     return true;
 }
 
-/* True when another one may be tried. */
-static bool accept_one(nb_loop *loop, nb_listener *listener) {
-    bool full = loop->connection_count >= loop->config.connections_max;
-    if (full && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) {
+/* It is in no list of the other loop's yet, and counted as its. For want of memory it is served here. */
+static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t listener) {
+    nb_arrival *arrival = nb_alloc(sizeof(*arrival));
+    if (!arrival) return false;
+    *arrival = (nb_arrival){.fd = fd, .listener = listener, .peer = *peer};
+    nb_count(&other->opened, 1);
+    pthread_mutex_lock(&other->inbox_lock);
+    bool first = other->arrivals == NULL;
+    arrival->next = other->arrivals;
+    other->arrivals = arrival;
+    pthread_mutex_unlock(&other->inbox_lock);
+    if (first) nb_wake_signal(&other->wake);
+    return true;
+}
+
+static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
+    nb_loop *next = nb_loops_next(loop->all);
+    NB_COUNT(loop, accepted, 1);
+    if (next != loop && hand_over(next, fd, peer, listener)) return;
+    nb_count(&loop->opened, 1);
+    nb_connection_open(loop, fd, peer, listener);
+}
+
+/* told: the poller has just said that somebody waits; else nobody may. True when another one may be tried. */
+static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
+    bool crowded = full(loop);
+    nb_loop *idle = crowded ? idlest(loop) : NULL;
+    if (crowded && idle != loop) {
+        if (idle && !told) return false; /* no connection ends for nobody */
+        if (idle) ask_for_room(idle);
         loop->listen_again_ns = 0;
         nb_listeners_pause(loop, true);
+        nb_doorbell_announce(&loop->all->room_bell); /* the next turn looks again before it sleeps */
         return false;
     }
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_OK) {
-        if (full) make_room(loop);
+        if (crowded) make_room(loop);
         loop->starved_since_ns = 0;
-        NB_COUNT(loop, accepted, 1);
-        nb_connection_open(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+        open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
         return true;
     }
     if (status == NB_AGAIN) return false;
@@ -131,13 +196,14 @@ static bool accept_one(nb_loop *loop, nb_listener *listener) {
 
 void nb_listener_accept(nb_loop *loop, nb_listener *listener) {
     for (int i = 0; i < ACCEPT_BATCH && listener->fd >= 0; i++) {
-        if (listener->admin ? !accept_admin(loop, listener) : loop->listening_paused || !accept_one(loop, listener))
-            return;
+        bool paused = !listener->admin && loop->listening_paused;
+        if (paused || !(listener->admin ? accept_admin(loop, listener) : accept_one(loop, listener, i == 0))) return;
     }
 }
 
 void nb_listeners_pause(nb_loop *loop, bool pause) {
     loop->listening_paused = pause;
+    if (!pause) nb_doorbell_cancel(&loop->all->room_bell);
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         poll_listener(loop, i, !pause || loop->listeners[i].admin);
     }
@@ -152,14 +218,41 @@ static void resume_admin(nb_loop *loop) {
 }
 
 void nb_listeners_resume_if_possible(nb_loop *loop) {
+    if (loop->number > 0) return;
     open_spare(loop);
     if (loop->figures) resume_admin(loop);
     if (!loop->listening_paused || loop->draining) return;
-    bool full = loop->connection_count >= loop->config.connections_max;
-    if (full && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) return;
+    if (!room_possible(loop)) return;
     if (loop->listen_again_ns > loop->now_ns) return;
     loop->listen_again_ns = 0;
     nb_listeners_pause(loop, false);
+}
+
+void nb_listeners_take_arrivals(nb_loop *loop) {
+    if (loop->number == 0) return;
+    pthread_mutex_lock(&loop->inbox_lock);
+    nb_arrival *arrival = loop->arrivals;
+    loop->arrivals = NULL;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    while (arrival) {
+        nb_arrival *next = arrival->next;
+        nb_connection_open(loop, arrival->fd, &arrival->peer, arrival->listener);
+        nb_free(arrival);
+        arrival = next;
+    }
+    if (!atomic_load_explicit(&loop->room_wanted, memory_order_acquire)) return;
+    (void)make_room(loop);
+    note_idle(loop);
+    atomic_store_explicit(&loop->room_wanted, false, memory_order_release);
+}
+
+void nb_listeners_tell_room(nb_loop *loop) {
+    if (loop->number == 0) return;
+    nb_doorbell *bell = &loop->all->room_bell;
+    note_idle(loop);
+    nb_doorbell_fence(bell);
+    if (!nb_doorbell_sleeping(bell)) return;
+    if (!full(loop) || nb_loop_idle_ns(loop)) nb_wake_signal(&loop->all->each[0].wake);
 }
 
 /* Removes the socket file only while it is still the one we made: a successor may have put its own there. */
@@ -175,7 +268,10 @@ static void remove_path(nb_listener *listener) {
 }
 
 void nb_listeners_close(nb_loop *loop, bool admin) {
-    if (!admin) loop->listening_paused = true;
+    if (!admin) {
+        loop->listening_paused = true;
+        if (loop->number == 0) nb_doorbell_cancel(&loop->all->room_bell);
+    }
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener *listener = &loop->listeners[i];
         if (listener->fd < 0 || listener->admin != admin) continue;

@@ -7,6 +7,9 @@
  * tried again every 100 ms, and after a second of that the spare descriptor is used to tell waiting clients 503 instead
  * of nothing. Owned by the loop's thread.
  *
+ * Where there are several loops (loops.h) only the first listens. The limit is that of all together; a connection that
+ * has been idle longest with another loop is ended there, on request.
+ *
  * An admin listener keeps none of these rules: it has NB_ADMIN_CONNECTIONS_MAX of its own, takes the spare descriptor
  * when there is no other, and stays open while the server drains.
  */
@@ -31,11 +34,24 @@ typedef struct nb_listener {
     uint64_t path_device, path_inode;
 } nb_listener;
 
+/* A connection on its way to the loop that is to have it. */
+typedef struct nb_arrival nb_arrival;
+struct nb_arrival {
+    nb_arrival *next;
+    int fd;
+    uint16_t listener;
+    nb_peer peer;
+};
+
 void nb_listener_accept(struct nb_loop *loop, nb_listener *listener);
 /* Registers or unregisters all listeners with the poller. */
 void nb_listeners_pause(struct nb_loop *loop, bool pause);
 /* A connection ended, or time has passed: accepts again where it may. */
 void nb_listeners_resume_if_possible(struct nb_loop *loop);
+/* Takes what the first loop has accepted for this one, and ends an idle connection if that one asks for room. */
+void nb_listeners_take_arrivals(struct nb_loop *loop);
+/* The first loop learns that there may be room. At the turn's end. */
+void nb_listeners_tell_room(struct nb_loop *loop);
 /* Closes those for clients, or those for admin. */
 void nb_listeners_close(struct nb_loop *loop, bool admin);
 

@@ -53,10 +53,10 @@
 
 static void body_written(nb_body *body) {
     nb_loop *loop = (nb_loop *)(void *)((char *)body->spool - offsetof(nb_loop, spool));
-    pthread_mutex_lock(&loop->written_lock);
+    pthread_mutex_lock(&loop->inbox_lock);
     body->next = loop->written;
     loop->written = body;
-    pthread_mutex_unlock(&loop->written_lock);
+    pthread_mutex_unlock(&loop->inbox_lock);
     nb_wake_signal(&loop->wake);
 }
 
@@ -98,8 +98,13 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     if (status == NB_OK) status = nb_poll_create(config->poller, &loop->poll);
     if (status == NB_OK) status = nb_poll_add(loop->poll, loop->wake.read_fd, NB_POLL_READ | NB_POLL_EDGE, WAKE_COOKIE);
     if (status == NB_OK) loop->wake_is_edge = strcmp(nb_poll_backend(loop->poll), "epoll") == 0;
-    if (status == NB_OK && config->log_fd >= 0) status = nb_log_create(config->log_fd, &loop->log);
-    if (status == NB_OK) status = nb_workers_create("nb-file", config->file_workers, 4096, &loop->spool.workers);
+    if (loop->number > 0) {
+        loop->log = loop->all->each[0].log;
+    } else if (status == NB_OK && config->log_fd >= 0) {
+        status = nb_log_create(config->log_fd, &loop->log);
+    }
+    uint32_t workers = (config->file_workers + loop->all->count - 1) / loop->all->count;
+    if (status == NB_OK) status = nb_workers_create("nb-file", workers, 4096, &loop->spool.workers);
     if (status != NB_OK) return status;
     loop->spool.directory = copy_text(spool_directory(config));
     loop->config.version = copy_text(config->version);
@@ -110,31 +115,36 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
 /* Each response may hold as much as is free of the budget of all: many slow readers are given less each, by themselves, and the budget is
    never quite used up (the dynamic thresholds of Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998). */
 static void allow_responses(nb_loop *loop) {
-    uint64_t held = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES, all = loop->config.response_bytes_max;
-    uint64_t allowed = held < all ? all - held : 0;
+    uint64_t here = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES, all = loop->config.response_bytes_max;
+    atomic_store_explicit(&loop->counters.response_bytes, here, memory_order_relaxed);
+    uint64_t held = NB_SUM(loop, counters.response_bytes), allowed = held < all ? all - held : 0;
     if (allowed < NB_RESPONSE_FLOOR_BYTES) allowed = NB_RESPONSE_FLOOR_BYTES;
     if (allowed > loop->config.response_backlog_bytes) allowed = loop->config.response_backlog_bytes;
-    atomic_store_explicit(&loop->counters.response_bytes, held, memory_order_relaxed);
     nb_dispatch_allow(&loop->dispatch, (uint32_t)allowed);
 }
 
-nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config) {
+nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number) {
     memset(loop, 0, sizeof(*loop));
+    loop->all = all;
+    loop->number = number;
     loop->config = *config;
     loop->config.version = loop->config.ruby_version = NULL;
     loop->wake = (nb_wake){-1, -1};
-    loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    loop->spare_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; /* only the first listens */
     loop->spool.bytes_max = config->spool_bytes_max;
     loop->spool.body_bytes_max = config->body_bytes_max;
     loop->spool.written = body_written;
+    if (number > 0) loop->spool.whole = &all->each[0].spool;
     loop->date_s = -1;
     loop->executor_look_ns = RUNNING_EXECUTOR_POLL_NS;
-    pthread_mutex_init(&loop->written_lock, NULL);
+    pthread_mutex_init(&loop->inbox_lock, NULL);
     pthread_mutex_init(&loop->calls_lock, NULL);
     pthread_cond_init(&loop->calls_done, NULL);
     nb_pool_init(&loop->pool);
     nb_exchanges_init(&loop->exchanges);
+    loop->exchanges.loop = number;
     nb_dispatch_init(&loop->dispatch, &loop->exchanges, config->queue_max);
+    if (all->count > 1) nb_dispatch_join(&loop->dispatch, &all->queues, number);
     allow_responses(loop);
     set_timeouts(loop);
     set_limits(loop);
@@ -168,10 +178,10 @@ static void end_all(nb_connection **connections, nb_loop *loop) {
 }
 
 static void take_written(nb_loop *loop) {
-    pthread_mutex_lock(&loop->written_lock);
+    pthread_mutex_lock(&loop->inbox_lock);
     nb_body *body = loop->written;
     loop->written = NULL;
-    pthread_mutex_unlock(&loop->written_lock);
+    pthread_mutex_unlock(&loop->inbox_lock);
     while (body) {
         nb_body *next = body->next;
         nb_connection *connection = body->owner;
@@ -195,6 +205,7 @@ static void flush_dirty(nb_loop *loop) {
 void nb_loop_deinit(nb_loop *loop) {
     nb_listeners_close(loop, false);
     nb_listeners_close(loop, true);
+    nb_listeners_take_arrivals(loop);
     end_all(&loop->connections, loop);
     end_all(&loop->admin_connections, loop);
     flush_dirty(loop);
@@ -208,14 +219,14 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_exchanges_deinit(&loop->exchanges);
     nb_poll_destroy(loop->poll);
     nb_wake_deinit(&loop->wake);
-    nb_log_destroy(loop->log);
+    if (loop->number == 0) nb_log_destroy(loop->log);
     nb_pool_deinit(&loop->pool);
     nb_figures_destroy(loop);
     nb_free((char *)(uintptr_t)loop->spool.directory);
     nb_free((char *)(uintptr_t)loop->config.version);
     nb_free((char *)(uintptr_t)loop->config.ruby_version);
     if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
-    pthread_mutex_destroy(&loop->written_lock);
+    pthread_mutex_destroy(&loop->inbox_lock);
     pthread_mutex_destroy(&loop->calls_lock);
     pthread_cond_destroy(&loop->calls_done);
 }
@@ -311,7 +322,7 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
     }
     if (channel->responses.broken) give_up(loop, channel);
     if (taken && nb_ring_release(&channel->responses)) {
-        nb_doorbell_fence(&channel->channel->memory->executor_bell);
+        nb_doorbell_fence(&channel->channel->board->executor_bell);
         _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
         if (atomic_load_explicit(blocked, memory_order_relaxed)) {
             atomic_store_explicit(blocked, 0, memory_order_relaxed);
@@ -376,7 +387,7 @@ void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel
     channel->lost = true;
     while (take_parts(loop, channel)) {
     }
-    report->again = nb_dispatch_take_back(&loop->dispatch, channel);
+    report->again += nb_dispatch_take_back(&loop->dispatch, channel);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         nb_exchange *exchange = loop->exchanges.slots[i];
         if (exchange->channel != place) continue;
@@ -390,7 +401,8 @@ void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel
     nb_dispatch_remove(&loop->dispatch, channel);
 }
 
-void nb_loop_channel_running(nb_loop *loop, const nb_dispatch_channel *channel, nb_channel_report *report) {
+void nb_loop_channel_running(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
+    nb_dispatch_drop_begun(channel);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         const nb_exchange *exchange = loop->exchanges.slots[i];
         bool given = exchange->channel == channel - loop->dispatch.channels && !exchange->ended;
@@ -445,9 +457,19 @@ static void start_drain(nb_loop *loop) {
         nb_listener_accept(loop, &loop->listeners[i]);
     }
     nb_listeners_close(loop, false);
+    nb_listeners_take_arrivals(loop); /* the last */
     for (nb_connection *connection = loop->connections, *next; connection; connection = next) {
         next = connection->next;
         nb_connection_drain(loop, connection);
+    }
+}
+
+/* The first loop drains first: only then no connection comes to the others any more. */
+static void drain_others(nb_loop *loop) {
+    for (uint16_t i = 1; loop->number == 0 && i < loop->all->count; i++) {
+        nb_loop *other = &loop->all->each[i];
+        atomic_store_explicit(&other->drain, true, memory_order_release);
+        nb_wake_signal(&other->wake);
     }
 }
 
@@ -458,7 +480,10 @@ static void wind_down(nb_loop *loop) {
         loop->stop_deadline_ns = loop->now_ns + STOP_PATIENCE_NS;
     }
     bool drain = loop->stopping || atomic_load_explicit(&loop->drain, memory_order_acquire);
-    if (drain && !loop->draining) start_drain(loop);
+    if (drain && !loop->draining) {
+        start_drain(loop);
+        drain_others(loop);
+    }
     if (!loop->draining) return;
     if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(&loop->connections, loop);
     if (loop->connections) return;
@@ -532,11 +557,10 @@ static void gather(nb_loop *loop, bool came) {
 }
 
 static void publish_gauges(nb_loop *loop) {
-    atomic_store_explicit(&loop->counters.connections, loop->connection_count, memory_order_relaxed);
+    atomic_store_explicit(&loop->counters.connections, nb_loop_connections(loop), memory_order_relaxed);
     atomic_store_explicit(&loop->counters.queue, loop->dispatch.waiting, memory_order_relaxed);
-    loop->spool.bytes -= loop->exchanges.unspooled;
+    if (loop->exchanges.unspooled) nb_spool_give(&loop->spool, loop->exchanges.unspooled);
     loop->exchanges.unspooled = 0;
-    atomic_store_explicit(&loop->counters.spool_bytes, loop->spool.bytes, memory_order_relaxed);
 }
 
 nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
@@ -561,6 +585,7 @@ static bool run_turn(nb_loop *loop) {
     if (loop->figures)
         loop->now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
     nb_loop_run_calls(loop);
+    nb_listeners_take_arrivals(loop);
     bool more = take_responses(loop);
     take_written(loop);
     flush_dirty(loop);
@@ -568,6 +593,7 @@ static bool run_turn(nb_loop *loop) {
     expire(loop);
     wind_down(loop);
     nb_listeners_resume_if_possible(loop);
+    nb_listeners_tell_room(loop);
     nb_dispatch_pump(&loop->dispatch);
     retry_uploads(loop);
     bury(loop);
@@ -578,6 +604,7 @@ static bool run_turn(nb_loop *loop) {
     }
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
     nb_figures_turn(loop);
+    publish_gauges(loop); /* it may sleep for long */
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     if (loop->config.front) gather(loop, came);

@@ -24,6 +24,7 @@
 #include "server/dispatch.h"
 #include "server/exchange.h"
 #include "server/listener.h"
+#include "server/loops.h"
 #include "server/request_log.h"
 #include "server/routes.h"
 #include "server/server.h"
@@ -40,11 +41,12 @@ static inline uint64_t nb_counted(const _Atomic uint64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Only the loop's thread writes a counter, so a plain read-add-write is enough; readers see whole values. */
-#define NB_COUNT(loop, name, by)                                                                               \
-    atomic_store_explicit(&(loop)->counters.name,                                                              \
-                          atomic_load_explicit(&(loop)->counters.name, memory_order_relaxed) + (uint64_t)(by), \
-                          memory_order_relaxed)
+/* Only one thread writes a counter, so a plain read-add-write is enough; readers see whole values. */
+static inline void nb_count(_Atomic uint64_t *counter, uint64_t by) {
+    atomic_store_explicit(counter, nb_counted(counter) + by, memory_order_relaxed);
+}
+
+#define NB_COUNT(loop, name, by) nb_count(&(loop)->counters.name, (uint64_t)(by))
 
 /* Work that another thread wants done between two turns (nb_server_call). */
 typedef struct nb_loop_call nb_loop_call;
@@ -57,7 +59,9 @@ struct nb_loop_call {
 
 typedef struct nb_loop {
     nb_server_config config;
-    nb_log *log; /* NULL: no log */
+    nb_loops *all;   /* of the server */
+    uint16_t number; /* among them; the first, 0, listens */
+    nb_log *log;     /* NULL: no log. The first's is that of all. */
     nb_poll *poll;
     nb_wake wake;
     bool wake_is_edge; /* told once a signal: needs no clearing */
@@ -78,7 +82,11 @@ typedef struct nb_loop {
     nb_connection *admin_connections;
     nb_connection *dirty; /* those with something to flush at the turn's end */
     nb_connection *graveyard;
-    uint32_t connection_count, admin_connection_count;
+    /* Connections of clients: given to this loop, counted by the first one; ended, by this one. */
+    _Atomic uint64_t opened, closed;
+    uint32_t admin_connection_count;
+    _Atomic int64_t idle_ns;  /* when the one that has been idle longest times out, as of the last turn; 0: none is */
+    _Atomic bool room_wanted; /* the first loop asks this one to end its oldest idle connection */
     int64_t now_ns;
     int64_t date_s;
     char date_line[NB_DATE_LINE_BYTES];
@@ -97,18 +105,29 @@ typedef struct nb_loop {
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     nb_loop_call *_Atomic calls;
-    pthread_mutex_t written_lock;
-    nb_body *written; /* bodies whose write ended, for the loop to go on with */
+    pthread_mutex_t inbox_lock; /* over the next two: what other threads bring */
+    nb_body *written;           /* bodies whose write ended, for the loop to go on with */
+    nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
+    _Atomic bool running;       /* its thread does */
     nb_counters counters;
     char request_line[NB_REQUEST_LINE_BYTES_MAX + 1]; /* request_log.h */
-    uint64_t answered[5];                             /* responses by class of status, 1xx first */
-    uint64_t broken;                                  /* responses that ended without a clean end */
-    uint32_t phases[NB_PHASES];                       /* connections by what they do */
+    _Atomic uint64_t answered[5];                     /* responses by class of status, 1xx first */
+    _Atomic uint64_t broken;                          /* responses that ended without a clean end */
+    _Atomic uint64_t phases[NB_PHASES];               /* connections by what they do */
     struct nb_figures *figures;                       /* NULL: nobody asked for them (figures.h) */
     int64_t started_ns, started_wall_s;
 } nb_loop;
 
-nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config);
+static inline uint64_t nb_loop_connections(const nb_loop *loop) {
+    return nb_counted(&loop->opened) - nb_counted(&loop->closed);
+}
+/* Of this loop, now, by its own thread; of another, as of its last turn. */
+static inline int64_t nb_loop_idle_ns(const nb_loop *loop) {
+    return atomic_load_explicit(&loop->idle_ns, memory_order_relaxed);
+}
+
+/* One of `all`, whose first is made first and ends last. */
+nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number);
 void nb_loop_deinit(nb_loop *loop);
 /* Adds the guest's own poller to the loop's, so that a guest that runs turns sees its own events. */
 nb_status nb_loop_watch_guest(nb_loop *loop, int fd);
@@ -118,7 +137,7 @@ void nb_loop_run_calls(nb_loop *loop);
    answered 502 or cut. */
 void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
 /* Lines of what it runs now, at most as many as the report has room for. */
-void nb_loop_channel_running(nb_loop *loop, const nb_dispatch_channel *channel, nb_channel_report *report);
+void nb_loop_channel_running(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
 /* From now on, while no channel serves, requests are refused, those that wait too. 0: they wait. */
 void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds);
 /* One turn: what came, what is due, then sleep until there is more. False: the loop has ended. */

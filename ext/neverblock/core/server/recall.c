@@ -77,11 +77,11 @@ bool nb_dispatch_drop_begun(nb_dispatch_channel *channel) {
 /* --- stuck executors --- */
 
 static int64_t switched_ns(const nb_dispatch_channel *channel) {
-    return atomic_load_explicit(&channel->channel->memory->pulse.switched_ns, memory_order_relaxed);
+    return atomic_load_explicit(&channel->channel->board->pulse.switched_ns, memory_order_relaxed);
 }
 
 static uint64_t turns(const nb_dispatch_channel *channel) {
-    return atomic_load_explicit(&channel->channel->memory->pulse.turns, memory_order_relaxed);
+    return atomic_load_explicit(&channel->channel->board->pulse.turns, memory_order_relaxed);
 }
 
 static bool has_moved(const nb_dispatch_channel *channel) {
@@ -89,10 +89,10 @@ static bool has_moved(const nb_dispatch_channel *channel) {
 }
 
 static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    nb_channel_memory *memory = channel->channel->memory;
+    nb_board *board = channel->channel->board;
     int64_t switched = switched_ns(channel);
-    bool sleeps = nb_doorbell_sleeping(&memory->executor_bell);
-    channel->load = atomic_load_explicit(&memory->figures.running, memory_order_relaxed);
+    bool sleeps = nb_doorbell_sleeping(&board->executor_bell);
+    channel->load = atomic_load_explicit(&board->figures.running, memory_order_relaxed);
     channel->busy = !sleeps && switched && dispatch->now_ns - switched > STUCK_NS;
     if (channel->late && has_moved(channel)) channel->late = false;
     if (channel->late || !channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
@@ -113,7 +113,7 @@ static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_wa
         return false;
     }
     unlist(channel, exchange);
-    channel->recalled++;
+    nb_link_count_recalled(channel->channel->link);
     exchange->channel = NB_CHANNEL_NONE;
     exchange->left_due = exchange->left;
     return true;

@@ -3,12 +3,14 @@
  */
 #include "server/server.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "os/clock.h"
 #include "os/net.h"
 #include "os/thread.h"
@@ -19,13 +21,21 @@
 /* Requests given ahead to one of several executors: enough to keep it busy for a turn, few enough to be bound late. */
 #define SHARED_CREDIT 8u
 
-struct nb_server {
-    nb_loop loop;
-    nb_lease lease;
+/* The loop, on its thread. */
+typedef struct io_thread {
+    nb_server *server;
+    nb_loop *loop;
     pthread_t thread;
+} io_thread;
+
+struct nb_server {
+    nb_loops loops;
+    nb_lease lease; /* where there is one loop */
+    io_thread threads[NB_IO_THREADS_MAX];
     bool started, joined, abandoned;
-    _Atomic bool running;
 };
+
+static nb_loop *first(nb_server *server) { return &server->loops.each[0]; }
 
 void nb_server_config_default(nb_server_config *config) {
     memset(config, 0, sizeof(*config));
@@ -36,13 +46,36 @@ void nb_server_config_default(nb_server_config *config) {
     config->version = config->ruby_version = "";
 }
 
+static void deinit_loops(nb_loops *loops, uint16_t made) {
+    while (made > 0) {
+        nb_loop_deinit(&loops->each[--made]); /* the first is the last */
+    }
+    nb_free(loops->each);
+}
+
+static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
+    uint32_t wanted = config->io_threads ? config->io_threads : 1;
+    loops->count = loops->queues.count = (uint16_t)(wanted < NB_IO_THREADS_MAX ? wanted : NB_IO_THREADS_MAX);
+    loops->each = nb_alloc_zero(loops->count, sizeof(nb_loop));
+    if (!loops->each) return NB_NO_MEMORY;
+    for (uint16_t i = 0; i < loops->count; i++) {
+        nb_status status = nb_loop_init(&loops->each[i], config, loops, i);
+        if (status != NB_OK) {
+            deinit_loops(loops, i);
+            return status;
+        }
+        loops->queues.places[i].wake = &loops->each[i].wake;
+    }
+    return NB_OK;
+}
+
 nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
     nb_server *server = nb_alloc_zero(1, sizeof(*server));
     if (!server) return NB_NO_MEMORY;
-    nb_status status = nb_loop_init(&server->loop, config);
+    nb_status status = init_loops(&server->loops, config);
     if (status == NB_OK) {
         status = nb_lease_init(&server->lease);
-        if (status != NB_OK) nb_loop_deinit(&server->loop);
+        if (status != NB_OK) deinit_loops(&server->loops, server->loops.count);
     }
     if (status != NB_OK) {
         nb_free(server);
@@ -59,10 +92,12 @@ static void write_url(nb_listener *listener, const char *address, const char *pa
 
 static nb_status add_listener(nb_server *server, int fd, const char *address, uint16_t port, const char *path,
                               bool admin) {
-    nb_loop *loop = &server->loop;
+    nb_loop *loop = first(server);
     nb_listener listener = {.fd = fd, .port = port, .admin = admin};
     struct stat made;
-    if (admin && nb_figures_create(loop) != NB_OK) return NB_NO_MEMORY;
+    for (uint16_t i = 0; admin && i < server->loops.count; i++) {
+        if (nb_figures_create(&server->loops.each[i]) != NB_OK) return NB_NO_MEMORY;
+    }
     write_url(&listener, address, path);
     if (strlen(address) < sizeof(listener.address)) memcpy(listener.address, address, strlen(address) + 1);
     if (path) {
@@ -80,7 +115,7 @@ static nb_status add_listener(nb_server *server, int fd, const char *address, ui
 
 static nb_status listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, bool admin,
                             uint16_t *bound_port) {
-    if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
+    if (server->started || first(server)->listener_count == NB_LISTENERS_MAX) return NB_FULL;
     int fd;
     nb_status status = nb_net_listen_tcp(address, port, backlog, &fd, bound_port);
     if (status != NB_OK) return status;
@@ -90,7 +125,7 @@ static nb_status listen_tcp(nb_server *server, const char *address, uint16_t por
 }
 
 static nb_status listen_unix(nb_server *server, const char *path, unsigned mode, int backlog, bool admin) {
-    if (server->started || server->loop.listener_count == NB_LISTENERS_MAX) return NB_FULL;
+    if (server->started || first(server)->listener_count == NB_LISTENERS_MAX) return NB_FULL;
     int fd;
     nb_status status = nb_net_listen_unix(path, mode, backlog, &fd);
     if (status != NB_OK) return status;
@@ -119,48 +154,67 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
 }
 
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number) {
-    return server->started ? NB_FULL : nb_routes_add(&server->loop.routes, pattern, route, number);
+    return server->started ? NB_FULL : nb_routes_add(&first(server)->routes, pattern, route, number);
 }
 
 const nb_route *nb_server_route(const nb_server *server, uint16_t number) {
-    return nb_routes_get(&server->loop.routes, number);
+    return nb_routes_get(&server->loops.each[0].routes, number);
 }
 
+static nb_status make_link(nb_server *server, bool shared, nb_link **link) {
+    const nb_wake *wakes[NB_IO_THREADS_MAX];
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        wakes[i] = &server->loops.each[i].wake;
+    }
+    return shared ? nb_link_create_shared(wakes, server->loops.count, link)
+                  : nb_link_create(wakes, server->loops.count, link);
+}
+
+/* All loops have the same channels at the same places. */
+static bool channels_full(nb_server *server) { return first(server)->dispatch.count == NB_CHANNELS_MAX; }
+
 nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
-    nb_dispatch *dispatch = &server->loop.dispatch;
-    if (server->started || dispatch->count == NB_CHANNELS_MAX) return NB_FULL;
-    nb_status status = nb_channel_create(&server->loop.wake, result);
-    return status == NB_OK ? nb_dispatch_channel_add(dispatch, *result) : status;
+    nb_link *link;
+    if (server->started || channels_full(server)) return NB_FULL;
+    nb_status status = make_link(server, false, &link);
+    if (status != NB_OK) return status;
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        status = nb_dispatch_channel_add(&server->loops.each[i].dispatch, &link->channels[i]);
+        NB_ASSERT(status == NB_OK);
+    }
+    *result = &link->channels[0];
+    return NB_OK;
 }
 
 /* What the executor's side reads of the server. */
-static void introduce(const nb_server *server, nb_channel *channel, bool alone) {
-    const nb_loop *loop = &server->loop;
-    nb_channel_memory *memory = channel->memory;
+static void introduce(nb_server *server, const nb_channel *channel, bool alone) {
+    const nb_loop *loop = first(server);
+    nb_board *board = channel->board;
     uint32_t credit = loop->config.credit;
-    memory->credit = alone || credit < SHARED_CREDIT ? credit : SHARED_CREDIT;
-    memory->listener_count = loop->listener_count;
+    board->credit = alone || credit < SHARED_CREDIT ? credit : SHARED_CREDIT;
+    board->listener_count = loop->listener_count;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
-        memcpy(memory->listeners[i].address, loop->listeners[i].address, sizeof(memory->listeners[i].address));
-        memory->listeners[i].port = loop->listeners[i].port;
+        memcpy(board->listeners[i].address, loop->listeners[i].address, sizeof(board->listeners[i].address));
+        board->listeners[i].port = loop->listeners[i].port;
     }
-    atomic_store_explicit(&memory->figures.wanted, loop->figures != NULL, memory_order_relaxed);
+    atomic_store_explicit(&board->figures.wanted, loop->figures != NULL, memory_order_relaxed);
 }
 
 /* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
 static bool executor_waits(nb_server *server) {
     if (!atomic_load_explicit(&server->lease.guest_allowed, memory_order_acquire)) return false;
-    nb_channel *channel = server->loop.dispatch.channels[0].channel;
-    bool asleep = nb_doorbell_sleeping(&channel->memory->executor_bell);
+    nb_channel *channel = first(server)->dispatch.channels[0].channel;
+    bool asleep = nb_doorbell_sleeping(&channel->board->executor_bell);
     if (!asleep && !atomic_load_explicit(&server->lease.guest_wants, memory_order_relaxed)) return false;
     if (asleep) nb_channel_ring_executor(channel);
     return true;
 }
 
 bool nb_server_guest_begin(nb_server *server, int fd) {
-    if (!server->loop.config.guest_turns || server->loop.dispatch.count != 1 || fd < 0) return false;
-    if (nb_poll_descriptor(server->loop.poll) < 0) return false; /* one that a second thread may not touch */
-    if (nb_loop_watch_guest(&server->loop, fd) != NB_OK) return false;
+    nb_loop *loop = first(server);
+    if (server->loops.count > 1 || !loop->config.guest_turns || loop->dispatch.count != 1 || fd < 0) return false;
+    if (nb_poll_descriptor(loop->poll) < 0) return false; /* one that a second thread may not touch */
+    if (nb_loop_watch_guest(loop, fd) != NB_OK) return false;
     atomic_store_explicit(&server->lease.guest_allowed, true, memory_order_release);
     return true;
 }
@@ -168,9 +222,9 @@ bool nb_server_guest_begin(nb_server *server, int fd) {
 void nb_server_guest_end(nb_server *server) { nb_lease_end_guest(&server->lease); }
 
 nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns) {
-    nb_loop *loop = &server->loop;
+    nb_loop *loop = first(server);
     if (!nb_lease_take_as_guest(&server->lease)) return NB_GUEST_REFUSED;
-    nb_doorbell_cancel(&loop->dispatch.channels[0].channel->memory->executor_bell);
+    nb_doorbell_cancel(&loop->dispatch.channels[0].channel->board->executor_bell);
     bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
     loop->guest = requests;
     loop->guest_called = host_ran;
@@ -187,50 +241,96 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
     return called ? NB_GUEST_CALLED : NB_GUEST_SERVED;
 }
 
-static void *run(void *argument) {
-    nb_server *server = argument;
+static void run_leased(nb_server *server) {
     bool more = true;
-    if (server->loop.config.front)
-        nb_thread_wake_gently(); /* so that a worker ends its batch, and the next turn is a large one */
     while (more) {
         nb_lease_host_standby(&server->lease);
         do {
-            more = nb_loop_turn(&server->loop);
+            more = nb_loop_turn(first(server));
         } while (more && !executor_waits(server));
-        if (more) nb_lease_host_give_back(&server->lease, server->loop.now_ns);
+        if (more) nb_lease_host_give_back(&server->lease, first(server)->now_ns);
     }
-    pthread_mutex_lock(&server->loop.calls_lock);
-    atomic_store_explicit(&server->running, false, memory_order_release);
-    pthread_mutex_unlock(&server->loop.calls_lock);
-    nb_loop_run_calls(&server->loop); /* those that came before */
+}
+
+static void *run(void *argument) {
+    io_thread *self = argument;
+    nb_loop *loop = self->loop;
+    if (loop->config.front)
+        nb_thread_wake_gently(); /* so that a worker ends its batch, and the next turn is a large one */
+    if (loop->all->count == 1) {
+        run_leased(self->server);
+    } else {
+        while (nb_loop_turn(loop)) {
+        }
+    }
+    pthread_mutex_lock(&loop->calls_lock);
+    atomic_store_explicit(&loop->running, false, memory_order_release);
+    pthread_mutex_unlock(&loop->calls_lock);
+    nb_loop_run_calls(loop); /* those that came before */
     return NULL;
+}
+
+/* What the others read of the addresses and routes. The sockets are the first's. */
+static void share_listeners(nb_server *server) {
+    const nb_loop *from = first(server);
+    for (uint16_t i = 1; i < server->loops.count; i++) {
+        nb_loop *loop = &server->loops.each[i];
+        loop->routes = from->routes;
+        loop->listener_count = from->listener_count;
+        for (uint16_t j = 0; j < from->listener_count; j++) {
+            loop->listeners[j] = from->listeners[j];
+            loop->listeners[j].fd = -1;
+            loop->listeners[j].path = NULL;
+        }
+    }
+}
+
+static nb_status start_thread(nb_server *server, uint16_t number) {
+    char name[16];
+    io_thread *thread = &server->threads[number];
+    *thread = (io_thread){.server = server, .loop = &server->loops.each[number]};
+    (void)snprintf(name, sizeof(name), number ? "nb-io-%u" : "nb-io", number);
+    atomic_store_explicit(&thread->loop->running, true, memory_order_release);
+    nb_status status = nb_thread_start(name, run, thread, &thread->thread);
+    if (status != NB_OK) atomic_store_explicit(&thread->loop->running, false, memory_order_release);
+    return status;
+}
+
+static void join(nb_server *server, uint16_t from) {
+    for (uint16_t i = from; i < server->loops.count; i++) {
+        pthread_join(server->threads[i].thread, NULL);
+    }
 }
 
 nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
-    const nb_dispatch *dispatch = &server->loop.dispatch;
+    const nb_dispatch *dispatch = &first(server)->dispatch;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         introduce(server, dispatch->channels[i].channel, dispatch->count == 1);
     }
-    nb_listeners_pause(&server->loop, false);
-    atomic_store_explicit(&server->running, true, memory_order_release);
-    nb_status status = nb_thread_start("nb-io", run, server, &server->thread);
-    if (status != NB_OK) {
-        atomic_store_explicit(&server->running, false, memory_order_release);
-        return status;
+    share_listeners(server);
+    nb_listeners_pause(first(server), false);
+    uint16_t started = server->loops.count; /* the first last: the others are there when it accepts */
+    nb_status status = NB_OK;
+    while (started > 0 && status == NB_OK) {
+        status = start_thread(server, --started);
     }
-    server->started = true;
-    return NB_OK;
+    server->started = status == NB_OK;
+    if (status == NB_OK) return NB_OK;
+    int error = errno;
+    nb_server_stop_now(server);
+    join(server, (uint16_t)(started + 1));
+    errno = error;
+    return status;
 }
 
 /* --- a front's channels --- */
 
 /* Runs it between two turns of the loop, or here when the loop does not run. */
-static void call(nb_server *server, void (*work)(nb_loop *, void *), void *argument) {
-    nb_loop *loop = &server->loop;
+static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument) {
     nb_loop_call wanted = {.run = work, .argument = argument};
     pthread_mutex_lock(&loop->calls_lock);
-    if (!nb_server_running(server)) {
+    if (!atomic_load_explicit(&loop->running, memory_order_acquire)) {
         pthread_mutex_unlock(&loop->calls_lock);
         work(loop, argument);
         return;
@@ -244,42 +344,66 @@ static void call(nb_server *server, void (*work)(nb_loop *, void *), void *argum
     pthread_mutex_unlock(&loop->calls_lock);
 }
 
-nb_status nb_server_channel_create(nb_server *server, nb_channel **channel) {
-    nb_status status = nb_channel_create_shared(&server->loop.wake, channel);
-    if (status == NB_OK) introduce(server, *channel, false);
-    return status;
-}
-
 typedef struct channel_call {
-    nb_channel *channel;
+    nb_channel *channel; /* the loop's */
     nb_channel_report *report;
-    nb_status status;
     uint16_t number;
     int32_t pid;
 } channel_call;
 
+/* On every loop, with its channel of the link. The last may free the link. */
+static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *wanted) {
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        wanted->channel = &link->channels[i];
+        call(&server->loops.each[i], work, wanted);
+    }
+}
+
+nb_status nb_server_channel_create(nb_server *server, nb_channel **channel) {
+    nb_link *link;
+    nb_status status = make_link(server, true, &link);
+    if (status != NB_OK) return status;
+    introduce(server, &link->channels[0], false);
+    *channel = &link->channels[0];
+    return NB_OK;
+}
+
+/* There is a place: channels come and go on one thread (the caller's), and all loops have as many. */
 static void serve(nb_loop *loop, void *argument) {
     channel_call *wanted = argument;
-    wanted->status = nb_dispatch_channel_add(&loop->dispatch, wanted->channel);
-    if (wanted->status != NB_OK) return;
+    nb_status status = nb_dispatch_channel_add(&loop->dispatch, wanted->channel);
+    NB_ASSERT(status == NB_OK);
     nb_dispatch_channel *added = nb_dispatch_find(&loop->dispatch, wanted->channel);
     added->number = wanted->number;
     added->pid = wanted->pid;
 }
 
+static void count_free(nb_loop *loop, void *argument) {
+    for (uint16_t i = 0; i < NB_CHANNELS_MAX; i++) {
+        if (i >= loop->dispatch.count || !loop->dispatch.channels[i].channel) ++*(uint16_t *)argument;
+    }
+}
+
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid) {
-    channel_call wanted = {.channel = channel, .number = number, .pid = pid};
+    channel_call wanted = {.number = number, .pid = pid};
+    uint16_t places = 0;
     introduce(server, channel, false);
-    call(server, serve, &wanted);
-    return wanted.status;
+    call(first(server), count_free, &places);
+    if (places == 0) return NB_FULL;
+    call_each(server, channel->link, serve, &wanted);
+    return NB_OK;
 }
 
 static void retire(nb_loop *loop, void *argument) {
-    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, argument);
+    channel_call *wanted = argument;
+    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
     if (channel) nb_dispatch_retire(channel);
 }
 
-void nb_server_channel_retire(nb_server *server, nb_channel *channel) { call(server, retire, channel); }
+void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
+    channel_call wanted = {.number = 0};
+    call_each(server, channel->link, retire, &wanted);
+}
 
 static void end(nb_loop *loop, void *argument) {
     channel_call *wanted = argument;
@@ -292,9 +416,9 @@ static void end(nb_loop *loop, void *argument) {
 }
 
 void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_report *report) {
-    channel_call wanted = {.channel = channel, .report = report};
+    channel_call wanted = {.report = report};
     memset(report, 0, sizeof(*report));
-    call(server, end, &wanted);
+    call_each(server, channel->link, end, &wanted);
 }
 
 static void list_running(nb_loop *loop, void *argument) {
@@ -304,32 +428,44 @@ static void list_running(nb_loop *loop, void *argument) {
 }
 
 void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report) {
-    channel_call wanted = {.channel = channel, .report = report};
+    channel_call wanted = {.report = report};
     memset(report, 0, sizeof(*report));
-    call(server, list_running, &wanted);
+    call_each(server, channel->link, list_running, &wanted);
 }
 
 static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavailable(loop, *(uint32_t *)seconds); }
 
-void nb_server_unavailable(nb_server *server, uint32_t seconds) { call(server, set_unavailable, &seconds); }
+void nb_server_unavailable(nb_server *server, uint32_t seconds) {
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        call(&server->loops.each[i], set_unavailable, &seconds);
+    }
+}
 
+/* The others follow the first, which may have accepted something for them. */
 void nb_server_drain(nb_server *server) {
-    atomic_store_explicit(&server->loop.drain, true, memory_order_release);
-    nb_wake_signal(&server->loop.wake);
+    atomic_store_explicit(&first(server)->drain, true, memory_order_release);
+    nb_wake_signal(&first(server)->wake);
 }
 
 void nb_server_stop_now(nb_server *server) {
-    atomic_store_explicit(&server->loop.stop, true, memory_order_release);
-    nb_wake_signal(&server->loop.wake);
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        atomic_store_explicit(&server->loops.each[i].stop, true, memory_order_release);
+        nb_wake_signal(&server->loops.each[i].wake);
+    }
 }
 
 void nb_server_join(nb_server *server) {
     if (!server->started || server->joined) return;
     server->joined = true;
-    pthread_join(server->thread, NULL);
+    join(server, 0);
 }
 
-bool nb_server_running(nb_server *server) { return atomic_load_explicit(&server->running, memory_order_acquire); }
+bool nb_server_running(nb_server *server) {
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        if (atomic_load_explicit(&server->loops.each[i].running, memory_order_acquire)) return true;
+    }
+    return false;
+}
 
 static void close_inherited(const nb_connection *connections) {
     for (const nb_connection *connection = connections; connection; connection = connection->next) {
@@ -338,24 +474,32 @@ static void close_inherited(const nb_connection *connections) {
     }
 }
 
-void nb_server_abandon(nb_server *server) {
-    nb_loop *loop = &server->loop;
-    server->abandoned = true;
+static void abandon(nb_loop *loop) {
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         if (loop->listeners[i].fd >= 0) close(loop->listeners[i].fd);
     }
     close_inherited(loop->connections);
     close_inherited(loop->admin_connections);
+    for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
+        close(arrival->fd);
+    }
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         if (loop->exchanges.slots[i]->handover) close(loop->exchanges.slots[i]->handover->fd);
     }
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         nb_channel *channel = loop->dispatch.channels[i].channel;
-        if (channel && nb_channel_is_shared(channel)) nb_channel_abandon(channel);
+        if (channel && loop->number == 0 && nb_channel_is_shared(channel)) nb_link_abandon(channel->link);
     }
     if (loop->spare_fd >= 0) close(loop->spare_fd);
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);
+}
+
+void nb_server_abandon(nb_server *server) {
+    server->abandoned = true;
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        abandon(&server->loops.each[i]);
+    }
 }
 
 void nb_server_destroy(nb_server *server) {
@@ -364,13 +508,14 @@ void nb_server_destroy(nb_server *server) {
         nb_server_stop_now(server);
         nb_server_join(server);
     }
-    nb_loop_deinit(&server->loop);
+    deinit_loops(&server->loops, server->loops.count);
     nb_lease_deinit(&server->lease);
     nb_free(server);
 }
 
 void nb_server_stats_read(nb_server *server, nb_server_stats *stats) {
-#define NB_SERVER_READ(name) stats->name = atomic_load_explicit(&server->loop.counters.name, memory_order_relaxed);
+#define NB_SERVER_READ(name) stats->name = NB_SUM(first(server), counters.name);
     NB_SERVER_STATS(NB_SERVER_READ)
 #undef NB_SERVER_READ
+    stats->spool_bytes = nb_spool_bytes(&first(server)->spool);
 }

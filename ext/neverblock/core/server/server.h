@@ -1,6 +1,6 @@
 /*
- * server.h - the native half of a NeverBlock process: listeners, connections and one I/O loop on a thread of its own,
- * which exchanges flat messages with executors over channels. Knows nothing of Ruby; a C program may be the executor
+ * server.h - the native half of a NeverBlock process: listeners, connections and I/O loops (loops.h), each on a thread of
+ * its own, which exchange flat messages with executors over channels. Knows nothing of Ruby; a C program may be the executor
  * (test/c/support/).
  *
  * Life: create, listen and route_add (any number), channel_add (one for each executor), start, ... drain, join, destroy. All calls
@@ -38,6 +38,7 @@
     X(uint32_t, request_timeout_ms, 0)           /* until the application returns its head; 0: no limit */             \
     X(uint32_t, cancel_on_disconnect, 0)         /* 1: a request whose client has left is interrupted */               \
     X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */        \
+    X(uint32_t, io_threads, 1)  /* I/O loops, each with a thread: 1 to NB_IO_THREADS_MAX */                            \
     X(uint32_t, front, 0)       /* 1: the executors are in other processes, which come and go */                       \
     X(uint32_t, log_refused, 0) /* 1: a line of the log for each request the loop answers itself (request_log.h) */
 
@@ -80,7 +81,8 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* What the route of a request message means; NULL when it has none. Any thread once the server has started. */
 const nb_route *nb_server_route(const nb_server *server, uint16_t number);
-/* For an executor of this process, before start. The channel belongs to the server and lives until destroy. */
+/* For an executor of this process, before start. The channel, the first of its link (intake/channel.h), belongs to the server and lives until
+   destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
 nb_status nb_server_start(nb_server *server);
 
@@ -98,7 +100,8 @@ typedef struct nb_channel_report {
     char lines[NB_CHANNEL_REPORT_LINES][NB_EXCHANGE_LINE_BYTES]; /* of those failed and cut */
 } nb_channel_report;
 
-/* A channel that is not served yet; it is the caller's until serve, or destroyed by nb_channel_destroy. number: what figures call it. */
+/* A link that is not served yet, spoken of by its first channel; it is the caller's until serve, or destroyed by nb_link_destroy. number:
+   what figures call it. */
 nb_status nb_server_channel_create(nb_server *server, nb_channel **channel);
 /* From here on its process is given requests; the channel is the server's. pid: of the process. */
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid);
@@ -114,7 +117,7 @@ void nb_server_unavailable(nb_server *server, uint32_t seconds);
 /*
  * A single executor may run the loop's turns itself while it has nothing else to do (lease.h). guest_begin: on its
  * thread, after start; fd: its own poller's descriptor, watched beside the sockets. False: not possible here (several
- * executors, or a poller that cannot be watched). guest_wait: in place of sleeping: runs turns until requests can be
+ * executors or loops, or a poller that cannot be watched). guest_wait: in place of sleeping: runs turns until requests can be
  * read, fd has something, or timeout_ns (negative: none; 0: one turn that does not wait).
  */
 typedef enum nb_guest_outcome {

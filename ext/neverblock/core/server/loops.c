@@ -1,0 +1,43 @@
+/*
+ * loops.c - see loops.h.
+ */
+#include "server/loops.h"
+
+#include "server/loop.h"
+
+uint64_t nb_loops_sum(const nb_loops *loops, size_t offset) {
+    uint64_t sum = 0;
+    for (uint16_t i = 0; i < loops->count; i++) {
+        const void *field = (const char *)&loops->each[i] + offset;
+        sum += nb_counted(field);
+    }
+    return sum;
+}
+
+uint64_t nb_loops_connections(const nb_loops *loops) {
+    uint64_t count = 0;
+    for (uint16_t i = 0; i < loops->count; i++) {
+        count += nb_loop_connections(&loops->each[i]);
+    }
+    return count;
+}
+
+nb_loop *nb_loops_next(nb_loops *loops) {
+    nb_loop *next = &loops->each[0];
+    for (uint16_t i = 1; i < loops->count; i++) {
+        if (nb_loop_connections(&loops->each[i]) < nb_loop_connections(next)) next = &loops->each[i];
+    }
+    return next;
+}
+
+nb_loop *nb_loops_idlest(const nb_loops *loops) {
+    nb_loop *found = NULL;
+    int64_t least_ns = INT64_MAX;
+    for (uint16_t i = 0; i < loops->count; i++) {
+        int64_t idle_ns = nb_loop_idle_ns(&loops->each[i]);
+        if (idle_ns == 0 || idle_ns >= least_ns) continue;
+        found = &loops->each[i];
+        least_ns = idle_ns;
+    }
+    return found;
+}
