@@ -62,7 +62,7 @@ module NeverBlock
 
         # SQLite has no answer on its way; and its database may live in the connection.
         def mark(connection, db)
-          return if connection.nil? || db.database_type == :sqlite || (connection.respond_to?(:transaction_status) && !in_the_middle?(connection))
+          return if connection.frozen? || db.database_type == :sqlite || (connection.respond_to?(:transaction_status) && !in_the_middle?(connection))
 
           connection.instance_variable_set(:@neverblock_cut, true)
         end

@@ -97,7 +97,7 @@ module NeverBlock
       def make_new(*)
         super
       rescue ::Sequel::DatabaseConnectionError => e
-        raise e.cause if e.cause && Cut.from_outside?(e.cause)
+        raise e.cause if Fiber.scheduler && e.cause && Cut.from_outside?(e.cause)
 
         raise
       end
