@@ -114,6 +114,16 @@ class Mysql2Test < Minitest::Test
     on_loop { while_held { connect }.close }
   end
 
+  # The greeting has some 100 bytes; the handshake follows.
+  def test_tls_lets_others_run_in_its_handshake_and_in_an_answer
+    on_loop do
+      client = while_held(after: 200) { connect(sslca: HeldCalls.server.ca_file, sslverify: true) }
+      refute_nil client.ssl_cipher
+      [0, 6, 100_000].each { |after| assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: after) { self.class.sizes(client.query(MANY)) }) }
+      client.close
+    end
+  end
+
   def test_a_statement_that_is_collected_while_its_connection_is_in_a_call_is_closed_after_it
     on_loop do
       client = connect

@@ -70,6 +70,15 @@ class TrilogyTest < Minitest::Test
     end
   end
 
+  def test_tls_lets_others_run_in_its_handshake_and_in_an_answer
+    on_loop do
+      tls = { ssl: true, ssl_mode: Trilogy::SSL_VERIFY_IDENTITY, ssl_ca: HeldCalls.server.ca_file, tls_min_version: Trilogy::TLS_VERSION_12 }
+      client = while_held(after: 200) { connect(host: "localhost", **tls) }
+      [0, 6, 100_000].each { |after| assert_equal(ROWS, while_held(after: after) { client.query(MANY).count }) }
+      client.close
+    end
+  end
+
   def test_a_connection_in_a_call_is_refused_to_other_fibers
     on_loop do
       client = connect

@@ -12,9 +12,13 @@ require_relative "services"
 module HeldCalls
   include SchedulerHarness
 
+  def self.server
+    Services.mariadb(tls: true)
+  end
+
   # One for the test process: the server is started outside of any loop.
   def self.relay
-    @relay ||= HeldRelay.new(Services.mariadb.port).tap { |relay| Minitest.after_run { relay.close } }
+    @relay ||= HeldRelay.new(server.port).tap { |relay| Minitest.after_run { relay.close } }
   end
 
   def setup
