@@ -42,7 +42,7 @@ module NeverBlock
         end
 
         def probe_path
-          "/short"
+          "/hello"
         end
 
         # Answers of a sleeping query come in steps of a second: a run of few steps would tell the steps.

@@ -20,6 +20,7 @@ class Measured < Rails::Application
   config.active_support.isolation_level = :fiber if defined?(Falcon)
 
   routes.append do
+    get "hello" => "notes#hello"
     get "short" => "notes#short"
     get "sleep" => "notes#sleep"
     get "every/:number" => "notes#every"
@@ -46,6 +47,10 @@ end
 class NotesController < ActionController::Base
   prepend_view_path File.join(__dir__, "rails/app/views")
   MUTEX = Mutex.new
+
+  def hello
+    render plain: "Hello World"
+  end
 
   def short
     render plain: Note.connection.select_value("select 1").to_s
