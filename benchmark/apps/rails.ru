@@ -48,7 +48,9 @@ class NotesController < ActionController::Base
   prepend_view_path File.join(__dir__, "rails/app/views")
   MUTEX = Mutex.new
 
+  # What is asked until a server answers.
   def hello
+    headers["content-length"] = "11"
     render plain: "Hello World"
   end
 

@@ -49,6 +49,22 @@ class RailsProductionTest < Minitest::Test
     refute_path_exists @server.in_directory("tmp/its.pid")
   end
 
+  # The three things that a generated puma.rb has.
+  def test_a_touched_file_starts_rails_server_again_and_solid_queue_runs_beside_it
+    jobs = "#!/usr/bin/env ruby\nFile.write(\"tmp/jobs.pid\", Process.pid)\nat_exit { File.delete(\"tmp/jobs.pid\") }\ntrap(:TERM) { exit }\nsleep\n"
+    pid = nil
+    serve("bin/rails", "server", "-e", "test", "-p", "0", write: { "bin/jobs" => jobs }, env: { "SOLID_QUEUE_IN_PUMA" => "true" }) do
+      await("bin/jobs") { File.size?(@server.in_directory("tmp/jobs.pid")) }
+      pid = Integer(File.read(@server.in_directory("tmp/jobs.pid")), 10)
+      FileUtils.touch(@server.in_directory("tmp/restart.txt"))
+      await("the server to be there again") { @server.stdout.scan(/Listening on (\S+)/).size == 2 }
+      @url = @server.stdout.scan(/Listening on (\S+)/).last.first
+      assert_equal @server.pid, json("/state").fetch("pid")
+      await("another bin/jobs") { (now = File.size?(@server.in_directory("tmp/jobs.pid")) && File.read(@server.in_directory("tmp/jobs.pid")).to_i) && now != pid && (pid = now) }
+    end
+    assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
+  end
+
   def test_a_prompt_in_one_request_holds_that_request_and_no_other
     application = RailsApplication.instance
     Dir.mktmpdir do |directory|

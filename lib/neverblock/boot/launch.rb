@@ -8,9 +8,11 @@ require "neverblock/boot/limits"
 require "neverblock/boot/notices"
 require "neverblock/boot/processors"
 require "neverblock/boot/spool"
+require "neverblock/rails/solid_queue"
 require "neverblock/server/control"
 require "neverblock/server/control/commands"
 require "neverblock/server/pid_file"
+require "neverblock/server/restart_file"
 
 module NeverBlock
   module Boot
@@ -19,8 +21,10 @@ module NeverBlock
       # @param environment [Config::Environment]
       # @param out [IO] where "Listening on URL" goes
       # @param origin [Cluster::Origin, nil] how this command was started; nil: the application cannot be loaded again
-      def initialize(settings, environment, out: $stdout, origin: nil)
+      # @param again [#call, nil] makes this process what it was at its start; nil: it cannot be started again
+      def initialize(settings, environment, out: $stdout, origin: nil, again: nil)
         @settings = settings
+        @again = again
         @environment = environment
         @out = out
         @origin = origin
@@ -38,7 +42,9 @@ module NeverBlock
         limits.check_fibers
         spool = Spool.check(config.spool_directory)
         lines = spool + limits.raise_descriptors + limits.tight_memory(workers) + warnings
-        holding_pidfile { serve(config, name, lines, &load) }
+        status = holding_pidfile { serve(config, name, lines, &load) }
+        @again.call if @runner.again? && status.zero?
+        status
       end
 
       # As TERM would, once it serves. Any thread. (Sinatra calls it.)
@@ -55,8 +61,20 @@ module NeverBlock
         controlled(server) do |problem|
           notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines, problem].compact
           @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon))
-          @runner.run
+          accompanied(server, config) { @runner.run }
         end
+      end
+
+      # With what runs beside the server: who looks whether it is to be started again, and Solid Queue.
+      def accompanied(server, config)
+        path = Server::RestartFile.path(@settings[:restart_file])
+        watch = Server::RestartFile.new(path).watch { @runner.restart } if path && (@again || workers > 1)
+        jobs = SolidQueueProcess.new(server.log, stop_s: config.shutdown_timeout) if @settings[:solid_queue]
+        jobs&.problem ? server.log.warn(jobs.problem) : jobs&.start
+        yield
+      ensure
+        watch&.kill
+        jobs&.stop
       end
 
       # Who finds the server by its pidfile may ask it things.

@@ -28,7 +28,7 @@ module NeverBlock
         settings.binds
         rackup = Application.locate(@options.rackup)
         Boot::Init.new.become if Boot::Init.needed?(Boot::Processors.workers(settings[:workers]))
-        Boot::Launch.new(settings, @environment, out: @out, origin: @origin).run { Application.load(rackup) }
+        Boot::Launch.new(settings, @environment, out: @out, origin: @origin, again: @origin.method(:start_again)).run { Application.load(rackup) }
       end
     end
   end

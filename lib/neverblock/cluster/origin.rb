@@ -49,6 +49,12 @@ module NeverBlock
                         unsetenv_others: true, close_others: true, chdir: directory, control.fileno => control.fileno)
       end
 
+      # Makes this process the command anew. Never returns.
+      # @raise [SystemCallError]
+      def start_again
+        ::Process.exec(@environment, RbConfig.ruby, *@flags, moved(EXECUTABLE), *@words, unsetenv_others: true, chdir: directory)
+      end
+
       # @param fd [Integer]
       # @return [Hash{String => String}] the environment of a mold
       def variables(fd)

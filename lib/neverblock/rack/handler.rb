@@ -73,7 +73,7 @@ module NeverBlock
     # @return [void]
     def run(app)
       status = CLI.guard(env: @env, err: @err) do
-        launch = Boot::Launch.new(settings, environment, out: @out)
+        launch = Boot::Launch.new(settings, environment, out: @out, again: again)
         yield launch if block_given?
         launch.run(warnings: warnings) { app }
       end
@@ -99,6 +99,12 @@ module NeverBlock
     end
 
     private
+
+    # `rails server` says how.
+    def again
+      command = @options[:restart_cmd]
+      command && -> { ::Process.exec(command) }
+    end
 
     def environment
       @environment ||= Config::Environment.new(@env)

@@ -54,6 +54,17 @@ module NeverBlock
         previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
       end
 
+      # New code: new workers, or a drain after which the process is to be started again. Any thread.
+      # @return [void]
+      def restart
+        @events << :restart
+      end
+
+      # @return [Boolean] whether it drained to be started again
+      def again?
+        @again || false
+      end
+
       # As if the process had received it. Any thread, and traps.
       # @param name [String] without SIG
       # @return [void]
@@ -89,11 +100,20 @@ module NeverBlock
           when :serving then serving
           when :ended then return ended
           when :overdue then return give_up
+          when :restart then start_again
           when *STOP then stop(event)
           when *WITH_WORKERS.keys then to_workers(event)
           else @server.log.info("SIG#{event}: #{NOT_YET.fetch(event)} does not work yet; nothing is done")
           end
         end
+      end
+
+      def start_again
+        return @server.reload if @server.respond_to?(:reload)
+        return if @stops.positive?
+
+        @again = true
+        stop("RESTART")
       end
 
       def to_workers(name)
@@ -112,7 +132,8 @@ module NeverBlock
       end
 
       def drain(name)
-        @server.log.info("SIG#{name}: draining; requests have #{seconds(@server.config.shutdown_timeout)} to end, once more cuts them")
+        cause = @again ? "to be started again" : "SIG#{name}"
+        @server.log.info("#{cause}: draining; requests have #{seconds(@server.config.shutdown_timeout)} to end, once more cuts them")
         @later.call(@server.config.shutdown_timeout + GRACE_S) { @events << :overdue }
         @server.drain
       end
