@@ -14,10 +14,15 @@ class RailsTest < Minitest::Test
   TOGETHER = 50
 
   class << self
+    # @return [RailsApplication] the slow suite has other versions
+    def application
+      RailsApplication.instance
+    end
+
     def server
       raise @problem if @problem
 
-      @server ||= RailsServer.new("bin/rails", "server", "-p", "0", "-b", "127.0.0.1").start
+      @server ||= RailsServer.new("bin/rails", "server", "-p", "0", "-b", "127.0.0.1", application: application).start
     rescue StandardError => e
       raise @problem = e
     end
