@@ -5,7 +5,6 @@
 
 require "timeout"
 require "neverblock/causes"
-require "neverblock/deadline"
 require "neverblock/errors"
 
 module NeverBlock
@@ -14,8 +13,6 @@ module NeverBlock
       # Makes Sequel's pool remove the connection that its holder was given.
       class Found < ::Sequel::DatabaseDisconnectError; end
 
-      # Longest time for telling a server that nobody waits for its answer any more.
-      CANCEL_SECONDS = 5
       # PQTRANS_ACTIVE, PQTRANS_UNKNOWN (libpq, PQtransactionStatus): a command is in progress; the connection is bad.
       IN_THE_MIDDLE = [1, 4].freeze
 
@@ -81,17 +78,14 @@ module NeverBlock
           true
         end
 
-        # PostgreSQL works on, with its locks, until it is told; that takes a connection of its own, so another fiber does it.
+        # PostgreSQL works on, with its locks, until it is told (db/pg.rb); that takes a connection of its own, so another fiber does it.
         def close(connection, db)
-          return db.disconnect_connection(connection) unless Fiber.current_scheduler && connection.respond_to?(:cancel)
+          told = Fiber.current_scheduler && connection.respond_to?(:neverblock_abandon)
+          return db.disconnect_connection(connection) unless told
 
-          Fiber.schedule do
-            NeverBlock.deadline(CANCEL_SECONDS) { connection.cancel }
-          rescue StandardError
-            nil # it ends when its client does not listen any more
-          ensure
-            db.disconnect_connection(connection)
-          end
+          Fiber.schedule { connection.neverblock_abandon }
+        rescue StandardError # the loop takes no fiber any more
+          db.disconnect_connection(connection)
         end
       end
     end

@@ -24,11 +24,11 @@ module NeverBlock
       end
     end
 
-    # @raise [Error] when this Sequel tells connections apart by thread only (fiber_concurrency came with Sequel.current)
+    # @raise [Error] when this Sequel tells connections apart by thread only (before 5.32)
     # @return [void]
     def self.install
       unless ::Sequel.respond_to?(:current)
-        raise Error, "NeverBlock: Sequel #{::Sequel.version} gives all fibers of a thread the same connection, which is not safe: take a newer one (5.110 is tested)"
+        raise Error, "Sequel #{::Sequel.version} gives all fibers of a thread the same connection, which is not safe: take 5.32 or later (5.110 is tested)"
       end
 
       ::Sequel.extend(Current)
