@@ -17,7 +17,7 @@ module NeverBlock
 
         ::PG::Connection.prepend(Connection, LargeObjects::Calls)
         ::PG::Connection.singleton_class.prepend(Connecting)
-        ::PG::Result.prepend(Streams)
+        ::PG::Result.prepend(Rows)
       end
 
       # Prepended to PG::Connection.singleton_class.
@@ -106,11 +106,15 @@ module NeverBlock
         end
       end
 
-      # Prepended to PG::Result.
-      module Streams
-        %i[stream_each stream_each_row stream_each_tuple].each do |name|
+      # Prepended to PG::Result: rows are made when they are asked for, which takes long where they are many.
+      module Rows
+        # Rows that are made within the time of a turn.
+        FEW = 1_000
+
+        # #each is behind to_a and map.
+        %i[each each_row stream_each stream_each_row stream_each_tuple].each do |name|
           define_method(name) do |*arguments, &block|
-            next super(*arguments, &block) unless block && Compat.scheduler
+            next super(*arguments, &block) unless block && neverblock_turns?(name)
 
             spell = Spell.new
             super(*arguments) do |row|
@@ -118,6 +122,20 @@ module NeverBlock
               block.call(row)
             end
           end
+        end
+
+        def values
+          return super unless neverblock_turns?(:values)
+
+          rows = []
+          each_row { |row| rows << row }
+          rows
+        end
+
+        private
+
+        def neverblock_turns?(name)
+          (name.start_with?("stream") || ntuples > FEW) && Compat.scheduler
         end
       end
     end
