@@ -111,6 +111,7 @@ Clients.library("connection_pool", RedisClientCalls) do
     each_its_own(1000) do |mine|
       pool.with do |client|
         most = [most, inside += 1].max
+        eventually("50 inside") { most == 50 }
         client.call("ECHO", mine).tap { inside -= 1 }
       end
     end
