@@ -210,8 +210,21 @@ class LinkTest < BindingCase
     assert_equal [-1, -1], channel.handed_over.descriptors.values_at(0, 3)
   end
 
-  def test_descriptors_and_maps_are_given_back
-    front
+  def test_several_loops_share_one_memory_and_one_bell_and_a_worker_answers_by_each
+    front(1, io_threads: 3)
+    assert_equal 8, @front.channel(9).descriptors.uniq.size # the memory, the executor's bell, and for each loop a bell and a pipe
+    clients = Array.new(3) { Wire::Client.open("http://127.0.0.1:#{@port}", deadline_s: SECONDS) }
+    clients.each { |client| client.get("/file") }
+    assert_equal [File.binread(__FILE__)], clients.map { |client| client.response.body }.uniq
+    clients.each { |client| client.get("/take") }
+    assert_equal ["ours"], clients.map { |client| client.response.body }.uniq
+    assert_equal 6, @workers.keys.first.figures[:taken]
+  ensure
+    clients&.each(&:close)
+  end
+
+  def test_descriptors_and_maps_are_given_back(**settings)
+    front(0, **settings)
     count = -> { [Dir.children("/proc/self/fd").size, File.read("/proc/self/maps").scan("memfd:neverblock").size] }
     before = count.call
     20.times do
@@ -220,5 +233,9 @@ class LinkTest < BindingCase
       ended(channel)
     end
     assert_equal before, count.call
+  end
+
+  def test_descriptors_and_maps_of_several_loops_are_given_back
+    test_descriptors_and_maps_are_given_back(io_threads: 2)
   end
 end
