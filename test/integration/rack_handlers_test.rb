@@ -54,6 +54,15 @@ module RackHandlerTests
     end
   end
 
+  def test_without_its_mold_and_its_workers_it_ends_and_says_why
+    serve("-s", "neverblock", *ANY, "-O", "workers=2") do |server|
+      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      children(server.pid).flat_map { |mold| [mold, *children(mold)] }.each { |pid| Process.kill("KILL", pid) }
+      assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus, server.stderr
+      assert_match(/error: no worker is left, and none can be forked any more: the application was loaded by rackup, .*: start that again/, server.stderr)
+    end
+  end
+
   def test_an_interrupt_drains_and_ends_with_0
     serve("-s", "neverblock", *ANY) { |server| assert_predicate server.stop(signal: "INT"), :success? }
   end
@@ -124,6 +133,14 @@ module RackHandlerTests
   end
 
   private
+
+  def children(parent)
+    Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select do |pid|
+      File.read("/proc/#{pid}/stat").rpartition(")").last.split[1].to_i == parent
+    rescue SystemCallError
+      false
+    end
+  end
 
   def serve(*words, env: {}, urls: 1)
     server = RackupProcess.new(APP, bundle: bundle, gem: gem_of_rackup, words: words, env: env, urls: urls).start

@@ -289,9 +289,10 @@ module NeverBlock
       def resize(count)
         before = roster.target
         roster.target = count
-        return log.info("#{count} workers are not possible; there are #{before}: 1 to #{Roster::RANGE.max} is the range") if roster.target == before
+        now = "#{roster.target} worker#{"s" unless roster.target == 1}"
+        return log.info("#{now} as before: from #{Roster::RANGE.min} to #{Roster::RANGE.max} are possible") if roster.target == before
 
-        log.info("#{roster.target} worker#{"s" unless roster.target == 1} from now on")
+        log.info("#{now} from now on")
       end
 
       # @param reply [#call] is given [ok, message], once
@@ -314,6 +315,7 @@ module NeverBlock
         begin_reload if @reload.nil? && @reloads.any?
         @reload = nil if @reload&.advance
         ensure_mold
+        end_without_workers
         roster.missing(@reload&.mold).each { |number| start_worker(number) } if @mold&.loaded? && @back_off.left.zero?
         roster.surplus.each { |worker| retire(worker) }
         quit_molds
@@ -331,6 +333,15 @@ module NeverBlock
 
         @back_off.failed
         say_attempt(mold_problem)
+      end
+
+      # Nobody is left who could run a request or fork another who could.
+      def end_without_workers
+        return unless @again && @started && @molds.empty? && roster.all.empty?
+
+        problem = "no worker is left, and none can be forked any more: #{@again}"
+        log.error("#{problem}; the server ends")
+        fail_with(problem)
       end
 
       def begin_reload

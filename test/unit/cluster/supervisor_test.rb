@@ -301,8 +301,14 @@ class ClusterSupervisorTest < Minitest::Test
       worker.control.close
       cluster.processes.gone << worker.pid
     end
+    assert_nil cluster.supervisor.failure # they are still there, as far as is known
+    3.times { cluster.step }
+    assert_match(/\Ano worker is left, and none can be forked any more: loaded by rackup\z/, cluster.supervisor.failure.message)
+    assert_match(/error: no worker is left, .*; the server ends$/, cluster.log.text)
+    assert_includes cluster.engine.calls, :stop_now
+    cluster.engine.running = false
     2.times { cluster.step }
-    assert_equal 1, cluster.engine.unavailable
+    assert_predicate cluster.supervisor, :over?
   end
 
   # --- stuck, large, told to leave ---
@@ -420,7 +426,7 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal([[:serve], %i[serve retire], %i[serve retire]], [*workers, third].map { |worker| worker.channel.calls })
     cluster.post(:remove_worker)
     assert_equal [:serve], workers.first.channel.calls
-    assert_match(/0 workers are not possible/, cluster.log.text)
+    assert_match(/1 worker as before: from 1 to 128 are possible/, cluster.log.text)
   end
 
   # --- reload ---
