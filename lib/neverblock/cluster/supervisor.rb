@@ -289,10 +289,10 @@ module NeverBlock
       def resize(count)
         before = roster.target
         roster.target = count
-        now = "#{roster.target} worker#{"s" unless roster.target == 1}"
-        return log.info("#{now} as before: from #{Roster::RANGE.min} to #{Roster::RANGE.max} are possible") if roster.target == before
+        words = "#{roster.target} worker#{"s" unless roster.target == 1}"
+        return log.info("#{words} as before: from #{Roster::RANGE.min} to #{Roster::RANGE.max} are possible") if roster.target == before
 
-        log.info("#{now} from now on")
+        log.info("#{words} from now on")
       end
 
       # @param reply [#call] is given [ok, message], once

@@ -133,11 +133,6 @@ void nb_loop_deinit(nb_loop *loop);
 nb_status nb_loop_watch_guest(nb_loop *loop, int fd);
 /* Does what other threads have asked for; under calls_lock only their list. */
 void nb_loop_run_calls(nb_loop *loop);
-/* The executor behind the channel is no more: what it sent is used, what it had not begun with goes to others, the rest is
-   answered 502 or cut. */
-void nb_loop_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
-/* Lines of what it runs now, at most as many as the report has room for. */
-void nb_loop_channel_running(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
 /* From now on, while no channel serves, requests are refused, those that wait too. 0: they wait. */
 void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds);
 /* One turn: what came, what is due, then sleep until there is more. False: the loop has ended. */

@@ -17,6 +17,7 @@
 #include "server/figures.h"
 #include "server/lease.h"
 #include "server/loop.h"
+#include "server/parts.h"
 
 /* Requests given ahead to one of several executors: enough to keep it busy for a turn, few enough to be bound late. */
 #define SHARED_CREDIT 8u
@@ -409,7 +410,7 @@ static void end(nb_loop *loop, void *argument) {
     channel_call *wanted = argument;
     nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
     if (channel) {
-        nb_loop_channel_end(loop, channel, wanted->report);
+        nb_parts_channel_end(loop, channel, wanted->report);
     } else {
         nb_channel_destroy(wanted->channel);
     }
@@ -424,7 +425,7 @@ void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_re
 static void list_running(nb_loop *loop, void *argument) {
     channel_call *wanted = argument;
     nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
-    if (channel) nb_loop_channel_running(loop, channel, wanted->report);
+    if (channel) nb_parts_channel_running(loop, channel, wanted->report);
 }
 
 void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report) {

@@ -1,0 +1,168 @@
+/*
+ * parts.c - see parts.h.
+ */
+#include "server/parts.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "os/net.h"
+#include "server/figures.h"
+#include "server/loop.h"
+
+/* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
+   a turn. */
+#define PARTS_IN_A_TURN 512
+
+/* A worker whose memory is damaged must not damage the front's: a part that cannot be is the end of its process. */
+static bool possible(const nb_loop *loop, const nb_dispatch_channel *channel, const nb_exchange *exchange,
+                     const nb_message *part, size_t bytes) {
+    static const size_t least[] = {
+        [NB_MESSAGE_RESPONSE] = sizeof(nb_response_message),
+        [NB_MESSAGE_BODY] = sizeof(nb_message),
+        [NB_MESSAGE_FILE] = sizeof(nb_file_message),
+        [NB_MESSAGE_TAKEN] = sizeof(nb_taken_message),
+        [NB_MESSAGE_HIJACK] = sizeof(nb_message),
+    };
+    if (bytes < sizeof(*part) || part->bytes != bytes || part->type < NB_MESSAGE_RESPONSE ||
+        part->type > NB_MESSAGE_HIJACK || bytes < least[part->type])
+        return false;
+    if (part->type == NB_MESSAGE_RESPONSE &&
+        ((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message))
+        return false;
+    if (!exchange) return true;
+    if (exchange->channel != channel - loop->dispatch.channels || exchange->ended) return false;
+    if (part->type == NB_MESSAGE_RESPONSE) return !exchange->head_sent;
+    if (part->type != NB_MESSAGE_TAKEN || !exchange->connection || exchange->connection->receiving != exchange)
+        return true;
+    const nb_upload *upload = exchange->connection->upload;
+    return !upload || nb_upload_may_be_taken(upload, ((const nb_taken_message *)(const void *)part)->bytes);
+}
+
+/* The record's descriptor is the one that came beside it. Lost for want of descriptors: its client is cut, its executor told. */
+static void take_file(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
+    nb_file_message file = *(const nb_file_message *)(const void *)part;
+    file.fd = nb_channel_take(channel->channel, file.fd);
+    if (!exchange) {
+        if (file.fd >= 0) nb_net_close((int)file.fd, false);
+    } else if (file.fd >= 0) {
+        nb_connection_part(loop, exchange, &file.message);
+    } else {
+        if (exchange->connection) nb_connection_end(loop, exchange->connection, true);
+        nb_message without = {
+            .type = NB_MESSAGE_BODY, .flags = part->flags, .bytes = sizeof(without), .exchange = part->exchange};
+        nb_connection_part(loop, exchange, &without);
+    }
+}
+
+static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
+    if (exchange && exchange->record) nb_dispatch_begun(&loop->dispatch, exchange);
+    if (part->type == NB_MESSAGE_FILE) {
+        take_file(loop, channel, exchange, part);
+    } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
+        nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
+    } else if (exchange) {
+        nb_connection_part(loop, exchange, part);
+    }
+}
+
+/* Nothing it says is believed any more. Its process is killed; whoever waits for its end then says that the channel has ended. */
+static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
+    channel->responses.broken = channel->damaged = true;
+    if (channel->given_up || channel->lost || channel->pid <= 0) return;
+    channel->given_up = true;
+    nb_log_line(loop->log, "worker %u (process %d) has sent what no worker sends: its memory is damaged, it is killed",
+                channel->number, (int)channel->pid);
+    kill(channel->pid, SIGKILL);
+}
+
+/* True when some were left for the next turn. */
+static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
+    size_t bytes, taken_bytes = 0;
+    const nb_message *part = NULL;
+    int taken = 0;
+    bool room = true, shared = nb_channel_is_shared(channel->channel);
+    if (channel->damaged) give_up(loop, channel);
+    while (room && (part = nb_ring_peek(&channel->responses, &bytes))) {
+        nb_exchange *exchange = bytes < sizeof(*part) ? NULL : nb_exchange_find(&loop->exchanges, part->exchange);
+        if (shared && !possible(loop, channel, exchange, part, bytes)) {
+            give_up(loop, channel);
+            break;
+        }
+        take_part(loop, channel, exchange, part);
+        nb_ring_advance(&channel->responses);
+        taken_bytes += bytes;
+        taken++;
+        room = taken < PARTS_IN_A_TURN && taken_bytes < NB_RING_BYTES;
+    }
+    if (channel->responses.broken) give_up(loop, channel);
+    if (taken && nb_ring_release(&channel->responses)) {
+        nb_doorbell_fence(&channel->channel->board->executor_bell);
+        _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
+        if (atomic_load_explicit(blocked, memory_order_relaxed)) {
+            atomic_store_explicit(blocked, 0, memory_order_relaxed);
+            nb_channel_ring_executor(channel->channel);
+            if (loop->guest)
+                loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
+        }
+    }
+    return part != NULL && !channel->responses.broken;
+}
+
+bool nb_parts_take(nb_loop *loop) {
+    bool more = false;
+    for (uint16_t i = 0; i < loop->dispatch.count; i++) {
+        if (loop->dispatch.channels[i].channel && take_parts(loop, &loop->dispatch.channels[i])) more = true;
+    }
+    return more;
+}
+
+/* --- an executor that is no more --- */
+
+static void report_line(nb_channel_report *report, const nb_exchange *exchange) {
+    if (report->line_count == NB_CHANNEL_REPORT_LINES || !exchange->line[0]) return;
+    memcpy(report->lines[report->line_count++], exchange->line, sizeof(exchange->line));
+}
+
+static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report) {
+    exchange->channel = NB_CHANNEL_NONE;
+    nb_exchange_drop_handover(exchange);
+    if (!exchange->connection) {
+        nb_exchange_destroy(&loop->exchanges, exchange);
+        return;
+    }
+    report_line(report, exchange);
+    if (nb_connection_lost(loop, exchange)) {
+        report->cut++;
+    } else {
+        report->failed++;
+    }
+}
+
+void nb_parts_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
+    uint16_t place = (uint16_t)(channel - loop->dispatch.channels);
+    channel->lost = true;
+    while (take_parts(loop, channel)) {
+    }
+    report->again += nb_dispatch_take_back(&loop->dispatch, channel);
+    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
+        nb_exchange *exchange = loop->exchanges.slots[i];
+        if (exchange->channel != place) continue;
+        if (exchange->ended) {
+            exchange->channel = NB_CHANNEL_NONE; /* its response is whole and leaves */
+        } else {
+            lose(loop, exchange, report);
+        }
+    }
+    nb_figures_channel_end(loop, channel);
+    nb_dispatch_remove(&loop->dispatch, channel);
+}
+
+void nb_parts_channel_running(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
+    nb_dispatch_drop_begun(channel);
+    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
+        const nb_exchange *exchange = loop->exchanges.slots[i];
+        bool given = exchange->channel == channel - loop->dispatch.channels && !exchange->ended;
+        if (given && !exchange->record) report_line(report, exchange);
+    }
+}
