@@ -20,7 +20,8 @@ SOURCES = {
   "core/files" => %w[],
   "core/send" => %w[outbox],
   "core/server" => %w[
-    admin admin_metrics admin_status connection connection_answer dispatch exchange figures lease listener loop loops parts queues recall reply request_log routes server timeouts upload
+    admin admin_metrics admin_status connection connection_answer dispatch exchange figures lease listener loop loops parts queues recall
+    reply request_log routes server timeouts upload
   ],
   "binding" => %w[
     engine env executor hijack input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox

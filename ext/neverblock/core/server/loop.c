@@ -3,9 +3,7 @@
  */
 #include "server/loop.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
