@@ -61,6 +61,12 @@ module FrameworkTests
     end
   end
 
+  # Told in docs/guides/frameworks.md: this is what an application must not use.
+  def test_a_thread_variable_is_everybodys
+    parsed(ask("/visit?me=41&at_once=1"))
+    assert_equal 41, parsed(ask("/visit?me=42&at_once=1"))["shared"]
+  end
+
   def answer(client, target)
     client.get(target)
     client.response

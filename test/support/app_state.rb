@@ -53,12 +53,13 @@ module AppState
   # @return [Hash]
   def visit(me, at_once)
     found = read
+    shared = Thread.current.thread_variable_get(:app_state)
     write(me)
     BARRIERS.first.pass(at_once)
     first = read
     row = DB["select ?::int as me", me].get
     BARRIERS.last.pass(at_once)
-    { me: me, found: found, first: first, second: read, row: row, expected: expected(me) }
+    { me: me, found: found, shared: shared, first: first, second: read, row: row, expected: expected(me) }
   end
 
   def write(me)
@@ -84,11 +85,6 @@ module AppState
   def expected(me)
     { local: me, storage: (me if Fiber.respond_to?(:[])), variable: me, attribute: me, store: me, locale: me ? "l#{me}" : "en", zone: me && zone(me),
       tags: [*me&.to_s], trace: (me if TRACE) }
-  end
-
-  # The one place that all fibers of a thread share.
-  def shared
-    Thread.current.thread_variable_get(:app_state)
   end
 
   def zone(me)
