@@ -188,6 +188,14 @@ class Mysql2Test < Minitest::Test
     end
   end
 
+  def test_a_compressed_answer_lets_others_run
+    on_loop do
+      client = connect(flags: Mysql2::Client::COMPRESS)
+      [0, 6].each { |after| assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: after) { self.class.sizes(client.query(MANY)) }) }
+      client.close
+    end
+  end
+
   # There mysql2 keeps Ruby's lock in some waits, and a relay in this process would wait for that.
   def test_outside_a_loop_nothing_is_changed
     port = HeldCalls.server.port

@@ -25,7 +25,7 @@ module NeverBlock
       # @param settings [String]
       # @param file [String] below the root
       # @param way [String] which of the things the file can measure
-      # @param environment [Hash{String => String}] beside the bundle's own
+      # @param environment [Hash{String => String}, #call] beside the bundle's own; what can be called is asked when the program is run
       # @param pinned [Boolean] leaves the last core to the server it asks
       # @param bundle [Bundle]
       def initialize(name, settings:, file:, way:, bundle:, environment: {}, pinned: false)
@@ -80,7 +80,8 @@ module NeverBlock
       private
 
       def environment
-        ServerProcess.clean_environment.merge(@bundle.environment, @environment)
+        given = @environment.respond_to?(:call) ? @environment.call : @environment
+        ServerProcess.clean_environment.merge(@bundle.environment, given)
       end
 
       def files

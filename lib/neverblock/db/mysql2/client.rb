@@ -76,20 +76,23 @@ module NeverBlock
           raise
         end
 
+        # The options are #query's own copy: what is in them when the query is sent says who waits for the answer, what is in them then, how it is read.
         def _query(sql, options)
           wire = neverblock_wire
-          wire.asked = false
+          wire.asked = false if wire.asked
           return super.tap { wire.asked = true if options[:async] == true } unless Workers.parks?
 
           wire.occupy do
-            neverblock_send(wire, sql) { super(sql, options.merge(async: true)) }
-            @current_query_options = options
-            options[:async] == true ? (wire.asked = true) && nil : neverblock_answer(wire)
+            asynchronous = options[:async]
+            options[:async] = true
+            neverblock_send(wire, sql) { super(sql, options) }
+            options[:async] = asynchronous
+            asynchronous == true ? (wire.asked = true) && nil : neverblock_answer(wire)
           end
         end
 
         def neverblock_send(wire, sql, &block)
-          if sql.is_a?(String) && (sql.bytesize > SENT_AT_ONCE_BYTES || wire.reconnects)
+          if wire.reconnects || (sql.is_a?(String) && sql.bytesize > SENT_AT_ONCE_BYTES)
             wire.work(&block)
           else
             yield

@@ -87,9 +87,10 @@ module NeverBlock
           outcome.get(breaks: false)
         end
 
+        # Asked after #await_answer.
         # @return [Boolean] whether the answer has come as a whole, so that reading it does not wait
         def answered?
-          @client.ssl_cipher.nil? && NeverBlock.mysql_answered?(SOCKET.bind_call(@client))
+          @plain && NeverBlock.mysql_answered?(@descriptor)
         end
 
         # Tells a result what it needs of this, if its rows are streamed, or are many.
@@ -134,6 +135,11 @@ module NeverBlock
 
         private
 
+        def compressed?
+          flags = @client.query_options[:flags]
+          flags.is_a?(Integer) ? flags.anybits?(::Mysql2::Client::COMPRESS) : flags.to_s.include?("COMPRESS")
+        end
+
         def tell_handles
           @handles&.busy = !@user.nil? || @asked
         end
@@ -145,6 +151,7 @@ module NeverBlock
 
           forget
           @descriptor = descriptor
+          @plain = @client.ssl_cipher.nil? && !compressed?
           @socket = Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
         end
       end
