@@ -20,7 +20,7 @@ module NeverBlock
       # @return [Hash{String => Object}] the figures, flat, with times in seconds or microseconds and sizes in bytes as the keys say
       def take(process, scenario, settings)
         idle = process.tree.rss_bytes
-        @load_generator.run(scenario.warmup, url: process.url, seconds: settings.warmup_seconds)
+        @load_generator.run(scenario.warmup, url: process.url, seconds: scenario.warmup_seconds(settings))
         clock = read_clock(process)
         outcome, peak = MemoryWatch.new(process.tree).during do
           @load_generator.run(scenario.load, url: process.url, seconds: scenario.seconds(settings))

@@ -94,7 +94,7 @@ module NeverBlock
       end
 
       def estimate(servers)
-        one = @claim.scenarios.sum { |scenario| scenario.seconds(@settings) + @settings.warmup_seconds + @claim.overhead_seconds }
+        one = @claim.scenarios.sum { |scenario| scenario.seconds(@settings) + scenario.warmup_seconds(@settings) + @claim.overhead_seconds }
         Progress.duration(one * servers.size * @settings.rounds)
       end
     end

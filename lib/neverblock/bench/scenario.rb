@@ -14,9 +14,9 @@ module NeverBlock
     Work = Struct.new(:task, :fibers, keyword_init: true)
 
     # One load that every candidate of a claim gets. seconds_min lengthens the run where a short one would count too few answers; seconds_max
-    # shortens it where a longer one would tell no more.
-    Scenario = Struct.new(:name, :title, :load, :warmup, :seconds_min, :seconds_min_quick, :seconds_max, keyword_init: true) do
-      def initialize(name:, title:, load:, warmup: load, seconds_min: 0, seconds_min_quick: 0, seconds_max: 600)
+    # shortens it where a longer one would tell no more; warmup_seconds_min is for what gets warm slowly (not in a quick look).
+    Scenario = Struct.new(:name, :title, :load, :warmup, :seconds_min, :seconds_min_quick, :seconds_max, :warmup_seconds_min, keyword_init: true) do
+      def initialize(name:, title:, load:, warmup: load, seconds_min: 0, seconds_min_quick: 0, seconds_max: 600, warmup_seconds_min: 0)
         super
         freeze
       end
@@ -25,6 +25,12 @@ module NeverBlock
       # @return [Numeric] how long this scenario is measured
       def seconds(settings)
         [settings.seconds.clamp(0, seconds_max), settings.quick ? seconds_min_quick : seconds_min].max
+      end
+
+      # @param settings [Settings]
+      # @return [Numeric] how long it is warmed up
+      def warmup_seconds(settings)
+        settings.quick ? settings.warmup_seconds : [settings.warmup_seconds, warmup_seconds_min].max
       end
     end
 

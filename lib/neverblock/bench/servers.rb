@@ -25,15 +25,16 @@ module NeverBlock
         # Those that an application with a database is measured on: as many requests at once as connections where that is what bounds them.
         # @param pool [Integer] connections of all workers together; divided by WORKERS
         # @param gems [String] folder of benchmark/peers with the Gemfile that the application needs (Bundle)
+        # @param note [String, nil] for the names of those that do not tell the pool, where a claim has several
         # @yieldparam share [Integer] connections of one worker
         # @yieldreturn [Hash{String => String}] environment of the application; asked when a server is started
         # @return [Array<Server>] neverblock, Puma with a thread for each connection, Puma with WORKERS workers, Falcon
-        def with_database(pool:, gems:, &environment)
-          own = NeverBlockServer.new("neverblock", settings: "#{FIBERS} fibers, one process, pool: #{pool}", fibers: FIBERS, bundle: Bundle.new("neverblock", with: gems),
+        def with_database(pool:, gems:, note: nil, &environment)
+          own = NeverBlockServer.new(["neverblock", note].compact.join(" "), settings: "#{FIBERS} fibers, one process, pool: #{pool}", fibers: FIBERS, bundle: Bundle.new("neverblock", with: gems),
                                                    environment: -> { environment.call(pool) })
           given = ->(family, share) { { bundle: Bundle.new(family, with: gems), environment: -> { environment.call(share) } } }
           [own, puma(pool, **given.call("puma", pool)), puma_workers(WORKERS, pool / WORKERS, **given.call("puma", pool / WORKERS)),
-           falcon_workers("falcon", 1, **given.call("falcon", pool))]
+           falcon_workers(["falcon", note].compact.join(" "), 1, **given.call("falcon", pool))]
         end
 
         # What many workers of one thread are for, and as few of ours as do the same work.
