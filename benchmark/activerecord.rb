@@ -35,7 +35,7 @@ module NeverBlock
 
         def candidates
           @candidates ||= POOLS.flat_map do |pool|
-            found = Servers.with_database(pool: pool, gems: "activerecord", note: "p#{pool}") do |share|
+            found = Servers.with_database(pool: pool, gems: "rails", note: "p#{pool}") do |share|
               { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable", "NB_BENCH_POOL" => share.to_s, "NB_BENCH_LONG_MS" => LONG_MS.to_s }
             end
             pool == POOL ? found : found.reject { |server| server.name.start_with?("puma w") }

@@ -11,6 +11,7 @@ require_relative "../support/records/comparison"
   name = "activerecord_#{version.delete(".")}"
   Object.const_set("ActiveRecord#{version.delete(".")}ContractTest", Class.new(RecordsComparison) do
     bundle = GemBundle.new(File.expand_path("../../gemfiles/#{name}.gemfile", __dir__), name)
-    compares(version) { bundle.env }
+    # With 8.1, whose pool closes connections that still have them, mysql2 0.5.7 itself crashes in ActiveRecord's own adapter.
+    compares(version, adapters: version < "8.1" ? RecordsComparison::ADAPTERS : RecordsComparison::ADAPTERS.except("mysql2 with prepared statements")) { bundle.env }
   end)
 end
