@@ -77,11 +77,11 @@ module NeverBlock
           rows = at(POOL).filter_map do |server|
             rate = results.figure(server, name, "rate") or next
             [server, Cell.spread(rate), Cell.ratio(results.ratio(server, OWN, name, "rate")), Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1),
-             Cell.spread(results.figure(server, name, "server_cpu_share"), digits: 2), millis(results.figure(server, name, "p50_us")), millis(results.figure(server, name, "p99_us")),
+             Cell.spread(results.figure(server, name, "server_cpu_share"), digits: 2), *%w[p50_us p99_us].map { |metric| millis(results.figure(server, name, metric)) },
              Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
           end
-          Table.new(scenarios.find { |one| one.name == name }.title, headers: ["server", "requests/s", "over neverblock's", "CPU us/request", "cores it used", "p50 ms", "p99 ms",
-                                                                              "memory MB", "errors"], rows: rows)
+          Table.new(scenarios.find { |one| one.name == name }.title,
+                    headers: ["server", "requests/s", "over neverblock's", "CPU us/request", "cores it used", "p50 ms", "p99 ms", "memory MB", "errors"], rows: rows)
         end
 
         def pools_table(results, name)
