@@ -9,7 +9,7 @@ class ActiveRecordTest < RecordsCase
   POOL = 12
 
   def self.server_options
-    { options: ["-C", configuration], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+    { options: ["-C", configuration, *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
   end
 
   # A client that leaves ends its request.
@@ -130,7 +130,7 @@ class ActiveRecordUntouchedTest < RecordsCase
   AT_ONCE = 200
 
   def self.server_options
-    { env: { "NB_TEST_RECORDS" => JSON.generate(pools("")) } }
+    { options: ServerProcess.one_process("a test of one process's pools"), env: { "NB_TEST_RECORDS" => JSON.generate(pools("")) } }
   end
 
   def test_two_hundred_slow_queries_at_once_are_all_answered
@@ -153,5 +153,27 @@ class ActiveRecordUntouchedTest < RecordsCase
     found = parsed(ask(path("pg", "what")))
 
     assert_equal %w[ActiveRecord::ConnectionAdapters::PostgreSQLAdapter fiber], found.values_at("class", "isolation")
+  end
+end
+
+# Workers whose mold has asked the databases while it loaded the application.
+class ActiveRecordWorkersTest < RecordsCase
+  AT_ONCE = 30 # one worker may get them all
+
+  def self.server_options
+    { options: ["-w", "2"], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_")) } }
+  end
+
+  def test_each_worker_has_connections_of_its_own_and_a_share_of_what_the_databases_take
+    each_database do |name, locks|
+      answers = nil
+      locks.closed do
+        answers = ask_at_once(AT_ONCE, name, "query") { |number| { sql: locks.sql(number) } }
+        await("they run on #{name}") { locks.waiting >= AT_ONCE }
+      end
+
+      assert_equal (0...AT_ONCE).map(&:to_s), answers.map(&:value), name
+    end
+    server.await_stderr(/up to \d+ connections in each of 2 workers/)
   end
 end

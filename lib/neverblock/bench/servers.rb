@@ -30,11 +30,12 @@ module NeverBlock
         # @yieldreturn [Hash{String => String}] environment of the application; asked when a server is started
         # @return [Array<Server>] neverblock, Puma with a thread for each connection, Puma with WORKERS workers, Falcon
         def with_database(pool:, gems:, note: nil, &environment)
-          own = NeverBlockServer.new(["neverblock", note].compact.join(" "), settings: "#{FIBERS} fibers, one process, pool: #{pool}", fibers: FIBERS, bundle: Bundle.new("neverblock", with: gems),
-                                                   environment: -> { environment.call(pool) })
+          named = ->(family) { [family, note].compact.join(" ") }
+          own = NeverBlockServer.new(named.call("neverblock"), settings: "#{FIBERS} fibers, one process, pool: #{pool}", fibers: FIBERS,
+                                                               bundle: Bundle.new("neverblock", with: gems), environment: -> { environment.call(pool) })
           given = ->(family, share) { { bundle: Bundle.new(family, with: gems), environment: -> { environment.call(share) } } }
           [own, puma(pool, **given.call("puma", pool)), puma_workers(WORKERS, pool / WORKERS, **given.call("puma", pool / WORKERS)),
-           falcon_workers(["falcon", note].compact.join(" "), 1, **given.call("falcon", pool))]
+           falcon_workers(named.call("falcon"), 1, **given.call("falcon", pool))]
         end
 
         # What many workers of one thread are for, and as few of ours as do the same work.

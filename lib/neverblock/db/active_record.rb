@@ -31,11 +31,9 @@ module NeverBlock
         # Calls the block, which loads an application; the adapters' names are known as soon as it has loaded ActiveRecord, whoever requires what first.
         # @return what the block returns
         def registering(&load)
-          return load.call if loaded?
-
-          Adapters.watching(&load)
-        ensure
+          found = loaded? ? load.call : Adapters.watching(&load)
           apply
+          found
         end
 
         # Makes fibers the owners of connections and of ActiveSupport's state, and gives pools and adapters what they need for that. Again: what has been loaded since.

@@ -79,7 +79,7 @@ module NeverBlock
           end
 
           def neverblock_close(raw)
-            Compat.scheduler ? NeverBlock.deadline(CANCEL_S) { raw.cancel } : raw.cancel
+            NeverBlock.deadline(CANCEL_S) { raw.cancel } if Compat.scheduler
           rescue StandardError
             nil # it ends by itself
           ensure

@@ -3,6 +3,8 @@
 # How many connections a pool may have in a process that serves requests: what database.yml says, where it says something; else a fair share of what the database server
 # takes, asked once when the first connection is needed. See docs/decisions/0004.
 
+require "neverblock/causes"
+require "neverblock/errors"
 require "neverblock/serving"
 
 module NeverBlock
@@ -59,7 +61,7 @@ module NeverBlock
         # @return [Boolean] whether it is done
         def settle_for(serving)
           question = question_for(configuration[:adapter].to_s) or return true
-          limit = ask(question) or return false
+          limit = ask(question) or return limit.nil?
           automatic? ? resize(limit, serving) : compare(limit, serving)
           true
         end
@@ -69,12 +71,14 @@ module NeverBlock
         end
 
         # On a connection of its own, which is closed again.
-        # @return [Integer, nil]
+        # @return [Integer, nil, false] nil: it does not say (a proxy, say); false: it cannot be reached
         def ask(question)
           connection = new_connection
           Integer(connection.select_value(question))
-        rescue ::ActiveRecord::ActiveRecordError
-          nil
+        rescue ::ActiveRecord::ConnectionNotEstablished, ::ActiveRecord::ConnectionFailed
+          false
+        rescue ::ActiveRecord::StatementInvalid, TypeError, ArgumentError => e
+          raise if Causes.of(e).any?(Error) # what has ended the request
         ensure
           connection&.disconnect!
         end

@@ -14,7 +14,8 @@ class BenchActiverecordTest < BenchCase
       ours = server.family == "neverblock"
       @claim.scenarios.select { |scenario| @claim.measures?(server, scenario) }.map do |scenario|
         rate = { "slow" => slow * server.name[/\d+\z/].to_i * 10, "select 1" => server.name == "neverblock p32" ? fast_large : 100 }.fetch(scenario.name) { ours ? own : 100 }
-        run_of(server.name, scenario: scenario.name, rate: rate, cpu_us_per_request: 10, p50_us: 1, p99_us: 3, server_cpu_share: 1, rss_peak_bytes: 1, error_count: ours ? errors : 0)
+        run_of(server.name, scenario: scenario.name, rate: rate, cpu_us_per_request: 10, p50_us: 1, p99_us: 3, server_cpu_share: 1, rss_peak_bytes: 1,
+                            error_count: ours ? errors : 0)
       end
     end
     Results.new(runs, servers: @claim.candidates.map(&:name))

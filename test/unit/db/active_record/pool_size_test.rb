@@ -83,6 +83,14 @@ class PoolSizeTest < Minitest::Test
     assert_equal 48, pool.size
   end
 
+  def test_a_database_that_does_not_say_is_asked_once_and_leaves_it_as_it_is
+    pool = settled({}, limit: nil)
+    @size.settle
+
+    assert_equal 5, pool.size
+    assert_equal 1, pool.db_config.asked.size
+  end
+
   def test_it_is_asked_once
     pool = settled({}, limit: 97)
     @size.settle
