@@ -63,9 +63,11 @@ class ClusterForkSafetyTest < Minitest::Test
   private
 
   def with(**constants)
+    before = constants.keys.select { |name| Object.const_defined?(name) }.to_h { |name| [name, Object.send(:remove_const, name)] }
     constants.each { |name, value| Object.const_set(name, value) }
     yield
   ensure
     constants.each_key { |name| Object.send(:remove_const, name) }
+    before.each { |name, value| Object.const_set(name, value) }
   end
 end
