@@ -784,7 +784,7 @@ static void answer_begins(nb_connection *connection, nb_exchange *exchange, cons
     if (over && !nb_upload_can_be_dropped(upload)) exchange->facts.keep_alive = false;
 }
 
-void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part) {
+void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest) {
     nb_connection *connection = exchange->connection;
     if (part->flags & NB_PART_LAST) nb_connection_release_spool(loop, exchange);
     if (!connection || exchange->ended) {
@@ -800,7 +800,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
         return;
     }
     if (connection->upload && part->type == NB_MESSAGE_RESPONSE) answer_begins(connection, exchange, part);
-    if (nb_reply_add_part(loop, exchange, part) != NB_OK) {
+    if (nb_reply_add_part(loop, exchange, part, rest) != NB_OK) {
         exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
         nb_connection_end(loop, connection, true);
         return;

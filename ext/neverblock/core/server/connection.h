@@ -94,8 +94,8 @@ void nb_connection_body_failed(struct nb_loop *loop, nb_connection *connection);
 void nb_connection_upload(struct nb_loop *loop, nb_connection *connection);
 /* The application has taken some of the exchange's streamed body, and waits for more. */
 void nb_connection_taken(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
-/* A part of a response came from an executor, or HIJACK. Takes the descriptor of a file part. */
-void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
+/* A part of a response came from an executor, or HIJACK; rest: what follows its struct (reply.h). Takes the descriptor of a file part. */
+void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest);
 /* The deadline of a request that no executor was given has passed: 503. */
 void nb_connection_overdue(struct nb_loop *loop, nb_exchange *exchange);
 /* The executor of a request is no more: 502, or the end of the connection when a response has begun. True: that. The exchange is no

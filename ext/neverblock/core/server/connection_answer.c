@@ -110,7 +110,7 @@ bool nb_connection_lost(nb_loop *loop, nb_exchange *exchange) {
                              .flags = NB_PART_LAST | NB_PART_ABORTED,
                              .bytes = sizeof(broken),
                              .exchange = nb_exchange_id_of(exchange)};
-        nb_connection_part(loop, exchange, &broken);
+        nb_connection_part(loop, exchange, &broken, "");
         return true;
     }
     if (connection->upload && !nb_upload_can_be_dropped(connection->upload)) exchange->facts.keep_alive = false;

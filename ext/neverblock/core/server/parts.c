@@ -46,23 +46,25 @@ static void take_file(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     if (!exchange) {
         if (file.fd >= 0) nb_net_close((int)file.fd, false);
     } else if (file.fd >= 0) {
-        nb_connection_part(loop, exchange, &file.message);
+        nb_connection_part(loop, exchange, &file.message, "");
     } else {
         if (exchange->connection) nb_connection_end(loop, exchange->connection, true);
         nb_message without = {
             .type = NB_MESSAGE_BODY, .flags = part->flags, .bytes = sizeof(without), .exchange = part->exchange};
-        nb_connection_part(loop, exchange, &without);
+        nb_connection_part(loop, exchange, &without, "");
     }
 }
 
-static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
+static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part,
+                      const nb_message *record) {
+    size_t struct_bytes = part->type == NB_MESSAGE_RESPONSE ? sizeof(nb_response_message) : sizeof(nb_message);
     if (exchange && exchange->record) nb_dispatch_begun(&loop->dispatch, exchange);
     if (part->type == NB_MESSAGE_FILE) {
         take_file(loop, channel, exchange, part);
     } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
         nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
     } else if (exchange) {
-        nb_connection_part(loop, exchange, part);
+        nb_connection_part(loop, exchange, part, (const char *)record + struct_bytes);
     }
 }
 
@@ -76,20 +78,30 @@ static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
     kill(channel->pid, SIGKILL);
 }
 
+/* What a record begins with. It is read once: what has been looked at must not change before it is used. */
+typedef union part_head {
+    nb_message message;
+    nb_response_message response;
+    nb_file_message file;
+    nb_taken_message taken;
+} part_head;
+
 /* True when some were left for the next turn. */
 static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
     size_t bytes, taken_bytes = 0;
-    const nb_message *part = NULL;
+    part_head head = {.message = {0}};
+    const nb_message *record = NULL, *part = &head.message;
     int taken = 0;
     bool room = true, shared = nb_channel_is_shared(channel->channel);
     if (channel->damaged) give_up(loop, channel);
-    while (room && (part = nb_ring_peek(&channel->responses, &bytes))) {
+    while (room && (record = nb_ring_peek(&channel->responses, &bytes))) {
+        memcpy(&head, record, bytes < sizeof(head) ? bytes : sizeof(head));
         nb_exchange *exchange = bytes < sizeof(*part) ? NULL : nb_exchange_find(&loop->exchanges, part->exchange);
         if (shared && !possible(loop, channel, exchange, part, bytes)) {
             give_up(loop, channel);
             break;
         }
-        take_part(loop, channel, exchange, part);
+        take_part(loop, channel, exchange, part, record);
         nb_ring_advance(&channel->responses);
         taken_bytes += bytes;
         taken++;
@@ -106,7 +118,7 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
                 loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
         }
     }
-    return part != NULL && !channel->responses.broken;
+    return record != NULL && !channel->responses.broken;
 }
 
 bool nb_parts_take(nb_loop *loop) {

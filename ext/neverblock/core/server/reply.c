@@ -104,8 +104,7 @@ static nb_status add_file(nb_loop *loop, nb_exchange *exchange, const nb_file_me
     return status == NB_OK ? nb_outbox_add(outbox, &loop->pool, NB_SLICE("\r\n")) : status;
 }
 
-static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_message *response) {
-    const char *fields = (const char *)(response + 1);
+static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_message *response, const char *fields) {
     size_t body_bytes = response->message.bytes - sizeof(*response) - response->fields_bytes;
     if (response->message.flags & NB_RESPONSE_OVERDUE) NB_COUNT(loop, overdue, 1);
     exchange->facts.status = response->status;
@@ -133,16 +132,16 @@ static nb_status finish(nb_loop *loop, nb_exchange *exchange, bool aborted) {
     return nb_outbox_add(nb_reply_outbox(exchange), &loop->pool, NB_SLICE("0\r\n\r\n"));
 }
 
-nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part) {
+nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest) {
     nb_status status = NB_OK;
     if (part->type == NB_MESSAGE_RESPONSE) {
         NB_ASSERT(!exchange->head_sent);
-        status = begin(loop, exchange, (const nb_response_message *)(const void *)part);
+        status = begin(loop, exchange, (const nb_response_message *)(const void *)part, rest);
         NB_COUNT(loop, responses, 1);
     } else if (part->type == NB_MESSAGE_FILE) {
         status = add_file(loop, exchange, (const nb_file_message *)(const void *)part);
     } else {
-        status = add_body(loop, exchange, (nb_slice){(const char *)(part + 1), part->bytes - sizeof(*part)});
+        status = add_body(loop, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});
     }
     if (status != NB_OK) return status;
     if (part->flags & NB_PART_TELL_DRAINED) exchange->tell_drained = true;

@@ -16,8 +16,8 @@ struct nb_loop;
 nb_outbox *nb_reply_outbox(nb_exchange *exchange);
 
 /* Adds one part of a response (head, body bytes or file range) and notes its end. Takes a file part's descriptor. The
-   exchange must have a connection. NB_NO_MEMORY: the connection must be ended. */
-nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part);
+   exchange must have a connection. rest: what follows the part's struct, where it has that. NB_NO_MEMORY: the connection must be ended. */
+nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest);
 
 /* A whole answer of the server's own, text/plain "400 Bad Request: reason". extra: complete field lines, or "". The
  * exchange is then ended. */
