@@ -6,6 +6,8 @@ require "fileutils"
 
 class GemBundle
   ROOT = File.expand_path("../..", __dir__)
+  # As bin/setup does: what Debian has need not be compiled.
+  SYSTEM_LIBRARIES = { "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries", "BUNDLE_BUILD__SQLITE3" => "--enable-system-libraries" }.freeze
 
   # @param gemfile [String] path
   # @param name [String] of the folder under tmp/
@@ -24,7 +26,7 @@ class GemBundle
       FileUtils.cp(@gemfile, copy) unless File.exist?(copy) && FileUtils.identical?(@gemfile, copy)
       # BUNDLE_LOCKFILE is of Bundler 4: the caller's own lock file, which would be written over.
       env = { "BUNDLE_GEMFILE" => copy, "BUNDLE_LOCKFILE" => nil, "BUNDLE_PATH" => @directory, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil,
-              "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil }
+              "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, **SYSTEM_LIBRARIES }
       install(env)
       env
     end

@@ -16,8 +16,8 @@ class RailsApplication
   # Of a generated application that no test needs.
   SKIP = %w[bundle git javascript asset-pipeline jbuilder test bootsnap docker ci].map { |name| "--skip-#{name}" }.freeze
   # Variables of the tests' own bundle, and of whoever runs them.
-  FOREIGN = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLER_SETUP BUNDLE_BIN_PATH BUNDLE_FROZEN BUNDLE_WITHOUT RAILS_ENV RACK_ENV PORT HOST BINDING PIDFILE DATABASE_URL
-               WEB_CONCURRENCY].freeze
+  FOREIGN = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLER_SETUP BUNDLER_VERSION BUNDLE_LOCKFILE BUNDLE_BIN_PATH BUNDLE_FROZEN BUNDLE_WITHOUT RAILS_ENV RACK_ENV
+               PORT HOST BINDING PIDFILE DATABASE_URL WEB_CONCURRENCY].freeze
 
   class << self
     # @return [RailsApplication] the one with the gems of the checkout's Gemfile
