@@ -71,8 +71,8 @@ class DatabasesApp
 
   class Sequels
     def initialize(port)
-      @database = Sequel.connect("postgres://postgres@127.0.0.1:#{port}/postgres", max_connections: POOL, pool_timeout: WAIT_S, test: false,
-                                                                                 driver_options: { application_name: "mixed", sslmode: "disable" })
+      options = { application_name: "mixed", sslmode: "disable", options: "-c synchronous_commit=on" }
+      @database = Sequel.connect("postgres://postgres@127.0.0.1:#{port}/postgres", max_connections: POOL, pool_timeout: WAIT_S, test: false, driver_options: options)
       @database.extension(:connection_validator).pool.connection_validation_timeout = -1
     end
 
