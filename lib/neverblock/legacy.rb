@@ -12,16 +12,12 @@ module NeverBlock
   # The root of the gem's errors, as 0.1 called it.
   NBError = Error
 
-  # What NB::NAME was and is not any more, for the message of the NameError.
-  module Legacy
-    GONE = {
-      DB: "use the ordinary drivers, whose waits park fibers by themselves"
-    }.freeze
-    private_constant :GONE
+  module DB
+    # The connection classes of 0.1 say what to use in their place.
+    def self.const_missing(name)
+      return super unless name.match?(/Fibered|Pooled/)
 
-    # @return [String, nil] what to use in the place of a constant of 0.1
-    def self.instead_of(name)
-      GONE[name]
+      raise NameError.new("NB::DB::#{name} is not part of NeverBlock 2: use the ordinary drivers, whose waits park fibers by themselves (docs/since-0.1.md)", name, receiver: self)
     end
   end
 
@@ -72,10 +68,7 @@ module NeverBlock
 
     # NB::Fiber is no constant of its own: it would be what `Fiber` means to everything inside this module.
     def const_missing(name)
-      return Legacy::Fiber if name == :Fiber
-
-      instead = Legacy.instead_of(name) or return super
-      raise NameError.new("NB::#{name} is not part of NeverBlock 2: #{instead} (docs/since-0.1.md)", name, receiver: self)
+      name == :Fiber ? Legacy::Fiber : super
     end
   end
 end

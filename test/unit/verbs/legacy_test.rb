@@ -171,9 +171,10 @@ class LegacyTest < VerbsCase
   end
 
   def test_what_is_gone_says_what_to_use
-    error = assert_raises(NameError) { NB::DB }
+    error = assert_raises(NameError) { NB::DB::FiberedPostgresConnection }
     assert_match(/ordinary drivers.*docs\/since-0\.1\.md/, error.message)
-    assert_equal :DB, error.name
+    assert_equal :FiberedPostgresConnection, error.name
+    assert_match(/uninitialized constant/, assert_raises(NameError) { NB::DB::Nonsense }.message)
     assert_match(/uninitialized constant/, assert_raises(NameError) { NB::Nonsense }.message)
   end
 
