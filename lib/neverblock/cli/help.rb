@@ -108,7 +108,7 @@ module NeverBlock
 
       EXAMPLES = { "timeouts.request": "20", "timeouts.retire": "600", "limits.worker_bytes": "1_073_741_824",
                    before_fork: "{ }", after_fork: "{ |number| }", admin: '"http://127.0.0.1:9293"',
-                   pidfile: '"tmp/neverblock.pid"', spool_directory: '"/var/tmp"', route: '"/uploads/*", input: :stream' }.freeze
+                   pidfile: '"tmp/neverblock.pid"', restart_file: '"tmp/restart.txt"', spool_directory: '"/var/tmp"', route: '"/uploads/*", input: :stream' }.freeze
 
       def example(row)
         return EXAMPLES.fetch(row.key) if row.default.nil?
