@@ -47,7 +47,7 @@ class SchedulerHeapTest < Minitest::Test
 
   def script(source)
     lib = File.expand_path("../../../lib", __dir__)
-    output, status = Open3.capture2e(RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{source}")
+    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{source}")
     assert_predicate status, :success?, output
     output
   end
