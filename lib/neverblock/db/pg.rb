@@ -4,12 +4,15 @@
 # docs/guides/postgresql.md has the table. For pg 1.5 to 1.7.
 
 require "neverblock/db/pg/large_objects"
-require "neverblock/db/pg/spell"
+require "neverblock/db/spell"
 require "neverblock/offload"
 
 module NeverBlock
   module DB
     module Pg
+      # Seconds of work on rows after which others have a turn.
+      LONGEST_SPELL_S = 0.005
+
       # Puts it in place once, when pg is loaded.
       def self.apply
         return unless defined?(::PG::Connection) && ::PG::Connection.method_defined?(:sync_exec)
@@ -102,7 +105,7 @@ module NeverBlock
         end
 
         def spell
-          @neverblock_spell ||= Spell.new
+          @neverblock_spell ||= Spell.new(LONGEST_SPELL_S)
         end
       end
 
@@ -116,7 +119,7 @@ module NeverBlock
           define_method(name) do |*arguments, &block|
             next super(*arguments, &block) unless block && neverblock_turns?(name)
 
-            spell = Spell.new
+            spell = Spell.new(LONGEST_SPELL_S)
             super(*arguments) do |row|
               spell.pause
               block.call(row)

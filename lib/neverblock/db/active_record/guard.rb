@@ -4,8 +4,6 @@
 # answer would be this one's: it is closed there and then. The adapter stays in its pool and connects again when it is next used; a transaction on it is
 # lost, as with a connection that was cut.
 
-require "neverblock/deadline"
-
 module NeverBlock
   module DB
     module ActiveRecord
@@ -64,8 +62,6 @@ module NeverBlock
         module PostgreSQL
           include Guard
 
-          # Seconds for telling the server that nobody waits for the answer.
-          CANCEL_S = 1
           WHOLE = [0, 2, 3].freeze # PQTRANS_IDLE, PQTRANS_INTRANS, PQTRANS_INERROR (libpq-fe.h)
 
           private
@@ -78,12 +74,9 @@ module NeverBlock
             !raw.finished? && !WHOLE.include?(raw.transaction_status)
           end
 
+          # Its server is told where that does not keep the thread (db/pg.rb).
           def neverblock_close(raw)
-            NeverBlock.deadline(CANCEL_S) { raw.cancel } if Compat.scheduler
-          rescue StandardError
-            nil # it ends by itself
-          ensure
-            raw.close
+            Compat.scheduler && raw.respond_to?(:neverblock_abandon) ? raw.neverblock_abandon : raw.close
           end
         end
 

@@ -6,6 +6,8 @@
 # A place in it is kept until a connection is there, and the time that the pool gives for it (checkout_timeout) counts from the last moment the line moved: a long
 # line that moves is no error, one that stands still (a leak, a deadlock) is.
 
+require "neverblock/deadline"
+
 module NeverBlock
   module DB
     module ActiveRecord
@@ -25,7 +27,7 @@ module NeverBlock
 
         # @param lock [MonitorMixin] the pool
         # @yieldreturn [Boolean] whether there is a connection
-        def initialize(lock, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }, &ready)
+        def initialize(lock, clock: Deadline.method(:now), &ready)
           @lock = lock
           @clock = clock
           @ready = ready

@@ -4,6 +4,7 @@
 # as they are asked for: of a large result that takes long, so others have their turns between the rows.
 
 require "neverblock/db/mysql2/rows"
+require "neverblock/db/spell"
 
 module NeverBlock
   module DB
@@ -47,13 +48,10 @@ module NeverBlock
         private
 
         def neverblock_in_turns(block)
-          since = Deadline.now
+          spell = Spell.new(TURN_S)
           block && proc do |row|
             block.call(row)
-            next if Deadline.now - since < TURN_S
-
-            sleep(0)
-            since = Deadline.now
+            spell.pause
           end
         end
       end
