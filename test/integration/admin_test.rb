@@ -297,12 +297,8 @@ class AdminTest < Minitest::Test
     true
   end
 
-  def await(what)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
-    until yield
-      flunk("not within #{Patience::SECONDS} s: #{what}") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.005
-    end
+  def await(what, &)
+    Patience.await(what, &)
   end
 
   def assert_script(now)

@@ -42,11 +42,7 @@ class MemoryTest < ServerProcessCase
 
   private
 
-  def await(what)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
-    until yield
-      flunk "not within #{Patience::SECONDS} s: #{what}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.02
-    end
+  def await(what, &)
+    Patience.await(what, &)
   end
 end

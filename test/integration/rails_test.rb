@@ -212,12 +212,8 @@ class RailsTest < Minitest::Test
     JSON.parse(answer.body)
   end
 
-  def await(what)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
-    until yield
-      flunk "not within #{Patience::SECONDS} s: #{what}\n#{server.stderr}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.01
-    end
+  def await(what, &)
+    Patience.await(what, -> { server.stderr }, &)
   end
 
   # A WebSocket to /cable: its driver, what has come, and what reads until a condition holds.

@@ -5,4 +5,20 @@
 
 module Patience
   SECONDS = Integer(ENV.fetch("NB_TEST_WAIT_SECONDS", "60"), 10)
+  POLL_S = 0.01
+
+  # Waits until the block is true.
+  # @param what [String] is awaited
+  # @param more [#call, nil] what else a reader of the failure needs
+  # @return what the block returned
+  # @raise [Minitest::Assertion] it was not for SECONDS
+  def self.await(what, more = nil)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + SECONDS
+    until (found = yield)
+      raise Minitest::Assertion, ["not within #{SECONDS} s: #{what}", *more&.call].join("\n") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+      sleep POLL_S
+    end
+    found
+  end
 end

@@ -131,13 +131,8 @@ class RecordsCase < ServerProcessCase
     end
   end
 
-  def await(what)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
-    until (found = yield)
-      flunk "not within #{Patience::SECONDS} s: #{what}\n#{NAMES.map { |name| stat(name) }}\n#{server.stderr}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.01
-    end
-    found
+  def await(what, &)
+    Patience.await(what, -> { [*NAMES.map { |name| stat(name) }, server.stderr] }, &)
   end
 
   def stat(name)

@@ -43,13 +43,8 @@ class WorkersCase < Minitest::Test
   end
 
   # @return what the block returned, once that is true
-  def await(what, server = nil)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
-    until (found = yield)
-      flunk "not within #{Patience::SECONDS} s: #{what}\n#{server&.stderr}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.01
-    end
-    found
+  def await(what, server = nil, &)
+    Patience.await(what, -> { server&.stderr }, &)
   end
 
   # @return [Integer] the process id of the worker that has taken the place
