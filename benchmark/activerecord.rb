@@ -9,6 +9,9 @@ module NeverBlock
   module Bench
     module Claims
       class Activerecord < Claim
+        include DatabaseClaim
+
+        GEMS = "rails"
         POOLS = [2, 4, 8, 16, 32].freeze
         # Of the five workloads.
         POOL = 16
@@ -29,15 +32,9 @@ module NeverBlock
           "activerecord: five workloads, and pools of #{POOLS.first} to #{POOLS.last} connections, beside Puma and Falcon (table N3)"
         end
 
-        def servers
-          candidates.map(&:name)
-        end
-
         def candidates
           @candidates ||= POOLS.flat_map do |pool|
-            found = Servers.with_database(pool: pool, gems: "rails", note: "p#{pool}") do |share|
-              { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable", "NB_BENCH_POOL" => share.to_s, "NB_BENCH_LONG_MS" => LONG_MS.to_s }
-            end
+            found = Servers.with_database(pool: pool, gems: GEMS, note: "p#{pool}", &method(:environment))
             pool == POOL ? found : found.reject { |server| server.name.start_with?("puma w") }
           end
         end
@@ -76,8 +73,8 @@ module NeverBlock
         def workload_table(results, name)
           rows = at(POOL).filter_map do |server|
             rate = results.figure(server, name, "rate") or next
-            [server, Cell.spread(rate), Cell.ratio(results.ratio(server, OWN, name, "rate")), Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1),
-             Cell.spread(results.figure(server, name, "server_cpu_share"), digits: 2), *%w[p50_us p99_us].map { |metric| millis(results.figure(server, name, metric)) },
+            [server, Cell.spread(rate), Cell.ratio(results.ratio(server, OWN, name, "rate")), Cell.micros(results.figure(server, name, "cpu_us_per_request")),
+             Cell.spread(results.figure(server, name, "server_cpu_share"), digits: 2), *%w[p50_us p99_us].map { |metric| Cell.millis(results.figure(server, name, metric)) },
              Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
           end
           Table.new(scenarios.find { |one| one.name == name }.title,
@@ -90,10 +87,6 @@ module NeverBlock
             [server.split.first, *cells] unless cells.uniq == [Cell::NONE]
           end
           Table.new("#{scenarios.find { |one| one.name == name }.title}: requests/s by connections", headers: ["server", *POOLS.map(&:to_s)], rows: rows)
-        end
-
-        def millis(summary)
-          Cell.spread(summary, digits: 1, scale: 1e-3)
         end
 
         def beside_peers(results, name)

@@ -72,7 +72,7 @@ module NeverBlock
              Cell.spread(results.figure(name, scenario(delay), "cpu_us_per_request"))
            },
            table(results, "Median time of a request, ms") { |name, delay|
-             Cell.spread(results.figure(name, scenario(delay), "p50_us"), digits: 1, scale: 1e-3)
+             Cell.millis(results.figure(name, scenario(delay), "p50_us"))
            },
            table(results, "Most requests in flight, of the #{AT_ONCE} allowed") { |name, delay|
              Cell.spread(results.figure(name, scenario(delay), "in_flight_max"))

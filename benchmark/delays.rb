@@ -49,7 +49,7 @@ module NeverBlock
           }, table(results, "Server CPU a request, us") { |server, delay|
             Cell.spread(results.figure(server, scenario(delay), "cpu_us_per_request"), digits: 1)
           }, table(results, "Median latency, ms") { |server, delay|
-            Cell.spread(results.figure(server, scenario(delay), "p50_us"), digits: 1, scale: 1e-3)
+            Cell.millis(results.figure(server, scenario(delay), "p50_us"))
           }, table(results, "Errors in all rounds") { |server, delay| Cell.number(results.errors(server, scenario(delay))) }]
         end
 

@@ -9,7 +9,10 @@ module NeverBlock
   module Bench
     module Claims
       class Mixed < Claim
+        include DatabaseClaim
+
         OWN = "neverblock"
+        GEMS = "pg"
         POOL = 20
         # The published test's clients, and more than there are connections.
         CLIENTS = 20
@@ -27,16 +30,6 @@ module NeverBlock
 
         def title
           "mixed: short and long queries through pg and a pool of #{POOL}, beside Puma and Falcon"
-        end
-
-        def servers
-          candidates.map(&:name)
-        end
-
-        def candidates
-          Servers.with_database(pool: POOL, gems: "pg") do |share|
-            { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable", "NB_BENCH_POOL" => share.to_s, "NB_BENCH_LONG_MS" => LONG_MS.to_s }
-          end
         end
 
         # The warm-up makes the connections.
@@ -69,23 +62,15 @@ module NeverBlock
                        seconds_min: LONG_MS * 0.1, seconds_min_quick: LONG_MS * 0.02)
         end
 
-        def peers
-          servers - [OWN]
-        end
-
         def scenario_table(results, name)
           rows = results.servers.map do |server|
             [server, Cell.spread(results.figure(server, name, "rate")), Cell.ratio(results.ratio(server, OWN, name, "rate")),
-             Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1), millis(results.figure(server, name, "p50_us")),
-             millis(results.figure(server, name, "p90_us")), millis(results.figure(server, name, "p99_us")), Cell.megabytes(results.figure(server, name, "rss_peak_bytes")),
+             Cell.micros(results.figure(server, name, "cpu_us_per_request")), *%w[p50_us p90_us p99_us].map { |metric| Cell.millis(results.figure(server, name, metric)) },
+             Cell.megabytes(results.figure(server, name, "rss_peak_bytes")),
              Cell.number(results.errors(server, name))]
           end
           Table.new("#{scenarios.find { |scenario| scenario.name == name }.title}, queries of #{LONG_MS} ms",
                     headers: ["server", "requests/s", "over neverblock's", "CPU us/request", "p50 ms", "p90 ms", "p99 ms", "memory MB", "errors"], rows: rows)
-        end
-
-        def millis(summary)
-          Cell.spread(summary, digits: 1, scale: 1e-3)
         end
 
         def share_verdict(results, name, least)
@@ -93,13 +78,6 @@ module NeverBlock
           share = rate && Summary.new(median: rate.median / ideal(name), low: rate.low / ideal(name), high: rate.high / ideal(name), rounds: rate.rounds)
           Verdict.judge("#{name}: share of what #{POOL} connections can do", share, limit: "at least #{(least * 100).round} %",
                                                                                                    format: Cell.method(:percent)) { |median| median >= least }
-        end
-
-        def peers_verdicts(results, name, least)
-          peers.flat_map do |peer|
-            [Verdict.judge("#{name}: requests a second over #{peer}'s", results.ratio(OWN, peer, name, "rate"), limit: "at least #{least} x") { |ratio| ratio >= least },
-             Verdict.judge("#{name}: CPU a request over #{peer}'s", results.ratio(OWN, peer, name, "cpu_us_per_request"), limit: "at most 1.0 x") { |ratio| ratio <= 1 }]
-          end
         end
       end
     end

@@ -73,8 +73,8 @@ module NeverBlock
         def scenario_table(results, name)
           rows = results.servers.map do |way|
             [way, Cell.spread(results.figure(way, name, "rate")), Cell.ratio(results.ratio(way, OWN, name, "rate")),
-             Cell.spread(results.figure(way, name, "cpu_us_per_request"), digits: 1), Cell.spread(results.figure(way, name, "p50_us"), digits: 1, scale: 1e-3),
-             Cell.spread(results.figure(way, name, "p99_us"), digits: 1, scale: 1e-3), Cell.spread(results.figure(way, name, "in_flight_max")),
+             Cell.spread(results.figure(way, name, "cpu_us_per_request"), digits: 1), Cell.millis(results.figure(way, name, "p50_us")),
+             Cell.millis(results.figure(way, name, "p99_us")), Cell.spread(results.figure(way, name, "in_flight_max")),
              Cell.number(results.errors(way, name))]
           end
           Table.new(name, headers: ["way", "queries/s", "over neverblock's", "CPU us/query", "p50 ms", "p99 ms", "most at once", "errors"], rows: rows)

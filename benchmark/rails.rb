@@ -10,6 +10,9 @@ module NeverBlock
   module Bench
     module Claims
       class Rails < Claim
+        include DatabaseClaim
+
+        GEMS = "rails"
         OWN = "neverblock"
         POOL = 12
         TWO = "neverblock w2"
@@ -32,13 +35,8 @@ module NeverBlock
           "rails: Rails on PostgreSQL, queries that sleep now and then (table N2), short queries, a page; memory beside 16 Puma workers"
         end
 
-        def servers
-          candidates.map(&:name)
-        end
-
         def candidates
-          @candidates ||= Servers.with_database(pool: POOL, gems: "rails", &method(:environment)) +
-                          Servers.workers_with_database(own: 2, puma: 16, pool: CONNECTIONS, gems: "rails", &method(:environment))
+          @candidates ||= super + Servers.workers_with_database(own: 2, puma: 16, pool: CONNECTIONS, gems: GEMS, &method(:environment))
         end
 
         def probe_path
@@ -62,7 +60,7 @@ module NeverBlock
         end
 
         def verdicts(results)
-          [at_least(results, TEN, TEN_MIN), at_least(results, HEAVY, HEAVY_MIN), at_least(results, CROWD, HEAVY_MIN), *CPU_BOUND.flat_map { |name| peers_verdicts(results, name) },
+          [at_least(results, TEN, TEN_MIN), at_least(results, HEAVY, HEAVY_MIN), at_least(results, CROWD, HEAVY_MIN), *CPU_BOUND.flat_map { |name| work_verdicts(results, name) },
            *memory_verdicts(results), Verdict.no_errors(results, OWN, scenarios.map(&:name))]
         end
 
@@ -86,7 +84,7 @@ module NeverBlock
           Verdict.judge("#{name}: requests a second", results.figure(OWN, name, "rate"), limit: "at least #{least}", format: Cell.method(:spread)) { |rate| rate >= least }
         end
 
-        def peers_verdicts(results, name)
+        def work_verdicts(results, name)
           (mine(results) - [OWN, "puma w4 t3"]).flat_map do |peer|
             [Verdict.judge("#{name}: requests a second over #{peer}'s", results.ratio(OWN, peer, name, "rate"), limit: "over 1.0 x") { |ratio| ratio > 1 },
              Verdict.judge("#{name}: CPU a request over #{peer}'s", results.ratio(OWN, peer, name, "cpu_us_per_request"), limit: "under 1.0 x") { |ratio| ratio < 1 }]
@@ -105,7 +103,7 @@ module NeverBlock
 
         def rates_table(results)
           rows = scenarios.map(&:name).map do |name|
-            [name, *mine(results).flat_map { |server| [Cell.spread(results.figure(server, name, "rate"), digits: 1), millis(results.figure(server, name, "p50_us"))] }]
+            [name, *mine(results).flat_map { |server| [Cell.spread(results.figure(server, name, "rate"), digits: 1), Cell.millis(results.figure(server, name, "p50_us"))] }]
           end
           Table.new("Requests a second, and the median in ms; pool of #{POOL}", headers: ["load", *mine(results).flat_map { |server| [server, "ms"] }], rows: rows)
         end
@@ -113,7 +111,7 @@ module NeverBlock
         def cost_table(results)
           rows = CPU_BOUND.product(mine(results)).map do |name, server|
             [name, server, Cell.spread(results.figure(server, name, "rate")), Cell.ratio(results.ratio(server, OWN, name, "rate")),
-             Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1), millis(results.figure(server, name, "p99_us")), Cell.number(results.errors(server, name))]
+             Cell.micros(results.figure(server, name, "cpu_us_per_request")), Cell.millis(results.figure(server, name, "p99_us")), Cell.number(results.errors(server, name))]
           end
           Table.new("What each request costs", headers: ["load", "server", "requests/s", "over neverblock's", "CPU us/request", "p99 ms", "errors"], rows: rows)
         end
@@ -125,10 +123,6 @@ module NeverBlock
           end
           Table.new("Memory of all processes of a server (#{TWO} and #{SIXTEEN}: #{CONNECTIONS} connections)",
                     headers: ["load", "server", "requests/s", "MB idle", "MB at most", "errors"], rows: rows)
-        end
-
-        def millis(summary)
-          Cell.spread(summary, digits: 1, scale: 1e-3)
         end
       end
     end

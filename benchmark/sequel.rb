@@ -9,7 +9,10 @@ module NeverBlock
   module Bench
     module Claims
       class Sequel < Claim
+        include DatabaseClaim
+
         OWN = "neverblock"
+        GEMS = "sequel"
         POOL = 12
         # What the published figures come to: 99 short queries and a long one in 260 ms, 4 and one in 122 ms.
         LONG_MS = 100
@@ -24,16 +27,6 @@ module NeverBlock
 
         def title
           "sequel: JSON from PostgreSQL through Sequel, a long query now and then, fibers and blocking in one process (table S1)"
-        end
-
-        def servers
-          candidates.map(&:name)
-        end
-
-        def candidates
-          Servers.with_database(pool: POOL, gems: "sequel") do |share|
-            { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable", "NB_BENCH_POOL" => share.to_s, "NB_BENCH_LONG_MS" => LONG_MS.to_s }
-          end
         end
 
         # The warm-up makes the connections.
@@ -53,7 +46,7 @@ module NeverBlock
         end
 
         def verdicts(results)
-          [*MIXES.map { |every, least| advantage_verdict(results, every, least) }, *PEERS_MIN.flat_map { |every, least| peers_verdicts(results, every, least) },
+          [*MIXES.map { |every, least| advantage_verdict(results, every, least) }, *beside_peers(results),
            Verdict.no_errors(results, OWN, scenarios.map(&:name))]
         end
 
@@ -88,15 +81,11 @@ module NeverBlock
           rows = MIXES.keys.product(results.servers).map do |every, server|
             name = scenario(every, MIDDLE, "fibers")
             [mix(every), server, rate(results, server, every, MIDDLE, "fibers"), Cell.ratio(results.ratio(server, OWN, name, "rate")),
-             Cell.spread(results.figure(server, name, "cpu_us_per_request"), digits: 1), millis(results.figure(server, name, "p50_us")),
-             millis(results.figure(server, name, "p99_us")), Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
+             Cell.micros(results.figure(server, name, "cpu_us_per_request")), Cell.millis(results.figure(server, name, "p50_us")),
+             Cell.millis(results.figure(server, name, "p99_us")), Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
           end
           Table.new("#{MIDDLE} clients, beside others",
                     headers: ["long : short", "server", "requests/s", "over neverblock's", "CPU us/request", "p50 ms", "p99 ms", "memory MB", "errors"], rows: rows)
-        end
-
-        def millis(summary)
-          Cell.spread(summary, digits: 1, scale: 1e-3)
         end
 
         # The concurrency at which it is least.
@@ -105,12 +94,8 @@ module NeverBlock
           Verdict.judge("#{mix(every)}: fibers over blocking, worst of #{CLIENTS.join(", ")} clients", worst, limit: "at least #{least} x") { |ratio| ratio >= least }
         end
 
-        def peers_verdicts(results, every, least)
-          name = scenario(every, MIDDLE, "fibers")
-          (servers - [OWN]).flat_map do |peer|
-            [Verdict.judge("#{mix(every)}: requests a second over #{peer}'s", results.ratio(OWN, peer, name, "rate"), limit: "at least #{least} x") { |ratio| ratio >= least },
-             Verdict.judge("#{mix(every)}: CPU a request over #{peer}'s", results.ratio(OWN, peer, name, "cpu_us_per_request"), limit: "at most 1.0 x") { |ratio| ratio <= 1 }]
-          end
+        def beside_peers(results)
+          PEERS_MIN.flat_map { |every, least| peers_verdicts(results, scenario(every, MIDDLE, "fibers"), least, title: mix(every)) }
         end
       end
     end

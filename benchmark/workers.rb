@@ -97,7 +97,7 @@ module NeverBlock
            Verdict.judge("a worker stopped: requests over 500 ms for each stop, worst round", worst_slow(results),
                          limit: "at most #{SLOW_A_STOP_MAX}, what it was running", format: ->(summary) { Cell.spread(summary, digits: 2) }) { |count| count <= SLOW_A_STOP_MAX },
            Verdict.judge("light requests beside a CPU burner: p99, ms", results.figure(TWO, BURNER, "p99_us"), limit: "at most #{LIGHT_P99_US_MAX / 1000}",
-                                                                                                                format: method(:millis)) { |us| us <= LIGHT_P99_US_MAX },
+                                                                                                                format: Cell.method(:millis)) { |us| us <= LIGHT_P99_US_MAX },
            Verdict.no_errors(results, ONE, [CPU, HELLO]), no_errors(results, TWO, [CPU, HELLO, BURNER, PLAIN]), no_errors(results, FOUR, [LATE, STOPPED])]
         end
 
@@ -124,16 +124,12 @@ module NeverBlock
           slow && Summary.of([slow.high])
         end
 
-        def millis(summary)
-          Cell.spread(summary, digits: 1, scale: 1e-3)
-        end
-
         def scale_table(results)
           rows = PAIRS.flat_map do |one, two|
             [one, two].filter_map do |server|
               rate = results.figure(server, CPU, "rate") or next
               [server, Cell.spread(rate), server == two ? Cell.ratio(scale(results, one, two)) : Cell::NONE,
-               Cell.spread(results.figure(server, CPU, "cpu_us_per_request"), digits: 1, scale: 1e-3), Cell.spread(results.figure(server, CPU, "server_cpu_share"), digits: 2),
+               Cell.millis(results.figure(server, CPU, "cpu_us_per_request")), Cell.spread(results.figure(server, CPU, "server_cpu_share"), digits: 2),
                Cell.percent(results.figure(server, CPU, "generator_cpu_share")), Cell.spread(results.figure(server, CPU, "others_cpu_share"), digits: 2),
                Cell.number(results.errors(server, CPU))]
             end
@@ -157,9 +153,9 @@ module NeverBlock
         def queue_table(results, scenario)
           rows = FOURS.filter_map do |server|
             found = results.figure(server, scenario, "p99_us") or next
-            [server, millis(results.figure(server, scenario, "p50_us")), millis(found), millis(results.figure(server, scenario, "ideal_p99_us")),
-             Cell.ratio(results.figure(server, scenario, "p99_over_ideal")), millis(results.figure(server, scenario, "played_p99_us")),
-             Cell.ratio(results.figure(server, scenario, "p99_over_played")), millis(results.figure(server, scenario, "max_us")),
+            [server, Cell.millis(results.figure(server, scenario, "p50_us")), Cell.millis(found), Cell.millis(results.figure(server, scenario, "ideal_p99_us")),
+             Cell.ratio(results.figure(server, scenario, "p99_over_ideal")), Cell.millis(results.figure(server, scenario, "played_p99_us")),
+             Cell.ratio(results.figure(server, scenario, "p99_over_played")), Cell.millis(results.figure(server, scenario, "max_us")),
              Cell.spread(results.figure(server, scenario, "slow_count")), Cell.spread(results.figure(server, scenario, "stops")),
              Cell.spread(results.figure(server, scenario, "late_p99_us")), Cell.number(results.errors(server, scenario))]
           end
@@ -181,7 +177,7 @@ module NeverBlock
         end
 
         def waits(results, server, scenario)
-          %w[p50_us p99_us max_us].map { |metric| millis(results.figure(server, scenario, metric)) }
+          %w[p50_us p99_us max_us].map { |metric| Cell.millis(results.figure(server, scenario, metric)) }
         end
       end
     end

@@ -9,23 +9,26 @@
 require "mkmf"
 
 SOURCES = {
-  "core/base" => %w[alloc assert buffer histogram log pool ring status text timer],
+  "core/base" => %w[alloc assert buffer histogram log pool ring sites status tally text timer utf8],
   "core/os" => %w[
-    clock descriptor_pipe file fork imports memory net poll poll_epoll poll_kqueue poll_poll resolver sendfile_darwin sendfile_freebsd sendfile_linux
-    sendfile_portable shared_memory subreaper thread wake workers
+    clock clockwork descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2 page_cache poll poll_epoll poll_kqueue poll_poll resolver
+    sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable shared_memory subreaper syscalls thread traced wake workers
   ],
   "core/transport" => %w[tcp],
-  "core/http1" => %w[byte_class chunked field_name framing head_parser head_writer host],
+  "core/http1" => %w[byte_class chunked date field_name framing head_parser head_writer host],
+  "core/mysql" => %w[answer],
+  "core/stall" => %w[stall stall_entry stall_places stall_watch],
   "core/intake" => %w[body channel request],
-  "core/files" => %w[],
-  "core/send" => %w[outbox],
+  "core/files" => %w[accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files path ranges top_names],
+  "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
   "core/server" => %w[
-    admin admin_metrics admin_status connection connection_answer dispatch exchange figures lease listener loop loops parts queues recall
-    reply request_log routes server timeouts upload
+    admin admin_metrics admin_status connection connection_answer connection_send dispatch downloads exchange figures file_answer lease listener loop loops named
+    opening parts queues recall reply reports request_log routes server site spares static timeouts upload
   ],
   "binding" => %w[
-    engine env executor hijack input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_file scheduler_heap scheduler_hold scheduler_inbox
-    scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_start scheduler_timeout scheduler_wait task
+    blockers engine engine_algorithms engine_files engine_reports env executor executor_figures executor_spare hijack input link mysql mysql_handles mysql_unlock
+    neverblock response ruby_log scheduler scheduler_file scheduler_frames scheduler_heap scheduler_hold scheduler_inbox scheduler_io scheduler_loop scheduler_mutex
+    scheduler_process scheduler_resolve scheduler_slice scheduler_start scheduler_timeout scheduler_wait stalls stalls_trace task ticker
   ]
 }.freeze
 
@@ -85,6 +88,6 @@ end
 $srcs = SOURCES.flat_map { |folder, names| names.map { |name| "$(srcdir)/#{folder}/#{name}.c" } }
 $objs = SOURCES.values.flatten.map { |name| "#{name}.o" }
 $VPATH.concat(SOURCES.keys.map { |folder| "$(srcdir)/#{folder}" })
-$INCFLAGS << " -I$(srcdir)/core -I$(srcdir)/binding"
+$INCFLAGS << " -I$(srcdir) -I$(srcdir)/core -I$(srcdir)/binding"
 
 create_makefile("neverblock/neverblock")

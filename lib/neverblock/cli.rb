@@ -11,7 +11,7 @@ require "neverblock/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve stop reload status top bench].freeze
+    COMMANDS = %w[serve check files stop reload status top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -52,6 +52,8 @@ module NeverBlock
       argv[0] = "--help" if argv.first == "help"
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
       case command
+      when "check" then return check(argv, env, out)
+      when "files" then return files(argv, out)
       when "bench" then return bench(argv)
       when "stop" then return stop(argv, env, out)
       when "reload" then return reload(argv, env, out)
@@ -81,6 +83,16 @@ module NeverBlock
     def serve(options, env, out)
       require "neverblock/cli/serve"
       Serve.new(options, env: env, out: out).run
+    end
+
+    def check(argv, env, out)
+      require "neverblock/cli/check"
+      Check.new(argv, env: env, out: out).run
+    end
+
+    def files(argv, out)
+      require "neverblock/cli/files"
+      Files.new(argv, out: out).run
     end
 
     def bench(argv)
@@ -120,11 +132,13 @@ module NeverBlock
       line.length > LINE_MAX ? "#{line[0, LINE_MAX]}..." : line
     end
 
+    # @param env [Hash, ENV]
+    # @return [Boolean] whether traces are wanted
     def debug?(env)
       value = env["NB_DEBUG"]
       !(value.nil? || value.empty? || value == "0")
     end
 
-    private_class_method :dispatch, :check_surroundings, :serve, :bench, :stop, :reload, :status, :top, :complain, :one_line, :debug?
+    private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop, :reload, :status, :top, :complain, :one_line
   end
 end

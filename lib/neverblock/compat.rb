@@ -12,6 +12,7 @@
 #   pwrite               all               IO#pwrite calls its hook without Ruby's lock (3.3 and later) or has none        io.c, internal_pwrite_func
 #   blocking_write       before 3.3.1      a write to a full pipe in blocking mode stops the loop                          Bug #19546
 #   warn                 all               a warning nobody reads stops the process                                        io.c, rb_write_error2
+#   slow_files           all, less from 3.4     system calls on files and folders stop the loop                                  Feature #20876
 #   fifo                 before 3.4        opening a FIFO stops the loop                                                   Feature #20876
 #   name_info            all               getnameinfo(3) stops the loop                                                   raddrinfo.c, rb_getnameinfo
 #   flock                all               File#flock stops the loop                                                       file.c, rb_file_flock
@@ -23,6 +24,7 @@
 #   mutex_sleep          all               ConditionVariable#wait leaves without its mutex when it is interrupted          Bug #20907
 #   condition_variable   all               ConditionVariable#broadcast may crash beside waits with limits; a signal is lost thread_sync.c, sync_wakeup
 #   queue_close          all               Queue#close and SizedQueue#clear may crash beside waits that end                thread_sync.c, sync_wakeup
+#   handle_interrupt     all               a time slice would end where Thread.handle_interrupt says nothing may                     thread.c, pending_interrupt_mask_stack
 #   timeout              3.1 to 3.4.10     the block of a Timeout can rescue the timeout                                   Bug #21947
 #   enumerator           3.1, 3.2          the body of Enumerator#next stops the loop                                      Feature #19141
 #
@@ -64,6 +66,7 @@ require "neverblock/compat/flock"
 require "neverblock/compat/pwrite"
 require "neverblock/compat/blocking_write" if RUBY_VERSION < "3.3.1"
 require "neverblock/compat/warn"
+require "neverblock/compat/slow_files" # before fifo, which is to be outside of it
 require "neverblock/compat/fifo" if RUBY_VERSION < "3.4"
 require "neverblock/compat/name_info"
 require "neverblock/compat/copy_stream"
@@ -74,6 +77,7 @@ require "neverblock/compat/thread_pass"
 require "neverblock/compat/mutex_sleep"
 require "neverblock/compat/condition_variable"
 require "neverblock/compat/queue_close"
+require "neverblock/compat/handle_interrupt"
 require "neverblock/compat/timeout"
 require "neverblock/compat/enumerator" if RUBY_VERSION < "3.3"
 require "neverblock/compat/libraries"

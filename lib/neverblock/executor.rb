@@ -14,13 +14,16 @@ module NeverBlock
   class Executor
     private
 
-    # An entry for a request that failed; one line for one that was ended from outside, and none where its client left and nothing went wrong by that.
+    # An entry for a request that failed; one line for one that was ended from outside, and none where its client left and nothing went wrong by that, or
+    # its time was over before the application was called.
     # @param error [Exception]
     # @param env [Hash, nil] nil when it failed before there was one
-    # @return [Boolean] whether the end of its time is behind it
+    # @return [Boolean, Symbol] whether the end of its time is behind it; :unbegun: so it is, and the application was not called
     def report(error, env)
       interruption = Interruption.of(error)
       overdue = interruption.is_a?(DeadlineExceeded)
+      return :unbegun if overdue && !interruption.deadline.begun?
+
       if overdue && (error.equal?(interruption) || error.is_a?(Cancelled))
         log&.warn("#{request(env)}: #{interruption.message}#{place(error)}", **id(env))
       elsif interruption && !overdue

@@ -12,3 +12,8 @@ rescue LoadError => e
   what = e.path == "neverblock/neverblock" ? "is not built for Ruby #{RUBY_VERSION}" : "does not load in Ruby #{RUBY_VERSION} (#{e.message.lines.first.strip})"
   raise NeverBlock::StartError, "the native part #{what}: run bin/setup in a checkout, or install the gem again"
 end
+
+require "rbconfig"
+
+# Where code lies that no time slice ends in, and Ruby's own, where whoever has called it decides.
+NeverBlock::Scheduler.home("#{File.expand_path("..", __dir__)}/", "#{RbConfig::CONFIG["rubylibdir"]}/")

@@ -11,8 +11,9 @@ require "neverblock/outcome"
 require "neverblock/offload/pool"
 
 module NeverBlock
-  # Calls the block on a worker thread and parks the fiber until it has ended. Called where parking is impossible (no scheduler, NB.neverblock(false)), or inside
-  # offloaded work, it simply calls the block. Each call has fiber-locals and thread variables of its own, and the caller's Fiber storage (Ruby 3.2 and later).
+  # Calls the block on a worker thread and parks the fiber until it has ended. Called where parking is impossible (no scheduler, NB.neverblock(false),
+  # a signal's handler, a finalizer), or inside offloaded work, it calls the block. Each call has fiber-locals and thread variables of its own, and the caller's Fiber storage
+  # (Ruby 3.2 and later).
   # `next`, `break`, `throw` and exceptions do what they would without the thread; an exception's backtrace goes on with the caller's.
   # @param on_cancel [Symbol] what becomes of the work when the caller is cancelled, or its deadline is over, before it has ended. Work that has not begun is then
   #   never begun; for work that has,
@@ -24,7 +25,7 @@ module NeverBlock
   def self.offload(on_cancel: :leave, &block)
     raise ArgumentError, "NB.offload needs a block" unless block
     raise ArgumentError, "on_cancel: is :leave, :interrupt or :wait, not #{on_cancel.inspect}" unless Offload::ON_CANCEL.include?(on_cancel)
-    return yield unless neverblocking? && !Offload.worker?
+    return yield unless neverblocking? && !Offload.worker? && !Offload.interrupting?
 
     Offload.pool.call(Offload::Job.new(block), on_cancel)
   end
@@ -46,6 +47,14 @@ module NeverBlock
     THREADS = 32
     # Seconds a thread waits for work before it ends.
     IDLE_S = 10.0
+
+    # Signal handlers and finalizers, which Ruby runs between any two steps of a fiber, may neither take a lock nor park.
+    # @return [Boolean] whether the caller is one
+    def self.interrupting?
+      Thread::Mutex.new.synchronize { false }
+    rescue ThreadError # "can't be called from trap context"; nothing else tells
+      true
+    end
 
     @pool = Pool.new(THREADS, idle_s: IDLE_S)
 

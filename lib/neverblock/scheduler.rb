@@ -29,6 +29,7 @@ module NeverBlock
 
       Compat::TcpFastFallback.apply_once if RUBY_VERSION >= "3.4"
       Compat::Libraries.apply
+      require "neverblock/blockers"
       require "neverblock/offload" # for compat/, and for #blocking_operation_wait, which a require inside it would call again
       super
     end
@@ -132,26 +133,60 @@ module NeverBlock
     #   turn, where with fibers always ready it would keep it for 100 ms at a time; half of its time at most.
     #   @return what the block returns
 
+    # @!method slice_ms=(milliseconds)
+    #   Time slices: a fiber that has run for so long without waiting, while another could run, is left where it is and goes on in its turn; docs/guides/slices.md.
+    #   An executor of the server has them by its configuration (`executor { slice_ms 10 }`), no other scheduler has unless it is told. Not on the main
+    #   thread, where a fiber may be in a trap handler.
+    #   @param milliseconds [Integer, nil] 1 to 60,000; nil: fibers switch only where they wait
+    #   @raise [Error] when there is no thread for the ticker that watches
+
+    # @!method slice_ms
+    #   @return [Integer, nil]
+
+    # @!method cuts
+    #   @return [Integer] slices that have ended so
+
+    # @!method kept
+    #   @return [Integer] times that one was over and the fiber could not be left where it was; it is tried again each millisecond
+
+    # @!method given
+    #   @return [Integer] times another Ruby thread that computed was made to give Ruby's lock up for this one
+
+    # @!method end_slice
+    #   For tests: ends the slice of the fiber that the ticker finds running next, be it over or not, if it may be left where it is.
+    #   @return [Boolean] false: there are no slices
+
+    # @!method masked(masked)
+    #   Calls the block, in which no slice ends if `masked`: compat/handle_interrupt.rb.
+    #   @return what the block returns
+
     # @!method shield
     #   Calls the block, whose waits are not ended from outside: what is raised into the fiber meanwhile (Fiber#raise, Timeout, Cancellation#cancel) is raised in
     #   the next wait that follows; of a Timeout or Cancellation that ends before, not at all. Not so Thread#raise and signals.
     #   @return what the block returns
+
+    # @!method switches
+    #   How often the loop has gone on with a fiber. A fiber that finds the same number as before has not parked since.
+    #   @return [Integer]
 
     # @!method held?
     #   @return [Boolean] whether the current fiber is in a {#hold}
 
     if RUBY_VERSION >= "3.4"
       # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: opening, looking up, renaming, removing and closing files, zlib, copies of
-      # large IO::Buffers): NeverBlock.offload. Their arguments lie on this fiber's stack (ruby/ruby#13437, socketry/io-event#170), so it is not left before
-      # they have ended; and not by an exception then, which would lose their result, a file's descriptor say. The work keeps hold of the fiber, which might be
-      # dropped where it waits.
+      # large IO::Buffers): made here where they have been quick, else NeverBlock.offload (Blockers). Their arguments lie on this fiber's stack (ruby/ruby#13437,
+      # socketry/io-event#170), so it is not left before they have ended; and not by an exception then, which would lose their result, a file's descriptor say. The work
+      # keeps hold of the fiber, which might be dropped where it waits.
       # @param work [#call]
       def blocking_operation_wait(work)
         fiber = Fiber.current
-        return Compat.blocking { work.call } if held? || @at_once.equal?(fiber)
+        return Compat.blocking { work.call } if held? || @at_once.equal?(fiber) || Offload.interrupting?
+
+        site = Blockers.site
+        return Compat.blocking { Blockers.timed(site, true) { work.call } } if Blockers.here?(site)
 
         done = false
-        shield { NeverBlock.offload(on_cancel: :wait) { (work.call || true) && (done = fiber) && nil } }
+        shield { NeverBlock.offload(on_cancel: :wait) { (Blockers.timed(site, false) { work.call } || true) && (done = fiber) && nil } }
       rescue Offload::NoWorker # where no thread can be made
         nil
       ensure

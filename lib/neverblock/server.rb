@@ -10,8 +10,9 @@ require "neverblock/config"
 require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/log"
-require "neverblock/rack/request_log"
+require "neverblock/rack/layers"
 require "neverblock/serving"
+require "neverblock/stalls"
 
 module NeverBlock
   class Server
@@ -65,8 +66,8 @@ module NeverBlock
       executors = make_executors
       @io_loop.engine.start
       serving&.call # before an executor can end
-      @left = executors.size
-      @threads = executors.each_with_index.map { |executor, number| run_executor(executor, number, on_end) }
+      @left = executors.size + @helpers.size
+      run(executors, on_end)
       self
     end
 
@@ -135,23 +136,39 @@ module NeverBlock
 
     # The fibers are shared out; the first executors take what is left over.
     def make_executors
-      app = DB::ActiveRecord::Release.around(RequestLog.around(@app, config, log))
+      app = Layers.around(@app, config, log)
+      @stalls = Stalls.options(config)
       share, rest = config.fibers.divmod(config.executors)
-      Array.new(config.executors) do |number|
-        @native::Executor.new(@io_loop.engine, app, fibers: share + (number < rest ? 1 : 0), log: log)
-      end
+      executors = Array.new(config.executors) { |number| make_executor(app, share + (number < rest ? 1 : 0)) }
+      last = executors.first
+      spares = Array.new(config.spares) { last = make_executor(app, share, helps: last) }
+      @helpers = Helpers.new(spares, @io_loop.lanes.map { |lane| make_executor(app, 1, lane: lane) })
+      executors
     end
 
-    def run_executor(executor, number, on_end)
-      ExecutorThread.start(executor, number) do |failure|
-        fail_with(failure, number) if failure
-        on_end&.call if last_one?
-      end
+    def make_executor(app, fibers, **words)
+      @native::Executor.new(@io_loop.engine, app, fibers: fibers, log: log, **words, **config.executor_options, **@stalls)
     end
 
-    def fail_with(exception, number)
+    def run(executors, on_end)
+      mains = executors.each_with_index.map do |executor, number|
+        ExecutorThread.start(executor, "nb-executor-#{number}") do |failure|
+          @helpers.finish if number.zero?
+          ended(failure, "executor #{number}", on_end)
+        end
+      end
+      @helpers.start { |failure| ended(failure, "the executor of #{Thread.current.name}", on_end) }
+      @threads = mains + @helpers.threads
+    end
+
+    def ended(failure, who, on_end)
+      fail_with(failure, who) if failure
+      on_end&.call if last_one?
+    end
+
+    def fail_with(exception, who)
       @failure ||= exception
-      log.error("executor #{number} has ended, and the server with it", exception)
+      log.error("#{who} has ended, and the server with it", exception)
       @io_loop.engine.stop_now
     end
 
@@ -171,5 +188,6 @@ module NeverBlock
 end
 
 require "neverblock/server/executor_thread"
+require "neverblock/server/helpers"
 require "neverblock/server/io_loop"
 require "neverblock/server/runner"

@@ -77,7 +77,8 @@ class RulesTest < Minitest::Test
   end
 
   def test_includes_of_the_same_folder_and_of_those_before_it
-    files = { "ext/neverblock/core/http1/a.c" => "#include <stdio.h>\n#include \"http1/b.h\"\n#include \"base/c.h\"\n",
+    files = { "ext/neverblock/core/http1/a.c" => "#include <stdio.h>\n#include \"http1/b.h\"\n#include \"base/c.h\"\n" \
+                                                 "#include \"include/neverblock.h\"\n",
               "ext/neverblock/core/http1/b.h" => "", "ext/neverblock/core/base/c.h" => "#include \"os/d.h\"\n", "ext/neverblock/core/os/d.h" => "" }
     assert_kept Style::IncludeDirection.new, files
   end

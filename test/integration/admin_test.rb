@@ -78,7 +78,7 @@ class AdminTest < Minitest::Test
   end
 
   def test_what_keeps_the_executor_is_seen_and_what_waits_behind_it
-    with_server(options: ServerProcess.one_process("with another worker nothing waits behind a busy executor")) do |server|
+    with_server(options: [*ServerProcess.one_process("with another worker nothing waits behind a busy executor"), "--cooperative"]) do |server|
       busy(server, "/burn") do |client, path|
         behind = Array.new(3) { Wire::Client.new(server.url) }
         behind.each { |other| other.get("/") }
@@ -150,7 +150,7 @@ class AdminTest < Minitest::Test
 
   def test_a_full_server_still_answers_here_and_admin_takes_no_clients_place
     Gate.open do |gate|
-      with_server(config: "limits { connections 2 }\n", admin: "unix://#{@directory}/admin.sock?mode=0600") do |server|
+      with_server(config: "limits { connections 2 }\ntimeouts { accept 600 }\n", admin: "unix://#{@directory}/admin.sock?mode=0600") do |server|
         watchers = Array.new(3) { Wire::Client.new(server.admin_url) }
         clients = Array.new(3) { Wire::Client.new(server.url).tap { |one| one.get("/held?#{gate.port}") } }
         held = Array.new(2) { gate.arrival }
@@ -231,7 +231,7 @@ class AdminTest < Minitest::Test
   end
 
   def test_one_process_has_the_metrics_of_the_document_but_those_of_worker_processes
-    with_server(options: ServerProcess.one_process("the metrics of one process are looked at")) do |server|
+    with_server(options: [*ServerProcess.one_process("the metrics of one process are looked at"), *MetricsDocument::CONFIGURED]) do |server|
       rows = MetricsDocument.table(page(server, "/metrics").last).lines
       assert_equal ["| `neverblock_worker_resident_memory_bytes`"], ((rows | MetricsDocument.written.lines) - rows).map { |row| row[/\A\| \S+`/] }
       assert_empty rows - MetricsDocument.written.lines

@@ -6,7 +6,6 @@
 require "json"
 require "minitest/autorun"
 require "net/http"
-require "pty"
 require "securerandom"
 require_relative "../support/gate"
 require_relative "../support/rails_application"
@@ -65,28 +64,6 @@ class RailsProductionTest < Minitest::Test
     assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
   end
 
-  def test_a_prompt_in_one_request_holds_that_request_and_no_other
-    application = RailsApplication.instance
-    Dir.mktmpdir do |directory|
-      application.copy_to(directory)
-      env = application.env(directory).merge("RAILS_LOG_TO_STDOUT" => nil, "TERM" => "dumb", "IRBRC" => "/dev/null", "HOME" => directory)
-      PTY.spawn(env, "bin/rails", "server", "-p", "0", "-b", "127.0.0.1", chdir: directory) do |terminal, keys, pid|
-        @url = read_until(terminal, /Listening on (\S+)/)
-        held = Thread.new { response("/prompt?user=ada").body }
-        read_until(terminal, /(irb\(|>> |binding\.irb)/)
-        assert_equal %w[200 200 200], Array.new(3) { response("/up").code }
-        keys.puts("params[:user].upcase")
-        read_until(terminal, /=> "(ADA)"/)
-        keys.puts("exit")
-        assert_equal "went on", held.value
-      ensure
-        Process.kill("TERM", pid)
-        read_to_end(terminal)
-        Process.wait(pid)
-      end
-    end
-  end
-
   private
 
   def serve(*words, **options)
@@ -116,20 +93,5 @@ class RailsProductionTest < Minitest::Test
 
   def await(what, &)
     Patience.await(what, -> { @server&.stderr }, &)
-  end
-
-  def read_until(terminal, pattern)
-    text = +""
-    Timeout.timeout(Patience::SECONDS) { text << terminal.readpartial(4_096) until text =~ pattern }
-    text[pattern, 1]
-  rescue Timeout::Error
-    flunk "no #{pattern.inspect} in #{text}"
-  end
-
-  # The other side of a terminal that nobody reads stands still when it is full.
-  def read_to_end(terminal)
-    loop { terminal.readpartial(4_096) }
-  rescue EOFError, Errno::EIO
-    nil
   end
 end

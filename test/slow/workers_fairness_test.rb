@@ -33,6 +33,7 @@ class WorkersFairnessTest < WorkersCase
   end
 
   # Both workers are busy, and a pipeline waits with more; another connection's request waits behind what came before it and not behind the rest of the pipeline.
+  # It may be in hand at one worker while the others begin with what came after it: one each.
   def test_a_pipeline_takes_no_more_turns_than_it_has_requests_at_the_workers
     gated("sleep 0.01 until File.exist?(gate)", options: ["-f", "1", "--admin", "http://127.0.0.1:0"]) do |server|
       pipeline, light = Array.new(2) { server.connect }
@@ -43,7 +44,7 @@ class WorkersFairnessTest < WorkersCase
       open_gate
       assert_equal 200, light.response.status
       PIPELINED.times { assert_equal 200, pipeline.response.status }
-      assert_operator @journal.begun.index("light"), :<=, AT_ONCE
+      assert_operator @journal.begun.index("light"), :<=, AT_ONCE + WORKERS - 1
       [pipeline, light].each(&:close)
     end
   end

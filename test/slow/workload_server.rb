@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The workload's application in a server that ends when its standard input does. NB_WORKLOAD_GC: "stress" collects at every allocation, "compact" compacts
-# at every collection besides, "between" between requests. NB_WORKLOAD_EXECUTORS: default 1.
+# at every collection besides, "between" between requests. NB_WORKLOAD_EXECUTORS: default 1. NB_WORKLOAD_STALL_MS: how soon the watch looks into a fiber.
 
 ENV["BUNDLE_GEMFILE"] ||= File.expand_path("../../Gemfile", __dir__)
 require "bundler/setup" unless ENV["NB_WORKLOAD_BARE"]
@@ -18,8 +18,9 @@ if ENV["NB_WORKLOAD_GC"] == "between"
     inner.call(env)
   end
 end
-config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, body_timeout_ms: 60_000,
-                                routes: [["/taken", { input: :stream }]])
+watch = ENV.key?("NB_WORKLOAD_STALL_MS") ? { stall_ms: Integer(ENV["NB_WORKLOAD_STALL_MS"], 10) } : {}
+config = NeverBlock::Config.new(**watch, binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, body_timeout_ms: 60_000,
+                                         routes: [["/taken", { input: :stream }]])
 server = NeverBlock::Server.new(config, app).start
 $stdout.puts(server.urls.first)
 $stdout.flush

@@ -20,14 +20,51 @@ class RecordsApp
     _, name, route = env["PATH_INFO"].split("/", 3)
     model = POOLS[name] or return [200, {}, ["#{Process.pid}"]]
     query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }.transform_values { |value| value.tr("+", " ").gsub(/%(\h\h)/) { $1.hex.chr } }
-    [200, {}, [send(route, model, query).to_json]]
+    inside(route, query) { [200, {}, [send(route, model, query).to_json]] }
   end
 
   private
 
+  # Counted while it is in here, and told in which order they came, where they have a number.
+  def inside(route, query)
+    came << query["number"] if query["number"]
+    here[route] += 1
+    peaks[route] = [peaks[route], here[route]].max
+    yield
+  ensure
+    here[route] -= 1
+  end
+
+  def here
+    @here ||= Hash.new(0)
+  end
+
+  def peaks
+    @peaks ||= Hash.new(0)
+  end
+
+  def came
+    @came ||= []
+  end
+
   # One query, on a connection that is given back after it.
   def query(model, query)
     model.with_connection { |connection| connection.select_value(query.fetch("sql")) }
+  end
+
+  # A query, or no query.
+  def maybe(model, query)
+    query["sql"] ? query(model, query) : "none"
+  end
+
+  def fails(model, query)
+    query(model, query)
+    raise "on purpose"
+  end
+
+  # A connection of this database, and then one of another.
+  def nested(model, query)
+    model.with_connection { query(POOLS.fetch(query.fetch("other")), query) }
   end
 
   # The old way: the connection is the request's until it ends.
@@ -52,7 +89,7 @@ class RecordsApp
   end
 
   def stat(model, _query)
-    model.connection_pool.stat
+    model.connection_pool.stat.merge(inside: here, peaks: peaks, came: came)
   end
 
   def what(model, _query)

@@ -14,6 +14,8 @@ class FakeCluster
       pipes.map(&:fileno)
     end
 
+    def links = 1
+
     def handed_over
       pipes.each(&:close)
     end
@@ -38,7 +40,7 @@ class FakeCluster
       @failures = []
     end
 
-    def channel(number)
+    def channel(number, _spares = 0)
       raise @failures.shift unless @failures.empty?
 
       Channel.new(number, [], { failed: 0, cut: 0, again: 0, lines: [] }, { running: 0, taken: 0, busy_ns: 0 }, [], nil, IO.pipe + IO.pipe).tap { |channel| @channels << channel }

@@ -108,10 +108,24 @@ class FakeNative
   end
 
   Executor = Struct.new(:engine, :app, :options, :death) do
-    def run
-      raise death if death
+    def initialize(*)
+      super
+      @finished = Thread::Queue.new
+    end
 
-      engine.await_end
+    def run
+      raise death if death && !helps
+
+      helps ? @finished.pop : engine.await_end
+    end
+
+    def finish
+      @finished.close
+    end
+
+    # @return [Executor, nil] whose spare it is
+    def helps
+      options[:helps]
     end
   end
 

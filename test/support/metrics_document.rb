@@ -8,7 +8,8 @@ module MetricsDocument
   PATH = File.expand_path("../../docs/METRICS.md", __dir__)
   MARKS = ["<!-- families: made by test/support/metrics_document.rb -->\n", "<!-- end of families -->\n"].freeze
   # Of the server whose metrics they are: one that has them all.
-  OPTIONS = %w[-w 2].freeze
+  CONFIGURED = ["-C", File.expand_path("metrics_config.rb", __dir__)].freeze
+  OPTIONS = ["-w", "2", *CONFIGURED].freeze
   UNITS = { "seconds" => "seconds", "bytes" => "bytes" }.freeze
 
   Family = Struct.new(:name, :type, :help, :labels) do

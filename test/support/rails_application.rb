@@ -37,8 +37,13 @@ class RailsApplication
 
   # @return [String] text of a Gemfile: the line for the server, and the versions of the checkout's
   def self.gemfile(more = [])
-    pinned = File.readlines(GEMFILE).grep(/^\s*gem "(rails|sqlite3)"/).map(&:strip)
-    ["source Gem.sources.to_a.first", *pinned, "gem \"neverblock\", path: #{ROOT.inspect}", *more, ""].join("\n")
+    ["source Gem.sources.to_a.first", *pinned("rails", "sqlite3"), "gem \"neverblock\", path: #{ROOT.inspect}", *more, ""].join("\n")
+  end
+
+  # @param names [Array<String>] of gems
+  # @return [Array<String>] the checkout's lines for them
+  def self.pinned(*names)
+    File.readlines(GEMFILE).grep(/^\s*gem "(#{names.join("|")})"/).map(&:strip)
   end
 
   # Fills a folder with the application.

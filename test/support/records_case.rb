@@ -91,10 +91,12 @@ class RecordsCase < ServerProcessCase
     RACKUP
   end
 
+  # A line that a test holds up for longer than ActiveRecord's 5 s is no error.
   # @param prefix [String] of the adapters' names
   # @param further [Hash] for each configuration
   # @return [Hash]
-  def self.pools(prefix, **further)
+  def self.pools(prefix, checkout_timeout: 2 * Patience::SECONDS, **further)
+    further = { checkout_timeout: checkout_timeout, **further }
     mariadb = { host: "127.0.0.1", port: Services.mariadb.port, username: "root", database: "test" }
     { pg: { adapter: "#{prefix}postgresql", host: "127.0.0.1", port: Services.postgresql.port, username: "postgres", database: "postgres" },
       mysql2: { adapter: "#{prefix}mysql2", **mariadb }, trilogy: { adapter: "#{prefix}trilogy", **mariadb } }.transform_values { |pool| pool.merge(further) }

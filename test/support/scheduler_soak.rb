@@ -3,7 +3,7 @@
 # A long mixture of every wait, on two loops in two threads, with random cancels, timeouts, closes and forks. It runs as a process of its own, so that memory
 # and descriptors are its own:
 #
-#   ruby test/support/scheduler_soak.rb WAITS SEED FIBERS      # prints one line of JSON; exit status 0 when every invariant held
+#   ruby test/support/scheduler_soak.rb WAITS SEED FIBERS [slices]     # prints one line of JSON; exit status 0 when every invariant held
 #
 # What it checks: a wait ends once and for its own reason; what is pushed is popped once; who is inside a lock is alone; an exception raised into a fiber
 # arrives there once; no wait lasts longer than NB_SOAK_STUCK_S (a lost wake: exit status 3); memory, descriptors and fibers do not grow.
@@ -18,6 +18,8 @@ require "neverblock/scheduler"
 
 class SchedulerSoak
   LOOPS = 2
+  SLICE_MS = 1
+  SLICE_PAUSE_S = 0.0003
 
   # No StandardError: IO.pipe with a block swallows what is raised in the close at its end, which waits on Ruby 3.4 (io.c, io_close).
   class Cancelled < Exception # rubocop:disable Lint/InheritException -- see above
@@ -37,14 +39,17 @@ require_relative "scheduler_soak/watch"
 class SchedulerSoak
   # Runs a soak as a process.
   # @return [Array(Hash, String, Process::Status)] its figures (empty when it printed none), what it said on standard error, its end
-  def self.spawn(waits:, seed:, fibers:)
-    out, err, status = Open3.capture3(RbConfig.ruby, "-W0", __FILE__, waits.to_s, seed.to_s, fibers.to_s)
+  def self.spawn(waits:, seed:, fibers:, slices: false)
+    out, err, status = Open3.capture3(RbConfig.ruby, "-W0", __FILE__, waits.to_s, seed.to_s, fibers.to_s, *("slices" if slices))
     [out.empty? ? {} : JSON.parse(out), err, status]
   end
 
   # @param waits [Integer] after how many it ends
   # @param fibers [Integer] how many wait at once, besides those they start
-  def initialize(waits, seed, fibers)
+  # @param slices [Boolean] whether fibers are left where they compute, too, as often as that can be
+  def initialize(waits, seed, fibers, slices: false)
+    @slices = slices
+    @sliced = []
     @fibers = fibers
     @seed = seed
     @books = Books.new(waits)
@@ -57,15 +62,27 @@ class SchedulerSoak
     shared = Shared.new(@books)
     @watch.start
     helpers = shared.start_helpers
+    slicer = Thread.new { slice } if @slices
     Array.new(LOOPS) { |number| Thread.new { live(shared, number) } }.each(&:join)
     shared.finish(helpers)
+    slicer&.kill
     figures(@books.clock - began)
   end
 
   private
 
+  # Asks for the end of a slice all the time, wherever a fiber may be.
+  def slice
+    loop do
+      @sliced.each(&:end_slice)
+      sleep(SLICE_PAUSE_S)
+    end
+  end
+
   def live(shared, number)
     Fiber.set_scheduler(NeverBlock::Scheduler.new)
+    @sliced << Fiber.scheduler if @slices
+    Fiber.scheduler.slice_ms = SLICE_MS if @slices
     @books.fiber { shared.accept }
     (@fibers / LOOPS).times do |index|
       waits = Waits.new(@books, shared, Random.new((@seed * 1_000_003) + (index * LOOPS) + number))
@@ -73,18 +90,19 @@ class SchedulerSoak
       @books.fiber { waits.live }
     end
     Fiber.scheduler.run
+    @cuts = @cuts.to_i + Fiber.scheduler.cuts
     Fiber.set_scheduler(nil)
   end
 
   def figures(seconds)
-    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
+    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, cuts: @cuts, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
       kinds: @books.kinds.sort_by { |_, count| -count }.to_h, cancels: @books.had, **@watch.stop, failures: @books.account + @watch.failures }
   end
 end
 
 if $PROGRAM_NAME == __FILE__
-  waits, seed, fibers = ARGV.map { |argument| Integer(argument, 10) }
-  figures = SchedulerSoak.new(waits, seed, fibers).run
+  waits, seed, fibers = ARGV.first(3).map { |argument| Integer(argument, 10) }
+  figures = SchedulerSoak.new(waits, seed, fibers, slices: ARGV[3] == "slices").run
   puts JSON.generate(figures)
   exit(figures[:failures].empty?)
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Tells the program that runs several suites (bin/test) how this one ended: a JSON file with the counts and each skip with its reason, named by
-# NB_TEST_RESULT. Until then the file names the test that is running, for a process that dies in it.
+# Tells the program that runs several suites (bin/test) how this one ended: a JSON file with the counts, each skip with its reason and what each
+# file took, named by NB_TEST_RESULT. Until then the file names the test that is running, for a process that dies in it.
 
 require "json"
 require "minitest"
@@ -20,6 +20,7 @@ module Minitest
       @counts = { "passed" => 0, "failed" => 0, "skipped" => 0 }
       @skips = []
       @failures = []
+      @seconds = Hash.new(0.0)
     end
 
     def prerecord(klass, name)
@@ -27,6 +28,7 @@ module Minitest
     end
 
     def record(result)
+      @seconds[result.source_location.first] += result.time
       if result.skipped?
         @counts["skipped"] += 1
         @skips << [name_of(result), result.failure.message]
@@ -39,7 +41,7 @@ module Minitest
     end
 
     def report
-      File.write(@path, JSON.generate(@counts.merge("skips" => @skips, "failures" => @failures)))
+      File.write(@path, JSON.generate(@counts.merge("skips" => @skips, "failures" => @failures, "seconds" => @seconds)))
     end
 
     private

@@ -19,13 +19,16 @@ class TestRun
   RUBY_SUITES = %w[check unit hooks clients integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
   ON_REQUEST = %w[clients slow].freeze
-  LONGEST_FIRST = ["integration", "hooks", "c (tsan)", "unit"].freeze
+  # With several at a time: in how many parts those run that are much longer than the others, and what begins first.
+  PARTS = { "integration" => 4, "unit" => 2 }.freeze
+  LONGEST_FIRST = ["c (tsan)", "integration", "c (asan)", "hooks", "unit"].freeze
+  SLOWEST = 30
 
   # @param arguments [Array<String>] as typed after bin/test
   def initialize(arguments, root: ROOT, out: $stdout)
     @root = root
     @out = out
-    @options = { verbose: false, seed: nil, list: false, again: false, jobs: 1 }
+    @options = { verbose: false, seed: nil, list: false, again: false, times: false, jobs: 1 }
     @chosen = []
     @filters = []
     parse(arguments.dup)
@@ -52,6 +55,7 @@ class TestRun
       when "--verbose", "-v" then @options[:verbose] = true
       when "--list" then @options[:list] = true
       when "--again" then @options[:again] = true
+      when "--times" then @options[:times] = true
       when "--seed" then @options[:seed] = arguments.shift
       when "--jobs" then jobs(arguments.shift)
       when /\A--(.+)\z/ then choose(Regexp.last_match(1))
@@ -94,9 +98,15 @@ class TestRun
     tally
   end
 
+  def in_parts(suites)
+    suites.flat_map { |suite| PARTS.key?(suite.name) ? suite.parts(PARTS[suite.name]) : [suite] }
+  end
+
   # The longest first; each suite's output in one piece, when it ends.
   def together(suites)
-    waiting = suites.sort_by.with_index { |suite, place| [LONGEST_FIRST.index(suite.name) || LONGEST_FIRST.size, place] }
+    waiting = in_parts(suites).sort_by.with_index do |suite, place|
+      [LONGEST_FIRST.index { |name| suite.name.start_with?(name) } || LONGEST_FIRST.size, place]
+    end
     lock = Mutex.new
     lanes = Array.new(@options[:jobs]) do
       Thread.new do
@@ -112,7 +122,13 @@ class TestRun
     lanes.flat_map(&:value)
   end
 
+  def times(total)
+    @out.puts("", "What took longest:")
+    total.seconds.max_by(SLOWEST) { |_, seconds| seconds }.each { |file, seconds| @out.puts(format("%<s>7.1f s  %<file>s", s: seconds, file: file)) }
+  end
+
   def finish(total)
+    times(total) if @options[:times]
     @out.puts
     total.failures.each { |name| @out.puts("FAILED  #{name}") }
     total.unstable.each { |name| @out.puts("UNSTABLE #{name}: failed, and passed when it ran again alone: why stands above, and is to be mended") }

@@ -223,13 +223,30 @@ static uint8_t choice(VALUE value) {
     return NIL_P(value) ? NB_ROUTE_UNSAID : RTEST(value) ? NB_ROUTE_YES : NB_ROUTE_NO;
 }
 
-/* route(pattern, stream_input, cancel_on_disconnect) -> its number, from 1. pattern: an absolute path, or a prefix that
- * ends with "*". cancel_on_disconnect: nil for what the whole server does. The first that matches wins. Raises
- * ArgumentError for what is no pattern, NeverBlock::Error after start or when there are too many. */
-static VALUE engine_route(VALUE self, VALUE pattern, VALUE stream_input, VALUE cancel_on_disconnect) {
+/* lane(threads, queue) -> its number, from 1, for routes: so many threads of each process run its requests, one at a time each, and so many wait at most. Raises
+ * NeverBlock::Error after start or when there are too many. */
+static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
+    uint16_t made = 0, count = (uint16_t)number(threads, NB_CHANNELS_MAX, "threads");
+    uint32_t waiting_max = (uint32_t)number(queue, UINT32_MAX, "queue");
+    nb_status status = nb_server_lane_add(nb_engine_server(self), count ? count : 1, waiting_max, &made);
+    if (status == NB_FULL)
+        rb_raise(nb_error_class, "lanes are added before the engine starts, at most %u", NB_LANES_MAX);
+    if (status != NB_OK) nb_raise_status(status, "a lane could not be made");
+    return UINT2NUM(made);
+}
+
+/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane) -> its number, from 1. pattern: an absolute path, or a prefix that
+ * ends with "*". cancel_on_disconnect, algorithm (its number), rate (bytes a second), lane (its number): nil for what the whole server does. The first that matches
+ * wins. Raises ArgumentError for what is no pattern, NeverBlock::Error after start or when there are too many. */
+static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
+    VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane;
     uint16_t made = 0;
+    rb_scan_args(argc, argv, "33", &pattern, &stream_input, &cancel_on_disconnect, &algorithm, &rate, &lane);
     StringValue(pattern);
     nb_route route = {.stream_input = RTEST(stream_input), .cancel_on_disconnect = choice(cancel_on_disconnect)};
+    if (!NIL_P(algorithm)) route.send_by.algorithm = (uint16_t)number(algorithm, UINT16_MAX, "algorithm");
+    if (!NIL_P(rate)) route.send_by.rate = number(rate, UINT64_MAX, "rate");
+    if (!NIL_P(lane)) route.lane = (uint16_t)number(lane, NB_LANES_MAX, "lane");
     nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
     nb_status status = nb_server_route_add(nb_engine_server(self), text, route, &made);
     RB_GC_GUARD(pattern);
@@ -240,9 +257,13 @@ static VALUE engine_route(VALUE self, VALUE pattern, VALUE stream_input, VALUE c
     return UINT2NUM(made);
 }
 
-/* channel(number) -> Channel to a worker process that is yet to be started, of a front. number: what figures call it, 0..65535. */
-static VALUE engine_channel(VALUE self, VALUE wanted) {
-    return nb_link_channel_new(self, UINT2NUM((unsigned)number(wanted, UINT16_MAX, "number")));
+/* channel(number, spares = 0) -> Channel to a worker process that is yet to be started, of a front, with links for so many spares. number: what
+ * figures call it, 0..65535. */
+static VALUE engine_channel(int argc, VALUE *argv, VALUE self) {
+    VALUE wanted, spares;
+    rb_scan_args(argc, argv, "11", &wanted, &spares);
+    uint16_t links = NIL_P(spares) ? 0 : (uint16_t)number(spares, NB_CHANNELS_MAX, "spares");
+    return nb_link_channel_new(self, UINT2NUM((unsigned)number(wanted, UINT16_MAX, "number")), links);
 }
 
 typedef struct unavailable_call {
@@ -365,11 +386,12 @@ void nb_engine_define(VALUE module) {
     VALUE class = rb_define_class_under(module, "Engine", rb_cObject);
     rb_define_alloc_func(class, engine_allocate);
     rb_define_method(class, "initialize", engine_initialize, -1);
-    rb_define_method(class, "channel", engine_channel, 1);
+    rb_define_method(class, "channel", engine_channel, -1);
     rb_define_method(class, "unavailable=", engine_set_unavailable, 1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
-    rb_define_method(class, "route", engine_route, 3);
+    rb_define_method(class, "lane", engine_lane, 2);
+    rb_define_method(class, "route", engine_route, -1);
     rb_define_method(class, "admin_tcp", engine_admin_tcp, 2);
     rb_define_method(class, "admin_unix", engine_admin_unix, 2);
     rb_define_method(class, "start", engine_start, 0);
@@ -381,5 +403,8 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "close", engine_close, 0);
     rb_define_method(class, "abandon", engine_abandon, 0);
     rb_define_singleton_method(class, "after_fork", engine_s_after_fork, 0);
+    nb_engine_files_define(class);
+    nb_engine_reports_define(class);
     rb_define_const(class, "DEFAULTS", defaults());
+    nb_engine_define_algorithms(class);
 }

@@ -9,6 +9,12 @@
 #include "server/server.h"
 
 void nb_engine_define(VALUE module);
+/* Of engine_algorithms.c. */
+void nb_engine_define_algorithms(VALUE class);
+/* Engine's folders (engine_files.c). */
+void nb_engine_files_define(VALUE class);
+/* Engine's reports of downloads (engine_reports.c). */
+void nb_engine_reports_define(VALUE class);
 
 /* The server behind `engine`; raises NeverBlock::Error when it is closed or was inherited by a fork. */
 nb_server *nb_engine_server(VALUE engine);

@@ -16,7 +16,6 @@
 
 /* The longest field name that is up-cased on the stack; head limits allow longer ones. */
 #define NAME_BYTES_MAX 256
-#define REQUEST_ID_BYTES_MAX 128
 #define COUNT_DIGITS 12
 
 _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
@@ -91,6 +90,8 @@ static void init_constants(void) {
     localhost = nb_constant_string("localhost", 9);
 }
 
+VALUE nb_env_key_request_method(void) { return keys.request_method; }
+VALUE nb_env_key_field(nb_field field) { return field_keys[field]; }
 VALUE nb_env_key_response_finished(void) { return keys.rack_response_finished; }
 VALUE nb_env_key_input(void) { return keys.rack_input; }
 VALUE nb_env_key_hijack_io(void) { return keys.rack_hijack_io; }
@@ -153,6 +154,11 @@ void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, u
     VALUE name = *address ? rb_sprintf(ipv6 ? "[%s]" : "%s", address) : localhost;
     VALUE number = *address ? rb_sprintf("%u", port) : port80;
     rb_ary_push(builder->listeners, rb_ary_new_from_args(2, rb_obj_freeze(name), rb_obj_freeze(number)));
+}
+
+void nb_env_builder_add_accel(nb_env_builder *builder, VALUE mapping) {
+    VALUE key = rb_enc_interned_str_cstr("HTTP_X_ACCEL_MAPPING", rb_usascii_encoding());
+    rb_hash_aset(builder->template, key, rb_str_new_frozen(mapping));
 }
 
 void nb_env_builder_mark(const nb_env_builder *builder) {
@@ -227,10 +233,17 @@ static void update_template(nb_env_builder *builder, const nb_request_message *r
     }
 }
 
+/* They tell a middleware where files lie and how to name them, which is no client's business (CVE-2025-61780, CVE-2026-34830). */
+static bool is_for_servers(const char *name, size_t size) {
+    nb_slice slice = {name, size};
+    return size == 15 && (nb_slice_equal_lower(slice, NB_SLICE("x-sendfile-type")) ||
+                          nb_slice_equal_lower(slice, NB_SLICE("x-accel-mapping")));
+}
+
 /* NB_FIELD_OTHER: Qnil for a name that must not become a key. */
 static VALUE other_key(const char *name, size_t size) {
     char stack[5 + NAME_BYTES_MAX] = "HTTP_";
-    if (size > NAME_BYTES_MAX || memchr(name, '_', size)) return Qnil;
+    if (size > NAME_BYTES_MAX || memchr(name, '_', size) || is_for_servers(name, size)) return Qnil;
     upcase_name(stack + 5, name, size);
     return rb_enc_interned_str(stack, (long)(5 + size), rb_usascii_encoding());
 }
@@ -323,7 +336,7 @@ static void set_body(nb_env_builder *builder, VALUE env, const nb_request_messag
 }
 
 static bool is_request_id(const char *bytes, size_t size) {
-    if (size == 0 || size > REQUEST_ID_BYTES_MAX) return false;
+    if (size == 0 || size > NB_REQUEST_ID_BYTES_MAX) return false;
     for (size_t i = 0; i < size; i++) {
         char c = bytes[i];
         bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -332,11 +345,19 @@ static bool is_request_id(const char *bytes, size_t size) {
     return true;
 }
 
+/* Kept, too, for who reports on the request. */
+static VALUE id_string(nb_env_builder *builder, const char *id, size_t size) {
+    memcpy(builder->request_id, id, size);
+    builder->request_id[size] = '\0';
+    return rb_str_new(id, (long)size);
+}
+
 static VALUE request_id(nb_env_builder *builder, const nb_request_message *request) {
     for (uint32_t i = 0; i < request->header_count; i++) {
         const nb_request_header *header = &request->headers[i];
         if (header->field != NB_FIELD_X_REQUEST_ID) continue;
-        if (is_request_id(at(request, header->value), header->value.size)) return text(request, header->value);
+        const char *given = at(request, header->value);
+        if (is_request_id(given, header->value.size)) return id_string(builder, given, header->value.size);
     }
     char id[NB_REQUEST_ID_PREFIX_BYTES + COUNT_DIGITS];
     memcpy(id, builder->request_id_prefix, NB_REQUEST_ID_PREFIX_BYTES);
@@ -345,7 +366,7 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
         id[i - 1] = "0123456789abcdef"[count & 15];
         count >>= 4;
     }
-    return rb_str_new(id, sizeof(id));
+    return id_string(builder, id, sizeof(id));
 }
 
 static void set_line(VALUE env, const nb_request_message *request) {

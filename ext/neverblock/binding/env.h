@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "http1/head_parser.h"
 #include "intake/message.h"
 
 #define NB_CACHED_TEXT_BYTES 128
 /* With 12 digits of a count an id has 22 bytes: Ruby keeps strings of up to 23 in the object itself. */
 #define NB_REQUEST_ID_PREFIX_BYTES 10
+#define NB_REQUEST_ID_BYTES_MAX 128
 
 /* The last value of something that seldom changes from request to request. */
 typedef struct nb_cached_text {
@@ -33,17 +35,22 @@ typedef struct nb_env_builder {
     nb_cached_text address; /* likewise, REMOTE_ADDR */
     char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
     uint64_t request_id_count;
+    char request_id[NB_REQUEST_ID_BYTES_MAX + 1]; /* of the request before */
 } nb_env_builder;
 
 /* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for; multiprocess: what it is told of other processes. */
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess);
 /* Tells it the next listener's address ("": a UNIX socket) and port. */
 void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
+/* Rack::Sendfile finds in HTTP_X_ACCEL_MAPPING what X-Accel-Redirect means here: "/folder/=/prefix/,...". */
+void nb_env_builder_add_accel(nb_env_builder *builder, VALUE mapping);
 void nb_env_builder_mark(const nb_env_builder *builder);
 /* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new
  * raises. */
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
 
+VALUE nb_env_key_request_method(void);
+VALUE nb_env_key_field(nb_field field);
 VALUE nb_env_key_response_finished(void);
 VALUE nb_env_key_input(void);
 VALUE nb_env_key_hijack_io(void);

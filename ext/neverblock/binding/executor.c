@@ -9,17 +9,20 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/counter.h"
 #include "engine.h"
+#include "executor_figures.h"
+#include "executor_spare.h"
 #include "hijack.h"
 #include "input.h"
 #include "link.h"
 #include "neverblock.h"
 #include "os/clock.h"
-#include "os/memory.h"
 #include "os/net.h"
 #include "os/thread.h"
 #include "response.h"
 #include "scheduler.h"
+#include "stalls.h"
 #include "task.h"
 
 /* Requests taken between two gifts of ring space back to the loop. */
@@ -31,8 +34,8 @@
 /* How often the fibers that the last such time did not need are let go. */
 #define TRIM_EVERY_NS (10 * INT64_C(1000000000))
 
-/* How often the figures of the process are brought up to date while it is busy. */
-#define TELL_EVERY_NS (100 * INT64_C(1000000))
+/* Work asked for ahead. Where the requests are small that is many of them, so that neither side is woken for a few. */
+#define AHEAD_NS (200 * INT64_C(1000))
 
 /* How long responses may wait for the loop's turn while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
@@ -50,7 +53,9 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->log);
     rb_gc_mark(executor->scheduler);
     rb_gc_mark(executor->thread);
+    rb_gc_mark(executor->helped);
     rb_gc_mark(executor->deadline_class);
+    rb_gc_mark(executor->stalls);
     nb_env_builder_mark(&executor->env);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task_mark(executor->tasks[i]);
@@ -88,7 +93,7 @@ static const rb_data_type_t executor_type = {
     .function = {.dmark = executor_mark, .dfree = executor_free, .dsize = executor_size},
 };
 
-static nb_executor *get(VALUE self) {
+nb_executor *nb_executor_get(VALUE self) {
     nb_executor *executor;
     TypedData_Get_Struct(self, nb_executor, &executor_type, executor);
     return executor;
@@ -98,8 +103,8 @@ static VALUE executor_allocate(VALUE class) {
     nb_executor *executor;
     VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
     executor->self = self;
-    executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = Qnil;
-    executor->deadline_class = Qnil;
+    executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
+    executor->deadline_class = executor->stalls = Qnil;
     executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
     return self;
 }
@@ -408,10 +413,7 @@ void nb_executor_tell_running(nb_executor *executor) {
     atomic_store_explicit(&figures->pooled, executor->fibers - executor->running, memory_order_relaxed);
 }
 
-static void count_taken(nb_executor *executor) {
-    _Atomic uint64_t *taken = &figures_of(executor)->taken; /* written by this thread only */
-    atomic_store_explicit(taken, atomic_load_explicit(taken, memory_order_relaxed) + 1, memory_order_relaxed);
-}
+static void count_taken(nb_executor *executor) { nb_count(&figures_of(executor)->taken, 1); }
 
 static void give(nb_task *task, nb_port *port, nb_request_message *request) {
     nb_executor *executor = task->executor;
@@ -631,6 +633,7 @@ static bool source_drain(void *owner) {
 
 /* No request will come any more. */
 static bool ends(const nb_executor *executor) {
+    if (executor->finishes) return true;
     for (uint16_t i = 0; i < executor->port_count; i++) {
         if (!executor->ports[i].ends) return false;
     }
@@ -647,12 +650,21 @@ static void trim_pool(nb_executor *executor) {
     nb_task_retire_idle(executor, kept);
 }
 
+static uint32_t credit_of(const nb_executor *executor) {
+    const nb_board *board = executor->board;
+    uint32_t request_ns = atomic_load_explicit(&figures_of(executor)->request_ns, memory_order_relaxed);
+    uint64_t quick = request_ns ? (uint64_t)AHEAD_NS / request_ns : 0;
+    if (quick <= board->credit_slow) return board->credit_slow;
+    return quick < board->credit ? (uint32_t)quick : board->credit;
+}
+
 /* Asks for as many requests as there are fibers for, a few ahead at most, and says how many there are fibers for. */
 static void ask_for_more(nb_executor *executor) {
     nb_board *board = executor->board;
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
     atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
-    uint64_t wanted = executor->received + (free_fibers < board->credit ? free_fibers : board->credit);
+    uint32_t credit = nb_scheduler_has_cut(executor->scheduler) ? 1 : credit_of(executor);
+    uint64_t wanted = executor->received + (free_fibers < credit ? free_fibers : credit);
     if (wanted <= atomic_load_explicit(&board->wanted, memory_order_relaxed)) return;
     atomic_store_explicit(&board->wanted, wanted, memory_order_release);
 }
@@ -665,55 +677,17 @@ static void ring_if_starved(nb_executor *executor) {
     }
 }
 
-/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same.
- */
+/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same
+   without. Files are never sent with it. */
 static void serve_sockets(nb_executor *executor) {
     nb_port *port = &executor->ports[0]; /* there is one loop */
     int64_t now = nb_executor_switched_ns(executor);
     if (now - port->unrung_since_ns < ATTEND_AFTER_NS) return;
-    if (nb_server_guest_wait(executor->server, &port->requests, 0) == NB_GUEST_REFUSED) {
+    if (nb_server_guest_turn(executor->server, &port->requests) == NB_GUEST_REFUSED) {
         ring_loop(port);
     } else {
         port->unrung_since_ns = 0;
     }
-}
-
-static uint64_t gc_figure(const char *name) { return (uint64_t)rb_gc_stat(ID2SYM(rb_intern(name))); }
-
-/* A forked process counts on from where its parent was. */
-static void note_gc_before(nb_executor *executor) {
-    executor->gc_before[0] = rb_gc_count();
-    executor->gc_before[1] = gc_figure("minor_gc_count");
-    executor->gc_before[2] = gc_figure("major_gc_count");
-    executor->gc_before[3] = gc_figure("time");
-}
-
-/* What is the process's and not the executor's own. */
-static void tell_process(nb_executor *executor, int64_t now) {
-    nb_executor_figures *figures = figures_of(executor);
-    nb_resolver_figures names = nb_scheduler_resolver_figures();
-    executor->figures_told_ns = now;
-    executor->gc_told = rb_gc_count();
-#define NB_TELL(field, value) atomic_store_explicit(&figures->field, (value), memory_order_relaxed)
-    NB_TELL(gc_count, executor->gc_told - executor->gc_before[0]);
-    NB_TELL(gc_minor, gc_figure("minor_gc_count") - executor->gc_before[1]);
-    NB_TELL(gc_major, gc_figure("major_gc_count") - executor->gc_before[2]);
-    NB_TELL(gc_time_ns, (gc_figure("time") - executor->gc_before[3]) * NB_NS_PER_MS);
-    NB_TELL(heap_live_slots, gc_figure("heap_live_slots"));
-    NB_TELL(dns_lookups, names.lookups);
-    NB_TELL(dns_cached, names.cached);
-    NB_TELL(dns_failed, names.failed);
-    NB_TELL(dns_pending, names.pending);
-    if (!executor->server) NB_TELL(rss_bytes, nb_memory_resident_bytes());
-#undef NB_TELL
-}
-
-/* How long the pass took, with what came before it since the last sleep. */
-static void note_turn(nb_executor *executor) {
-    int64_t now = nb_scheduler_clock(executor->scheduler);
-    if (executor->turn_began_ns) nb_histogram_record(&figures_of(executor)->lag, now - executor->turn_began_ns);
-    executor->turn_began_ns = now;
-    if (now - executor->figures_told_ns >= TELL_EVERY_NS) tell_process(executor, now);
 }
 
 static void source_turn_end(void *owner) {
@@ -728,7 +702,8 @@ static void source_turn_end(void *owner) {
     }
     atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_relaxed);
     ring_if_starved(executor);
-    if (executor->figures) note_turn(executor);
+    nb_executor_answer_call(executor);
+    if (executor->figures) nb_executor_figures_turn(executor);
 }
 
 /* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread
@@ -752,8 +727,10 @@ static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
 }
 
 static void source_awake(void *owner) {
-    ((nb_executor *)owner)->turn_began_ns = 0;
-    nb_doorbell_cancel(&((nb_executor *)owner)->board->executor_bell);
+    nb_executor *executor = owner;
+    executor->turn_began_ns = 0;
+    if (!executor->guest) executor->awake_ns = nb_clock_monotonic_ns();
+    nb_doorbell_cancel(&executor->board->executor_bell);
 }
 
 /* Something has come, or what waits for room has some. */
@@ -762,19 +739,29 @@ static bool has_something(nb_port *port) {
     return nb_ring_readable(&port->requests) || (waits_for_room && !blocked(port));
 }
 
+/* The message that a drain has in hand is the running fiber's own. */
+static bool source_waits(void *owner) {
+    nb_executor *executor = owner;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (nb_ring_more(&executor->ports[i].requests, executor->ports[i].in_hand)) return true;
+    }
+    return false;
+}
+
 static bool source_prepare_sleep(void *owner) {
     nb_executor *executor = owner;
     trim_pool(executor);
+    if (!executor->guest) nb_executor_figures_sleep(executor);
     if (executor->figures && (rb_gc_count() != executor->gc_told || nb_scheduler_resolver_asked()))
-        tell_process(executor, executor->turn_began_ns);
+        nb_executor_figures_tell(executor, executor->turn_began_ns);
     nb_doorbell_announce(&executor->board->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
-    for (uint16_t i = 0; i < executor->port_count; i++) {
-        if (!has_something(&executor->ports[i])) continue;
-        source_awake(executor);
-        return false;
+    bool something = nb_executor_is_called(executor);
+    for (uint16_t i = 0; i < executor->port_count && !something; i++) {
+        something = has_something(&executor->ports[i]);
     }
-    return true;
+    if (something) source_awake(executor);
+    return !something;
 }
 
 static bool source_finished(void *owner) {
@@ -793,9 +780,13 @@ static bool rack_is_2(void) {
     return atoi(StringValueCStr(release)) < 3;
 }
 
-static nb_link *add_channel(VALUE engine) {
+static nb_link *add_channel(VALUE engine, VALUE helped, VALUE lane) {
     nb_channel *channel;
-    nb_status status = nb_server_channel_add(nb_engine_server(engine), &channel);
+    nb_server *server = nb_engine_server(engine);
+    nb_status status = !NIL_P(lane) ? nb_server_lane_channel_add(server, (uint16_t)NUM2UINT(lane), &channel)
+                       : NIL_P(helped)
+                           ? nb_server_channel_add(server, &channel)
+                           : nb_server_spare_add(server, nb_executor_get(helped)->ports[0].channel, &channel);
     if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
     if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
     return channel->link;
@@ -818,26 +809,38 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 }
 
 /*
- * Executor.new(owner, app, fibers: 1024, log: nil): owner: an Engine, before its start, or in a worker a Link. fibers: most requests running at once. log: a
- * NeverBlock::Log. Raises NeverBlock::Error when the engine has started or is closed, Errno::EMFILE when there is no descriptor for its scheduler.
+ * Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls: nil): owner: an Engine, before its start, or in a worker a Link. fibers:
+ * most requests running at once. log: a NeverBlock::Log. helps: the Executor of the same process whose spare it is, which together run no more requests than that
+ * one may. lane: of an Engine, the lane whose thread it is. stalls: what NeverBlock::Stalls gathers. Raises NeverBlock::Error when the engine has started or is
+ * closed, Errno::EMFILE when there is no descriptor for its scheduler.
  */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
-    nb_executor *executor = get(self);
+    nb_executor *executor = nb_executor_get(self);
     rb_scan_args(argc, argv, "2:", &owner, &app, &keywords);
     if (executor->ports) rb_raise(nb_error_class, "an executor is initialized once");
     long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
+    executor->stalls = keyword(keywords, "stalls", Qnil);
+    executor->slice_ms = nb_slice_ms_read(keyword(keywords, "slice_ms", Qnil));
     executor->rack2 = rack_is_2();
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
     nb_env_builder_init(&executor->env, errors, executor->rack2, nb_link_is(owner));
+    executor->sendfile = RTEST(keyword(keywords, "sendfile", Qfalse));
+    VALUE mapping = keyword(keywords, "accel", Qnil);
+    executor->accel = RTEST(mapping);
+    if (executor->accel) nb_env_builder_add_accel(&executor->env, mapping);
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
-    open_ports(executor, nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner));
+    executor->helped = keyword(keywords, "helps", Qnil);
+    VALUE lane = keyword(keywords, "lane", Qnil);
+    nb_link *link = nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner, executor->helped, lane);
+    open_ports(executor, link);
+    executor->lane = link->board->lane;
     executor->owner = owner;
     executor->app = app;
-    executor->fibers_max = (uint32_t)fibers;
+    executor->fibers_max = executor->lane ? 1 : (uint32_t)fibers;
     atomic_store_explicit(&figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
     /* Its descriptors, before clients can take the last ones. */
     nb_scheduler_poll_descriptor(executor->scheduler);
@@ -860,14 +863,16 @@ static void attach(nb_executor *executor) {
         .awake = source_awake,
         .wait = source_wait,
         .turn_end = source_turn_end,
+        .waits = source_waits,
         .finished = source_finished,
         .owner = executor,
+        .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,
         .switched_ns = &executor->board->pulse.switched_ns,
         .parked = &executor->board->figures.parked,
         .ready = &executor->board->figures.ready,
     };
     nb_scheduler_attach(executor->scheduler, &source);
-    executor->guest = executor->server &&
+    executor->guest = executor->server && NIL_P(executor->helped) && executor->lane == 0 &&
                       nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
 }
 
@@ -900,7 +905,7 @@ static void ring_all(nb_executor *executor) {
 }
 
 static VALUE run_body(VALUE self) {
-    nb_executor *executor = get(self);
+    nb_executor *executor = nb_executor_get(self);
     executor->thread = rb_thread_current();
     executor->forks = nb_fork_generation;
     executor->figures = atomic_load_explicit(&figures_of(executor)->wanted, memory_order_relaxed);
@@ -908,11 +913,13 @@ static VALUE run_body(VALUE self) {
     all_running = executor;
     add_listeners(executor);
     attach(executor);
-    if (!executor->server) note_gc_before(executor);
-    if (executor->figures) tell_process(executor, nb_scheduler_clock(executor->scheduler));
-    rb_fiber_scheduler_set(executor->scheduler);
+    if (!executor->server) nb_executor_figures_begin(executor);
+    if (executor->figures) nb_executor_figures_tell(executor, nb_scheduler_clock(executor->scheduler));
+    if (executor->lane == 0) rb_fiber_scheduler_set(executor->scheduler);
+    if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_slice(executor->scheduler, executor->slice_ms);
     ask_for_more(executor);
     ring_all(executor);
+    nb_stalls_begin(executor, executor->lane ? Qnil : executor->stalls); /* what keeps a lane's thread is meant to */
     run_on(executor);
     executor->finished = true;
     return Qnil;
@@ -921,8 +928,9 @@ static VALUE run_body(VALUE self) {
 /* Where run was left by an exception, or its thread killed, the fibers that are left are dropped; from here on none of
    them may touch the channel, and the engine may be closed. */
 static VALUE run_end(VALUE self) {
-    nb_executor *executor = get(self);
+    nb_executor *executor = nb_executor_get(self);
     executor->over = true;
+    nb_stalls_end(executor);
     for (nb_executor **link = &all_running; *link; link = &(*link)->next) {
         if (*link != executor) continue;
         *link = executor->next;
@@ -934,6 +942,7 @@ static VALUE run_end(VALUE self) {
         ring_all(executor);
     }
     nb_scheduler_detach(executor->scheduler);
+    nb_scheduler_slice(executor->scheduler, 0);
     if (executor->server) nb_engine_leave(executor->owner);
     if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
     if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
@@ -943,7 +952,7 @@ static VALUE run_end(VALUE self) {
 /* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
    Raises what Thread#raise brings, and NeverBlock::Error when it ran before or the engine has not started. */
 static VALUE executor_run(VALUE self) {
-    nb_executor *executor = get(self);
+    nb_executor *executor = nb_executor_get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
@@ -951,22 +960,31 @@ static VALUE executor_run(VALUE self) {
     return rb_ensure(run_body, self, run_end, self);
 }
 
-/* Requests running now. */
-static VALUE executor_running(VALUE self) { return UINT2NUM(get(self)->running); }
-static VALUE executor_log(VALUE self) { return get(self)->log; }
-static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
+/* No request will come any more: run returns when those it has have ended. For a spare whose executor has ended. Any thread. */
+static VALUE executor_finish(VALUE self) {
+    nb_executor *executor = nb_executor_get(self);
+    executor->finishes = true;
+    if (!executor->over) nb_wake_signal(&executor->link->executor_wake);
+    return self;
+}
+
+static VALUE executor_running(VALUE self) { return UINT2NUM(nb_executor_get(self)->running); }
+static VALUE executor_log(VALUE self) { return nb_executor_get(self)->log; }
+static VALUE executor_scheduler(VALUE self) { return nb_executor_get(self)->scheduler; }
 
 void nb_executor_define(VALUE module) {
     id_report_fewer = rb_intern("report_fewer");
     rb_gc_register_address(&gone_arguments);
     gone_arguments = rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the client closed the connection"));
     nb_task_define();
+    nb_stalls_define(module);
     nb_response_define(module);
     nb_hijack_define(module);
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
     rb_define_method(class, "initialize", executor_initialize, -1);
     rb_define_method(class, "run", executor_run, 0);
+    rb_define_method(class, "finish", executor_finish, 0);
     rb_define_method(class, "running", executor_running, 0);
     rb_define_method(class, "log", executor_log, 0);
     rb_define_method(class, "scheduler", executor_scheduler, 0);

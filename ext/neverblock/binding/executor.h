@@ -18,6 +18,7 @@
 #include "intake/channel.h"
 #include "server/exchange.h"
 #include "server/server.h"
+#include "stall/stall.h"
 
 typedef struct nb_executor nb_executor;
 typedef struct nb_task nb_task;
@@ -39,6 +40,7 @@ struct nb_task {
     VALUE deadline;               /* a Deadline::OfRequest until the application has returned its head, or Qnil */
     nb_limit limit;               /* what ends the request from outside, while the application answers */
     nb_request_message *request;  /* in the ring; valid until the fiber first parks */
+    nb_stall_request words;       /* of the request, for reports */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */
@@ -91,7 +93,12 @@ struct nb_executor {
     nb_board *board; /* the link's */
     nb_port *ports;  /* by the number of the loop; NULL: it is not initialized */
     uint16_t port_count;
-    uint16_t port_next; /* the first to be drained in the next turn */
+    uint16_t port_next;  /* the first to be drained in the next turn */
+    uint16_t lane;       /* a thread of which it is: one request at a time, without a scheduler; 0: of fibers */
+    VALUE helped;        /* the Executor whose spare it is, or nil */
+    int64_t answered_ns; /* of a spare: the last call it came to (executor_spare.c) */
+    int64_t free_in_ns;  /* the switch of `helped` in which it got Ruby's lock at once, the last time it was called */
+    bool finishes;       /* no request will come, whatever the channels say */
     nb_env_builder env;
     nb_task **tasks; /* all */
     uint32_t task_count, fibers_max, running;
@@ -101,21 +108,29 @@ struct nb_executor {
     nb_task *idle;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
-    uint64_t received;       /* requests, since the start, those recalled included */
-    const nb_task *direct;   /* whose fiber the drain has switched to; it has not parked since */
-    unsigned forks;          /* nb_fork_generation, when it began to run */
-    bool figures;            /* somebody reads what has to be measured (intake/channel.h) */
-    int64_t turn_began_ns;   /* 0: it has not */
-    int64_t figures_told_ns; /* when the process's figures were last brought up to date */
-    size_t gc_told;          /* collections, then */
-    uint64_t gc_before[4];   /* count, minor, major, time (ms) that a worker's process has from its mold */
+    uint64_t received;        /* requests, since the start, those recalled included */
+    const nb_task *direct;    /* whose fiber the drain has switched to; it has not parked since */
+    unsigned forks;           /* nb_fork_generation, when it began to run */
+    bool figures;             /* somebody reads what has to be measured (intake/channel.h) */
+    int64_t turn_began_ns;    /* 0: it has not */
+    int64_t awake_ns;         /* since when; 0: it sleeps */
+    uint64_t received_asleep; /* `received` when it last slept */
+    int64_t figures_told_ns;  /* when the process's figures were last brought up to date */
+    size_t gc_told;           /* collections, then */
+    uint64_t gc_before[4];    /* count, minor, major, time (ms) that a worker's process has from its mold */
+    unsigned slice_ms;        /* 0: fibers switch only where they wait */
     bool ran, rack2;
-    bool finished;     /* run has returned, with no request left */
-    bool over;         /* run has ended: the channel may be gone */
-    nb_executor *next; /* of those that run in this process */
+    bool sendfile, accel;    /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
+    bool finished;           /* run has returned, with no request left */
+    bool over;               /* run has ended: the channel may be gone */
+    VALUE stalls;            /* how it is watched (lib/neverblock/stalls.rb), or nil */
+    struct watched *watched; /* stalls.c */
+    nb_executor *next;       /* of those that run in this process */
 };
 
 void nb_executor_define(VALUE module);
+/* Of a NeverBlock::Executor. */
+nb_executor *nb_executor_get(VALUE self);
 
 /* A fork's child goes on with the fiber that forked; the channel is its parent's. */
 bool nb_executor_in_child(const nb_executor *executor);

@@ -28,7 +28,7 @@ static void front_mark(void *pointer) { rb_gc_mark(((front_end *)pointer)->engin
 /* One that was given to the server is destroyed with it. */
 static void front_free(void *pointer) {
     front_end *end = pointer;
-    if (!end->serves && end->channel) nb_link_destroy(end->channel->link);
+    if (!end->serves && end->channel) nb_link_destroy_all(end->channel->link);
     xfree(end);
 }
 
@@ -57,32 +57,46 @@ static front_end *open_front(VALUE self) {
     return end;
 }
 
-VALUE nb_link_channel_new(VALUE engine, VALUE number) {
+VALUE nb_link_channel_new(VALUE engine, VALUE number, uint16_t spares) {
     front_end *end;
     nb_server *server = nb_engine_server(engine);
     VALUE self = TypedData_Make_Struct(channel_class, front_end, &front_type, end);
     end->engine = engine;
     end->number = (uint16_t)NUM2UINT(number);
-    nb_status status = nb_server_channel_create(server, &end->channel);
+    nb_status status = nb_server_channel_create(server, spares, &end->channel);
     if (status != NB_OK) nb_raise_status(status, "a channel to a worker could not be made");
     return self;
 }
 
-/* descriptors -> [Integer] what the worker makes its Link of. They stay the channel's. */
+/* links -> how many there are: one, one for each spare, and one for each thread of a lane. */
+static VALUE channel_links(VALUE self) {
+    unsigned count = 0;
+    for (const nb_link *first = open_front(self)->channel->link, *link = first; link;
+         link = nb_link_next(first, link)) {
+        count++;
+    }
+    return UINT2NUM(count);
+}
+
+/* descriptors -> [Integer] what the worker makes its Links of: as many for each, that of its executor first. They stay the channel's. */
 static VALUE channel_descriptors(VALUE self) {
-    int descriptors[NB_LINK_DESCRIPTORS_MAX];
-    const nb_link *link = open_front(self)->channel->link;
-    nb_link_descriptors(link, descriptors);
     VALUE list = rb_ary_new();
-    for (int i = 0; i < NB_LINK_DESCRIPTORS(link->count); i++) {
-        rb_ary_push(list, INT2NUM(descriptors[i]));
+    for (const nb_link *first = open_front(self)->channel->link, *link = first; link;
+         link = nb_link_next(first, link)) {
+        int descriptors[NB_LINK_DESCRIPTORS_MAX];
+        nb_link_descriptors(link, descriptors);
+        for (int i = 0; i < NB_LINK_DESCRIPTORS(link->count); i++) {
+            rb_ary_push(list, INT2NUM(descriptors[i]));
+        }
     }
     return list;
 }
 
 /* The worker, or who starts it, has the descriptors: those that the front does not need are closed. */
 static VALUE channel_handed_over(VALUE self) {
-    nb_link_handed_over(open_front(self)->channel->link);
+    for (nb_link *first = open_front(self)->channel->link, *link = first; link; link = nb_link_next(first, link)) {
+        nb_link_handed_over(link);
+    }
     return self;
 }
 
@@ -178,16 +192,28 @@ static VALUE channel_running(VALUE self) {
     return lines_of(&call.report);
 }
 
-/* figures -> {running:, taken:, turns:, busy_ns:, rss_bytes:}; busy_ns: how long its fiber that runs now has, 0 when it waits. rss_bytes:
- * 0 until somebody looks at figures (an admin address). */
+/* Of all its executors. */
+static uint64_t count_of(VALUE self, bool running) {
+    uint64_t count = 0;
+    for (const nb_link *first = open_front(self)->channel->link, *link = first; link;
+         link = nb_link_next(first, link)) {
+        nb_executor_figures *figures = &link->board->figures;
+        count += running ? atomic_load_explicit(&figures->running, memory_order_relaxed)
+                         : atomic_load_explicit(&figures->taken, memory_order_relaxed);
+    }
+    return count;
+}
+
+/* figures -> {running:, taken:, turns:, busy_ns:, rss_bytes:}; the first two with its spares'; busy_ns: how long its fiber that runs now has, 0 when it
+ * waits. rss_bytes: 0 until somebody looks at figures (an admin address). */
 static VALUE channel_figures(VALUE self) {
     nb_board *board = open_front(self)->channel->board;
     VALUE hash = rb_hash_new();
 #define NB_FIGURE(name, value) rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM((unsigned long long)(value)))
     int64_t switched_ns = atomic_load_explicit(&board->pulse.switched_ns, memory_order_relaxed);
     int64_t now_ns = nb_clock_monotonic_ns();
-    NB_FIGURE("running", atomic_load_explicit(&board->figures.running, memory_order_relaxed));
-    NB_FIGURE("taken", atomic_load_explicit(&board->figures.taken, memory_order_relaxed));
+    NB_FIGURE("running", count_of(self, true));
+    NB_FIGURE("taken", count_of(self, false));
     NB_FIGURE("turns", atomic_load_explicit(&board->pulse.turns, memory_order_relaxed));
     NB_FIGURE("rss_bytes", atomic_load_explicit(&board->figures.rss_bytes, memory_order_relaxed));
     NB_FIGURE("busy_ns", switched_ns && now_ns > switched_ns ? now_ns - switched_ns : 0);
@@ -237,7 +263,7 @@ static VALUE link_allocate(VALUE class) {
     return self;
 }
 
-/* Link.new(*descriptors): of Channel#descriptors, in that order; they are the link's from here on. Raises NeverBlock::Error when the front
+/* Link.new(*descriptors): of Channel#descriptors, its share of them, in that order; they are the link's from here on. Raises NeverBlock::Error when the front
  * runs another version of this gem. */
 static VALUE link_initialize(int argc, VALUE *argv, VALUE self) {
     int descriptors[NB_LINK_DESCRIPTORS_MAX];
@@ -254,6 +280,13 @@ static VALUE link_initialize(int argc, VALUE *argv, VALUE self) {
     if (status != NB_OK) nb_raise_status(status, "the channel to the front cannot be reached");
     end->pid = getpid();
     return self;
+}
+
+/* lane -> Integer: whose executor it is for; 0: one of fibers. */
+static VALUE link_lane(VALUE self) {
+    const worker_end *end = worker(self);
+    if (!end->link) rb_raise(nb_error_class, "this link is not initialized");
+    return UINT2NUM(end->link->board->lane);
 }
 
 bool nb_link_is(VALUE object) { return rb_typeddata_is_kind_of(object, &link_type) != 0; }
@@ -278,6 +311,7 @@ static VALUE link_s_after_fork(VALUE class) {
 void nb_link_define(VALUE module) {
     channel_class = rb_define_class_under(module, "Channel", rb_cObject);
     rb_undef_alloc_func(channel_class);
+    rb_define_method(channel_class, "links", channel_links, 0);
     rb_define_method(channel_class, "descriptors", channel_descriptors, 0);
     rb_define_method(channel_class, "handed_over", channel_handed_over, 0);
     rb_define_method(channel_class, "number", channel_number, 0);
@@ -291,5 +325,6 @@ void nb_link_define(VALUE module) {
     link_class = rb_define_class_under(module, "Link", rb_cObject);
     rb_define_alloc_func(link_class, link_allocate);
     rb_define_method(link_class, "initialize", link_initialize, -1);
+    rb_define_method(link_class, "lane", link_lane, 0);
     rb_define_singleton_method(link_class, "after_fork", link_s_after_fork, 0);
 }

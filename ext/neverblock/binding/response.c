@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "files/file_request.h"
 #include "hijack.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
 #include "input.h"
 #include "neverblock.h"
+#include "server/reports.h"
 
 /* Bytes of all field lines of one response. A ring record must hold them; nothing real comes near. */
 #define FIELDS_BYTES_MAX (NB_RING_BYTES / 4)
@@ -34,11 +36,17 @@ typedef struct head {
     int status;
     uint16_t flags;
     bool rack2;
-    bool events;  /* text/event-stream */
-    VALUE hijack; /* what a partial hijack calls, or Qfalse */
-    VALUE name;   /* of the field being added */
-    VALUE block;  /* what the application's each yields to, or its call is given (writer); or Qfalse */
-    int fd;       /* of a body's file that was not handed over yet; -1: none */
+    bool events;             /* text/event-stream */
+    bool named, accelerated; /* it takes X-Sendfile, X-Accel-Redirect */
+    bool encoded;            /* the application says Transfer-Encoding */
+    bool ranged;             /* it says Content-Range */
+    uint16_t naming;         /* nb_naming, with a path */
+    VALUE path;              /* of X-Sendfile or X-Accel-Redirect, or Qfalse */
+    VALUE id;                /* of X-Download-Id, or Qfalse */
+    VALUE hijack;            /* what a partial hijack calls, or Qfalse */
+    VALUE name;              /* of the field being added */
+    VALUE block;             /* what the application's each yields to, or its call is given (writer); or Qfalse */
+    int fd;                  /* of a body's file that was not handed over yet; -1: none */
 } head;
 
 /* The executor keeps one buffer for the next head: a task that parks takes it along, and another makes its own. */
@@ -102,6 +110,19 @@ static bool names_close(nb_slice value) {
     return false;
 }
 
+/* Whatever it names, the client does not see it. */
+static void take_name(head *gathered, nb_naming naming, nb_slice value) {
+    if (value.size == 0) return;
+    gathered->naming = (uint16_t)naming;
+    gathered->path = rb_str_new(value.data, (long)value.size);
+}
+
+/* The loop judges it: one that is too long arrives as such. */
+static void take_id(head *gathered, nb_slice value) {
+    size_t size = value.size <= NB_REPORT_ID_BYTES_MAX ? value.size : NB_REPORT_ID_BYTES_MAX + 1;
+    gathered->id = size ? rb_str_new(value.data, (long)size) : Qfalse;
+}
+
 /* The fields that are the server's business, taken out of the lines. True: `value` was one of them. */
 static bool take_own(head *gathered, nb_slice name, nb_slice value) {
     switch (name.size) {
@@ -112,6 +133,10 @@ static bool take_own(head *gathered, nb_slice name, nb_slice value) {
         return nb_slice_equal_lower(name, NB_SLICE("status"));
     case 10:
         if (nb_slice_equal_lower(name, NB_SLICE("keep-alive"))) return true;
+        if (gathered->named && nb_slice_equal_lower(name, NB_SLICE("x-sendfile"))) {
+            take_name(gathered, NB_NAMED_SENDFILE, value);
+            return true;
+        }
         if (!nb_slice_equal_lower(name, NB_SLICE("connection"))) return false;
         if (names_close(value)) gathered->flags |= NB_RESPONSE_CLOSE;
         return true;
@@ -119,13 +144,24 @@ static bool take_own(head *gathered, nb_slice name, nb_slice value) {
         if (nb_slice_equal_lower(name, NB_SLICE("content-type")))
             gathered->events = begins_with(value, NB_SLICE("text/event-stream"));
         return false;
+    case 13:
+        if (nb_slice_equal_lower(name, NB_SLICE("content-range"))) gathered->ranged = true;
+        if (!nb_slice_equal_lower(name, NB_SLICE("x-download-id"))) return false;
+        take_id(gathered, value);
+        return true;
     case 14:
         if (!nb_slice_equal_lower(name, NB_SLICE("content-length"))) return false;
         gathered->content_length = parse_content_length(value);
         gathered->flags |= NB_RESPONSE_HAS_LENGTH;
         return true;
+    case 16:
+        if (!gathered->accelerated || !nb_slice_equal_lower(name, NB_SLICE("x-accel-redirect"))) return false;
+        take_name(gathered, NB_NAMED_ACCEL, value);
+        return true;
     case 17:
-        return nb_slice_equal_lower(name, NB_SLICE("transfer-encoding"));
+        if (!nb_slice_equal_lower(name, NB_SLICE("transfer-encoding"))) return false;
+        gathered->encoded = true;
+        return true;
     default:
         return false;
     }
@@ -580,42 +616,126 @@ static void send_called(nb_task *task, head *gathered, VALUE body) {
     RB_GC_GUARD(stream);
 }
 
-/* --- to_path --- */
+/* --- files --- */
 
-static int open_regular(const char *path, uint64_t *bytes) {
-    struct stat found;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+#ifdef __APPLE__
+#define MODIFIED(found) (found)->st_mtimespec
+#else
+#define MODIFIED(found) (found)->st_mtim
+#endif
+
+static int64_t modified_ns(const struct stat *found) {
+    return (int64_t)MODIFIED(found).tv_sec * 1000000000 + MODIFIED(found).tv_nsec;
+}
+
+static int open_regular(const char *path, struct stat *found) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return -1;
-    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode)) {
-        *bytes = (uint64_t)found.st_size;
-        return fd;
-    }
+    if (fstat(fd, found) == 0 && S_ISREG(found->st_mode)) return fd;
     close(fd);
     return -1;
 }
 
-/* True when the body went as a file range; false: it must be read by `each`. */
+/* What the request, as the application and its middleware have left it, says of the file. */
+typedef struct conditions {
+    nb_file_request request;
+    VALUE values[NB_FIELD_COUNT]; /* the strings its slices point into */
+    bool hold;
+} conditions;
+
+static nb_slice condition(conditions *read, const nb_task *task, nb_field field) {
+    VALUE value = read->hold ? rb_hash_lookup(task->env, nb_env_key_field(field)) : Qnil;
+    if (!RB_TYPE_P(value, T_STRING)) return (nb_slice){NULL, 0};
+    read->values[field] = rb_str_new_frozen(value);
+    return slice_of(read->values[field]);
+}
+
+static void read_conditions(conditions *read, const nb_task *task, const head *gathered) {
+    VALUE method = rb_hash_lookup(task->env, nb_env_key_request_method());
+    bool get = RB_TYPE_P(method, T_STRING) && nb_slice_equal(slice_of(method), NB_SLICE("GET"));
+    memset(read, 0, sizeof(*read));
+    read->hold = (get || task->head_request) && gathered->status == 200 && !gathered->ranged && !gathered->encoded;
+    read->request = (nb_file_request){
+        .method = task->head_request ? NB_METHOD_HEAD : NB_METHOD_GET,
+        .if_match = condition(read, task, NB_FIELD_IF_MATCH),
+        .if_none_match = condition(read, task, NB_FIELD_IF_NONE_MATCH),
+        .if_modified_since = condition(read, task, NB_FIELD_IF_MODIFIED_SINCE),
+        .if_unmodified_since = condition(read, task, NB_FIELD_IF_UNMODIFIED_SINCE),
+        .if_range = condition(read, task, NB_FIELD_IF_RANGE),
+        .range = condition(read, task, NB_FIELD_RANGE),
+    };
+}
+
+static void put_bytes(char **out, const char *bytes, size_t size) {
+    if (size) memcpy(*out, bytes, size);
+    *out += size;
+}
+
+/* `path`, or the head's descriptor, which is the loop's from here on; then the path is what a report says. */
+static void send_named(nb_task *task, head *gathered, VALUE path, const struct stat *found) {
+    conditions read;
+    read_conditions(&read, task, gathered);
+    size_t path_bytes = RTEST(path) ? (size_t)RSTRING_LEN(path) : 0;
+    if (path_bytes > NB_NAMED_PATH_BYTES_MAX) path_bytes = NB_NAMED_PATH_BYTES_MAX;
+    size_t id_bytes = RTEST(gathered->id) ? (size_t)RSTRING_LEN(gathered->id) : 0;
+    size_t request_bytes = nb_file_request_bytes(&read.request);
+    size_t bytes = sizeof(nb_named_message) + gathered->size + path_bytes + id_bytes + request_bytes;
+    nb_named_message *part = gathered->fd >= 0 ? nb_executor_reserve_with(task, bytes, gathered->fd)
+                                               : nb_executor_reserve(task, bytes);
+    *part = (nb_named_message){
+        .response = {.message = {.type = NB_MESSAGE_NAMED,
+                                 .flags = (uint16_t)(gathered->flags | NB_PART_LAST),
+                                 .bytes = (uint32_t)bytes,
+                                 .exchange = task->exchange},
+                     .content_length = gathered->content_length,
+                     .taken_ns = task->taken_ns,
+                     .status = (uint16_t)gathered->status,
+                     .fields_bytes = (uint32_t)gathered->size},
+        .fd = gathered->fd,
+        .size = found ? (uint64_t)found->st_size : 0,
+        .modified_ns = found ? modified_ns(found) : 0,
+        .naming = gathered->naming,
+        .conditional = read.hold,
+        .path_bytes = (uint32_t)path_bytes,
+        .id_bytes = (uint32_t)id_bytes,
+        .request_bytes = (uint32_t)request_bytes,
+    };
+    char *out = (char *)(part + 1);
+    put_bytes(&out, gathered->bytes, gathered->size);
+    if (path_bytes) put_bytes(&out, RSTRING_PTR(path), path_bytes);
+    if (id_bytes) put_bytes(&out, RSTRING_PTR(gathered->id), id_bytes);
+    if (request_bytes) nb_file_request_write(out, &read.request);
+    if (gathered->fd >= 0 && nb_channel_is_shared(task->port->channel)) close(gathered->fd);
+    gathered->fd = -1;
+    task->head_sent = true;
+    end_response(task);
+    nb_executor_send(task, bytes);
+    RB_GC_GUARD(path);
+}
+
+/* X-Sendfile, X-Accel-Redirect: the loop looks whether there is such a file, and answers 404 where not. What length the application gave is that
+   of the body it did not send. */
+static void send_path(nb_task *task, head *gathered) {
+    if (RSTRING_LEN(gathered->path) > NB_NAMED_PATH_BYTES_MAX)
+        rb_raise(nb_error_class, "the path of X-Sendfile or X-Accel-Redirect has more than %u bytes",
+                 NB_NAMED_PATH_BYTES_MAX);
+    gathered->content_length = NB_CONTENT_LENGTH_UNKNOWN;
+    gathered->flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
+    send_named(task, gathered, gathered->path, NULL);
+}
+
+/* to_path: the application chose the file, so it is opened where the application runs. False: it must be read by `each`. */
 static bool send_file(nb_task *task, head *gathered, VALUE body) {
     VALUE path = rb_funcall(body, id_to_path, 0);
-    uint64_t bytes = 0;
     if (NIL_P(path)) return false;
     path = rb_get_path(path); /* Rails gives the Pathname that its send_file was given */
-    gathered->fd = open_regular(StringValueCStr(path), &bytes);
+    struct stat found;
+    gathered->fd = open_regular(StringValueCStr(path), &found);
     if (gathered->fd < 0) return false;
-    if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = bytes;
-    if (bytes < gathered->content_length) check_length(task, gathered->content_length, bytes);
-    send_head(task, gathered, (nb_slice){NULL, 0}, 0);
-    nb_file_message *part = nb_executor_reserve_with(task, sizeof(*part), gathered->fd);
-    *part = (nb_file_message){
-        .message = {.type = NB_MESSAGE_FILE, .flags = NB_PART_LAST, .bytes = sizeof(*part), .exchange = task->exchange},
-        .fd = gathered->fd,
-        .offset = 0,
-        .bytes = gathered->content_length,
-    };
-    if (nb_channel_is_shared(task->port->channel)) close(gathered->fd);
-    gathered->fd = -1;
-    end_response(task);
-    nb_executor_send(task, sizeof(*part));
+    uint64_t bytes = (uint64_t)found.st_size, announced = gathered->content_length;
+    if (announced != NB_CONTENT_LENGTH_UNKNOWN && bytes < announced) check_length(task, announced, bytes);
+    gathered->naming = NB_NAMED_OPEN;
+    send_named(task, gathered, RTEST(gathered->id) ? path : Qfalse, &found);
     return true;
 }
 
@@ -658,8 +778,16 @@ static void send_hijacked(send_call *call) {
     rb_rescue2(call_hijack, (VALUE)call, close_hijacked, (VALUE)call, rb_eException, (VALUE)0);
 }
 
+/* A HEAD request is answered as a GET would be, which the file decides (RFC 9110 section 9.3.2). */
+static bool file_allowed(const head *gathered) { return gathered->status != 204 && gathered->status != 304; }
+
 static void send_any(nb_task *task, head *gathered, VALUE body) {
-    if (!body_allowed(task, gathered->status)) {
+    bool file = file_allowed(gathered);
+    if (file && RTEST(gathered->path)) {
+        send_path(task, gathered);
+    } else if (file && task->head_request && rb_respond_to(body, id_to_path) && send_file(task, gathered, body)) {
+        return;
+    } else if (!body_allowed(task, gathered->status)) {
         send_head(task, gathered, (nb_slice){NULL, 0}, NB_PART_LAST);
     } else if (RB_TYPE_P(body, T_ARRAY)) {
         send_array(task, gathered, body);
@@ -722,6 +850,8 @@ void nb_response_send(nb_task *task, VALUE response) {
     head_take(task->executor, &call.gathered);
     call.gathered.fd = -1;
     call.gathered.rack2 = task->executor->rack2;
+    call.gathered.named = task->executor->sendfile;
+    call.gathered.accelerated = task->executor->accel;
     rb_ensure(send_response, (VALUE)&call, free_head, (VALUE)&call);
     RB_GC_GUARD(array);
 }

@@ -59,6 +59,8 @@ static nb_log *writer(VALUE self) {
     return log->log;
 }
 
+nb_log *nb_ruby_log_of(VALUE log) { return NIL_P(log) ? NULL : writer(log); }
+
 /* Log.new(fd = 2): fd is a descriptor number and stays the caller's. */
 static VALUE log_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE fd;

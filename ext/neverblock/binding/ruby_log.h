@@ -6,6 +6,11 @@
 
 #include <ruby.h>
 
+#include "base/log.h"
+
 void nb_log_define(VALUE module);
+
+/* What this process writes to, as long as the Log lives; NULL of nil. Raises what Log#write raises. */
+nb_log *nb_ruby_log_of(VALUE log);
 
 #endif

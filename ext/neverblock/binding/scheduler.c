@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <ruby/fiber/scheduler.h>
 #include <ruby/thread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -45,6 +46,7 @@ static void scheduler_mark(void *data) {
 static void scheduler_free(void *data) {
     nb_scheduler *scheduler = data;
     nb_list_remove(&scheduler->all);
+    nb_slices_close(scheduler);
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_close(scheduler);
     nb_scheduler_release(scheduler);
     nb_descriptors_deinit(scheduler);
@@ -68,6 +70,7 @@ static const rb_data_type_t scheduler_type = {
 static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->ready);
     nb_list_init(&scheduler->pass);
+    nb_list_init(&scheduler->cut);
     nb_list_init(&scheduler->spawners);
     nb_list_init(&scheduler->files);
     nb_list_init(&scheduler->unproven);
@@ -97,6 +100,13 @@ nb_scheduler *nb_scheduler_get(VALUE self) {
     nb_scheduler *scheduler = rb_check_typeddata(self, &scheduler_type);
     if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
     return scheduler;
+}
+
+nb_scheduler *nb_scheduler_of_thread(void) {
+    VALUE self = rb_fiber_scheduler_get();
+    if (NIL_P(self) || !rb_typeddata_is_kind_of(self, &scheduler_type)) return NULL;
+    nb_scheduler *scheduler = RTYPEDDATA_DATA(self);
+    return scheduler->fork_generation == nb_fork_generation ? scheduler : NULL;
 }
 
 void nb_scheduler_open(nb_scheduler *scheduler) {
@@ -139,6 +149,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         nb_list_remove(scheduler->blocks.next);
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
+    nb_loop_forget_others();
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
@@ -146,6 +157,9 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->attached = false;
     scheduler->sleeping = false;
     scheduler->pending_tag = 0;
+    scheduler->uncut = 0;
+    scheduler->masked = false;
+    nb_slices_close(scheduler);
     scheduler->lent = scheduler->shields = scheduler->ready_count = 0;
     nb_parked_table_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);
@@ -356,6 +370,8 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
     return Qtrue;
 }
 
+static VALUE scheduler_switches(VALUE self) { return ULL2NUM(nb_scheduler_get(self)->switches); }
+
 static VALUE scheduler_yield(VALUE self) {
     VALUE duration = INT2FIX(0);
     return scheduler_kernel_sleep(1, &duration, self);
@@ -392,7 +408,8 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
     if (wait && (wait->kind == NB_WAIT_BLOCK || wait->kind == NB_WAIT_SLEEP)) nb_wait_wake(wait, NB_WOKEN);
-    if (wait == NULL && expects_wake(scheduler, fiber)) rb_hash_aset(scheduler->expecting, fiber, Qtrue);
+    if ((wait == NULL || wait->kind == NB_WAIT_CUT) && expects_wake(scheduler, fiber))
+        rb_hash_aset(scheduler->expecting, fiber, Qtrue);
     return Qnil;
 }
 
@@ -470,6 +487,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "expect_wake", scheduler_expect_wake, 0);
     rb_define_method(nb_scheduler_class, "forget_wake", scheduler_forget_wake, 0);
     rb_define_method(nb_scheduler_class, "yield", scheduler_yield, 0);
+    rb_define_method(nb_scheduler_class, "switches", scheduler_switches, 0);
     rb_define_method(nb_scheduler_class, "block", scheduler_block, -1);
     rb_define_method(nb_scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(nb_scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
@@ -479,6 +497,8 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
     nb_scheduler_hold_define(nb_scheduler_class);
+    nb_scheduler_slice_define(nb_scheduler_class, module);
+    nb_scheduler_frames_define(nb_scheduler_class);
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_file_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);

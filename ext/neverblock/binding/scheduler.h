@@ -42,11 +42,14 @@ typedef struct nb_scheduler_source {
     nb_source_wait (*wait)(void *owner, int64_t timeout_ns);
     /* After each pass over the ready queue: publishes, rings. */
     void (*turn_end)(void *owner);
+    /* Something has come that the next drain takes; any fiber of the scheduler's thread. */
+    bool (*waits)(void *owner);
     /* Nothing will come any more: the loop may end when no fiber is left, parked ones included. */
     bool (*finished)(void *owner);
     void *owner;
     /* Where to stamp each switch (nb_pulse; 0: asleep), or NULL. */
     _Atomic int64_t *switched_ns;
+    bool shares_lock; /* other sources of the process run fibers too, and want Ruby's lock as often as this one */
     /* Where to tell, then, how many fibers wait and how many of them may go on, or NULL. */
     _Atomic uint32_t *parked, *ready;
 } nb_scheduler_source;
@@ -129,6 +132,15 @@ void nb_limit_close(nb_limit *limit);
 /* Transfers to `fiber`, new or parked by nb_scheduler_park, at once, from the loop fiber (inside drain); returns when it parks or
    ends. What Thread#raise, a signal or `exit` brings meanwhile is kept and raised by the loop after this turn's turn_end. */
 void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
+
+/* The fiber that the loop has switched to and that has not parked since, or nil. The scheduler's own thread, or any with Ruby's lock. */
+VALUE nb_scheduler_switched_fiber(VALUE scheduler);
+/* Time slices of so many ms from now on; 0: none any more. Raises NeverBlock::Error when there is no thread for the ticker. */
+void nb_scheduler_slice(VALUE scheduler, unsigned slice_ms);
+/* slice_ms as Ruby has it: an Integer, or nil, which is 0. Raises ArgumentError. */
+unsigned nb_slice_ms_read(VALUE slice_ms);
+/* Fibers whose slice has ended and that have not gone on since. */
+bool nb_scheduler_has_cut(VALUE scheduler);
 
 /* For a fiber that goes on with other work of the source's without parking: stamps as a switch does. */
 void nb_scheduler_stamp(VALUE scheduler);

@@ -38,10 +38,13 @@ bool nb_hold_covers(const nb_wait *wait) {
         return mode == mode_all;
     case NB_WAIT_PARK:
     case NB_WAIT_SPAWN:
+    case NB_WAIT_CUT:
         return false;
     }
     return false;
 }
+
+bool nb_hold_now(const nb_scheduler *scheduler) { return scheduler->holds > 0 && !NIL_P(mode_now()); }
 
 typedef struct hold_call {
     nb_scheduler *scheduler;
@@ -90,9 +93,7 @@ static VALUE scheduler_hold(int argc, VALUE *argv, VALUE self) {
     return result;
 }
 
-static VALUE scheduler_held_p(VALUE self) {
-    return nb_scheduler_get(self)->holds > 0 && !NIL_P(mode_now()) ? Qtrue : Qfalse;
-}
+static VALUE scheduler_held_p(VALUE self) { return nb_hold_now(nb_scheduler_get(self)) ? Qtrue : Qfalse; }
 
 void nb_scheduler_hold_define(VALUE klass) {
     id_mode = rb_intern("__neverblock_hold__");

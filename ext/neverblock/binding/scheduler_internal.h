@@ -12,6 +12,7 @@
 #ifndef NB_BINDING_SCHEDULER_INTERNAL_H
 #define NB_BINDING_SCHEDULER_INTERNAL_H
 
+#include <pthread.h>
 #include <ruby.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ typedef enum nb_wait_kind {
     NB_WAIT_IO,    /* its descriptors or its deadline */
     NB_WAIT_SPAWN, /* until the fiber it has started parks or ends */
     NB_WAIT_ASK,   /* a native thread's answer */
+    NB_WAIT_CUT,   /* for nothing: its fiber's slice of time has ended (scheduler_slice.c) */
 } nb_wait_kind;
 
 typedef enum nb_wait_state {
@@ -62,6 +64,8 @@ struct nb_wait {
     bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
     bool counted;  /* in ready_count */
     bool held;     /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
+    bool masked;   /* the scheduler's, while this fiber does not run */
+    unsigned uncut;
 };
 
 /* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the waiter's. */
@@ -104,18 +108,22 @@ typedef struct nb_parked_table {
 } nb_parked_table;
 
 typedef struct nb_inbox nb_inbox;
+typedef struct nb_slices nb_slices;
 
 struct nb_scheduler {
     VALUE self;
-    VALUE loop;     /* the fiber that parked fibers transfer to; meaningful while switched */
-    bool switched;  /* a fiber runs that the loop has switched to */
-    bool running;   /* inside nb_scheduler_run */
-    bool closing;   /* run was called for close */
-    bool sleeping;  /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
-    bool attached;  /* source is set */
-    bool abandoned; /* nb_scheduler_abandon */
+    VALUE loop;        /* the fiber that parked fibers transfer to; meaningful while switched */
+    VALUE switched_to; /* the last fiber the loop has switched to; compared only: meaningful while switched */
+    bool switched;     /* a fiber runs that the loop has switched to */
+    bool running;      /* inside nb_scheduler_run */
+    bool closing;      /* run was called for close */
+    pthread_t sleeper; /* whose thread sleeps, or slept last */
+    bool sleeping;     /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool attached;     /* source is set */
+    bool abandoned;    /* nb_scheduler_abandon */
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
+    nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
     nb_list spawners;
     nb_list files;   /* waits for a native thread that uses a descriptor (nb_file_wait) */
     nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
@@ -129,8 +137,9 @@ struct nb_scheduler {
     size_t room_for;    /* fibers that Ruby's heap was given room for, at least */
     nb_timers timers;
     int64_t now_ns;
-    bool now_fresh; /* now_ns was read since the last switch to a fiber */
-    bool went_on;   /* since then a fiber did not park, as its descriptor was ready (ready_at_once) */
+    bool now_fresh;    /* now_ns was read since the last switch to a fiber */
+    bool went_on;      /* since then a fiber did not park, as its descriptor was ready (ready_at_once) */
+    uint64_t switches; /* to fibers, since it was made */
     int64_t polled_ns;
     nb_poll *poll; /* NULL until something needs it */
     nb_wake wake;
@@ -142,6 +151,10 @@ struct nb_scheduler {
     bool keeps;            /* registrations were kept */
     size_t watching;       /* watches in all lists */
     size_t shields;        /* shield blocks that fibers are in: 0 saves looking for one */
+    nb_slices *slices;     /* NULL: fibers switch only where they wait */
+    int64_t cut_ns;        /* when a fiber of `cut` last went on */
+    unsigned uncut;        /* blocks the running fiber is in that no slice may end in */
+    bool masked;           /* it is in Thread.handle_interrupt, and interrupts have to wait */
     size_t lent;           /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
     int64_t lend_ns;       /* what the thread will have run when it offers the lock again */
     size_t holds;          /* hold blocks that fibers are in: 0 saves looking for one */
@@ -180,6 +193,8 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
+/* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it is raised in its next wait. Does not raise. */
+void nb_wait_cut(nb_scheduler *scheduler);
 /* The wait of a parked fiber, or NULL. */
 nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
 /* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError (negative). */
@@ -191,6 +206,8 @@ void nb_scheduler_wait_define(VALUE klass);
 /* scheduler_loop.c */
 int64_t nb_loop_now(nb_scheduler *scheduler);   /* reads the clock at most once a switch */
 int64_t nb_loop_clock(nb_scheduler *scheduler); /* reads the clock */
+/* Asks the poller without waiting, and makes ready whom it names; true when it knew something. Any fiber of the scheduler's thread. */
+bool nb_loop_poll(nb_scheduler *scheduler);
 /* Transfers to a fiber that is not parked or whose wait is taken out of its queue; returns when it has parked or ended. Raises. */
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);
 /* Runs turns on the current fiber until the wait is woken (wait NULL: until all is over). Raises. */
@@ -200,6 +217,7 @@ void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait);
 void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
 /* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
 void nb_loop_expire(nb_scheduler *scheduler);
+void nb_loop_forget_others(void);
 nb_status nb_loop_open(nb_scheduler *scheduler);
 /* The source's descriptor, in an open poller. */
 nb_status nb_loop_watch_source(nb_scheduler *scheduler);
@@ -216,6 +234,30 @@ void nb_scheduler_hold_define(VALUE klass);
 bool nb_hold_covers(const nb_wait *wait);
 /* Calls body; in a hold block also what waits by `block` in it keeps the thread: for waits of ours that another thread ends. */
 VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument);
+
+/* Is the current fiber in a hold block at all? */
+bool nb_hold_now(const nb_scheduler *scheduler);
+
+/* scheduler_slice.c: the end of a running fiber's slice of time */
+void nb_scheduler_slice_define(VALUE klass, VALUE module);
+/* A fiber is about to run: `cut`: it goes on where its slice had ended. */
+void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut);
+/* No fiber runs. */
+void nb_slices_rest(nb_slices *slices);
+/* The thread waits for Ruby's lock; it has it again. */
+void nb_slices_want_lock(nb_slices *slices);
+void nb_slices_have_lock(nb_slices *slices);
+/* Slices of so long from now on, a ticker looking after them. Raises NeverBlock::Error, NoMemoryError. */
+void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns);
+void nb_slices_close(nb_scheduler *scheduler);
+/* Is there anything to do before the next fiber of `cut` goes on? */
+bool nb_slices_work_waits(nb_scheduler *scheduler);
+/* scheduler_frames.c: may the current fiber be left where it is, as far as its frames tell? */
+bool nb_frames_may_be_left(void);
+void nb_scheduler_frames_define(VALUE klass);
+
+/* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */
+nb_scheduler *nb_scheduler_of_thread(void);
 
 /* scheduler_io.c */
 void nb_scheduler_io_define(VALUE klass);

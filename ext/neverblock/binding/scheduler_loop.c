@@ -8,8 +8,11 @@
 
 #include "base/assert.h"
 #include "os/clock.h"
+#include "ticker.h"
 
+#include <pthread.h>
 #include <ruby/thread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #define NB_COOKIE_WAKE UINT64_MAX
@@ -17,11 +20,21 @@
 /* A loop that never sleeps proves a kept registration after this time: so late is a fiber at most whose
    descriptor was closed and given out again unheard. */
 #define NB_TRUST_NS (50 * NB_NS_PER_MS)
+/* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at most. */
+#define NB_CUT_WAITS_NS (10 * NB_NS_PER_MS)
+
+/* Loops that share the lock, have slept, and wait for it. */
+static _Atomic uint32_t lock_wanted;
+
+/* In a fork's child there is no other. */
+void nb_loop_forget_others(void) { atomic_store_explicit(&lock_wanted, 0, memory_order_relaxed); }
 
 typedef struct loop_sleep_call {
     nb_scheduler *scheduler;
     int64_t timeout_ns;
     bool with_source;
+    bool shares_lock;
+    bool woken;
     size_t count;
     nb_poll_event events[NB_POLL_EVENTS_MAX];
 } loop_sleep_call;
@@ -66,12 +79,16 @@ static void resume_wait(nb_wait *wait) {
 
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (scheduler->attached) stamp(scheduler, nb_loop_now(scheduler));
+    if (scheduler->slices)
+        nb_slices_switch(scheduler->slices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_CUT);
     if (wait) resume_wait(wait);
     if (fiber == scheduler->loop) return;
 
     VALUE target = wait ? fiber : nb_start_by(scheduler, fiber);
     scheduler->now_fresh = false;
     scheduler->went_on = false;
+    scheduler->switches++;
+    scheduler->switched_to = fiber;
     scheduler->switched = true;
     transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {
@@ -109,9 +126,15 @@ void nb_scheduler_switch_to(VALUE self, VALUE fiber) {
     if (tag != 0) scheduler->pending_tag = tag;
 }
 
+VALUE nb_scheduler_switched_fiber(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->switched ? scheduler->switched_to : Qnil;
+}
+
 void nb_scheduler_stamp(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     stamp(scheduler, nb_loop_clock(scheduler));
+    if (scheduler->slices) nb_slices_switch(scheduler->slices, scheduler->now_ns, false);
     scheduler->now_fresh = false;
 }
 
@@ -154,8 +177,7 @@ static void deliver(nb_scheduler *scheduler, const nb_poll_event *events, size_t
     }
 }
 
-/* Asks the poller without waiting; true when it knew something. */
-static bool poll_now(nb_scheduler *scheduler) {
+bool nb_loop_poll(nb_scheduler *scheduler) {
     nb_poll_event events[NB_POLL_EVENTS_MAX];
     size_t count = 0;
     scheduler->polled_ns = nb_loop_now(scheduler);
@@ -167,22 +189,30 @@ static bool poll_now(nb_scheduler *scheduler) {
 
 /* --- Sleep --- */
 
-static void *sleep_body(void *argument) {
-    loop_sleep_call *call = argument;
+static void sleep_without_lock(loop_sleep_call *call) {
     nb_scheduler_source *source = &call->scheduler->source;
     nb_source_wait waited = NB_SOURCE_CANNOT;
     if (call->with_source && source->wait) waited = source->wait(source->owner, call->timeout_ns);
-    if (waited == NB_SOURCE_WAITED) return NULL;
+    if (waited == NB_SOURCE_WAITED) return;
     if (waited == NB_SOURCE_CALLED) call->timeout_ns = 0;
     nb_status status = nb_poll_wait(call->scheduler->poll, call->events, NB_POLL_EVENTS_MAX, call->timeout_ns,
                                     &call->count);
     if (status != NB_OK) call->count = 0;
+}
+
+static void *sleep_body(void *argument) {
+    loop_sleep_call *call = argument;
+    sleep_without_lock(call);
+    if (call->shares_lock) atomic_fetch_add_explicit(&lock_wanted, 1, memory_order_relaxed);
+    call->woken = true;
+    if (call->scheduler->slices) nb_slices_want_lock(call->scheduler->slices);
     return NULL;
 }
 
+/* An application that has closed all descriptors of its process has closed this one. Ruby ends its own waits by this signal too. */
 static void sleep_interrupt(void *argument) {
-    nb_scheduler *scheduler = argument;
-    nb_wake_signal(&scheduler->wake);
+    const nb_scheduler *scheduler = argument;
+    if (!nb_wake_signal(&scheduler->wake)) pthread_kill(scheduler->sleeper, SIGVTALRM);
 }
 
 void nb_loop_wake(nb_scheduler *scheduler) {
@@ -194,6 +224,7 @@ void nb_loop_wake(nb_scheduler *scheduler) {
    in the wake descriptor until it is polled: between the check and the sleep none is lost. The turn then lets them act. */
 static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     loop_sleep_call call = {.scheduler = scheduler, .timeout_ns = -1, .with_source = with_source, .count = 0};
+    call.shares_lock = scheduler->attached && scheduler->source.shares_lock;
     int64_t next_ns = nb_timers_next_ns(&scheduler->timers);
     if (next_ns != INT64_MAX) {
         int64_t now_ns = nb_loop_clock(scheduler);
@@ -202,16 +233,21 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     }
 
     if (!scheduler->switched) stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
+    if (!scheduler->switched && scheduler->slices) nb_slices_rest(scheduler->slices);
+    scheduler->sleeper = pthread_self();
     scheduler->sleeping = true;
     rb_nogvl(sleep_body, &call, sleep_interrupt, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+    if (call.woken && call.shares_lock) atomic_fetch_sub_explicit(&lock_wanted, 1, memory_order_relaxed);
     scheduler->sleeping = false;
     scheduler->now_fresh = false;
+    if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
+    if (scheduler->attached || scheduler->slices) nb_ticker_stir();
     deliver(scheduler, call.events, call.count);
 }
 
 static void loop_sleep(nb_scheduler *scheduler, bool with_source) {
     nb_scheduler_open(scheduler);
-    if (scheduler->watching > 0 && poll_now(scheduler)) return;
+    if (scheduler->watching > 0 && nb_loop_poll(scheduler)) return;
     if (!nb_descriptors_prove(scheduler, INT64_MAX)) return;
     if (!with_source) {
         if (!nb_inbox_pending(scheduler)) sleep_in_poller(scheduler, false);
@@ -231,11 +267,11 @@ static bool nothing_left(const nb_scheduler *scheduler) {
 
 static void busy_poll(nb_scheduler *scheduler) {
     if (scheduler->watching == 0) return;
-    if (nb_loop_now(scheduler) - scheduler->polled_ns >= NB_BUSY_POLL_NS) poll_now(scheduler);
+    if (nb_loop_now(scheduler) - scheduler->polled_ns >= NB_BUSY_POLL_NS) nb_loop_poll(scheduler);
 }
 
 /* While fibers are ready the loop never sleeps, and Ruby takes its lock away every 100 ms only: a thread that works for a fiber of ours, and
-   needs the lock several times, would have it that often. So it is offered after each turn. Any thread may take it then, and keep it for
+   needs the lock several times, would have it that often; so would another executor's loop. So it is offered after each turn. Any thread may take it then, and keep it for
    those 100 ms: the loop runs as long itself before it offers the lock again. */
 static void lend_lock(nb_scheduler *scheduler) {
     int64_t run_ns = nb_clock_thread_ns();
@@ -245,16 +281,27 @@ static void lend_lock(nb_scheduler *scheduler) {
     }
     int64_t began_ns = nb_clock_monotonic_ns();
     stamp(scheduler, 0);
+    if (scheduler->slices) nb_slices_rest(scheduler->slices);
     rb_thread_schedule();
     scheduler->lend_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
-    if (scheduler->lent > 0 && !nb_list_empty(&scheduler->ready)) {
+    bool lends = scheduler->lent > 0 && !nb_list_empty(&scheduler->ready);
+    if (lends || atomic_load_explicit(&lock_wanted, memory_order_relaxed) > 0) {
         lend_lock(scheduler);
     } else {
         rb_thread_check_ints();
     }
+}
+
+/* What waits goes first, and one that was cut goes on in each turn after that; but not later than a slice of time after the last. */
+static void go_on_with_cut(nb_scheduler *scheduler) {
+    int64_t now_ns = nb_loop_clock(scheduler);
+    if (now_ns - scheduler->cut_ns < NB_CUT_WAITS_NS && nb_slices_work_waits(scheduler)) return;
+    nb_wait *wait = NB_LIST_ENTRY(scheduler->cut.next, nb_wait, link);
+    nb_loop_switch(scheduler, wait->fiber, wait);
+    scheduler->cut_ns = nb_loop_now(scheduler);
 }
 
 static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
@@ -271,7 +318,9 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     let_others_run(scheduler);
 
     if (until && until->state != NB_WAITING) return;
-    if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watching > 0)) {
+    if (!nb_list_empty(&scheduler->cut)) {
+        go_on_with_cut(scheduler);
+    } else if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watching > 0)) {
         busy_poll(scheduler);
     } else if (until || !nothing_left(scheduler)) {
         loop_sleep(scheduler, with_source);
@@ -321,6 +370,7 @@ static VALUE run_end(VALUE argument) {
     scheduler->loop = call->outer_loop;
     scheduler->switched = call->outer_switched;
     stamp(scheduler, 0);
+    if (scheduler->slices) nb_slices_rest(scheduler->slices);
     return Qnil;
 }
 

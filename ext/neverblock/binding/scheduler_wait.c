@@ -101,6 +101,8 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .kind = kind,
                       .state = NB_WAITING,
                       .outcome = NB_WOKEN,
+                      .masked = scheduler->masked,
+                      .uncut = scheduler->uncut,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
 }
@@ -141,6 +143,8 @@ static VALUE park_end(VALUE argument) {
     nb_wait_uncount(wait);
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
     parked_pop(&wait->scheduler->parked, wait);
+    wait->scheduler->uncut = wait->uncut;
+    wait->scheduler->masked = wait->masked;
     wait->state = NB_RESUMED;
     return Qnil;
 }
@@ -209,10 +213,31 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
         park_end((VALUE)wait);
         rb_memerror();
     }
+    wait->scheduler->uncut = 0;
+    wait->scheduler->masked = false;
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
     if (wait->outcome == NB_RAISES) raise_into(wait->exception);
     if (!NIL_P(wait->exception)) defer(wait);
     return wait->outcome;
+}
+
+/* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing should be, is put off as well. */
+void nb_wait_cut(nb_scheduler *scheduler) {
+    nb_wait wait;
+    nb_wait_init(&wait, scheduler, NB_WAIT_CUT);
+    if (!parked_push(&scheduler->parked, &wait)) return;
+    wait.state = NB_READY;
+    wait.counted = true;
+    nb_list_append(&scheduler->cut, &wait.link);
+    scheduler->ready_count++;
+    scheduler->dry_fd = -1;
+    int tag = 0;
+    rb_protect(park_body, (VALUE)&wait, &tag);
+    if (tag && NIL_P(wait.exception) && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
+        wait.exception = rb_errinfo();
+    if (tag) rb_set_errinfo(Qnil);
+    park_end((VALUE)&wait);
+    if (!NIL_P(wait.exception)) defer(&wait);
 }
 
 /* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the wake was meant for this fiber and for no
@@ -245,6 +270,11 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
 }
 
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
+    if (wait->kind == NB_WAIT_CUT) {
+        if (overdue || !NIL_P(wait->exception)) return false;
+        wait->exception = exception;
+        return true;
+    }
     if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
     if (wait->shielded && (overdue || !NIL_P(wait->exception))) return false;
     wait->exception = exception;
@@ -257,6 +287,8 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
 typedef struct spawn_call {
     nb_scheduler *scheduler;
     VALUE fiber, outer_loop;
+    unsigned uncut;
+    bool masked;
 } spawn_call;
 
 static VALUE spawn_body(VALUE argument) {
@@ -269,13 +301,17 @@ static VALUE spawn_end(VALUE argument) {
     spawn_call *call = (spawn_call *)argument;
     call->scheduler->loop = call->outer_loop;
     call->scheduler->switched = false;
+    call->scheduler->uncut = call->uncut;
+    call->scheduler->masked = call->masked;
     return Qnil;
 }
 
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
     if (!scheduler->switched) {
-        spawn_call call = {scheduler, fiber, scheduler->loop};
+        spawn_call call = {scheduler, fiber, scheduler->loop, scheduler->uncut, scheduler->masked};
         scheduler->loop = rb_fiber_current();
+        scheduler->uncut = 0;
+        scheduler->masked = false;
         rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);
         return;
     }

@@ -3,6 +3,7 @@
  */
 #include "task.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@
 
 static VALUE fiber_error_class, input_error_class;
 static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
-    id_instance_variables, id_deadline, id_open;
+    id_instance_variables, id_deadline, id_open, id_unbegun;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -54,6 +55,21 @@ static void end_deadline(nb_task *task) {
     task->deadline = Qnil;
 }
 
+static void copy_words(char *out, size_t room, const nb_request_message *request, nb_span span) {
+    size_t size = span.size < room ? span.size : room - 1;
+    memcpy(out, (const char *)request + span.offset, size);
+    out[size] = '\0';
+}
+
+/* For who reports on it while nothing of Ruby's can be asked. */
+static void note(nb_task *task, const nb_request_message *request) {
+    nb_stall_request *words = &task->words;
+    words->route = request->route;
+    copy_words(words->method, sizeof(words->method), request, request->method_text);
+    copy_words(words->path, sizeof(words->path), request, request->path);
+    words->id[0] = '\0';
+}
+
 /* Nothing of it is needed from the ring afterwards. */
 static void build_env(nb_task *task) {
     const nb_request_message *request = task->request;
@@ -63,7 +79,9 @@ static void build_env(nb_task *task) {
     task->head_request = request->method == NB_METHOD_HEAD;
     task->spooled = request->body_fd >= 0;
     bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;
+    note(task, request);
     task->env = nb_env_build(&task->executor->env, request);
+    strcpy(task->words.id, task->executor->env.request_id);
     task->request = NULL;
     if (streams) {
         task->input = nb_input_open(task);
@@ -106,12 +124,14 @@ static VALUE close_body(VALUE argument) {
     return Qnil;
 }
 
-/* Says whether the error is the end of the request's time. */
+/* Says whether the error is the end of the request's time, and whether the application was called before. */
 static VALUE report(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     VALUE arguments[] = {task->error, task->env};
     end_deadline(task);
-    task->overdue = RTEST(rb_funcallv(task->executor->self, id_report, 2, arguments));
+    VALUE end = rb_funcallv(task->executor->self, id_report, 2, arguments);
+    task->overdue = RTEST(end);
+    task->unbegun = end == ID2SYM(id_unbegun);
     return Qnil;
 }
 
@@ -297,11 +317,25 @@ static bool scrubbed(nb_task *task) {
     return tag == 0 && clean == Qtrue;
 }
 
+/* What a fiber's stack is cleared of when it parks between two requests: deeper than it lies parked there, or held for
+ * a database connection. */
+#define STALE_BYTES 4096
+
+/* The collector takes what earlier calls have left on a parked fiber's stack for its own: whole requests, one for each
+ * fiber. By a pointer, so that no compiler leaves it out. */
+static void clear_stale(void) {
+    static void *(*const volatile set)(void *, int, size_t) = memset;
+    char stale[STALE_BYTES];
+    set(stale, 0, sizeof(stale));
+}
+
 /* False: the fiber is to end. What is raised into a fiber between two requests came too late for the one it was meant
  * for. */
 static bool next_request(nb_task *task) {
+    static void (*const volatile clear)(void) = clear_stale; /* in a frame of its own, below this one */
     bool ends = false;
     int tag = 0;
+    clear();
     while (!task->busy && !task->retired && !ends) {
         rb_protect(nb_executor_park, task->executor->scheduler, &tag);
         if (tag == 0) continue;
@@ -338,9 +372,10 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     return Qnil;
 }
 
+/* That of a lane's thread is a blocking one, for which no scheduler is asked. */
 static VALUE new_fiber(nb_task *task) {
     VALUE options = rb_hash_new();
-    rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
+    rb_hash_aset(options, ID2SYM(rb_intern("blocking")), task->executor->lane ? Qtrue : Qfalse);
 #ifdef HAVE_RB_FIBER_NEW_STORAGE
     rb_hash_aset(options, ID2SYM(rb_intern("storage")), Qnil);
 #endif
@@ -416,6 +451,7 @@ void nb_task_define(void) {
     id_open = rb_intern("@open");
     id_close = rb_intern("close");
     id_report = rb_intern("report");
+    id_unbegun = rb_intern("unbegun");
     id_keys = rb_intern("keys");
     id_aset = rb_intern("[]=");
     id_storage = rb_intern("storage");

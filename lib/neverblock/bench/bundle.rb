@@ -10,6 +10,8 @@ module NeverBlock
     class Bundle
       # Variables that carry the caller's own bundle into a child (bundler's documentation of with_unbundled_env).
       FOREIGN = %w[BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLE_LOCKFILE BUNDLER_SETUP BUNDLER_VERSION RUBYOPT RUBYLIB].freeze
+      # As bin/setup does: what the system has need not be compiled.
+      OPTIONS = { "BUNDLE_JOBS" => "2", "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries" }.freeze
       # Compiling the native parts of every peer took half a minute on two cores.
       INSTALL_SECONDS_MAX = 600
 
@@ -83,9 +85,9 @@ module NeverBlock
       end
 
       def bundle(*arguments)
-        clean = FOREIGN.to_h { |name| [name, nil] }
+        clean = FOREIGN.to_h { |name| [name, nil] }.merge(Environment.kept)
         command = ["timeout", INSTALL_SECONDS_MAX.to_s, "bundle", *arguments]
-        output, status = Open3.capture2e(clean.merge(environment, "BUNDLE_JOBS" => "2"), *command, chdir: @directory)
+        output, status = Open3.capture2e(clean.merge(environment, OPTIONS), *command, chdir: @directory)
         [output, status.success?]
       end
     end

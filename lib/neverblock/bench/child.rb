@@ -12,6 +12,7 @@ module NeverBlock
         # @param environment [Hash{String => String}]
         # @param input [String, nil] what it reads; from a file, so that it need not be ready to read
         # @param options [Hash] of Process.spawn
+        # @yieldparam line [String] each that it prints, as it comes
         # @return [String] all that it printed, errors too
         # @raise [Errno::ENOENT] when there is no such program
         def capture(command, limit_seconds:, environment: {}, input: nil, **options)
@@ -20,7 +21,11 @@ module NeverBlock
           pid = Process.spawn(environment, *command, out: writer, err: writer, in: source, **options)
           writer.close
           guard = Thread.new { sleep(limit_seconds) && Process.kill(:KILL, pid) }
-          text = reader.read
+          text = +""
+          reader.each_line do |line|
+            text << line
+            yield line if block_given?
+          end
           guard.kill.join
           pid = Process.wait(pid) && nil
           text

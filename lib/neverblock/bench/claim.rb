@@ -84,6 +84,19 @@ module NeverBlock
         "#{Cell.number(figures["rate"])}/s"
       end
 
+      # @param quick [Boolean]
+      # @param rounds [Integer, nil] nil: what the claim thinks right; so is seconds
+      # @param seconds [Numeric, nil]
+      # @return [Settings]
+      def settings(quick:, rounds:, seconds:)
+        Settings.for(quick: quick, rounds: rounds, seconds: seconds)
+      end
+
+      # @return [Boolean] whether its runs are so long that an interrupted one is worth going on with (Journal)
+      def resumable?
+        false
+      end
+
       # @return [Numeric] starting and stopping a server, beside warm-up and load; only for the estimate that is printed
       def overhead_seconds
         1.5

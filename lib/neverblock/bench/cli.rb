@@ -35,6 +35,7 @@ module NeverBlock
         return show(list) if options.action == :list
 
         claims = find(options.name)
+        @resumable = claims.any?(&:resumable?)
         raise Error, Wrk::MISSING unless claims.all?(&:load_generator)
 
         claims.map { |claim| measure(claim, options) }.max
@@ -42,7 +43,7 @@ module NeverBlock
         @err.puts("neverblock bench: #{e.message}")
         1
       rescue Interrupt
-        @err.puts("neverblock bench: interrupted; every server was stopped, nothing was written")
+        @err.puts("neverblock bench: interrupted; every server was stopped, no report was written#{"; the same command goes on" if @resumable}")
         1
       end
 
@@ -63,10 +64,10 @@ module NeverBlock
           parser.banner = "Usage: neverblock bench [NAME | all] [options]\nReproduces the tables of NeverBlock's claims on this machine, " \
                           "beside other servers.\nNames: #{@catalog.names.join(", ")}"
           parser.on("--list", "what can be measured") { options.action = :list }
-          parser.on("--quick", "2 rounds of 2 s: a look, not a measurement") { options.quick = true }
+          parser.on("--quick", "2 rounds of 2 s (downloads: 1 of 30 s): a look, not a measurement") { options.quick = true }
           parser.on("--peers A,B", Array, "only these beside neverblock (nginx, puma, \"puma-5\", ...)") { |names| options.peers = names }
-          parser.on("--rounds N", Integer, "default 5, quick 2") { |count| options.rounds = positive("--rounds", count, 100) }
-          parser.on("--seconds N", Integer, "of load in each run; default 8, quick 2") { |count| options.seconds = positive("--seconds", count, 600) }
+          parser.on("--rounds N", Integer, "default 5, quick 2; downloads 1") { |count| options.rounds = positive("--rounds", count, 100) }
+          parser.on("--seconds N", Integer, "of load in each run; default 8, quick 2; downloads 180, quick 30") { |count| options.seconds = positive("--seconds", count, 600) }
           parser.on("--report DIR", "where NAME.json and NAME.md go; default benchmark/results") { |directory| options.report = directory }
           parser.on("-h", "--help") { options.action = :help }
         end
@@ -93,9 +94,12 @@ module NeverBlock
       end
 
       def measure(claim, options)
-        settings = Settings.for(quick: options.quick, rounds: options.rounds, seconds: options.seconds)
-        report = @runner.new(claim, settings: settings, progress: Progress.new(@err), servers: chosen(claim, options.peers)).run
-        paths = report.write(options.report || RESULTS)
+        settings = claim.settings(quick: options.quick, rounds: options.rounds, seconds: options.seconds)
+        directory = options.report || RESULTS
+        journal = Journal.of(claim, settings, directory)
+        report = @runner.new(claim, settings: settings, progress: Progress.new(@err), servers: chosen(claim, options.peers), journal: journal).run
+        paths = report.write(directory)
+        journal.remove unless report.failed?
         @out.puts(report.to_text)
         @err.puts("written: #{paths.join(", ")}")
         report.failed? ? 1 : 0

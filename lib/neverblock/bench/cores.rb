@@ -7,6 +7,18 @@ module NeverBlock
     # Keeps a measured program and the server it asks apart: the server on the last core, the program on all others. With one core both share it.
     module Cores
       class << self
+        # @return [Integer] the server's core
+        def servers
+          Etc.nprocessors - 1
+        end
+
+        # Moves every process of a server to the last core; what they start later is born there.
+        # @param tree [ProcessTree]
+        # @raise [Error] as give_server
+        def give_tree(tree)
+          tree.pids.each { |pid| give_server(pid) }
+        end
+
         # @param count [Integer] cores of this machine
         # @return [Array<String>] what the command of the program begins with
         def program_prefix(count = Etc.nprocessors)

@@ -37,6 +37,16 @@ module NeverBlock
           WORK.sum { |index| fields.fetch(index, 0) }
         end
 
+        # All that a processor did but idle and wait for disks: unlike a process's own time also what the kernel did for it in interrupts, where most of the
+        # work of a loopback connection is done.
+        # @param core [Integer]
+        # @param text [String] the content of /proc/stat
+        # @return [Float] seconds so far
+        def core_seconds(core, text = read("/proc/stat"))
+          fields = text[/^cpu#{core} (.*)$/, 1].to_s.split.map(&:to_i)
+          (fields.first(8).sum - fields.values_at(3, 4).sum(&:to_i)).fdiv(Etc.sysconf(Etc::SC_CLK_TCK))
+        end
+
         # @return [Float] seconds of work of the whole machine so far
         def work_seconds
           work_ticks.fdiv(Etc.sysconf(Etc::SC_CLK_TCK))

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "uri"
 
 module NeverBlock
@@ -39,11 +38,8 @@ module NeverBlock
     # One request of a schedule: due (seconds from the start), service (seconds, or nil), path.
     Job = Struct.new(:due, :service, :path)
 
-    # Sends a schedule through benchmark/c/open_loop.c, which is built when it is first needed. A Ruby program would be late itself where a collection or
-    # another thread comes between, and its latencies would be its own.
+    # Sends a schedule through benchmark/c/open_loop.c.
     class OpenLoop
-      SOURCE = File.join(ROOT, "benchmark/c/open_loop.c")
-      MISSING = "no C compiler: open-loop loads need cc (Debian: package gcc)"
       # How long the last answers may take.
       GRACE_SECONDS = 20
       # To connect, beside schedule and grace.
@@ -64,7 +60,7 @@ module NeverBlock
 
       # @param home [String] where the program is built
       def initialize(home: Bundle.home(ROOT))
-        @program = File.join(home, "open_loop")
+        @program = CProgram.new("open_loop", home: home)
       end
 
       # @param jobs [Array<Job>]
@@ -73,11 +69,10 @@ module NeverBlock
       # @return [Array<Answer>] one for each job
       # @raise [Error] when it cannot be built, or fails
       def run(jobs, url:, connections:)
-        build
         uri = URI(url)
         schedule = jobs.map { |job| "#{(job.due * 1e6).round} #{job.path}\n" }.join
         limit = jobs.last.due + GRACE_SECONDS + START_SECONDS
-        text = Child.capture([@program, uri.host, uri.port.to_s, connections.to_s, GRACE_SECONDS.to_s], limit_seconds: limit, input: schedule)
+        text = Child.capture([@program.build, uri.host, uri.port.to_s, connections.to_s, GRACE_SECONDS.to_s], limit_seconds: limit, input: schedule)
         self.class.parse(text, jobs.size)
       end
 
@@ -89,18 +84,6 @@ module NeverBlock
         return rows.map { |row| Answer.new(*row) } if rows.size == count && rows.all? { |row| row.size == 5 && row.all? }
 
         raise Error, "the load generator failed: #{text.lines.last(2).join.strip[0, 200]}"
-      end
-
-      private
-
-      def build
-        return if File.exist?(@program) && File.mtime(@program) >= File.mtime(SOURCE)
-
-        FileUtils.mkdir_p(File.dirname(@program))
-        said = Child.capture(["cc", "-O2", "-o", @program, SOURCE], limit_seconds: 60)
-        raise Error, "open_loop.c does not compile: #{said.lines.first}" unless File.exist?(@program)
-      rescue Errno::ENOENT
-        raise Error, MISSING
       end
     end
   end

@@ -20,14 +20,15 @@ module NeverBlock
       # @param process [ServerProcess] just started
       # @param scenario [Scenario] its load is Arrivals
       # @param settings [Settings]
+      # @param around [#call] given a block, which is what is measured: calls it once while something else goes on
       # @return [Hash{String => Object}] the figures, flat
-      def take(process, scenario, settings)
+      def take(process, scenario, settings, around: ->(&measured) { measured.call })
         load = scenario.load
         seed = @rounds[[process.name, scenario.name]] += 1
         send_all(load.jobs(settings.warmup_seconds, WARMUP_SEED), load, process)
         jobs = load.jobs(scenario.seconds(settings), seed)
         before = clocks(process)
-        answers, stops, beside = under_trouble(process, load, seed) { send_all(jobs, load, process) }
+        answers, stops, beside = under_trouble(process, load, seed) { around.call { send_all(jobs, load, process) } }
         spent = clocks(process).zip(before).map { |after, at| after - at }
         raise Error, "the server ended under load: #{process.last_words}" unless process.alive?
 

@@ -80,8 +80,7 @@ module NeverBlock
       private
 
       def environment
-        given = @environment.respond_to?(:call) ? @environment.call : @environment
-        ServerProcess.clean_environment.merge(@bundle.environment, given)
+        Environment.clean.merge(@bundle.environment, Environment.told(@environment))
       end
 
       def files

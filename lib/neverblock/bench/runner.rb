@@ -13,13 +13,15 @@ module NeverBlock
       # @param servers [Array<Server, Program>] candidates, in the order of the tables
       # @param measurement [#take] takes a process, a scenario and settings (Measurement, ProgramMeasurement)
       # @param host [#run] starts a candidate and yields its process (ServerProcess, ProgramHost)
-      def initialize(claim, settings:, progress:, servers: claim.candidates, measurement: claim.measurement, host: claim.host)
+      # @param journal [Journal] of what an interrupted run has left
+      def initialize(claim, settings:, progress:, servers: claim.candidates, measurement: claim.measurement, host: claim.host, journal: Journal.none)
         @claim = claim
         @settings = settings
         @progress = progress
         @candidates = servers
         @measurement = measurement
         @host = host
+        @journal = journal
         @skipped = []
         @seen = {}
       end
@@ -33,6 +35,7 @@ module NeverBlock
         raise Error, "#{@claim.name}: nothing to measure (#{skipped_text})" if servers.empty?
 
         @progress.say("#{@claim.name}: #{servers.size} candidates, #{@claim.scenarios.size} loads, #{@settings.rounds} rounds, about #{estimate(servers)}")
+        @progress.say("#{@claim.name}: going on: #{@journal.size} runs are in #{@journal.path}; without that file all begins anew") if @journal.size.positive?
         runs = (1..@settings.rounds).flat_map { |round| run_round(round, servers) }
         Report.new(claim: @claim, settings: @settings, machine: machine, servers: servers.map { |server| described(server) },
                    skipped: @skipped, runs: runs, started: started, finished: Time.now.utc)
@@ -54,8 +57,19 @@ module NeverBlock
 
       def run_round(round, servers)
         @claim.scenarios.flat_map do |scenario|
-          Rotation.order(servers, round).select { |server| @claim.measures?(server, scenario) }.map { |server| run_one(round, scenario, server) }
+          Rotation.order(servers, round).select { |server| @claim.measures?(server, scenario) }.map { |server| once(round, scenario, server) }
         end
+      end
+
+      # What an interrupted run has done is not done again; what failed is.
+      def once(round, scenario, server)
+        kept = @journal.find(round, scenario.name, server.name)
+        if kept
+          @seen[server.name] ||= kept.seen
+          return kept.run
+        end
+
+        run_one(round, scenario, server).tap { |run| @journal.add(run, @seen[server.name]) unless run["failed"] }
       end
 
       def run_one(round, scenario, server)

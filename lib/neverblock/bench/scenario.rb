@@ -39,8 +39,9 @@ module NeverBlock
       # @param quick [Boolean] a look rather than a measurement
       # @param rounds [Integer, nil] nil: 5, quick 2
       # @param seconds [Numeric, nil] nil: 8, quick 2
-      def self.for(quick: false, rounds: nil, seconds: nil)
-        new(rounds: rounds || (quick ? 2 : 5), seconds: seconds || (quick ? 2 : 8), warmup_seconds: quick ? 1 : 2, quick: quick)
+      # @param warmup_seconds [Numeric, nil] nil: 2, quick 1
+      def self.for(quick: false, rounds: nil, seconds: nil, warmup_seconds: nil)
+        new(rounds: rounds || (quick ? 2 : 5), seconds: seconds || (quick ? 2 : 8), warmup_seconds: warmup_seconds || (quick ? 1 : 2), quick: quick)
       end
     end
   end

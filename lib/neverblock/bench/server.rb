@@ -32,11 +32,6 @@ module NeverBlock
         true
       end
 
-      # @return [Hash{String => String}] with the environment that this server was given
-      def with_own(environment)
-        environment.merge(@environment.respond_to?(:call) ? @environment.call : @environment)
-      end
-
       # Makes the server ready to be started.
       # @yield [String] what takes long, for the progress lines
       # @raise [Error] with the reason why it is left out
@@ -74,7 +69,7 @@ module NeverBlock
       # @return [Launch]
       def launch(port:, app:, **)
         command = [*RUBY, "-e", STARTER, family, family, *@arguments.call(port, app)]
-        Launch.new(command: command, environment: with_own(@bundle.environment))
+        Launch.new(command: command, environment: @bundle.environment.merge(Environment.told(@environment)))
       end
     end
 
@@ -109,7 +104,7 @@ module NeverBlock
 
       def launch(port:, app:, **)
         Launch.new(command: [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s, *(["-w", @workers.to_s] if @workers > 1)],
-                   environment: with_own(@bundle.environment))
+                   environment: @bundle.environment.merge(Environment.told(@environment)))
       end
 
       private
@@ -123,17 +118,21 @@ module NeverBlock
       end
 
       def run(*arguments)
-        environment = ServerProcess.clean_environment.merge(@bundle.environment)
+        environment = Environment.clean.merge(@bundle.environment)
         Open3.capture2e(environment, *ruby, *arguments, unsetenv_others: true)
       end
     end
 
-    # nginx answering a constant, from the committed configuration.
+    # nginx from a committed configuration; by default it answers a constant.
     class NginxServer < Server
       TEMPLATE = "benchmark/peers/nginx/nginx.conf"
 
-      def initialize(name, settings:, root: ROOT)
+      # @param template [String] below the root
+      # @param values [#call, nil] what the template names beside port, directory and files; asked when the server is started
+      def initialize(name, settings:, template: TEMPLATE, values: nil, root: ROOT)
         super(name, settings: settings)
+        @template = template
+        @values = values
         @root = root
       end
 
@@ -161,8 +160,8 @@ module NeverBlock
       # @return [String] the template filled in
       def configuration(port, directory)
         values = { "port" => port.to_s, "directory" => directory,
-                   "files" => Process.getrlimit(Process::RLIMIT_NOFILE).last.to_s }
-        File.read(File.join(@root, TEMPLATE)).gsub(/\{\{(\w+)\}\}/) { values.fetch(Regexp.last_match(1)) }
+                   "files" => Process.getrlimit(Process::RLIMIT_NOFILE).last.to_s, **(@values ? @values.call : {}) }
+        File.read(File.join(@root, @template)).gsub(/\{\{(\w+)\}\}/) { values.fetch(Regexp.last_match(1)) }
       end
 
       private

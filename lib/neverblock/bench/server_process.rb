@@ -13,15 +13,8 @@ module NeverBlock
       STOP_SECONDS_MAX = 3
       POLL_SECONDS = 0.02
       ANSWER_SECONDS_MAX = 5
-      # Of the caller's environment a server sees only these.
-      KEPT = %w[PATH HOME LANG LC_ALL TMPDIR GEM_HOME GEM_PATH].freeze
 
       class << self
-        # @return [Hash{String => String}] for a server: nothing of the caller's own bundle, production mode
-        def clean_environment
-          ENV.to_h.slice(*KEPT).merge("RACK_ENV" => "production")
-        end
-
         # Starts a server and yields it when it answers; it is gone when the block ends.
         # @param server [Server]
         # @param app [String] rackup file
@@ -55,7 +48,7 @@ module NeverBlock
         @log = File.join(directory, "log")
         launch = server.launch(port: @port, app: app, directory: directory)
         @command = launch.command
-        @environment = self.class.clean_environment.merge(launch.environment)
+        @environment = Environment.clean.merge(launch.environment)
         @directory = directory
       end
 

@@ -92,7 +92,7 @@ module NeverBlock
         # Falcon logs every connection that a client resets; the load generator resets them all when it ends.
         def falcon_workers(name, count, environment: {}, **options)
           settings = count == 1 ? "one worker process" : "#{count} worker processes#{", one sleep at a time in each" unless environment.empty?}"
-          quiet = -> { { "CONSOLE_LEVEL" => "error", **(environment.respond_to?(:call) ? environment.call : environment) } }
+          quiet = -> { { "CONSOLE_LEVEL" => "error", **Environment.told(environment) } }
           GemServer.new(name, settings: settings, environment: quiet, **options) do |port, app|
             ["serve", "--bind", "http://127.0.0.1:#{port}", "--count", count.to_s, "--config", app]
           end

@@ -45,6 +45,12 @@ module NeverBlock
           spread(summary, digits: 1, scale: 1e-6)
         end
 
+        # @param summary [Summary, nil] of microseconds
+        # @return [String] in milliseconds
+        def millis(summary, digits: 1)
+          spread(summary, digits: digits, scale: 1e-3)
+        end
+
         # @param summary [Summary, nil] of tenths of microseconds and more
         # @return [String]
         def micros(summary)

@@ -22,12 +22,14 @@ module NeverBlock
       # @param out [IO] where "Listening on URL" goes
       # @param origin [Cluster::Origin, nil] how this command was started; nil: the application cannot be loaded again
       # @param again [#call, nil] makes this process what it was at its start; nil: it cannot be started again
-      def initialize(settings, environment, out: $stdout, origin: nil, again: nil)
+      # @param greet [#call, nil] takes the server, once it serves and has said where
+      def initialize(settings, environment, out: $stdout, origin: nil, again: nil, greet: nil)
         @settings = settings
         @again = again
         @environment = environment
         @out = out
         @origin = origin
+        @greet = greet
       end
 
       # Serves until told to stop.
@@ -60,7 +62,7 @@ module NeverBlock
         server = workers > 1 ? front(&load) : single(config, lines, &load)
         controlled(server) do |problem|
           notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines, problem].compact
-          @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon))
+          @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon), greet: @greet)
           accompanied(server, config) { @runner.run }
         end
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The command line of a command that has options only: reads it by OptionParser, and makes every slip one line that says what was seen and what is allowed.
+# The command line of a command other than serve: reads it by OptionParser, and makes every slip one line that says what was seen and what is allowed.
 # Each command adds its options in #declare and its --help in HELP.
 
 require "optparse"
@@ -41,11 +41,15 @@ module NeverBlock
       def parse(argv)
         check_names(argv)
         words = @parser.parse(argv)
-        raise ConfigError, "neverblock #{@command} takes options only; seen #{words.first}: #{mend(words.first)}" unless words.empty? || help
+        take_words(words) unless help
       rescue OptionParser::MissingArgument => e
         raise ConfigError, "#{e.args.first} takes a value; see neverblock #{@command} --help"
       rescue OptionParser::NeedlessArgument => e
         raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; seen #{e.args.first}"
+      end
+
+      def take_words(words)
+        raise ConfigError, "neverblock #{@command} takes options only; seen #{words.first}: #{mend(words.first)}" unless words.empty?
       end
 
       # OptionParser would take any prefix. (Its require_exact, up to Ruby 3.3, takes --name=value for no name at all.)
@@ -56,8 +60,13 @@ module NeverBlock
         end
       end
 
+      # Those that a complaint lists.
+      def names_of_help
+        @names
+      end
+
       def refuse_unknown(name)
-        long = @names.grep(/\A--/)
+        long = names_of_help.grep(/\A--/)
         raise ConfigError, "neverblock #{@command} has no option #{name}#{Suggestion.for(name, long)} (it has #{long.join(", ")})"
       end
     end

@@ -40,6 +40,8 @@ module NeverBlock
             neverblock -e production --pidfile tmp/server.pid --log-format json --log-requests
             neverblock --help-config > #{Catalog[:config].default}
             neverblock -w auto --pidfile tmp/server.pid    a process a CPU; neverblock reload brings new code in
+            neverblock check                        what will block or go wrong here (neverblock check --help)
+            neverblock files DIR                    serve a folder, nothing else needed (neverblock files --help)
             neverblock stop                         end a running server (neverblock stop --help)
             neverblock reload                       new code, no connection closed (neverblock reload --help)
             neverblock status                       figures of a running server (neverblock status --help)
@@ -89,7 +91,7 @@ module NeverBlock
 
       def not_yet(rows)
         lines = rows.map { |row| entry(row, row.later) }.join
-        rest = "    https:// binds, and the commands #{NotYet::COMMANDS.keys.join(", ")}\n"
+        rest = "    https:// binds, and the command#{"s" if NotYet::COMMANDS.size > 1} #{NotYet::COMMANDS.keys.join(", ")}\n"
         "\nKnown and not working yet; each says so and refuses. What helps meanwhile:\n#{lines}#{rest}"
       end
 
@@ -107,8 +109,11 @@ module NeverBlock
       end
 
       EXAMPLES = { "timeouts.request": "20", "timeouts.retire": "600", "limits.worker_bytes": "1_073_741_824",
-                   before_fork: "{ }", after_fork: "{ |number| }", admin: '"http://127.0.0.1:9293"',
-                   pidfile: '"tmp/neverblock.pid"', restart_file: '"tmp/restart.txt"', spool_directory: '"/var/tmp"', route: '"/uploads/*", input: :stream' }.freeze
+                   before_fork: "{ }", "sendfile.report": '"https://app.example/downloads"', on_download: "{ |report| }", after_fork: "{ |number| }", admin: '"http://127.0.0.1:9293"',
+                   pidfile: '"tmp/neverblock.pid"', restart_file: '"tmp/restart.txt"', spool_directory: '"/var/tmp"', public_dir: '"public"',
+                   cache: '"/assets/*", "public, max-age=31536000, immutable"',
+                   mime: '".wasm", "application/wasm"', "sendfile.roots": '"/srv/files"',
+                   accel: '"/internal/", "/srv/files"', route: '"/uploads/*", input: :stream' }.freeze
 
       def example(row)
         return EXAMPLES.fetch(row.key) if row.default.nil?

@@ -9,9 +9,7 @@ module NeverBlock
   module CLI
     module NotYet
       COMMANDS = {
-        "check" => nil,
-        "upgrade" => "start it again instead",
-        "files" => "serve a rackup file with Rack::Files instead"
+        "upgrade" => "start it again instead"
       }.freeze
 
       module_function

@@ -12,6 +12,8 @@ module NeverBlock
       READ_BYTES = 65_536
       # Room for the descriptors of several commands that come together.
       RIGHTS_BYTES = 1_024
+      # Of one message: those of a worker with many spares and I/O threads go in several (SCM_MAX_FD of unix(7) is 253).
+      RIGHTS_MAX = 240
       # A backtrace may be long; more is nobody's message.
       LINE_BYTES_MAX = 1_048_576
 
@@ -35,10 +37,9 @@ module NeverBlock
       # @param descriptors [Array<Integer, IO>] copied to the other side
       # @return [Boolean] whether it could be said
       def tell(message, descriptors = [])
-        line = "#{JSON.generate(clean(message))}\n".b
-        rights = descriptors.empty? ? [] : [Socket::AncillaryData.unix_rights(*descriptors.map { |fd| fd.is_a?(IO) ? fd : IO.for_fd(fd, autoclose: false) })]
-        sent = @io.sendmsg(line, 0, nil, *rights)
-        sent += @io.sendmsg(line.byteslice(sent..)) while sent < line.bytesize
+        *before, last = descriptors.map { |fd| fd.is_a?(IO) ? fd : IO.for_fd(fd, autoclose: false) }.each_slice(RIGHTS_MAX).to_a
+        before.each { |some| send_line({}, some) }
+        send_line(message, last)
         true
       rescue SystemCallError, IOError
         false
@@ -82,6 +83,13 @@ module NeverBlock
       end
 
       private
+
+      def send_line(message, descriptors)
+        line = "#{JSON.generate(clean(message))}\n".b
+        rights = descriptors ? [Socket::AncillaryData.unix_rights(*descriptors)] : []
+        sent = @io.sendmsg(line, 0, nil, *rights)
+        sent += @io.sendmsg(line.byteslice(sent..)) while sent < line.bytesize
+      end
 
       # JSON is UTF-8; an exception's message may be anything.
       def clean(value)

@@ -3,7 +3,8 @@
 # The process that workers are forked from: it loads the application once (or leaves that to them, preload_app false), has one thread, forks when the front says
 # so, and reaps. It serves nothing.
 #
-#   it is told   { do: "fork", id:, number:, descriptors: } with so many descriptors of the worker (a channel's, and last its end of a control socket);  { do: "quit" }
+#   it is told   { do: "fork", id:, number:, descriptors:, links: } with so many descriptors of the worker (those of so many links, and last its end of a control
+#                socket);  { do: "quit" }
 #   it tells     { event: "loaded", settings:, threads:, notices: }   { event: "failed", message: }   { event: "forked", id:, pid: }
 #                { event: "not_forked", id:, message: }               { event: "ended", id:, pid:, code:, signal: }
 #
@@ -96,18 +97,18 @@ module NeverBlock
 
       def obey(message)
         case message[:do]
-        when "fork" then fork_worker(message[:id], message[:number], message[:descriptors])
+        when "fork" then fork_worker(message[:id], message[:number], message[:descriptors], message[:links])
         when "quit" then leave
         end
       end
 
-      def fork_worker(id, number, count)
+      def fork_worker(id, number, count, links)
         descriptors = @control.take(count)
         raise Error, NO_DESCRIPTORS if descriptors.size < count # recvmsg(2): those there is no room for are left out
 
         @settings[:before_fork]&.each(&:call)
         ForkSafety.before
-        pid = fork { become_worker(number, descriptors) }
+        pid = fork { become_worker(number, descriptors, links) }
         @children[pid] = id
         @control.tell({ event: "forked", id: id, pid: pid })
       rescue Exception => e # rubocop:disable Lint/RescueException -- a hook may also call exit, or miss a file
@@ -116,10 +117,11 @@ module NeverBlock
         descriptors.each(&:close)
       end
 
-      def become_worker(number, descriptors)
+      def become_worker(number, descriptors, links)
         [@wake, @waker].each(&:close)
         @control.close
         *channel, control = descriptors
+        channel = channel.each_slice(channel.size / (links || 1)).to_a # a front of an older version has none for spares
         exit(Worker.new(number, @settings, @config, Control.new(control)).run(channel, &@load))
       end
 

@@ -8,7 +8,7 @@ require "neverblock/config/catalog"
 module NeverBlock
   module Cluster
     module Settings
-      WORKERS_OWN = %i[config environment fibers preload_app before_fork after_fork scheduler cooperative yjit log_format log_requests port host].freeze
+      WORKERS_OWN = %i[config environment fibers preload_app before_fork after_fork on_download scheduler cooperative yjit log_format log_requests port host].freeze
 
       module_function
 
@@ -30,7 +30,7 @@ module NeverBlock
       def text(value)
         case value
         when Array then value.map { |part| text(part) }.join(" ")
-        when Config::Route then [value.pattern, value.input, value.cancel_on_disconnect].inspect
+        when Config::Route then [value.pattern, value.input, value.cancel_on_disconnect, value.algorithm, value.rate, value.lane, value.at_once, value.queue].inspect
         else value.to_s
         end
       end

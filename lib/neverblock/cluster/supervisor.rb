@@ -15,6 +15,7 @@ require "neverblock/cluster/rounds"
 require "neverblock/cluster/settings"
 require "neverblock/cluster/supervisor/endings"
 require "neverblock/cluster/supervisor/hearing"
+require "neverblock/cluster/supervisor/reporting"
 require "neverblock/cluster/worker"
 require "neverblock/cluster/worker_handle"
 require "neverblock/deadline"
@@ -25,6 +26,7 @@ module NeverBlock
     class Supervisor
       include Endings
       include Hearing
+      include Reporting
 
       TICK_S = 1.0
       # Between looks for a process whose socket has closed: its end is a matter of moments.
@@ -66,8 +68,9 @@ module NeverBlock
       # @param processes [Processes]
       # @param killed [#oom_kills] counts what was killed for want of memory
       # @param clock [#call] monotonic seconds
+      # @param spares [Integer] of each worker's executor
       def initialize(engine:, settings:, log:, molds:, again: nil, workers: settings[:workers], processes: Processes.new, killed: Boot::Cgroup.new,
-                     clock: Deadline.method(:now))
+                     clock: Deadline.method(:now), spares: 0)
         @engine = engine
         @settings = settings
         @log = log
@@ -76,6 +79,7 @@ module NeverBlock
         @processes = processes
         @killed = killed
         @clock = clock
+        @spares = spares
         @roster = Roster.new(workers)
         @back_off = BackOff.new(clock)
         @rounds = Rounds.new(self, settings, processes)
@@ -148,12 +152,12 @@ module NeverBlock
       # @param mold [MoldHandle]
       # @return [WorkerHandle, nil] nil: the system refuses
       def start_worker(number, mold = @mold)
-        channel = @engine.channel(number)
+        channel = @engine.channel(number, @spares)
         ours, theirs = Control.pair
         worker = WorkerHandle.new(@next_id += 1, number, mold, channel, Control.new(ours), now)
         roster.all << worker
         descriptors = [*channel.descriptors, theirs]
-        mold.control.tell({ do: "fork", id: worker.id, number: number, descriptors: descriptors.size }, descriptors)
+        mold.control.tell({ do: "fork", id: worker.id, number: number, descriptors: descriptors.size, links: channel.links }, descriptors)
         channel.handed_over
         worker
       rescue SystemCallError, Error => e
@@ -310,6 +314,7 @@ module NeverBlock
       # --- what is to be done ---
 
       def settle
+        give_reports
         return wind_up if @draining
 
         begin_reload if @reload.nil? && @reloads.any?
@@ -419,6 +424,7 @@ module NeverBlock
       end
 
       def close
+        lose_reports
         (@molds + roster.all).each { |process| process.control.close }
         @wake.close
         @waker.close

@@ -2,9 +2,9 @@
 
 # A forked process that runs requests: an executor on a thread of its own, linked to the front by its channel, while the main thread listens to the front.
 #
-#   it is told   { do: "backtrace" }
+#   it is told   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
 #   it tells     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }   { event: "retire" } (it had SIGTERM)
-#                { event: "backtrace", lines: }   { event: "ending" }
+#                { event: "backtrace", lines: }   { event: "ending" }   { event: "downloads", called:, failed:, lost: } (reports it is done with)
 #
 # It ends when its executor has: told so through the channel, after its last request. The application's at_exit runs then, for a bounded time. The end of the control
 # socket is the end of the front: it leaves at once.
@@ -13,9 +13,14 @@ require "neverblock/boot/processors"
 require "neverblock/cluster/fork_safety"
 require "neverblock/cluster/last_words"
 require "neverblock/cluster/title"
-require "neverblock/rack/request_log"
+require "neverblock/downloads/calls"
+require "neverblock/downloads/losses"
+require "neverblock/downloads/report"
+require "neverblock/rack/layers"
 require "neverblock/serving"
+require "neverblock/stalls"
 require "neverblock/server/executor_thread"
+require "neverblock/server/helpers"
 
 module NeverBlock
   module Cluster
@@ -39,10 +44,12 @@ module NeverBlock
         @control = control
         @native = native
         @wake, @waker = IO.pipe
+        @lock = Mutex.new
+        @reported = Thread::Queue.new
       end
 
       # Serves until it is told to end.
-      # @param channel [Array<IO>] a channel's descriptors
+      # @param channel [Array<Array<IO>>] descriptors of the link of its executor, of each spare's, and of each of those of lanes
       # @yieldreturn [#call] the application
       # @return [Integer] exit status
       def run(channel, &load)
@@ -51,7 +58,7 @@ module NeverBlock
         executor = prepare(channel, &load) or return 1
         heed_term # an application that traps it for a process of its own would end this one with all it runs
         NeverBlock.end_with_parent(false) # its mold may end now, and the front's end is heard
-        @thread = Server::ExecutorThread.start(executor, 0) { |failure| ended(failure) }
+        start(executor)
         @control.tell({ event: "ready" })
         listen until @ended
         leave
@@ -75,6 +82,7 @@ module NeverBlock
         Signal.trap("CHLD", "DEFAULT")
         Title.set("worker #{@number}")
         srand
+        $stdout.sync = true if $stdout.respond_to?(:sync=) # as Runner does where there is one process
         keep_from_children
       end
 
@@ -93,12 +101,35 @@ module NeverBlock
         ForkSafety.after
         @settings[:after_fork]&.each { |block| block.call(@number) }
         NeverBlock.serving = Serving.new(fibers: @config.fibers, workers: Boot::Processors.workers(@settings[:workers]), log: @log, speaks: @number.zero?)
-        app = DB::ActiveRecord::Release.around(RequestLog.around(load.call, @config, @log))
-        channel.each { |io| io.autoclose = false }
-        link = @native::Link.new(*channel.map(&:fileno))
-        @native::Executor.new(link, app, fibers: @config.fibers, log: @log)
+        app = Layers.around(load.call, @config, @log)
+        lanes, (first, *spares) = links(channel).partition { |link| link.lane.positive? }
+        first = last = executor_of(first, app)
+        spares = spares.map { |link| last = executor_of(link, app, helps: last) }
+        @helpers = Server::Helpers.new(spares, lanes.map { |link| executor_of(link, app) })
+        first
       rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, this worker cannot serve, and the front is told
         refuse(e)
+      end
+
+      def links(channel)
+        channel.map do |descriptors|
+          descriptors.each { |io| io.autoclose = false }
+          @native::Link.new(*descriptors.map(&:fileno))
+        end
+      end
+
+      def executor_of(link, app, **words)
+        stalls = Stalls.options(@config, worker: @number)
+        @native::Executor.new(link, app, fibers: @config.fibers, log: @log, **words, **@config.executor_options, **stalls)
+      end
+
+      def start(executor)
+        @left = 1 + @helpers.size
+        @thread = Server::ExecutorThread.start(executor, "nb-executor-0") do |failure|
+          @helpers.finish
+          ended(failure)
+        end
+        @helpers.start { |failure| ended(failure) }
       end
 
       def refuse(error)
@@ -119,9 +150,10 @@ module NeverBlock
         @waker.write_nonblock("T", exception: false)
       end
 
-      # On the executor's thread.
+      # On an executor's thread. The last that ends, or one that fails, ends the worker.
       def ended(failure)
-        return if @ended
+        last = @lock.synchronize { (@left -= 1).zero? }
+        return if @ended || !(last || failure)
 
         @log.error("its executor has ended, and the worker with it", failure) if failure
         @status = failure ? 1 : 0
@@ -133,16 +165,44 @@ module NeverBlock
         readable, = IO.select([@control.io, @wake])
         words = readable.include?(@wake) ? @wake.read_nonblock(64, exception: false) : ""
         @control.tell({ event: "retire" }) if words.is_a?(String) && words.include?("T")
+        tell_reported
         (@control.read || ::Process.exit!(1)).each { |message| obey(message) } if readable.include?(@control.io)
       end
 
       def obey(message)
-        return unless message[:do] == "backtrace"
+        case message[:do]
+        when "backtrace" then tell_backtrace
+        when "download" then downloads.offer([Downloads::Report.new(*message[:report])])
+        end
+      end
 
+      # Whoever has no on_download needs no thread for it.
+      def downloads
+        @downloads ||= Downloads::Calls.new(@config.on_download, @log, method(:reported), Downloads::Losses.new(@log, method(:reported))).start
+      end
+
+      # Any thread.
+      def reported(fate, number)
+        @reported << [fate, number]
+        @waker.write_nonblock("R", exception: false)
+      end
+
+      def tell_reported
+        sums = Hash.new(0)
+        until @reported.empty?
+          fate, number = @reported.pop
+          sums[fate] += number
+        end
+        @control.tell({ event: "downloads", **sums }) unless sums.empty?
+      end
+
+      def tell_backtrace
         @control.tell({ event: "backtrace", lines: @thread.backtrace.to_a.first(LINES_MAX) })
       end
 
       def leave
+        @downloads&.close
+        tell_reported
         @control.tell({ event: "ending" })
         @log.flush(LOG_FLUSH_MS)
         Thread.new do

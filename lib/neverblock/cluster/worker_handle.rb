@@ -35,6 +35,8 @@ module NeverBlock
       attr_accessor :ending
       # @return [String, nil] what it said was wrong
       attr_accessor :problem
+      # @return [Integer] reports of downloads it was given and has not told the end of
+      attr_accessor :reports
       # @return [Boolean] whether it was said that its state lasts long
       attr_accessor :lingering
 
@@ -46,6 +48,7 @@ module NeverBlock
         @control = control
         @state = :starting
         @since = since
+        @reports = 0
       end
 
       def pid=(pid)

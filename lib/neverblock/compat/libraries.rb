@@ -3,7 +3,12 @@
 # Libraries that need something of us, when they are loaded: looked at whenever a scheduler is made, so after an application's libraries have been loaded,
 # before or after NeverBlock. One that is first loaded inside the loop is only seen by the next scheduler. What each library does is in docs/COMPATIBILITY.md.
 
+require "neverblock/blockers/grpc"
+require "neverblock/blockers/images"
+require "neverblock/blockers/passwords"
+require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
+require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/i18n"
@@ -15,6 +20,7 @@ require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 require "neverblock/db/pg"
 require "neverblock/db/sqlite3"
+require "neverblock/db/trilogy"
 
 module NeverBlock
   module Compat
@@ -26,6 +32,7 @@ module NeverBlock
       def self.apply
         await_adapters
         ActiveSupport.apply
+        Debug.apply
         Excon.apply
         Hiredis.apply
         I18n.apply
@@ -34,9 +41,12 @@ module NeverBlock
         DB::ActiveRecord.apply
         DB::Pg.apply
         DB::Sqlite3.apply
+        DB::Trilogy.apply
         Live.apply
         ShareLock.apply
         StreamedBodies.apply
+        Blockers.apply
+        Blockers::Zlib.apply
       end
 
       # Once, when ActiveSupport is loaded.

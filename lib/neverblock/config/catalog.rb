@@ -19,6 +19,8 @@ module NeverBlock
       WORKERS_MAX = 128
       # A Ruby with a small application has some 30 MB resident: a lower bound would replace workers without end.
       WORKER_BYTES_MIN = 67_108_864
+      # More is no limit (core/send/pace.h).
+      RATE = Type::Whole.new(0..10_000_000_000)
       SECONDS = Type::Seconds.new(0.001..(U32 / 1_000.0))
       SECONDS_OR_NIL = Type::Either.new(SECONDS, Type::Nothing.new)
       WORKERS = Type::Either.new(Type::Whole.new(1..WORKERS_MAX), Type::Choice.new(:auto))
@@ -27,6 +29,15 @@ module NeverBlock
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new
       NAME = Type::Text.new(/\A[\w.-]+\z/, "a name, such as production")
+      # A slash would make it a path.
+      FILE_NAME = Type::Either.new(Type::Text.new(%r{\A[^/\0]{1,255}\z}, "the name of a file, such as \"index.html\""), Type::Nothing.new)
+      FIELD_VALUE = Type::Text.new(/\A([!-~]([ -~]*[!-~])?)?\z/, "the field's value, such as \"public, max-age=31536000, immutable\"")
+      MEDIA_TYPE = Type::Text.new(%r{\A[\w.+-]+/[\w.+-]+( *; *[ -~]*[!-~])?\z}, "a media type, such as \"application/wasm\"")
+      EXTENSION = Type::Text.new(/\A\.?[a-zA-Z0-9][\w+.-]{0,30}\z/, "the end of a file's name, such as \".wasm\"")
+      BEGINNING = Type::Text.new(%r{\A/([!-~&&[^?#*%\\]]*/)?\z}, "the beginning of a path up to a slash, such as \"/internal/\"")
+      CACHE_RULE = Type::Pair.new(Route::PATH_PATTERN, FIELD_VALUE, '"/assets/*", "public, max-age=31536000, immutable"')
+      MIME_ROW = Type::Pair.new(EXTENSION, MEDIA_TYPE, '".wasm", "application/wasm"')
+      ACCEL_ROW = Type::Pair.new(BEGINNING, PATH, '"/internal/", "/srv/files"')
       HOST = Type::Text.new(/\A(\[[\h:.]+\]|[\h:.]+|[\w.-]+)\z/, "a host name or an address, such as 0.0.0.0")
 
       LISTEN = "Where to listen"
@@ -40,10 +51,7 @@ module NeverBlock
       # Of the Ruby class Config alone: no promise that they stay.
       INTERNAL = "Internal"
 
-      FILES_MEANWHILE = "serve files from the application (Rack::Static) or from a server in front"
-      SENDER_MEANWHILE = "files are sent by the one simple sender there is"
-      BODY_MEANWHILE = "answer with a body that responds to to_path"
-      STALLS_MEANWHILE = "this version neither slices time nor runs spare executors"
+      STALLS_MEANWHILE = "this version learns none"
 
       def self.option(name, section, type, **rest)
         Option.new(name: name, section: section, type: type, **rest)
@@ -86,7 +94,8 @@ module NeverBlock
                                                            help: "called in each new worker, with its number from 0: open what is its own"),
         option(:scheduler, RUN, Type::Choice.new(:native, :async), default: :native, flags: %w[--scheduler], argument: "NAME", later: "native is what there is",
                                                                    works: [:native], help: "the Fiber::Scheduler that requests run on"),
-        option(:cooperative, RUN, FLAG, default: false, flags: %w[--cooperative], help: "fibers switch only where they wait; this version never does otherwise"),
+        option(:cooperative, RUN, FLAG, default: false, flags: %w[--cooperative],
+                                   help: "the application is not safe on several threads: fibers switch only where they wait, and no spares help out"),
         option(:yjit, RUN, FLAG, default: true, flags: %w[--[no-]yjit], env: %w[RUBY_YJIT_ENABLE], help: "switch YJIT on where Ruby can (3.3 and later)")
       ].freeze
 
@@ -109,6 +118,8 @@ module NeverBlock
       TIMING = [
         option(:header, TIMEOUTS, SECONDS, group: :timeouts, default: 10, unit: "seconds", engine: :header_timeout_ms, factor: MS,
                                            help: "for a whole request head, from its first byte"),
+        option(:accept, TIMEOUTS, Type::Seconds.new(0..(U32 / 1_000.0)), group: :timeouts, default: 1, unit: "seconds", engine: :accept_timeout_ms, factor: MS,
+                                           help: "newcomers wait for a place, with none of limits { connections } free or idle; then those who find none are told 503"),
         option(:body, TIMEOUTS, SECONDS, group: :timeouts, default: 30, unit: "seconds", engine: :body_timeout_ms, factor: MS,
                                          help: "the window in which a body, or a response, must make rate_min"),
         option(:idle, TIMEOUTS, SECONDS, group: :timeouts, default: 65, unit: "seconds", engine: :idle_timeout_ms, factor: MS,
@@ -135,7 +146,7 @@ module NeverBlock
         option(:response_bytes, LIMITS, whole(1_048_576..SIZE_MAX), group: :limits, default: 268_435_456, unit: "bytes", engine: :response_bytes_max,
                                                                     help: "of all responses on their way; near it each may hold less, 32 KB at the least, and its writer waits"),
         option(:connections, LIMITS, whole(1..1_000_000), group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
-                                                          help: "open at once; more wait in the backlog, and push idle ones out"),
+                                                          help: "open at once; more push idle ones out, or wait in the backlog (timeouts { accept }); then 503"),
         option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503"),
         option(:worker_bytes, LIMITS, WORKER_BYTES, group: :limits, unit: "bytes", elsewhere: %i[worker_max_memory],
                                                     help: "of a worker's resident memory; with more it is replaced once " \
@@ -144,28 +155,44 @@ module NeverBlock
 
       EXECUTING = [
         option(:offload_threads, EXECUTOR, whole(1..4_096), group: :executor, default: 32, unit: "threads", help: "most threads behind NB.offload"),
-        option(:slice_ms, EXECUTOR, whole(1..60_000), group: :executor, default: 10, unit: "ms", later: STALLS_MEANWHILE, help: "time slice of a fiber while others wait"),
-        option(:stall_ms, EXECUTOR, whole(1..60_000), group: :executor, default: 100, unit: "ms", later: STALLS_MEANWHILE, help: "after which a fiber counts as stalled"),
-        option(:spares, EXECUTOR, whole(0..256), group: :executor, default: 4, unit: "threads", later: STALLS_MEANWHILE, help: "executors that help out during a stall"),
+        option(:slice_ms, EXECUTOR, whole(1..60_000), group: :executor, default: 10, unit: "ms",
+                                                          help: "how long a fiber runs that does not wait, while others could; see slices.md"),
+        option(:stall_ms, EXECUTOR, whole(0..60_000), group: :executor, default: 100, unit: "ms",
+                                                      help: "that one fiber may keep its executor before the log tells of a stall, see stalls.md; 0: never"),
+        option(:spares, EXECUTOR, whole(0..256), group: :executor, default: 4, unit: "threads",
+                                                help: "that take a process's requests while a call without Ruby's lock keeps its executor"),
         option(:learn_lanes, EXECUTOR, FLAG, default: true, works: [false], later: STALLS_MEANWHILE, help: "routes that stalled run on threads"),
         option(:cancel_on_disconnect, EXECUTOR, FLAG, default: false, engine: :cancel_on_disconnect,
                                                       help: "NB::ClientGone at a request's next wait when its client has left")
       ].freeze
 
       FILES = [
-        option(:public_dir, SERVING_FILES, PATH, flags: %w[--public], argument: "DIR", later: FILES_MEANWHILE, help: "files that are served before the application is asked"),
-        option(:roots, SERVING_FILES, PATH, group: :sendfile, flags: %w[--sendfile-root], argument: "DIR", repeat: true, later: BODY_MEANWHILE,
-                                            help: "folders that X-Sendfile may name files of"),
-        option(:algorithm, SERVING_FILES, Type::Choice.new(:sba, :enba, :eba, :auto), group: :sendfile, default: :auto, flags: %w[--algorithm], argument: "NAME",
-                                                                                      later: SENDER_MEANWHILE, help: "how files are sent"),
-        option(:buffer, SERVING_FILES, whole(4_096..16_777_216), group: :sendfile, default: 81_920, unit: "bytes", later: SENDER_MEANWHILE, help: "a part of a file"),
-        option(:workers, SERVING_FILES, whole(0..1_024), group: :sendfile, default: 50, unit: "threads", later: SENDER_MEANWHILE, help: "that send files"),
-        option(:report, SERVING_FILES, Type::Text.new(%r{\Ahttps?://\S+\z}, "an http:// or https:// URL"), group: :sendfile, later: SENDER_MEANWHILE,
-                                                                                                           help: "where the results of downloads are posted"),
-        option(:accel, SERVING_FILES, PATH, repeat: true, later: BODY_MEANWHILE, help: "maps X-Accel-Redirect to a folder"),
-        option(:cache, SERVING_FILES, PATH, repeat: true, later: "set cache-control in the application", help: "cache-control of served files by route"),
-        option(:symlinks, SERVING_FILES, Type::Choice.new(:inside, :owner, :follow), default: :inside, later: SENDER_MEANWHILE, help: "which symbolic links are followed"),
-        option(:on_download, SERVING_FILES, Type::Nothing.new, later: "rack.response_finished tells when a response has ended", help: "called when a download has ended")
+        option(:public_dir, SERVING_FILES, PATH, flags: %w[--public], argument: "DIR", repeat: true,
+                                                 help: "a folder whose files are served before the application is asked, as often as wanted: the first that has a file serves it"),
+        option(:index, SERVING_FILES, FILE_NAME, default: "index.html", repeat: true,
+                                                 help: "the file that stands for its folder, in the order they are tried; nil: none"),
+        option(:cache, SERVING_FILES, CACHE_RULE, repeat: true, help: "cache-control of the files of public_dir at some paths; the first that matches wins"),
+        option(:mime, SERVING_FILES, MIME_ROW, repeat: true, help: "the content type of files by the end of their names, where the built-in table has another or none"),
+        option(:symlinks, SERVING_FILES, Type::Choice.new(:inside, :owner, :follow), default: :inside, engine: :symlinks,
+                                                                                     help: "symbolic links that are followed: inside, to what lies in the same folder; " \
+                                                                                           "owner, to what belongs to the link's owner; follow, all"),
+        option(:roots, SERVING_FILES, PATH, group: :sendfile, flags: %w[--sendfile-root], argument: "DIR", repeat: true,
+                                            help: "a folder that X-Sendfile may name files of, as often as wanted; without any the field goes on to a proxy in front"),
+        option(:accel, SERVING_FILES, ACCEL_ROW, repeat: true,
+                                                 help: "the folder that X-Accel-Redirect means by the beginning of its path; without any the field goes on to a proxy in front"),
+        option(:algorithm, SERVING_FILES, Type::Algorithm.new, group: :sendfile, default: :auto, flags: %w[--algorithm], argument: "NAME", engine: :sendfile_algorithm,
+                                                               help: "how files are sent, see the guide to sending files; a gem may add another"),
+        option(:buffer, SERVING_FILES, whole(4_096..16_777_216), group: :sendfile, default: 81_920, unit: "bytes", engine: :sendfile_buffer,
+                                                                 help: "a part of a file, with eba and enba"),
+        option(:workers, SERVING_FILES, whole(0..1_024), group: :sendfile, default: 50, unit: "threads", engine: :file_send_workers,
+                                                         help: "that send files, or read them ahead; 0: all is done by the I/O loop"),
+        option(:rate, SERVING_FILES, RATE, group: :sendfile, default: 0, unit: "bytes a second", engine: :send_rate,
+                                           help: "of files to one connection, where its route says no other; 0: no limit"),
+        option(:address_rate, SERVING_FILES, RATE, group: :sendfile, default: 0, unit: "bytes a second", engine: :address_rate,
+                                                   help: "of files to all connections of one client address together; 0: no limit"),
+        option(:report, SERVING_FILES, Type::Text.new(%r{\Ahttps?://[^\s/?#]+\S*\z}, "an http:// or https:// URL"),
+               group: :sendfile, help: "where the results of downloads with an X-Download-Id are posted"),
+        option(:on_download, SERVING_FILES, Type::Block.new(:report), repeat: true, help: "called when a download with an X-Download-Id has ended")
       ].freeze
 
       ROUTING = [
@@ -180,6 +207,8 @@ module NeverBlock
                                                                  help: "of one response before its writer parks"),
         option(:file_workers, INTERNAL, whole(1..256), default: 2, unit: "threads", engine: :file_workers, help: "that write request bodies to files"),
         option(:guest_turns, INTERNAL, whole(0..1), default: 1, engine: :guest_turns, help: "1: an idle executor may run the I/O loop's turns itself"),
+        option(:spare_after_ms, INTERNAL, whole(1..60_000), default: 10, engine: :spare_after_ms,
+                                                             help: "an executor runs one fiber so long, with work waiting: its spare is called"),
         option(:front, INTERNAL, whole(0..1), default: 0, engine: :front, help: "1: requests are run by worker processes"),
         option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself")
       ].freeze

@@ -1,17 +1,14 @@
 # frozen_string_literal: true
 
 # The tables of docs/guides/configuration.md, made from the catalog. A test fails when the guide has others; `ruby -Ilib -rneverblock/config/document -e
-# NeverBlock::Config::Document.write` brings it up to date.
+# NeverBlock::Config::Document::GUIDE_TABLE.write` brings it up to date.
 
 require "neverblock/config/catalog"
+require "neverblock/guide_table"
 
 module NeverBlock
   class Config
     module Document
-      PATH = File.expand_path("../../../docs/guides/configuration.md", __dir__)
-      BEGINS = "<!-- made from lib/neverblock/config/catalog.rb: begin -->"
-      ENDS = "<!-- made from lib/neverblock/config/catalog.rb: end -->"
-
       module_function
 
       # @return [String] Markdown
@@ -21,33 +18,19 @@ module NeverBlock
         "#{sections.join("\n")}\n### Words of a route\n\n#{words_table(Route::WORDS.reject(&:later))}\n### Known, and refused until they work\n\n#{later_table(later + Route::WORDS.select(&:later))}"
       end
 
-      # @param text [String] of the guide
-      # @return [String] the same with today's tables
-      def renew(text)
-        before, rest = text.split(BEGINS, 2)
-        after = rest.to_s.split(ENDS, 2)[1] or raise ArgumentError, "the guide has no #{BEGINS} and #{ENDS}"
-        "#{before}#{BEGINS}\n#{tables}#{ENDS}#{after}"
-      end
-
-      # @param path [String] of the guide
-      # @return [void]
-      def write(path = PATH)
-        File.write(path, renew(File.read(path)))
-      end
-
       def table(rows)
         head = "| in the file | default | takes | command line | environment | what it is |\n|---|---|---|---|---|---|\n"
         rows.inject(head) do |text, row|
           cells = [row.in_file ? code(name(row)) : "", default(row), row.type, flags(row), row.env.map { |name|
             code(name)
           }.join(", "), row.help]
-          "#{text}#{line(cells)}"
+          "#{text}#{GuideTable.line(cells)}"
         end
       end
 
       def words_table(words)
         words.inject("| word | takes | default | what it is |\n|---|---|---|---|\n") do |text, word|
-          "#{text}#{line([code("#{word.name}:"), word.type, default(word), word.help])}"
+          "#{text}#{GuideTable.line([code("#{word.name}:"), word.type, default(word), word.help])}"
         end
       end
 
@@ -55,7 +38,7 @@ module NeverBlock
         head = "| in the file | command line | default, once it works | what it is | works already | meanwhile |\n|---|---|---|---|---|---|\n"
         rows.inject(head) do |text, row|
           works = row.works.map { |value| code(value.inspect) }.join(", ")
-          "#{text}#{line([code(name(row)), flags(row), default(row), row.help, works, row.later])}"
+          "#{text}#{GuideTable.line([code(name(row)), flags(row), default(row), row.help, works, row.later])}"
         end
       end
 
@@ -63,10 +46,6 @@ module NeverBlock
         return "route PATH, #{row.name}:" if Route::WORDS.include?(row)
 
         row.in_place
-      end
-
-      def line(cells)
-        "| #{cells.map { |cell| cell.to_s.gsub("|", "\\|") }.join(" | ")} |\n"
       end
 
       def default(row)
@@ -88,7 +67,9 @@ module NeverBlock
         "`#{text}`"
       end
 
-      private_class_method :table, :words_table, :later_table, :name, :line, :default, :digits, :flags, :code
+      private_class_method :table, :words_table, :later_table, :name, :default, :digits, :flags, :code
+
+      GUIDE_TABLE = GuideTable.new("docs/guides/configuration.md", "lib/neverblock/config/catalog.rb") { tables }
     end
   end
 end

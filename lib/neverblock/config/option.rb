@@ -84,6 +84,7 @@ module NeverBlock
       # @return [Integer] a value in the native engine's units
       def to_engine(value)
         return value ? 1 : 0 if [true, false, nil].include?(value)
+        return type.number(value) if value.is_a?(Symbol)
 
         (value * factor).round
       end

@@ -18,19 +18,22 @@ module NeverBlock
       PATTERN = %r{\A/[!-~&&[^?#*]]*\*?\z}.freeze
       FORMS = 'an absolute path as "/uploads", or the beginning of one and a star as "/x/*"'
 
-      NO_BULKHEAD = "NB::FiberPool bounds what runs together within the application"
-      ONE_SENDER = "files are sent by the one simple sender there is"
+      PATH_PATTERN = Type::Text.new(PATTERN, FORMS)
+
+      # Threads of a lane in each process, where its route does not say.
+      AT_ONCE = 4
 
       # The words of a route, each as the catalog has its settings.
       WORDS = [
         Option.new(name: :input, type: Type::Choice.new(:stream, :whole), default: :whole,
                    help: "whether the application is called when the head is there and reads the body as it comes, or when the body is whole"),
         Option.new(name: :cancel_on_disconnect, type: Type::Flag.new, help: "as the setting of this name, for these paths"),
-        Option.new(name: :lane, later: "every route runs in fibers", help: "where requests run"),
-        Option.new(name: :at_once, later: NO_BULKHEAD, help: "most requests of the route running at once"),
-        Option.new(name: :queue, later: NO_BULKHEAD, help: "most requests of the route waiting"),
-        Option.new(name: :algorithm, later: ONE_SENDER, help: "how files are sent"),
-        Option.new(name: :rate, later: ONE_SENDER, help: "bytes a second for each connection")
+        Option.new(name: :lane, type: Type::Choice.new(:thread, :fibers), default: :fibers,
+                   help: "where requests run: in fibers, or each on a thread of its own, for code that keeps its thread"),
+        Option.new(name: :at_once, type: Type::Whole.new(1..64), default: AT_ONCE, help: "with `lane: :thread`, most requests running at once in a process"),
+        Option.new(name: :queue, type: Type::Whole.new(0..1_000_000), help: "with `lane: :thread`, most requests waiting; more: 503. As `limits { queue }` unless given"),
+        Option.new(name: :algorithm, type: Type::Algorithm.new, help: "how files are sent, as `sendfile { algorithm }`"),
+        Option.new(name: :rate, type: Type::Whole.new(1..10_000_000_000), help: "bytes a second of files to each connection")
       ].freeze
 
       # @param pattern [String] an absolute path, or the beginning of one and a star
@@ -42,7 +45,7 @@ module NeverBlock
         refuse_pattern(pattern, what) unless pattern.is_a?(String) && pattern.valid_encoding? && pattern.match?(PATTERN)
         raise ConfigError, "#{what} #{pattern.inspect} says nothing; it takes #{known}" if words.empty?
 
-        new(pattern, words.to_h { |name, value| read_word(name, value, "#{what} #{pattern.inspect}") })
+        new(pattern, words.to_h { |name, value| read_word(name, value, "#{what} #{pattern.inspect}") }).tap { |route| route.check("#{what} #{pattern.inspect}") }
       end
 
       # @return [String] the words that work
@@ -77,12 +80,34 @@ module NeverBlock
       attr_reader :input
       # @return [Boolean, nil] nil: as for the whole server
       attr_reader :cancel_on_disconnect
+      # @return [Symbol, nil] nil: as for the whole server
+      attr_reader :algorithm
+      # @return [Integer, nil] bytes a second of files to each connection; nil: as for the whole server
+      attr_reader :rate
+
+      # @return [Boolean] whether requests run on threads of their own
+      attr_reader :lane
+      # @return [Integer, nil] of these threads in a process; nil: it has none
+      attr_reader :at_once
+      # @return [Integer, nil] most requests waiting for one; nil: as for the whole server
+      attr_reader :queue
 
       def initialize(pattern, words)
         @pattern = pattern.dup.freeze
         @input = words.fetch(:input, :whole)
         @cancel_on_disconnect = words[:cancel_on_disconnect]
+        @algorithm = words[:algorithm]
+        @rate = words[:rate]
+        @lane = words[:lane] == :thread
+        @at_once = words.fetch(:at_once, (AT_ONCE if @lane))
+        @queue = words[:queue]
         freeze
+      end
+
+      # @raise [ConfigError] when its words do not go together
+      def check(what)
+        alone = { at_once: at_once, queue: queue }.compact.keys.first
+        raise ConfigError, "#{what} #{alone}: goes with lane: :thread" if alone && !lane
       end
 
       # @param other [Route]

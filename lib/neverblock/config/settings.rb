@@ -49,11 +49,24 @@ module NeverBlock
       # @return [Config] for a server
       # @raise [ConfigError]
       def config(**fixed)
+        slice_ms = self[:cooperative] ? nil : self[:"executor.slice_ms"]
         options = %i[admin fibers backlog spool_directory log_format log_requests].to_h { |key| [key, self[key]] }
-        Config.new(binds: binds, routes: self[:route] || [], **options, **engine, **fixed)
+        Config.new(binds: binds, routes: self[:route] || [], files: files, report: self[:"sendfile.report"], on_download: self[:on_download] || [], spares: spares,
+                   stall_ms: self[:"executor.stall_ms"],
+                   slice_ms: slice_ms, **options, **engine, **fixed)
       end
 
       private
+
+      # An application that says it is not safe on several threads gets none.
+      def spares
+        self[:cooperative] ? 0 : self[:"executor.spares"]
+      end
+
+      def files
+        rows = { public_dirs: :public_dir, roots: :"sendfile.roots", accel: :accel, cache: :cache, mime: :mime, index: :index }
+        Files.new(**rows.transform_values { |key| Array(self[key]) })
+      end
 
       # Only what somebody said: the rest is the engine's own default.
       def engine

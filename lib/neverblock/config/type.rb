@@ -3,6 +3,7 @@
 # What values a setting takes. A type reads what was given, as text (command line, environment) or as a Ruby value (configuration file), into the value
 # the server works with, and says in one line what is allowed when it cannot.
 
+require "neverblock/algorithms"
 require "neverblock/errors"
 
 module NeverBlock
@@ -121,9 +122,38 @@ module NeverBlock
           names.find { |name| name.to_s == value.to_s } || MISMATCH
         end
 
+        # For the native engine, which counts them from 0.
+        def range
+          0..(names.size - 1)
+        end
+
+        def number(name)
+          names.index(name)
+        end
+
         def to_s
           names.size > 1 ? "#{names[0...-1].join(", ")} or #{names.last}" : names.first.to_s
         end
+      end
+
+      # The name of a way to send files: one of the core's, or of a gem's that the file has loaded before.
+      class Algorithm < Choice
+        def names
+          Algorithms.names
+        end
+
+        # For the native engine, which counts them from 1.
+        def number(name)
+          Algorithms.number(name)
+        end
+
+        def range
+          1..ALGORITHMS_MAX
+        end
+
+        # As many as core/send/algorithms.h has room for.
+        ALGORITHMS_MAX = 16
+        private_constant :ALGORITHMS_MAX
       end
 
       # true or false.
@@ -209,6 +239,46 @@ module NeverBlock
 
         def to_s
           "a path"
+        end
+      end
+
+      # Two values that go together.
+      class Pair < Type
+        # @param first [Type]
+        # @param second [Type]
+        # @param example [String] both, as they are written in the file
+        def initialize(first, second, example)
+          super()
+          @types = [first, second].freeze
+          @example = example
+        end
+
+        def read(value, what)
+          pair = Array(value)
+          refuse_count(pair.size, what) unless pair.size == 2
+
+          @types.zip(pair, %w[first second]).map { |type, one, place| type.read(one, "#{what}: the #{place} value") }
+        end
+
+        # One row for a key: a second one would do nothing.
+        def check_after(others, pair, what)
+          raise ConfigError, "#{what} #{pair.first.inspect} is given twice" if others.any? { |other| other.first == pair.first }
+        end
+
+        def to_s
+          @types.join(", and ")
+        end
+
+        private
+
+        def join(words, keywords, what)
+          return words if words.size == 2 && keywords.empty?
+
+          refuse_count(words.size + keywords.size, what)
+        end
+
+        def refuse_count(seen, what)
+          raise ConfigError, "#{what} takes two values, such as #{what} #{@example}; seen #{seen}"
         end
       end
 

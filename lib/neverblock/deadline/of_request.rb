@@ -15,6 +15,17 @@ module NeverBlock
         @outer = nil
         @at = at
         @open = true
+        @begun = true
+      end
+
+      # The application has not been called when its time is over: its client may try again without harm.
+      # @return [void]
+      def unbegun!
+        @begun = false
+      end
+
+      def begun?
+        @begun
       end
 
       # What Kernel#raise asks of what it is given.

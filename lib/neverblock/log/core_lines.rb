@@ -14,6 +14,9 @@ module NeverBlock
       HEAD = /\Aneverblock: (?:\S+Z (?<level>\w+): )?/
       REQUEST = /\Arequest (?<status>\d{3}) (?<address>\S+) (?<reason>[^\t]*)\t(?<line>.*)\z/
 
+      # The reason of an answer that is no refusal (core/server/static.h).
+      FILE = "a file"
+
       # @param log [Log]
       # @param request_shape [Log::Json, nil] see Log#request
       def initialize(log, request_shape = nil)
@@ -51,8 +54,8 @@ module NeverBlock
 
       def add_request(request)
         method, target = request[:line].match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, request[:line]]
-        @log.request({ method: method, target: target, status: request[:status].to_i, remote_addr: request[:address].delete_suffix("-"), refused: request[:reason] },
-                     @request_shape)
+        @log.request({ method: method, target: target, status: request[:status].to_i, remote_addr: request[:address].delete_suffix("-"),
+                       (request[:reason] == FILE ? :served : :refused) => request[:reason] }, @request_shape)
       end
     end
   end

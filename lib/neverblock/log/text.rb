@@ -27,7 +27,8 @@ module NeverBlock
       # @return [String] one line
       def request(time, fields)
         words = fields.values_at(:method, :target, :status)
-        return entry(time, :info, [*words.compact, fields[:remote_addr], *answered_by_server(fields[:refused])].join(" "), nil, fields) if fields.key?(:refused)
+        reason = fields[:refused] || fields[:served]
+        return entry(time, :info, [*words.compact, fields[:remote_addr], *answered_by_server(reason)].join(" "), nil, fields) if reason
 
         more = "#{fields[:remote_addr]} #{fields[:request_id]}#{" #{fields[:error]}" if fields[:error]}"
         entry(time, :info, "#{words.join(" ")} #{fields[:duration_ms]} ms #{more}", nil, fields)

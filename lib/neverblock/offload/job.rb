@@ -17,6 +17,7 @@ module NeverBlock
         @block = block
         @state = :waiting
         @done = Thread::Queue.new
+        @fiber = Fiber.current # whose stack the queue looks at when the job ends; it may be dropped where it waits (a loop whose thread was killed)
         @deadline = Deadline.current
         @storage = Fiber.current.storage if STORAGE
       end

@@ -3,7 +3,8 @@
 # The line before something of which there are only so many places: first come, first served, whatever fibers and threads they are that come. Who leaves gives
 # the place to the first who waits, so that nobody who comes later is served before.
 
-require "neverblock/deadline"
+require "neverblock/pool/gate"
+require "neverblock/pool/pace"
 require "neverblock/pool/waiter"
 
 module NeverBlock
@@ -11,6 +12,8 @@ module NeverBlock
     class Line
       # @return [Integer] how many may be inside
       attr_reader :places
+      # @return [Gate] before it
+      attr_reader :gate
 
       # @param places [Integer]
       def initialize(places)
@@ -18,7 +21,8 @@ module NeverBlock
         @lock = Thread::Mutex.new
         @holders = {}.compare_by_identity # owner => the thread it came on
         @waiters = []
-        @moved_at = 0.0
+        @pace = Pace.new
+        @gate = Gate.new(self)
       end
 
       # Comes in; when all places are held, parks the fiber (elsewhere: the thread) until its turn.
@@ -54,6 +58,11 @@ module NeverBlock
         @waiters.size
       end
 
+      # @return [Integer] how many more may wait before as many do as there are places; one that stands still has room for all, so that they are told in time
+      def room
+        @pace.still? ? @places : [@places - @waiters.size, 0].max
+      end
+
       private
 
       # While anybody waits no place is free.
@@ -68,7 +77,7 @@ module NeverBlock
 
       def wait(owner, seconds)
         waiter = Waiter.new([owner, Thread.current])
-        since = Deadline.now
+        since = @pace.now
         @waiters << waiter
         wait_once(waiter, since, seconds) until waiter.granted? || over?(waiter, since, seconds)
         granted = waiter.granted?
@@ -77,19 +86,19 @@ module NeverBlock
       end
 
       def wait_once(waiter, since, seconds)
-        waiter.wait(@lock, left(since, seconds))
-      end
-
-      def left(since, seconds)
-        [since, @moved_at].max + seconds - Deadline.now
+        waiter.wait(@lock, @pace.left(since, seconds))
       end
 
       # Before anybody is refused, the places of those who have ended without a word are given on.
       def over?(waiter, since, seconds)
-        return false unless hopeless? || left(since, seconds) <= 0
+        hopeless = hopeless?
+        return false unless hopeless || @pace.left(since, seconds) <= 0
 
         sweep
-        !waiter.granted?
+        return false if waiter.granted?
+
+        @pace.given_up unless hopeless
+        true
       end
 
       # A fiber that cannot park keeps its thread, and with it those that could give a place back.
@@ -104,21 +113,23 @@ module NeverBlock
 
       # Its wait was ended from outside, maybe when it was its turn.
       def withdraw(waiter)
-        return @waiters.delete(waiter) unless waiter.granted?
-
-        @holders.delete(waiter.subject.first)
-        serve
+        if waiter.granted?
+          @holders.delete(waiter.subject.first)
+          serve
+        else
+          @waiters.delete(waiter)
+          @gate.look
+        end
       end
 
       def serve
-        return if @waiters.empty?
-
-        @moved_at = Deadline.now
         while free? && (waiter = @waiters.shift)
           owner, thread = waiter.subject
           @holders[owner] = thread
+          @pace.moved
           waiter.grant
         end
+        @gate.look
       end
     end
   end

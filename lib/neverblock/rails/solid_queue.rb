@@ -19,6 +19,8 @@ module NeverBlock
     AGAIN_S = 1
     AGAIN_S_MAX = 30
     LOOK_S = 0.1
+    # Seconds between looks at whether it has ended by itself.
+    CHECK_S = 1
 
     # @param log [Log]
     # @param directory [String] the application's
@@ -59,8 +61,8 @@ module NeverBlock
     def stop
       @stopping = true
       signal("TERM")
+      @thread&.wakeup
       signal("KILL") unless ended_within(@stop_s)
-      @thread&.wakeup if @thread&.status == "sleep" && !@pid
       @thread&.join(@stop_s)
     rescue ThreadError # it has just ended
       nil
@@ -72,7 +74,8 @@ module NeverBlock
       @pid = ::Process.spawn(*@command, chdir: @directory, in: File::NULL)
       @log.info("Solid Queue (#{COMMAND}) is process #{@pid}")
       signal("TERM") if @stopping
-      ::Process.wait(@pid)
+      # Not a wait: before Ruby 3.3 others of this process could not wait for any child meanwhile, as a front does.
+      sleep(@stopping ? LOOK_S : CHECK_S) until ::Process.wait(@pid, ::Process::WNOHANG)
     rescue Errno::ECHILD # whoever reaps for the whole server was first
       nil
     rescue SystemCallError => e

@@ -7,6 +7,7 @@
 # Sequel 5.110: connection_pool/{timed_queue,threaded,single}.rb and their sharded siblings. Only `hold` is relied on, which is Sequel's public contract of
 # pools, and `release` of the threaded one.
 
+require "neverblock/db/admission"
 require "neverblock/pool/line"
 require "neverblock/sequel/cut"
 
@@ -59,6 +60,7 @@ module NeverBlock
         owner = ::Sequel.current
         return super if line.inside?(owner)
 
+        DB::Admission.asks(line.gate)
         neverblock_enter(line, owner)
         begin
           super { |connection| Cut.watch(connection, db, &block) }
@@ -69,10 +71,10 @@ module NeverBlock
         end
       end
 
-      # @return [Integer] how many fibers and threads wait for a connection
+      # @return [Integer] how many fibers and threads wait for a connection, also before the application
       def num_waiting(server = :default)
         line = neverblock_line(server, make: false)
-        return line.waiting if line
+        return line.waiting + line.gate.held if line
 
         defined?(super) ? super : 0
       end

@@ -12,10 +12,10 @@ module NeverBlock
       module_function
 
       # @param executor [#run]
-      # @param number [Integer] for the thread's name
+      # @param name [String] the thread's
       # @yieldparam failure [Exception, nil] what it ended by before its time; on its thread, when it has ended
       # @return [Thread]
-      def start(executor, number)
+      def start(executor, name)
         thread = Thread.new do
           Thread.current.report_on_exception = false
           failure = Error.new(ENDED)
@@ -26,7 +26,7 @@ module NeverBlock
         ensure
           yield failure
         end
-        thread.tap { thread.name = "nb-executor-#{number}" }
+        thread.tap { thread.name = name }
       end
     end
   end

@@ -31,12 +31,14 @@ module NeverBlock
       # @param notices [Array<String>] lines for the log once it serves
       # @param later [#call] takes seconds and a block, and calls it then
       # @param abandon [#call] ends the process with a status, whatever its threads are doing
-      def initialize(server, out: $stdout, notices: [], later: method(:later), abandon: ::Process.method(:exit!))
+      # @param greet [#call, nil] takes the server, once it serves and has said where
+      def initialize(server, out: $stdout, notices: [], later: method(:later), abandon: ::Process.method(:exit!), greet: nil)
         @server = server
         @out = out
         @notices = notices
         @later = later
         @abandon = abandon
+        @greet = greet
         @events = Thread::Queue.new
         @stops = 0
       end
@@ -82,6 +84,7 @@ module NeverBlock
         @serving = true
         @notices.each { |line| @server.log.info(line) }
         announce
+        @greet&.call(@server)
       end
 
       # From here on what an application writes to standard output is seen at once, as Rails' log in a container.

@@ -18,7 +18,7 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, latency, executors, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
+        [head, facts, latency, executors, stalls, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
       private
@@ -82,11 +82,27 @@ module NeverBlock
         [(part.number("pid") || "?").to_s, Units.bytes(part.number("rss_bytes"))]
       end
 
+      # By who is to blame, the longest first.
+      def stalls
+        parts = @document.parts("stalls", "by")
+        return [] if parts.empty?
+
+        rows = parts.sort_by { |part| -part.number("time_s").to_f }.map do |part|
+          [part.text("culprit") || "?", part.text("kind") || "?", Units.count(part.number("total")), Units.duration(part.number("time_s"))]
+        end
+        Columns.align([%w[stalls\ by kind count time], *rows])
+      end
+
       def rest
-        [I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map { |name, entries| row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) } }
+        [DOWNLOADS, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map { |name, entries| row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) } }
       end
 
       # Label, path, unit.
+      DOWNLOADS = ["downloads", [["active", %w[downloads active], :count], ["complete", %w[downloads complete_total], :count],
+                                 ["not modified", %w[downloads not_modified_total], :count],
+                                 ["aborted", %w[downloads aborted_total], :count], ["timed out", %w[downloads timed_out_total], :count],
+                                 ["first byte p50", %w[downloads first_byte_s p50], :duration], ["p99", %w[downloads first_byte_s p99], :duration],
+                                 ["threads busy", %w[downloads workers_busy], :count], ["queued", %w[downloads queued], :count]]].freeze
       I_O_LOOP = ["I/O loop", [["turns", %w[loop turns_total], :count], ["by executors", %w[loop guest_turns_total], :count],
                                ["lag p50", %w[loop lag_s p50], :duration], ["p99", %w[loop lag_s p99], :duration], ["max", %w[loop lag_s max], :duration]]].freeze
       DNS = ["DNS", [["lookups", %w[dns lookups_total], :count], ["cached", %w[dns cached_total], :count], ["failed", %w[dns failed_total], :count],
@@ -96,7 +112,7 @@ module NeverBlock
       GC = ["GC", [["runs", %w[gc count_total], :count], ["minor", %w[gc minor_total], :count], ["major", %w[gc major_total], :count],
                    ["time", %w[gc time_s], :duration]]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      private_constant :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+      private_constant :DOWNLOADS, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
 
       def figures(entries)
         entries.map { |label, path, unit| "#{label} #{Units.public_send(unit, @document.number(*path))}" }.join(", ")

@@ -446,6 +446,34 @@ static void misuse_is_an_assertion(void **state) {
     free(p.memory);
 }
 
+static void send(pair *p, size_t bytes) {
+    memset(nb_ring_reserve(&p->producer, bytes), 1, bytes);
+    nb_ring_commit(&p->producer, bytes);
+    nb_ring_publish(&p->producer);
+}
+
+static void another_thread_sees_whether_there_is_more(void **state) {
+    (void)state;
+    size_t bytes;
+    pair p = new_pair(CAPACITY);
+    for (uint64_t place = 0; place < CAPACITY; place += 8) {
+        move_to(&p, place);
+        assert_false(nb_ring_more(&p.consumer, false));
+        send(&p, 100);
+        assert_true(nb_ring_more(&p.consumer, false));
+        assert_false(nb_ring_more(&p.consumer, true));
+        send(&p, 1);
+        assert_true(nb_ring_more(&p.consumer, true));
+        assert_non_null(nb_ring_peek(&p.consumer, &bytes));
+        assert_true(nb_ring_more(&p.consumer, true));
+        nb_ring_advance(&p.consumer);
+        assert_false(nb_ring_more(&p.consumer, true));
+        nb_ring_advance(&p.consumer);
+        assert_false(nb_ring_more(&p.consumer, false));
+    }
+    free(p.memory);
+}
+
 int main(void) {
     nb_test_alarm(170);
     const struct CMUnitTest tests[] = {
@@ -464,6 +492,7 @@ int main(void) {
         cmocka_unit_test(no_size_makes_a_consumer_read_outside_wherever_it_stands),
         cmocka_unit_test(no_garbage_of_a_whole_ring_makes_a_consumer_read_outside),
         cmocka_unit_test(no_released_index_makes_a_producer_write_outside),
+        cmocka_unit_test(another_thread_sees_whether_there_is_more),
         cmocka_unit_test(misuse_is_an_assertion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,13 @@ static inline guarded *fuzz_memory(void) {
     return &memory;
 }
 
+/* What the head parser lets through in the value of a field, and LF where a target has several. */
+static inline bool fuzz_is_text(const uint8_t *data, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if ((data[i] < ' ' && data[i] != '\t' && data[i] != '\n') || data[i] == 127) return false;
+    return true;
+}
+
 static inline const message_limits *fuzz_limits(const fuzz_input *input) {
     static const message_limits small = {{200, 40, 4}, 50};
     return input->small_limits ? &small : &message_limits_usual;

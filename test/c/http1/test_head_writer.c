@@ -1,6 +1,6 @@
 /*
  * test_head_writer.c - the framing of a response over all of status x version x HEAD x length x keep-alive, read back from the bytes written; the
- * registry's phrases; dates against strftime.
+ * registry's phrases.
  */
 #include "support/test.h"
 
@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "http1/guarded.h"
 #include "http1/head_writer.h"
@@ -192,45 +191,6 @@ static void test_phrases_are_the_registrys(void **state) {
     }
 }
 
-static void check_date(int64_t wall_s) {
-    char line[NB_DATE_LINE_BYTES + 1], expected[64];
-    const time_t time = (time_t)wall_s;
-    struct tm utc;
-    gmtime_r(&time, &utc);
-    strftime(expected, sizeof expected, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &utc);
-    memset(line, 0x5a, sizeof line);
-    nb_date_line_write(line, wall_s);
-    assert_int_equal(line[NB_DATE_LINE_BYTES], 0x5a);
-    line[NB_DATE_LINE_BYTES] = 0;
-    assert_string_equal(line, expected);
-}
-
-static void test_dates_are_what_strftime_writes(void **state) {
-    (void)state;
-    static const int64_t some[] = {0,         1,         784111777,  951782399,  951782400,
-                                   951868799, 951868800, 4107542399, 4107542400, 253402300799};
-    for (size_t i = 0; i < COUNT(some); i++)
-        check_date(some[i]);
-    nb_test_random random = {3};
-    for (int i = 0; i < 100000; i++)
-        check_date((int64_t)nb_test_random_below(&random, UINT64_C(253402300800)));
-    for (int64_t day = 0; day < 200 * 366; day++)
-        check_date(day * 86400 + 86399);
-}
-
-static void test_times_that_have_no_date_are_held_to_the_nearest_that_has(void **state) {
-    (void)state;
-    char line[NB_DATE_LINE_BYTES], first[NB_DATE_LINE_BYTES], last[NB_DATE_LINE_BYTES];
-    nb_date_line_write(first, 0);
-    nb_date_line_write(last, INT64_C(253402300799));
-    nb_date_line_write(line, -1);
-    assert_memory_equal(line, first, sizeof line);
-    nb_date_line_write(line, INT64_MIN);
-    assert_memory_equal(line, first, sizeof line);
-    nb_date_line_write(line, INT64_MAX);
-    assert_memory_equal(line, last, sizeof line);
-}
-
 static void test_chunk_heads_are_hexadecimal(void **state) {
     (void)state;
     nb_test_random random = {9};
@@ -253,8 +213,6 @@ int main(void) {
         cmocka_unit_test(test_a_connection_that_is_handed_over_is_framed_by_its_new_owner),
         cmocka_unit_test(test_the_longest_head_fits_into_the_room_asked_for),
         cmocka_unit_test(test_phrases_are_the_registrys),
-        cmocka_unit_test(test_dates_are_what_strftime_writes),
-        cmocka_unit_test(test_times_that_have_no_date_are_held_to_the_nearest_that_has),
         cmocka_unit_test(test_chunk_heads_are_hexadecimal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,13 +92,10 @@ static void a_file_arrives_whole_over_a_socket_that_is_often_full(void **state) 
     while (sent < FILE_BYTES) {
         size_t moved = 0;
         nb_status status = send_file(w->near, w->file, sent, FILE_BYTES - sent, &moved);
-        if (status == NB_OK) {
-            assert_in_range(moved, 1, FILE_BYTES - sent);
-            sent += moved;
-            continue;
-        }
+        assert_in_range(moved, status == NB_OK, FILE_BYTES - sent);
+        sent += moved;
+        if (status == NB_OK) continue;
         assert_status(NB_AGAIN, status);
-        assert_int_equal(0, moved);
         full++;
         got += receive(w->far, arrived + got, FILE_BYTES - got);
     }
@@ -124,7 +121,8 @@ static void a_range_is_what_was_asked_for_and_the_files_position_stays(void **st
 static void near_the_end_it_is_what_is_left_and_at_the_end_eof(void **state) {
     world *w = *state;
     size_t moved = 0;
-    assert_status(NB_OK, send_file(w->near, w->file, FILE_BYTES - 3, 100, &moved));
+    nb_status status = send_file(w->near, w->file, FILE_BYTES - 3, 100, &moved);
+    assert_true(status == NB_OK || status == NB_AGAIN);
     assert_int_equal(3, moved);
     moved = 77;
     assert_status(NB_EOF, send_file(w->near, w->file, FILE_BYTES, 100, &moved));

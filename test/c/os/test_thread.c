@@ -3,8 +3,13 @@
  */
 #include "support/test.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "os/clock.h"
@@ -97,6 +102,122 @@ static void a_timed_wait_ends_at_its_deadline_or_when_signalled(void **state) {
     pthread_cond_destroy(&changed);
 }
 
+#if defined(__linux__)
+typedef struct sleeper {
+    nb_test_gate begun, end;
+    _Atomic bool spins;
+    long number;
+    clockid_t clock;
+    bool clocked;
+} sleeper;
+
+static void *sleep_then_spin(void *pointer) {
+    sleeper *s = pointer;
+    s->number = nb_thread_number();
+    s->clocked = nb_thread_clock(pthread_self(), &s->clock);
+    nb_test_gate_open(&s->begun);
+    nb_test_gate_wait(&s->end, 1);
+    while (atomic_load(&s->spins)) {
+    }
+    nb_test_gate_open(&s->begun);
+    nb_test_gate_wait(&s->end, 2);
+    return NULL;
+}
+
+static void a_thread_that_waits_sleeps_and_one_that_could_run_does_not(void **state) {
+    (void)state;
+    static sleeper s = {.begun = NB_TEST_GATE, .end = NB_TEST_GATE, .spins = true};
+    pthread_t thread = nb_test_thread(sleep_then_spin, &s);
+    nb_test_gate_wait(&s.begun, 1);
+    assert_true(s.clocked);
+    while (!nb_thread_sleeps(s.number)) {
+    }
+    while (nb_thread_others_run()) { /* a sanitizer has threads of its own */
+    }
+    int64_t ran_ns = nb_thread_ran_ns(s.clock);
+    nb_test_gate_open(&s.end);
+    while (nb_thread_sleeps(s.number)) {
+    }
+    assert_true(nb_thread_others_run());
+    while (nb_thread_ran_ns(s.clock) < ran_ns + NB_NS_PER_MS) {
+    }
+    atomic_store(&s.spins, false);
+    nb_test_gate_wait(&s.begun, 2);
+    nb_test_gate_open(&s.end);
+    nb_test_join(thread);
+    assert_false(nb_thread_sleeps(s.number));
+}
+
+/* What a thread of the test's waits in. */
+typedef struct waiter {
+    nb_test_gate begun;
+    void (*wait)(int fd);
+    int fd;
+    long number;
+} waiter;
+
+static void *wait_in_call(void *pointer) {
+    waiter *w = pointer;
+    w->number = nb_thread_number();
+    nb_test_gate_open(&w->begun);
+    w->wait(w->fd);
+    return NULL;
+}
+
+static void read_byte(int fd) {
+    char byte;
+    assert_int_equal(1, read(fd, &byte, 1));
+}
+
+static void poll_byte(int fd) {
+    struct pollfd waited = {.fd = fd, .events = POLLIN};
+    assert_int_equal(1, poll(&waited, 1, -1));
+}
+
+static bool restarts_in(void (*wait)(int fd), const int ends[2]) {
+    waiter w = {.begun = NB_TEST_GATE, .wait = wait, .fd = ends[0]};
+    pthread_t thread = nb_test_thread(wait_in_call, &w);
+    nb_test_gate_wait(&w.begun, 1);
+    while (!nb_thread_sleeps(w.number)) {
+    }
+    bool restarts = nb_thread_restarts(w.number);
+    assert_int_equal(1, write(ends[1], "x", 1));
+    nb_test_join(thread);
+    return restarts;
+}
+
+static void a_signal_would_cut_short_a_poll_and_a_read_with_a_time_limit_and_no_other_read(void **state) {
+    (void)state;
+    int pipes[2], sockets[2];
+    assert_int_equal(0, pipe(pipes));
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+    assert_true(restarts_in(read_byte, pipes));
+    assert_true(restarts_in(read_byte, sockets));
+    assert_false(restarts_in(poll_byte, pipes));
+    const struct timeval minute = {60, 0};
+    assert_int_equal(0, setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof minute));
+    assert_false(restarts_in(read_byte, sockets));
+    for (int i = 0; i < 2; i++) {
+        close(pipes[i]);
+        close(sockets[i]);
+    }
+}
+
+static void a_thread_that_computes_has_nothing_to_be_cut_short(void **state) {
+    (void)state;
+    static sleeper s = {.begun = NB_TEST_GATE, .end = NB_TEST_GATE, .spins = true};
+    pthread_t thread = nb_test_thread(sleep_then_spin, &s);
+    nb_test_gate_wait(&s.begun, 1);
+    nb_test_gate_open(&s.end);
+    while (!nb_thread_restarts(s.number)) { /* until it spins */
+    }
+    atomic_store(&s.spins, false);
+    nb_test_gate_wait(&s.begun, 2);
+    nb_test_gate_open(&s.end);
+    nb_test_join(thread);
+}
+#endif
+
 int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
@@ -105,6 +226,11 @@ int main(void) {
         cmocka_unit_test(a_thread_has_its_name_cut_to_15_bytes),
 #endif
         cmocka_unit_test(without_memory_no_thread_starts),
+#if defined(__linux__)
+        cmocka_unit_test(a_thread_that_waits_sleeps_and_one_that_could_run_does_not),
+        cmocka_unit_test(a_signal_would_cut_short_a_poll_and_a_read_with_a_time_limit_and_no_other_read),
+        cmocka_unit_test(a_thread_that_computes_has_nothing_to_be_cut_short),
+#endif
         cmocka_unit_test(a_timed_wait_ends_at_its_deadline_or_when_signalled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

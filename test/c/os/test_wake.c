@@ -20,7 +20,7 @@
 #define nb_wake_clear pipe_clear
 #define nb_wake_wait pipe_wait
 void pipe_deinit(nb_wake *wake);
-void pipe_signal(const nb_wake *wake);
+bool pipe_signal(const nb_wake *wake);
 void pipe_clear(const nb_wake *wake);
 void pipe_wait(const nb_wake *wake, int64_t timeout_ns);
 nb_status pipe_init(nb_wake *wake);
@@ -36,7 +36,7 @@ typedef struct kind {
     const char *name;
     nb_status (*init)(nb_wake *wake);
     void (*deinit)(nb_wake *wake);
-    void (*signal)(const nb_wake *wake);
+    bool (*signal)(const nb_wake *wake);
     void (*clear)(const nb_wake *wake);
     void (*wait)(const nb_wake *wake, int64_t timeout_ns);
 } kind;

@@ -13,7 +13,7 @@ typedef struct task {
     nb_job job;
     bool ran, ended, signals_blocked;
     pthread_t runner, ender;
-    unsigned order;
+    unsigned order, again, runners;
     nb_test_gate *hold; /* run waits for it */
 } task;
 
@@ -193,6 +193,78 @@ static void without_memory_there_is_no_pool(void **state) {
     assert_null(workers);
 }
 
+/* --- jobs that come again --- */
+
+static nb_workers *again_in;
+
+static void come_again(nb_job *job) {
+    task *t = (task *)job;
+    if (t->again-- > 0 && nb_workers_resubmit(again_in, job) == NB_OK) return;
+    end_task(job);
+}
+
+static void note_runner(nb_job *job) {
+    task *t = (task *)job;
+    if (!pthread_equal(t->runner, pthread_self())) t->runners++;
+    run_task(job);
+}
+
+static void a_job_comes_again_behind_those_that_wait(void **state) {
+    (void)state;
+    task tasks[3];
+    prepare(tasks, 3, NULL);
+    tasks[0].hold = &open_gate;
+    tasks[0].again = 1;
+    tasks[0].job.done = come_again;
+    again_in = new_workers(1, 2);
+    for (int i = 0; i < 3; i++) {
+        assert_status(NB_OK, nb_workers_submit(again_in, &tasks[i].job));
+        nb_test_gate_wait(&running,
+                          1); /* the first runs: the others fill the queue, which has a place for it all the same */
+    }
+    nb_test_gate_open(&open_gate);
+    nb_test_gate_wait(&done, 3);
+    nb_workers_destroy(again_in);
+    assert_int_equal(3, tasks[0].order);
+    assert_int_equal(1, tasks[1].order);
+    assert_int_equal(2, tasks[2].order);
+}
+
+static void for_a_job_that_comes_again_nobody_is_woken(void **state) {
+    (void)state;
+    task t;
+    prepare(&t, 1, NULL);
+    t.job = (nb_job){.run = note_runner, .done = come_again};
+    t.again = 200;
+    again_in = new_workers(4, 4);
+    assert_status(NB_OK, nb_workers_submit(again_in, &t.job));
+    nb_test_gate_wait(&done, 1);
+    nb_workers_destroy(again_in);
+    assert_int_equal(201, nb_test_gate_count(&running));
+    assert_int_equal(1, t.runners);
+}
+
+static void a_pool_that_ends_takes_no_job_again(void **state) {
+    (void)state;
+    task tasks[2];
+    prepare(tasks, 2, NULL);
+    for (int i = 0; i < 2; i++) {
+        tasks[i].job.done = come_again;
+        tasks[i].again = 1000;
+    }
+    tasks[0].hold = &open_gate;
+    again_in = new_workers(1, 2);
+    for (int i = 0; i < 2; i++)
+        assert_status(NB_OK, nb_workers_submit(again_in, &tasks[i].job));
+    nb_test_gate_wait(&running, 1);
+    pthread_t destroyer = nb_test_thread(destroy, again_in);
+    nb_test_gate_wait(&done, 1); /* the one that waited */
+    nb_test_gate_open(&open_gate);
+    nb_test_join(destroyer);
+    assert_true(tasks[0].ended && tasks[1].ended);
+    assert_int_equal(1, nb_test_gate_count(&running));
+}
+
 /* Jobs submitted by several threads while workers finish others. */
 static nb_workers *shared;
 static void *submit_many(void *tasks) {
@@ -232,6 +304,9 @@ int main(void) {
         cmocka_unit_test_setup(an_unused_pool_starts_and_ends_without_a_thread, setup),
         cmocka_unit_test_setup(without_any_thread_a_job_is_refused_and_with_one_it_waits, setup),
         cmocka_unit_test_setup(without_memory_there_is_no_pool, setup),
+        cmocka_unit_test_setup(a_job_comes_again_behind_those_that_wait, setup),
+        cmocka_unit_test_setup(for_a_job_that_comes_again_nobody_is_woken, setup),
+        cmocka_unit_test_setup(a_pool_that_ends_takes_no_job_again, setup),
         cmocka_unit_test_setup(every_accepted_job_runs_once, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,8 @@ static nb_status take(sink *s, const char *bytes, size_t size, size_t *moved) {
     return NB_OK;
 }
 
-static nb_status sink_writev(nb_transport *transport, const struct iovec *parts, int count, size_t *moved) {
+static nb_status sink_writev(nb_transport *transport, const struct iovec *parts, int count, int more, size_t *moved) {
+    (void)more;
     sink *s = (sink *)(void *)transport;
     char *joined = malloc(s->step);
     size_t size = 0;
@@ -103,7 +104,15 @@ static int teardown(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-static int pattern_file(size_t bytes) {
+static const nb_send_by by_default = {0};
+
+static nb_file *wrap(int fd) {
+    nb_file *file;
+    assert_status(NB_OK, nb_file_wrap(fd, &file));
+    return file;
+}
+
+static nb_file *pattern_file(size_t bytes) {
     int fd;
     char *all = malloc(bytes + 1);
     for (size_t i = 0; i < bytes; i++)
@@ -111,7 +120,7 @@ static int pattern_file(size_t bytes) {
     assert_status(NB_OK, nb_file_temporary("/tmp", &fd));
     assert_status(NB_OK, nb_file_write_all(fd, all, bytes));
     free(all);
-    return fd;
+    return wrap(fd);
 }
 
 static void add_pattern(fixture *f, nb_outbox *outbox, size_t from, size_t bytes) {
@@ -128,7 +137,7 @@ static size_t fill(fixture *f) {
     size_t at = 0;
     for (size_t i = 0; i < 6; i++) {
         if (i == 1 || i == 3 || i == 4) {
-            assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(at + sizes[i]), at, sizes[i]));
+            assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(at + sizes[i]), at, sizes[i], by_default));
         } else {
             add_pattern(f, &f->outbox, at, sizes[i]);
         }
@@ -184,7 +193,7 @@ static void chunks_that_fill_blocks_go_out_whole(void **state) {
 static void a_budget_ends_a_turn_soon_after_it_is_spent(void **state) {
     fixture *f = *state;
     size_t total = 3000000;
-    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(total), 0, total));
+    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(total), 0, total, by_default));
     sink s = new_sink(total, 1000, total);
     uint64_t sent;
     assert_status(NB_INCOMPLETE, nb_outbox_send(&f->outbox, &f->pool, &s.transport, 100000, &sent));
@@ -209,7 +218,7 @@ static void a_file_that_shrank_ends_the_outbox_with_eof(void **state) {
     fixture *f = *state;
     uint64_t sent;
     add_pattern(f, &f->outbox, 0, 10);
-    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(500), 10, 1000));
+    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(500), 10, 1000, by_default));
     add_pattern(f, &f->outbox, 0, 10);
     sink s = new_sink(64, 1000, 2000);
     assert_status(NB_EOF, nb_outbox_send(&f->outbox, &f->pool, &s.transport, UINT64_MAX, &sent));
@@ -239,7 +248,8 @@ static void joined_outboxes_are_one_in_order(void **state) {
         if (first_bytes) add_pattern(f, &f->outbox, 0, first_bytes);
         if (second_bytes && !(kind & 4)) add_pattern(f, &second, first_bytes, second_bytes);
         if (second_bytes && kind & 4)
-            assert_status(NB_OK, nb_outbox_add_file(&second, pattern_file(1200), first_bytes, second_bytes));
+            assert_status(NB_OK,
+                          nb_outbox_add_file(&second, pattern_file(1200), first_bytes, second_bytes, by_default));
         nb_outbox_join(&f->outbox, &second);
         assert_true(nb_outbox_empty(&second));
         assert_int_equal(0, second.bytes);
@@ -271,7 +281,7 @@ static void a_reservation_that_was_not_filled_leaves_nothing(void **state) {
 
 static void an_empty_file_range_is_closed_at_once(void **state) {
     fixture *f = *state;
-    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(10), 5, 0));
+    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(10), 5, 0, by_default));
     assert_true(nb_outbox_empty(&f->outbox));
 }
 
@@ -283,14 +293,16 @@ static void each_allocation_may_fail(void **state) {
         char *bytes = calloc(1, 40000);
         nb_alloc_fail_at(++n);
         status = nb_outbox_add(&f->outbox, &f->pool, (nb_slice){bytes, 40000});
-        if (status == NB_OK) status = nb_outbox_add_file(&f->outbox, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, 10);
+        nb_file *file = NULL;
+        if (status == NB_OK) status = nb_file_wrap(open("/dev/null", O_RDONLY | O_CLOEXEC), &file);
+        if (status == NB_OK) status = nb_outbox_add_file(&f->outbox, file, 0, 10, by_default);
         if (status == NB_OK && !nb_outbox_reserve(&f->outbox, &f->pool, 100)) status = NB_NO_MEMORY;
         nb_alloc_fail_at(0);
         free(bytes);
         nb_outbox_clear(&f->outbox, &f->pool);
         nb_pool_deinit(&f->pool);
     }
-    assert_true(n >= 5);
+    assert_true(n >= 6);
     assert_status(NB_OK, status);
 }
 

@@ -8,6 +8,7 @@
 #include "os/clock.h"
 
 #include "support/channel.h"
+#include "support/dispatch.h"
 #include "support/test.h"
 #include "support/world.h"
 
@@ -42,13 +43,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    nb_dispatch_deinit(&f.dispatch);
-    nb_exchanges_deinit(&f.exchanges);
-    nb_wake_deinit(&f.wake);
-    if (f.live == nb_alloc_live() && f.descriptors == nb_test_descriptors()) return 0;
-    print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f.live,
-                (int)(nb_test_descriptors() - f.descriptors));
-    return -1;
+    return nb_test_dispatch_close(&f.dispatch, &f.exchanges, &f.wake, f.live, f.descriptors);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -387,9 +382,10 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
 
 static void files_never_taken_are_closed_at_the_end(void **state) {
     (void)state;
-    nb_file_message *part = nb_ring_reserve(&f.responses[0], sizeof *part);
-    *part = (nb_file_message){.message = {.type = NB_MESSAGE_FILE, .bytes = sizeof *part},
-                              .fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    nb_named_message *part = nb_ring_reserve(&f.responses[0], sizeof *part);
+    *part = (nb_named_message){.response = {.message = {.type = NB_MESSAGE_NAMED, .bytes = sizeof *part}},
+                               .fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
+                               .naming = NB_NAMED_OPEN};
     nb_ring_commit(&f.responses[0], sizeof *part);
     nb_ring_publish(&f.responses[0]);
 }

@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "server/dispatch.h"
 #include "support/channel.h"
+#include "support/dispatch.h"
 #include "support/test.h"
 #include "support/world.h"
 
@@ -37,7 +38,7 @@ static int open_fixture(bool shared) {
     nb_exchanges_init(&f.exchanges);
     nb_dispatch_init(&f.dispatch, &f.exchanges, 100);
     for (int i = 0; i < CHANNELS; i++) {
-        nb_channel *channel;
+        nb_channel *channel = NULL;
         assert_status(NB_OK, shared ? nb_test_channel_create(&f.wake, true, &channel)
                                     : nb_test_channel_create(&f.wake, false, &channel));
         assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, channel));
@@ -59,13 +60,7 @@ static int setup_shared(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    nb_dispatch_deinit(&f.dispatch);
-    nb_exchanges_deinit(&f.exchanges);
-    nb_wake_deinit(&f.wake);
-    if (f.live == nb_alloc_live() && f.descriptors == nb_test_descriptors()) return 0;
-    print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - f.live,
-                (int)(nb_test_descriptors() - f.descriptors));
-    return -1;
+    return nb_test_dispatch_close(&f.dispatch, &f.exchanges, &f.wake, f.live, f.descriptors);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -192,6 +187,102 @@ static void what_was_begun_with_is_no_sign_of_being_late_however_it_is_seen(void
     assert_int_equal(0, chosen());
 }
 
+static void busy(int i) {
+    atomic_store(&board_of(i)->executor_bell.sleeping, 0);
+    switched(i, f.now_ns);
+}
+
+static nb_exchange *waiting(void) {
+    nb_exchange *made = nb_exchange_create(&f.exchanges);
+    made->connection = f.client;
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, made, message(0, -1)));
+    assert_int_equal(NB_CHANNEL_NONE, made->channel);
+    return made;
+}
+
+static void asleep(int i) { atomic_store(&board_of(i)->executor_bell.sleeping, 1); }
+static void takes(int i, uint32_t ns) { atomic_store(&board_of(i)->figures.request_ns, ns); }
+
+static void one_that_is_awake_and_quick_is_chosen_before_one_that_must_be_woken(void **state) {
+    (void)state;
+    ask(0, 50);
+    ask(1, 50);
+    asleep(0);
+    asleep(1);
+    takes(0, 10000);
+    look_after(1);
+    for (int i = 0; i < 15; i++) {
+        simple(0); /* woken for the first, and given what it will have come to within 150 us */
+    }
+    simple(1);
+    simple(1); /* nothing is known of it, but that it has less to do */
+}
+
+static void one_that_is_awake_and_slow_or_has_more_under_way_is_not(void **state) {
+    (void)state;
+    ask(0, 50);
+    ask(1, 50);
+    asleep(0);
+    asleep(1);
+    takes(0, 200000);
+    look_after(1);
+    simple(0);
+    assert_int_equal(1, chosen());
+    takes(0, 10000);
+    atomic_store(&board_of(0)->figures.taken, 1);
+    atomic_store(&board_of(0)->figures.running, 1);
+    look_after(1);
+    switched(0, f.now_ns);
+    atomic_store(&board_of(0)->executor_bell.sleeping, 0);
+    assert_int_equal(0, chosen());
+    atomic_store(&board_of(0)->figures.running, 2);
+    look_after(1);
+    assert_int_equal(1, chosen());
+}
+
+/* All that can be done is done, and the loop could sleep. */
+static nb_exchange *waiting_while_the_loop_may_sleep(void) {
+    nb_exchange *made = waiting();
+    nb_dispatch_pump(&f.dispatch);
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    nb_dispatch_awake(&f.dispatch);
+    return made;
+}
+
+static void expect_instead_of_sleep(int i, const nb_exchange *exchange) {
+    assert_true(nb_dispatch_announce_sleep(&f.dispatch));
+    nb_dispatch_awake(&f.dispatch);
+    look_after(1);
+    nb_dispatch_pump(&f.dispatch);
+    expect_request(i, exchange);
+}
+
+/* It moved, and rang nobody, between the loop's last look and its sleep: the loop would sleep while a request waits and an executor is free. */
+static void one_that_moves_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
+    (void)state;
+    ask(0, 1);
+    nb_exchange *given = simple(0);
+    look_after(LONG);
+    assert_true(channel_of(0)->late);
+    nb_exchange *made = waiting_while_the_loop_may_sleep();
+    expect_request(0, given);
+    atomic_fetch_add(&board_of(0)->pulse.turns, 1);
+    ask(0, 1);
+    asleep(0);
+    expect_instead_of_sleep(0, made);
+}
+
+static void one_that_falls_asleep_just_before_the_loop_does_keeps_it_awake(void **state) {
+    (void)state;
+    busy(0);
+    look_after(LONG);
+    assert_true(channel_of(0)->busy);
+    nb_exchange *made = waiting_while_the_loop_may_sleep();
+    ask(0, 1);
+    asleep(0);
+    expect_instead_of_sleep(0, made);
+}
+
 /* --- back from a stuck one --- */
 
 static void what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order(void **state) {
@@ -205,8 +296,10 @@ static void what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order(void
     look_after(1);
     assert_int_equal(0, begun->channel);
     assert_int_equal(1, second->channel);
-    assert_int_equal(1, third->channel);
+    assert_int_equal(0, third->channel); /* it has as many in hand now */
     expect_request(1, second);
+    look_after(1);
+    assert_int_equal(1, third->channel);
     expect_request(1, third);
     assert_false(begin(next(0))); /* it passes them over */
     assert_false(begin(next(0)));
@@ -226,10 +319,77 @@ static void it_goes_as_far_as_the_free_one_has_asked(void **state) {
     assert_int_equal(0, second->channel);
     assert_int_equal(0, f.dispatch.waiting);
     expect_request(1, first);
+    look_after(1);
+    assert_int_equal(0, second->channel); /* it has not asked */
     ask(1, 1);
     look_after(1);
     assert_int_equal(1, second->channel);
     expect_request(1, second);
+}
+
+static void while_nobody_is_free_busy_ones_have_one_each_in_hand(void **state) {
+    (void)state;
+    ask(0, 5);
+    ask(1, 5);
+    busy(0);
+    busy(1);
+    look_after(LONG);
+    nb_exchange *made[3] = {waiting(), waiting(), waiting()};
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(0, made[0]->channel);
+    assert_int_equal(1, made[1]->channel);
+    assert_int_equal(NB_CHANNEL_NONE, made[2]->channel);
+    look_after(LONG);
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, made[2]->channel);
+    expect_request(1, made[1]); /* its fiber has ended: it goes on with this one */
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(1, made[2]->channel);
+    expect_request(0, made[0]);
+    expect_request(1, made[2]);
+}
+
+static void whoever_is_free_first_has_what_a_busy_one_has_in_hand(void **state) {
+    (void)state;
+    ask(0, 5);
+    busy(0);
+    look_after(LONG);
+    nb_exchange *made = waiting();
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(0, made->channel);
+    ask(1, 1);
+    look_after(1);
+    assert_int_equal(1, made->channel);
+    expect_request(1, made);
+    assert_false(begin(next(0)));
+}
+
+static void a_busy_one_that_asked_for_nothing_has_nothing_in_hand(void **state) {
+    (void)state;
+    busy(0);
+    look_after(LONG);
+    nb_exchange *made = waiting();
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, made->channel);
+    assert_int_equal(1, f.dispatch.waiting);
+}
+
+static void of_several_in_hand_one_goes_to_another_that_is_busy_with_none(void **state) {
+    (void)state;
+    ask(0, 5);
+    nb_exchange *first = simple(0), *second = simple(0);
+    busy(0);
+    ask(1, 5);
+    busy(1);
+    look_after(LONG);
+    assert_int_equal(1, first->channel);
+    assert_int_equal(0, second->channel);
+    look_after(LONG);
+    assert_int_equal(1, first->channel);
+    assert_int_equal(0, second->channel);
+    expect_request(1, first);
+    look_after(LONG);
+    assert_int_equal(0, second->channel); /* the only one is its own */
 }
 
 /* The executor gave the room of the second back without a sign of having moved, and the loop has written there since. */
@@ -499,6 +659,15 @@ int main(void) {
         CASE(what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order),
         SHARED_CASE(what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order),
         CASE(it_goes_as_far_as_the_free_one_has_asked),
+        CASE(one_that_moves_just_before_the_loop_sleeps_keeps_it_awake),
+        CASE(one_that_falls_asleep_just_before_the_loop_does_keeps_it_awake),
+        CASE(one_that_is_awake_and_quick_is_chosen_before_one_that_must_be_woken),
+        CASE(one_that_is_awake_and_slow_or_has_more_under_way_is_not),
+        CASE(while_nobody_is_free_busy_ones_have_one_each_in_hand),
+        CASE(whoever_is_free_first_has_what_a_busy_one_has_in_hand),
+        SHARED_CASE(whoever_is_free_first_has_what_a_busy_one_has_in_hand),
+        CASE(a_busy_one_that_asked_for_nothing_has_nothing_in_hand),
+        CASE(of_several_in_hand_one_goes_to_another_that_is_busy_with_none),
         CASE(a_record_whose_room_was_used_again_is_not_looked_at),
         CASE(without_memory_it_stays_where_it_is),
         SHARED_CASE(without_memory_it_stays_where_it_is),

@@ -51,7 +51,7 @@ static void what_no_executor_asked_for_waits_and_goes_to_the_first_that_does(voi
     nb_test_world *w = *state;
     nb_test_client *clients[30];
     nb_test_world_open(w, 2);
-    unsigned credit = w->channels[0]->board->credit;
+    unsigned credit = w->channels[0]->board->credit_slow;
     nb_test_executor_stall(w->executors[0], true);
     nb_test_executor_stall(w->executors[1], true);
     for (int i = 0; i < 30; i++) {

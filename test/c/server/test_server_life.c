@@ -228,6 +228,7 @@ static void at_the_limit_with_all_busy_newcomers_wait_for_one_to_end(void **stat
     nb_test_world *w = *state;
     nb_test_client *clients[4];
     w->config.connections_max = 3;
+    w->config.accept_timeout_ms = 600000;
     nb_test_world_open(w, 1);
     for (int i = 0; i < 4; i++)
         clients[i] = nb_test_world_client(w);
@@ -243,6 +244,36 @@ static void at_the_limit_with_all_busy_newcomers_wait_for_one_to_end(void **stat
     nb_test_world_expect(w, clients[0], 200, "held");
     nb_test_world_expect(w, clients[2], 200, "held");
     nb_test_world_expect(w, clients[3], 200, "held");
+    nb_test_world_close(w);
+}
+
+static void who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_free_are_taken_at_once(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *clients[3];
+    w->config.connections_max = 3;
+    w->config.accept_timeout_ms = 20;
+    nb_test_world_open(w, 1);
+    for (int i = 0; i < 3; i++) {
+        clients[i] = nb_test_world_client(w);
+        assert_true(nb_test_get(clients[i], "/hold"));
+    }
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 3);
+    for (int i = 0; i < 5; i++) {
+        nb_test_client *late = nb_test_world_client(w);
+        assert_true(nb_test_get(late, "/hello"));
+        nb_test_world_expect(w, late, 503, "503 too many connections\n");
+        assert_non_null(strstr(w->response.head, "Retry-After: 1\r\n"));
+        assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(late, NULL));
+    }
+    assert_int_equal(5, nb_test_world_stats(w).turned_away);
+    nb_test_client_reset(clients[0]);
+    while (nb_test_world_stats(w).connections == 3)
+        usleep(1000);
+    nb_test_client *next = nb_test_world_client(w);
+    assert_true(nb_test_get(next, "/hello"));
+    nb_test_world_expect(w, next, 200, "hello");
+    nb_test_executor_release(w->executors[0]);
+    nb_test_world_expect(w, clients[1], 200, "held");
     nb_test_world_close(w);
 }
 
@@ -267,19 +298,39 @@ static void answer_report(nb_test_world *w, int fd) {
     if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
 }
 
-static void serve_starved(unsigned spare, int commands, int answers) {
+/* What the application could still open. */
+static void answer_free(int fd) {
+    int opened[64];
+    uint64_t count = 0;
+    while (count < 64 && (opened[count] = dup(fd)) >= 0)
+        count++;
+    for (uint64_t i = 0; i < count; i++)
+        close(opened[i]);
+    if (write(fd, &count, sizeof count) != sizeof count) _exit(3);
+}
+
+static void leave_descriptors(unsigned spare) {
+    const struct rlimit few = {nb_test_descriptors() - 3 + spare,
+                               nb_test_descriptors() - 3 + spare}; /* ".", ".." and the directory itself */
+    if (setrlimit(RLIMIT_NOFILE, &few) < 0) _exit(3);
+}
+
+/* known: the server knows from its start how few there are, and keeps some back. */
+static void serve_starved(unsigned spare, bool known, int commands, int answers) {
     static nb_test_world w;
     char command;
     nb_test_world_init(&w);
     w.config.shutdown_timeout_ms = 20000;
+    w.config.accept_timeout_ms = 20;
+    if (known) leave_descriptors(spare);
     nb_test_world_open(&w, 1);
-    const struct rlimit few = {nb_test_descriptors() - 3 + spare,
-                               nb_test_descriptors() - 3 + spare}; /* ".", ".." and the directory itself */
-    if (setrlimit(RLIMIT_NOFILE, &few) < 0 || write(answers, &w.port, sizeof w.port) != sizeof w.port) _exit(3);
+    if (!known) leave_descriptors(spare);
+    if (write(answers, &w.port, sizeof w.port) != sizeof w.port) _exit(3);
     while (read(commands, &command, 1) == 1) {
         if (command == 'r') answer_report(&w, answers);
         if (command == 'g') nb_test_executor_release(w.executors[0]);
         if (command == 'd') nb_server_drain(w.server);
+        if (command == 'f') answer_free(answers);
     }
     w.ended = true;
     nb_server_drain(w.server);
@@ -289,7 +340,7 @@ static void serve_starved(unsigned spare, int commands, int answers) {
     _exit(0);
 }
 
-static starved start_starved(unsigned spare) {
+static starved start_starved(unsigned spare, bool known) {
     int commands[2], answers[2];
     starved s = {0};
     assert_int_equal(0, pipe(commands));
@@ -299,7 +350,7 @@ static starved start_starved(unsigned spare) {
     if (s.pid == 0) {
         close(commands[1]);
         close(answers[0]);
-        serve_starved(spare, commands[0], answers[1]);
+        serve_starved(spare, known, commands[0], answers[1]);
     }
     close(commands[0]);
     close(answers[1]);
@@ -316,6 +367,13 @@ static report ask_report(const starved *s) {
     return r;
 }
 
+static uint64_t ask_free(const starved *s) {
+    uint64_t count;
+    assert_int_equal(1, write(s->commands, "f", 1));
+    assert_int_equal(sizeof count, read(s->answers, &count, sizeof count));
+    return count;
+}
+
 static void end_starved(const starved *s) {
     int status;
     close(s->commands);
@@ -328,7 +386,7 @@ static void end_starved(const starved *s) {
 static void without_a_descriptor_idle_connections_make_room(void **state) {
     nb_test_world *w = *state;
     nb_test_alarm(40);
-    starved s = start_starved(5);
+    starved s = start_starved(5, false);
     nb_test_client clients[20];
     for (int i = 0; i < 20; i++) {
         clients[i] = nb_test_connect(s.port);
@@ -346,7 +404,7 @@ static void without_a_descriptor_idle_connections_make_room(void **state) {
 static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_on(void **state) {
     nb_test_world *w = *state;
     nb_test_alarm(40);
-    starved s = start_starved(5);
+    starved s = start_starved(5, false);
     nb_test_client clients[8];
     for (int i = 0; i < 8; i++) {
         clients[i] = nb_test_connect(s.port);
@@ -354,7 +412,7 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     }
     int64_t start = nb_clock_monotonic_ns();
     report before = ask_report(&s);
-    nb_test_world_expect(w, &clients[7], 503, NULL); /* after a second without a descriptor */
+    nb_test_world_expect(w, &clients[7], 503, NULL);
     report after = ask_report(&s);
     assert_true(since_ms(start) < NB_TEST_PATIENCE_MS / 2);
     assert_true(after.turned_away >= 1);
@@ -371,10 +429,45 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     free(w->response.body);
 }
 
+#define CROWD 60
+
+static void connections_leave_some_descriptors_to_others_and_there_are_more_of_them_when_those_are_free(void **state) {
+    nb_test_world *w = *state;
+    nb_test_alarm(40);
+    starved s = start_starved(60, true); /* of some 75 in all an eighth is kept back */
+    nb_test_client clients[CROWD];
+    unsigned refused = 0, held = 0;
+    for (int i = 0; i < CROWD; i++) {
+        clients[i] = nb_test_connect(s.port);
+        assert_true(nb_test_get(&clients[i], "/hold"));
+    }
+    while (refused == 0 || ask_report(&s).connections + ask_report(&s).turned_away < CROWD)
+        refused = (unsigned)ask_report(&s).turned_away;
+    assert_in_range(ask_free(&s), 5, 10);
+    assert_int_equal(1, write(s.commands, "g", 1));
+    for (int i = 0; i < CROWD; i++) {
+        assert_true(nb_test_read(&clients[i], "GET", &w->response));
+        held += w->response.status == 200;
+        if (w->response.status != 200) assert_int_equal(503, w->response.status);
+        nb_test_client_close(&clients[i]);
+    }
+    assert_int_equal(CROWD, held + ask_report(&s).turned_away);
+    while (ask_report(&s).connections > 0) {
+    }
+    for (int i = 0; i < 3; i++) {
+        nb_test_client later = nb_test_connect(s.port);
+        assert_true(nb_test_get(&later, "/hello"));
+        nb_test_world_expect(w, &later, 200, "hello");
+        nb_test_client_close(&later);
+    }
+    end_starved(&s);
+    free(w->response.body);
+}
+
 static void draining_while_there_is_no_descriptor_does_not_spin(void **state) {
     nb_test_world *w = *state;
     nb_test_alarm(40);
-    starved s = start_starved(3);
+    starved s = start_starved(3, false);
     nb_test_client clients[6];
     for (int i = 0; i < 6; i++) {
         clients[i] = nb_test_connect(s.port);
@@ -683,8 +776,10 @@ int main(void) {
         CASE(a_slow_reader_that_reads_on_is_not_cut_off),
         CASE(at_the_limit_the_connection_idle_longest_makes_room),
         CASE(at_the_limit_with_all_busy_newcomers_wait_for_one_to_end),
+        CASE(who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_free_are_taken_at_once),
         CASE(without_a_descriptor_idle_connections_make_room),
         CASE(without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_on),
+        CASE(connections_leave_some_descriptors_to_others_and_there_are_more_of_them_when_those_are_free),
         CASE(draining_while_there_is_no_descriptor_does_not_spin),
         CASE(draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones),
         CASE(a_body_under_way_is_taken_whole_while_draining),

@@ -303,6 +303,7 @@ static void at_the_limit_with_all_busy_one_that_ends_with_any_loop_lets_the_next
     nb_test_world *w = *state;
     nb_test_client *clients[LOOPS];
     w->config.connections_max = LOOPS;
+    w->config.accept_timeout_ms = 600000;
     nb_test_world_open(w, 1);
     for (int round = 0; round < LOOPS; round++) {
         connect_each(w, clients);
@@ -390,6 +391,53 @@ static void a_drain_lets_each_finish_and_then_the_executor_ends(void **state) {
         assert_false(w->response.keep_alive);
     }
     nb_test_executor_await(w->executors[0], NB_TEST_STOPPED, LOOPS);
+    nb_test_world_close(w);
+}
+
+/* A thread that writes bodies, kept from it. */
+typedef struct held_writer {
+    nb_job job;
+    nb_test_gate held, go;
+} held_writer;
+
+static void hold_writer(nb_job *job) {
+    held_writer *writer = (held_writer *)(void *)job;
+    nb_test_gate_open(&writer->held);
+    nb_test_gate_wait(&writer->go, 1);
+}
+
+static void let_writer_go(nb_job *job) { (void)job; }
+
+/* Its client has left; the file, and its place in the budget, are the loop's to give back. */
+static void a_drain_waits_for_a_body_that_is_being_written(void **state) {
+    nb_test_world *w = *state;
+    nb_test_client *clients[LOOPS];
+    held_writer writers[LOOPS];
+    static const char block[70000];
+    w->config.file_workers = LOOPS; /* one each */
+    nb_test_world_open(w, 1);
+    connect_each(w, clients);
+    for (int i = 0; i < LOOPS; i++) {
+        writers[i] = (held_writer){{hold_writer, let_writer_go, NULL}, NB_TEST_GATE, NB_TEST_GATE};
+        assert_status(NB_OK, nb_workers_submit(loop_of(w, i)->spool.workers, &writers[i].job));
+        nb_test_gate_wait(&writers[i].held, 1);
+        assert_true(nb_test_send_text(clients[i], "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"));
+        assert_true(nb_test_send(clients[i], block, sizeof(block)));
+    }
+    while (nb_test_world_stats(w).spool_bytes < LOOPS * NB_BODY_MEMORY_BYTES)
+        usleep(1000);
+    for (int i = 0; i < LOOPS; i++)
+        nb_test_client_reset(clients[i]);
+    nb_server_drain(w->server);
+    while (nb_test_world_stats(w).connections > 0)
+        usleep(1000);
+    uint64_t turns = nb_test_world_stats(w).turns + 8L * LOOPS;
+    while (nb_server_running(w->server) && nb_test_world_stats(w).turns < turns) /* it would have ended in one */
+        usleep(1000);
+    assert_true(nb_server_running(w->server));
+    assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_STOPPED));
+    for (int i = 0; i < LOOPS; i++)
+        nb_test_gate_open(&writers[i].go);
     nb_test_world_close(w);
 }
 
@@ -521,6 +569,7 @@ int main(void) {
         FRONT_CASE(the_budget_of_bodies_in_files_is_that_of_all),
         CASE(a_drain_lets_each_finish_and_then_the_executor_ends),
         FRONT_CASE(a_drain_lets_each_finish_and_then_the_executor_ends),
+        CASE(a_drain_waits_for_a_body_that_is_being_written),
         CASE(connections_that_wait_to_be_accepted_are_served_when_the_server_drains),
         CASE(stopping_now_cuts_the_connections_of_each),
         FRONT_CASE(stopping_now_cuts_the_connections_of_each),

@@ -91,7 +91,7 @@ typedef struct worker {
 
 static worker start_worker(nb_test_world *w, uint16_t number) {
     worker made;
-    assert_status(NB_OK, nb_server_channel_create(w->server, &made.channel));
+    assert_status(NB_OK, nb_server_channel_create(w->server, 0, &made.channel));
     made.pid = nb_test_mold_worker(&mold, made.channel);
     assert_true(made.pid > 0);
     assert_status(NB_OK, nb_server_channel_serve(w->server, made.channel, number, made.pid));
@@ -236,7 +236,7 @@ enum garbage {
     TYPE_PAST_THE_LAST,
     OTHER_BYTES,
     SHORT_RESPONSE,
-    SHORT_FILE,
+    SHORT_NAMED,
     SHORT_TAKEN,
     TINY,
     FIELDS_TOO_LONG,
@@ -268,7 +268,7 @@ static void put_garbage(hand *h, enum garbage kind, nb_exchange_id mine, nb_exch
         message->type = NB_MESSAGE_REQUEST;
         break;
     case TYPE_PAST_THE_LAST:
-        message->type = NB_MESSAGE_HIJACK + 1;
+        message->type = NB_MESSAGE_NAMED + 1;
         break;
     case OTHER_BYTES:
         message->bytes = 0x7fffffff;
@@ -276,8 +276,8 @@ static void put_garbage(hand *h, enum garbage kind, nb_exchange_id mine, nb_exch
     case SHORT_RESPONSE:
         bytes = sizeof(nb_response_message) - 8;
         break;
-    case SHORT_FILE:
-        message->type = NB_MESSAGE_FILE;
+    case SHORT_NAMED:
+        message->type = NB_MESSAGE_NAMED;
         bytes = sizeof(nb_message);
         break;
     case SHORT_TAKEN:
@@ -310,7 +310,7 @@ static void put_garbage(hand *h, enum garbage kind, nb_exchange_id mine, nb_exch
     default:
         break;
     }
-    if (kind == SHORT_RESPONSE || kind == SHORT_FILE || kind == SHORT_TAKEN) message->bytes = (uint32_t)bytes;
+    if (kind == SHORT_RESPONSE || kind == SHORT_NAMED || kind == SHORT_TAKEN) message->bytes = (uint32_t)bytes;
     hand_put(h, &part, bytes);
     if (kind < RECORD_WITHOUT_SIZE) return;
     uint64_t *header = (uint64_t *)nb_ring_reserve(&h->responses, bytes) - 1;
@@ -373,7 +373,7 @@ static void scribble(nb_test_random *random, void *memory, size_t bytes) {
 /* Mostly of a form that could be. */
 static void put_random_part(hand *h, nb_test_random *random, const nb_exchange_id *ids, unsigned id_count) {
     static const uint16_t types[] = {NB_MESSAGE_RESPONSE, NB_MESSAGE_RESPONSE, NB_MESSAGE_BODY,
-                                     NB_MESSAGE_FILE,     NB_MESSAGE_TAKEN,    NB_MESSAGE_HIJACK};
+                                     NB_MESSAGE_NAMED,    NB_MESSAGE_TAKEN,    NB_MESSAGE_HIJACK};
     static uint64_t part[4096 / 8];
     size_t bytes = 16 + nb_test_random_below(random, 2000);
     for (size_t i = 0; i < sizeof part / 8; i++)
@@ -390,7 +390,7 @@ static void put_random_part(hand *h, nb_test_random *random, const nb_exchange_i
         if (bytes < sizeof *head) message->bytes = (uint32_t)(bytes = sizeof *head);
         head->fields_bytes = 0;
     }
-    if (message->type == NB_MESSAGE_FILE && nb_test_random_below(random, 2)) (void)nb_channel_give(h->channel, 0);
+    if (message->type == NB_MESSAGE_NAMED && nb_test_random_below(random, 2)) (void)nb_channel_give(h->channel, 0);
     hand_put(h, part, bytes);
 }
 

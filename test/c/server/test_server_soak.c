@@ -23,8 +23,8 @@ static uint64_t below(client_thread *t, uint64_t bound) { return nb_test_random_
 
 /* Valid requests, pipelined or not; each must be answered with 200, or 503 when the server is full. */
 static void be_good(client_thread *t, nb_test_client *client) {
-    static const char *const paths[] = {"/hello",   "/big/%u",         "/chunked/%u", "/file/%u",
-                                        "/lump/%u", "/filechunked/%u", "/fields/%u",  "/echo"};
+    static const char *const paths[] = {"/hello",   "/big/%u",  "/chunked/%u", "/file/%u",
+                                        "/lump/%u", "/file/%u", "/fields/%u",  "/echo"};
     nb_test_response response = {0};
     for (uint64_t rounds = below(t, 8) + 1; rounds > 0; rounds--) {
         unsigned depth = (unsigned)below(t, 5) + 1;

@@ -144,8 +144,12 @@ static void workers_answer_everything_that_executors_of_one_process_do(void **st
     static const struct {
         const char *path;
         uint64_t bytes;
-    } bodies[] = {{"/big/3000000", 3000000}, {"/chunked/700000", 700000}, {"/lump/400000", 400000},
-                  {"/file/900000", 900000},  {"/filechunked/3", 3},       {"/file/0", 0}};
+    } bodies[] = {{"/big/3000000", 3000000},
+                  {"/chunked/700000", 700000},
+                  {"/lump/400000", 400000},
+                  {"/file/900000", 900000},
+                  {"/file/3", 3},
+                  {"/file/0", 0}};
     nb_test_world_open(w, 3);
     nb_test_client *c = nb_test_world_client(w);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
@@ -377,13 +381,17 @@ static void a_response_that_was_published_whole_is_sent_whole(void **state) {
     hand h = hand_serve(w, 1);
     assert_true(nb_test_get(by_hand, "/x"));
     nb_exchange_id exchange = hand_begin(&h);
-    hand_head(&h, exchange, 3, 0);
     int fd;
     assert_status(NB_OK, nb_file_temporary("/tmp", &fd));
     assert_status(NB_OK, nb_file_write_all(fd, "abc", 3));
     assert_status(NB_OK, nb_channel_give(h.channel, fd));
     close(fd);
-    nb_file_message part = {.message = {NB_MESSAGE_FILE, NB_PART_LAST, sizeof part, exchange}, .bytes = 3};
+    nb_named_message part = {.response = {.message = {NB_MESSAGE_NAMED, NB_PART_LAST, sizeof part, exchange},
+                                          .content_length = 3,
+                                          .status = 200},
+                             .fd = fd,
+                             .size = 3,
+                             .naming = NB_NAMED_OPEN};
     hand_put(&h, &part, sizeof part); /* nobody was woken for either */
     expect_report(nb_test_world_lose(w, h.worker), 0, 0, 0);
     nb_test_world_expect(w, by_hand, 200, "abc");
@@ -647,10 +655,10 @@ static void channels_end_whether_the_loop_runs_or_not(void **state) {
     nb_channel *early;
     nb_channel_report report;
     assert_status(NB_OK, nb_server_create(&w->config, &w->server));
-    assert_status(NB_OK, nb_server_channel_create(w->server, &early));
+    assert_status(NB_OK, nb_server_channel_create(w->server, 0, &early));
     assert_status(NB_OK, nb_server_channel_serve(w->server, early, 0, 0));
     nb_server_channel_end(w->server, early, &report);
-    assert_status(NB_OK, nb_server_channel_create(w->server, &early)); /* never served */
+    assert_status(NB_OK, nb_server_channel_create(w->server, 0, &early)); /* never served */
     nb_server_channel_end(w->server, early, &report);
     nb_server_destroy(w->server);
     nb_test_world_open(w, 1);

@@ -5,6 +5,7 @@
 #include "support/c_executor.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,15 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "files/file_request.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/poll.h"
+#include "support/pattern.h"
 
-typedef enum task_kind { SEND, HOLD, NEVER, LATE, ABORT, READ, DUPLEX, HIJACK } task_kind;
+typedef enum task_kind { SEND, NAMED, HOLD, NEVER, LATE, ABORT, READ, DUPLEX, HIJACK } task_kind;
 
 typedef struct task {
     struct task *next;
@@ -31,10 +34,13 @@ typedef struct task {
     uint64_t announced, total, done; /* body bytes */
     uint64_t abort_at;               /* gives up there; UINT64_MAX: never */
     uint64_t unacknowledged;
-    char *memory; /* the body to send; NULL: the pattern, or the file */
+    char *memory; /* the body to send, or the name of the file; NULL: the pattern, or the file */
     int body_fd;  /* a spooled body to send; -1: none */
-    int file_fd;  /* sent as a file range; -1: none */
+    int file_fd;  /* of NB_NAMED_OPEN; -1: none */
     uint64_t file_bytes;
+    uint16_t naming;
+    char asked_of_file[NB_FILE_REQUEST_BYTES_MAX]; /* what the request says of it, flat */
+    size_t asked_bytes;
     size_t field_bytes;
     bool parks, waits_drained, gone, head_sent, hijack_asked, hijacked;
     uint64_t input, told; /* bytes of a streamed body received, and said to be taken */
@@ -82,16 +88,6 @@ static void stamp(nb_test_executor *self, int64_t now_ns) {
 
 /* --- parts out --- */
 
-/* nb_test_pattern begins again after 251 * 26 bytes: one copy makes a part, so that the executor is quicker than the loop. */
-enum { PATTERN_PERIOD = 251 * 26 };
-static char repeated_pattern[PATTERN_PERIOD + NB_RESPONSE_SLICE_BYTES];
-static pthread_once_t pattern_made = PTHREAD_ONCE_INIT;
-
-static void make_pattern(void) {
-    for (size_t i = 0; i < sizeof repeated_pattern; i++)
-        repeated_pattern[i] = nb_test_pattern(i);
-}
-
 static void *reserve(nb_test_executor *self, size_t bytes) {
     void *place = nb_ring_reserve(&self->port->responses, bytes);
     if (place) return place;
@@ -117,7 +113,7 @@ static void fill(const task *t, char *out, size_t bytes) {
         ssize_t got = pread(t->body_fd, out, bytes, (off_t)t->done);
         if (got != (ssize_t)bytes) abort();
     } else {
-        memcpy(out, repeated_pattern + t->done % PATTERN_PERIOD, bytes);
+        nb_test_pattern_copy(out, t->done, bytes);
     }
 }
 
@@ -125,13 +121,12 @@ static void fill(const task *t, char *out, size_t bytes) {
 static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
     uint64_t end = t->abort_at < t->total ? t->abort_at : t->total;
     if (t->kind == HIJACK) end = 1; /* of the head's part: not the last */
-    uint64_t left = t->kind == HIJACK ? 0 : t->file_fd >= 0 ? 0 : end - t->done;
+    uint64_t left = t->kind == HIJACK ? 0 : end - t->done;
     uint64_t high = self->options.backlog_high;
     if (high == 0) high = atomic_load_explicit(&self->port->channel->memory->allowance, memory_order_relaxed) / 2;
     uint64_t most = t->parks && high < NB_RESPONSE_SLICE_BYTES ? high : NB_RESPONSE_SLICE_BYTES;
     size_t slice = (size_t)(left < most ? left : most);
     *flags = 0;
-    if (t->file_fd >= 0) return 0;
     if (t->done + slice == end && t->kind == DUPLEX && !t->input_ended) {
         *flags = 0;
     } else if (t->done + slice == end) {
@@ -182,9 +177,8 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
     return true;
 }
 
-static bool send_file(nb_test_executor *self, task *t, uint16_t *flags) {
-    nb_file_message *part = reserve(self, sizeof(*part));
-    if (!part) return false;
+/* The descriptor goes beside the record. */
+static bool give_file(nb_test_executor *self, const task *t) {
     nb_status given = nb_channel_give(self->port->channel, t->file_fd);
     if (given == NB_AGAIN) {
         atomic_store_explicit(&self->port->channel->memory->executor_blocked, 1, memory_order_relaxed);
@@ -194,20 +188,42 @@ static bool send_file(nb_test_executor *self, task *t, uint16_t *flags) {
     }
     if (given != NB_OK) return false;
     if (nb_channel_is_shared(self->port->channel)) close(t->file_fd);
-    bool last = t->total == 0;
-    *flags = last ? NB_PART_LAST : 0;
-    *part = (nb_file_message){
-        .message = {.type = NB_MESSAGE_FILE, .flags = *flags, .bytes = sizeof(*part), .exchange = t->exchange},
-        .fd = t->file_fd,
-        .offset = 0,
-        .bytes = t->file_bytes};
+    return true;
+}
+
+/* The whole response, as binding/response.c sends it. */
+static bool send_named(nb_test_executor *self, task *t) {
+    static const char fields[] = "X-Executor: c\r\n";
+    size_t field_bytes = sizeof fields - 1, path_bytes = t->memory ? strlen(t->memory) : 0;
+    size_t bytes = sizeof(nb_named_message) + field_bytes + path_bytes + t->asked_bytes;
+    nb_named_message *part = reserve(self, bytes);
+    if (!part || (t->file_fd >= 0 && !give_file(self, t))) return false;
+    *part = (nb_named_message){.response = {.message = {.type = NB_MESSAGE_NAMED,
+                                                        .flags = (uint16_t)(NB_PART_LAST | t->flags),
+                                                        .bytes = (uint32_t)bytes,
+                                                        .exchange = t->exchange},
+                                            .content_length = t->announced,
+                                            .taken_ns = t->taken_ns,
+                                            .status = t->status,
+                                            .fields_bytes = (uint32_t)field_bytes},
+                               .fd = t->file_fd,
+                               .size = t->file_bytes,
+                               .modified_ns = NB_TEST_MODIFIED_S * NB_NS_PER_S,
+                               .naming = t->naming,
+                               .conditional = t->status == 200,
+                               .path_bytes = (uint32_t)path_bytes,
+                               .request_bytes = (uint32_t)t->asked_bytes};
+    char *out = (char *)(part + 1);
+    memcpy(out, fields, field_bytes);
+    memcpy(out + field_bytes, t->memory ? t->memory : "", path_bytes);
+    memcpy(out + field_bytes + path_bytes, t->asked_of_file, t->asked_bytes);
     t->file_fd = -1;
-    send_part(self, sizeof(*part));
+    t->head_sent = true;
+    send_part(self, bytes);
     return true;
 }
 
 static bool send_body(nb_test_executor *self, task *t, uint16_t *flags) {
-    if (t->file_fd >= 0) return send_file(self, t, flags);
     size_t slice = next_slice(self, t, flags);
     nb_message *part = reserve(self, sizeof(*part) + slice);
     if (!part) return false;
@@ -269,8 +285,7 @@ static void receive_input(nb_test_executor *self, task *t, const nb_message *mes
     if (!t) return; /* answered */
     if (t->input_ended || bytes > NB_INPUT_PART_BYTES || t->input + bytes - t->told > NB_INPUT_WINDOW_BYTES)
         atomic_fetch_add(&self->faults, 1);
-    for (size_t i = 0; i < bytes && !t->input_bad; i++)
-        t->input_bad = from[i] != nb_test_pattern(t->input + i);
+    if (!nb_test_pattern_equal(from, t->input, bytes)) t->input_bad = true;
     t->input += bytes;
     t->input_ended = (message->flags & NB_INPUT_LAST) != 0;
     if (t->kind == DUPLEX) t->total = t->input;
@@ -319,6 +334,7 @@ static bool step(nb_test_executor *self, task *t) {
     while (!waits(self, t)) {
         uint16_t flags = 0;
         if (t->gone || t->kind == ABORT) return give_up(self, t);
+        if (t->kind == NAMED) return send_named(self, t);
         if (t->kind == HIJACK) {
             bool asked = t->hijack_asked;
             if (hijack(self, t)) return true;
@@ -369,12 +385,11 @@ static bool run_tasks(nb_test_executor *self) {
 
 static int pattern_file(uint64_t bytes) {
     int fd;
-    char block[4096];
+    char block[65536];
     if (nb_file_temporary("/tmp", &fd) != NB_OK) abort();
     for (uint64_t at = 0; at < bytes;) {
         size_t size = bytes - at < sizeof block ? (size_t)(bytes - at) : sizeof block;
-        for (size_t i = 0; i < size; i++)
-            block[i] = nb_test_pattern(at + i);
+        nb_test_pattern_copy(block, at, size);
         if (nb_file_write_all(fd, block, size) != NB_OK) abort();
         at += size;
     }
@@ -392,23 +407,44 @@ static void keep_text(task *t, const char *text) {
     t->announced = t->total = strlen(text);
 }
 
-static bool plan_file(task *t, const char *path) {
-    uint64_t number, bytes;
-    bool chunked = false, then = false, is_short = false;
-    if (number_behind(path, "/filechunked/", &number)) {
-        chunked = true;
-    } else if (number_behind(path, "/filethen/", &number)) {
-        then = true;
-    } else if (number_behind(path, "/fileshort/", &number)) {
-        is_short = true;
-    } else if (!number_behind(path, "/file/", &number)) {
+static nb_slice field_of(const nb_request_message *request, nb_field field) {
+    for (uint32_t i = 0; i < request->header_count; i++) {
+        const nb_request_header *header = &request->headers[i];
+        if (header->field == (uint32_t)field)
+            return (nb_slice){(const char *)request + header->value.offset, header->value.size};
+    }
+    return (nb_slice){NULL, 0};
+}
+
+static void keep_conditions(task *t, const nb_request_message *request) {
+    const nb_file_request asked = {.method = request->method,
+                                   .if_none_match = field_of(request, NB_FIELD_IF_NONE_MATCH),
+                                   .if_modified_since = field_of(request, NB_FIELD_IF_MODIFIED_SINCE),
+                                   .if_match = field_of(request, NB_FIELD_IF_MATCH),
+                                   .range = field_of(request, NB_FIELD_RANGE)};
+    t->asked_bytes = nb_file_request_bytes(&asked);
+    if (t->asked_bytes) nb_file_request_write(t->asked_of_file, &asked);
+}
+
+static bool plan_file(task *t, const char *path, const nb_request_message *request) {
+    uint64_t number;
+    bool is_short = number_behind(path, "/fileshort/", &number);
+    t->announced = NB_CONTENT_LENGTH_UNKNOWN;
+    if (is_short || number_behind(path, "/file/", &number)) {
+        t->file_fd = pattern_file(number - is_short);
+        t->announced = t->file_bytes = number;
+        t->naming = NB_NAMED_OPEN;
+    } else if (strncmp(path, "/sendfile/", 10) == 0) {
+        t->memory = strdup(path + 9);
+        t->naming = NB_NAMED_SENDFILE;
+    } else if (strncmp(path, "/accel/", 7) == 0) {
+        t->memory = strdup(path + 6);
+        t->naming = NB_NAMED_ACCEL;
+    } else {
         return false;
     }
-    bytes = number - (is_short ? 1 : 0);
-    t->file_fd = pattern_file(bytes);
-    t->file_bytes = number;
-    if (then) keep_text(t, "hello");
-    t->announced = chunked ? NB_CONTENT_LENGTH_UNKNOWN : number + t->total;
+    t->kind = NAMED;
+    keep_conditions(t, request);
     return true;
 }
 
@@ -510,7 +546,7 @@ static void plan(task *t, const nb_request_message *request) {
     snprintf(path, sizeof path, "%.*s", (int)request->path.size, (const char *)request + request->path.offset);
     t->flags = NB_RESPONSE_HAS_LENGTH;
     bool known = plan_reader(t, path, request) || plan_route(t, path, request) || plan_text(t, path) ||
-                 plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path) || plan_hijack(t, path);
+                 plan_stream(t, path) || plan_abort(t, path) || plan_file(t, path, request) || plan_hijack(t, path);
     if (!known) {
         plan_echo(t, request);
     } else if (request->body_fd >= 0) {
@@ -721,6 +757,18 @@ static void sit_out(nb_test_executor *self) {
     }
 }
 
+/* In place of sleeping, where other threads want a lock that this one has. */
+static void attend_locked(nb_test_executor *self) {
+    nb_guest_outcome outcome = nb_server_guest_turn(self->server, &self->ports->requests);
+    count(self, outcome == NB_GUEST_REFUSED ? NB_TEST_REFUSED : NB_TEST_GUEST);
+    if (outcome == NB_GUEST_REFUSED) {
+        ring_all(self);
+        sched_yield();
+    }
+    self->ports->published = false;
+    wait_in_poller(self, 0);
+}
+
 static void sleep_until_something(nb_test_executor *self) {
     nb_doorbell *bell = &self->link->board->executor_bell;
     int64_t timeout_ns = -1;
@@ -763,7 +811,12 @@ static void *run(void *argument) {
         atomic_fetch_add_explicit(&board->pulse.turns, 1, memory_order_relaxed);
         ring_if_starved(self);
         if (!self->tasks && all_end(self)) break;
-        if (!moved) sleep_until_something(self);
+        if (moved) continue;
+        if (self->guest && self->options.locked) {
+            attend_locked(self);
+        } else {
+            sleep_until_something(self);
+        }
     }
     if (atomic_load(&self->killed) && nb_channel_is_shared(self->ports->channel)) return NULL;
     atomic_store_explicit(&board->executor_gone, 1, memory_order_release);
@@ -777,12 +830,11 @@ static void *run(void *argument) {
 static nb_test_executor *create(nb_server *server, nb_channel *channel, const nb_test_executor_options *options) {
     static const nb_test_gate gate = NB_TEST_GATE;
     nb_test_executor *self = calloc(1, sizeof *self);
-    pthread_once(&pattern_made, make_pattern);
     self->server = server;
     self->link = channel->link;
     self->ports = calloc(self->link->count, sizeof *self->ports);
     if (options) self->options = *options;
-    if (self->options.credit == 0) self->options.credit = channel->board->credit;
+    if (self->options.credit == 0) self->options.credit = channel->board->credit_slow;
     for (int i = 0; i < NB_TEST_EVENTS; i++)
         self->events[i] = gate;
     self->go = gate;

@@ -6,8 +6,8 @@
  *   /big/N          N bytes of nb_test_pattern with Content-Length, in parts, parking at the backlog's high mark
  *   /chunked/N      the same, its length unknown to the server
  *   /lump/N         the same, without ever parking: only a full ring stops it
- *   /file/N         N bytes of the pattern as a file range; /filechunked/N without a length; /fileshort/N: the file is a byte too short
- *   /filethen/N     a file part, then five bytes more, in one length
+ *   /file/N         a file of N bytes of the pattern, open, with the conditions and ranges of the request; /fileshort/N: it is a byte too short
+ *   /sendfile/PATH  names the file /PATH as X-Sendfile does; /accel/PATH as X-Accel-Redirect does
  *   /hold           answered "held" after nb_test_executor_release, or GONE
  *   /never          ends with GONE alone
  *   /late           answered "late" once a request that came after it was answered
@@ -38,6 +38,7 @@ typedef struct nb_test_executor nb_test_executor;
 
 typedef struct nb_test_executor_options {
     bool guest;            /* runs the I/O loop's turns while it waits, where the server allows it (server/lease.h) */
+    bool locked;           /* the same, never sleeping, as one that holds a lock others want (nb_server_guest_turn) */
     uint32_t credit;       /* 0: what the server says */
     uint64_t backlog_high; /* 0: what the server says */
 } nb_test_executor_options;
@@ -91,7 +92,7 @@ int nb_test_executor_taken(nb_test_executor *executor, char *bytes, size_t *size
 /* A message that breaks the contract was seen: a second DRAINED without a request for one, a GONE or DRAINED for an exchange it has not. */
 unsigned nb_test_executor_faults(nb_test_executor *executor);
 
-/* Byte `index` of the bodies it makes. */
-static inline char nb_test_pattern(uint64_t index) { return (char)('a' + (index * 7 + index / 251) % 26); }
+/* When its files were modified. */
+#define NB_TEST_MODIFIED_S INT64_C(1700000000)
 
 #endif

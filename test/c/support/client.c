@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "support/c_executor.h"
+#include "support/pattern.h"
 
 static nb_test_client connected(int fd, const struct sockaddr *address, socklen_t size) {
     nb_test_client client = {.fd = fd};
@@ -57,6 +57,11 @@ void nb_test_client_reset(nb_test_client *client) {
     nb_test_client_close(client);
 }
 
+void nb_test_client_widen(nb_test_client *client) {
+    int bytes = 1 << 20;
+    (void)setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
 void nb_test_client_finish(nb_test_client *client) { shutdown(client->fd, SHUT_WR); }
 
 static bool wait_for(int fd, short events, int timeout_ms) {
@@ -93,8 +98,8 @@ static size_t make_chunks(char *out, size_t body_bytes) {
     for (size_t done = 0; done < body_bytes;) {
         size_t size = body_bytes - done < 1000 ? body_bytes - done : 1000;
         at += sprintf(at, "%zx\r\n", size);
-        for (size_t i = 0; i < size; i++)
-            *at++ = nb_test_pattern(done + i);
+        nb_test_pattern_copy(at, done, size);
+        at += size;
         at += sprintf(at, "\r\n");
         done += size;
     }
@@ -111,8 +116,8 @@ bool nb_test_post(nb_test_client *client, const char *path, size_t body_bytes, b
     if (chunked) {
         size += make_chunks(request + size, body_bytes);
     } else {
-        for (size_t i = 0; i < body_bytes; i++)
-            request[size++] = nb_test_pattern(i);
+        nb_test_pattern_copy(request + size, 0, body_bytes);
+        size += body_bytes;
     }
     bool sent = nb_test_send(client, request, size);
     free(request);
@@ -277,11 +282,7 @@ bool nb_test_readable(nb_test_client *client, int timeout_ms) {
 }
 
 bool nb_test_is_pattern(const nb_test_response *response, uint64_t size) {
-    if (response->body_bytes != size) return false;
-    for (uint64_t i = 0; i < size; i++) {
-        if (response->body[i] != nb_test_pattern(i)) return false;
-    }
-    return true;
+    return response->body_bytes == size && nb_test_pattern_equal(response->body, 0, size);
 }
 
 bool nb_test_body_is(const nb_test_response *response, const char *text) {

@@ -34,6 +34,8 @@ nb_test_client nb_test_connect(uint16_t port);
 nb_test_client nb_test_connect_unix(const char *path);
 /* A small receive buffer (bytes; 0: the system's), set before connecting so that the window is small from the start. */
 nb_test_client nb_test_connect_narrow(uint16_t port, int receive_bytes);
+/* It has been slow for long enough: what it reads now comes in large pieces. */
+void nb_test_client_widen(nb_test_client *client);
 void nb_test_client_close(nb_test_client *client);
 /* With an RST. */
 void nb_test_client_reset(nb_test_client *client);
@@ -45,7 +47,7 @@ bool nb_test_send(nb_test_client *client, const char *bytes, size_t size);
 bool nb_test_send_text(nb_test_client *client, const char *text);
 /* "GET path HTTP/1.1" with a Host. */
 bool nb_test_get(nb_test_client *client, const char *path);
-/* POST to `path` with a body of the pattern (c_executor.h), by length or in chunks. */
+/* POST to `path` with a body of the pattern (pattern.h), by length or in chunks. */
 bool nb_test_post(nb_test_client *client, const char *path, size_t body_bytes, bool chunked);
 
 /* The next response; false when it is no HTTP/1 or did not come whole (response->cut, status 0, or time). method "HEAD": no body follows. */

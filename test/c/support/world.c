@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "server/site.h"
 
 unsigned nb_test_descriptors(void) {
     unsigned count = 0;
@@ -48,6 +49,13 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
     add_routes(world, patterns);
+    if (world->served) {
+        nb_site *site = nb_server_site(world->server);
+        assert_status(NB_OK, nb_site_serve(site, world->served));
+        assert_status(NB_OK, nb_site_name_root(site, world->served));
+        assert_status(NB_OK, nb_site_accelerate(site, NB_SLICE("/in/"), world->served));
+        assert_status(NB_OK, nb_site_add_index(site, NB_SLICE("index.html")));
+    }
     if (world->admin)
         assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
     for (unsigned i = 0; i < executors && !world->config.front; i++)
@@ -68,7 +76,7 @@ unsigned nb_test_world_mute(nb_test_world *world) {
     int theirs[NB_LINK_DESCRIPTORS_MAX], ours[NB_LINK_DESCRIPTORS_MAX];
     nb_link *far;
     assert_true(worker < NB_TEST_EXECUTORS_MAX);
-    assert_status(NB_OK, nb_server_channel_create(world->server, &world->channels[worker]));
+    assert_status(NB_OK, nb_server_channel_create(world->server, 0, &world->channels[worker]));
     nb_link *link = world->channels[worker]->link;
     nb_link_descriptors(link, theirs);
     for (int i = 0; i < NB_LINK_DESCRIPTORS(link->count); i++)

@@ -8,6 +8,7 @@
 #include "server/server.h"
 #include "support/c_executor.h"
 #include "support/client.h"
+#include "support/pattern.h"
 #include "support/test.h"
 
 #define NB_TEST_EXECUTORS_MAX 16
@@ -19,6 +20,9 @@ typedef struct nb_test_world {
     nb_route route; /* what the routes of nb_test_world_open_routed mean */
     nb_server *server;
     uint16_t port;
+    const char *
+        served; /* a folder that the server serves itself, that X-Sendfile may name, and X-Accel-Redirect as /in/; NULL: none; set it before
+                           nb_test_world_open */
     bool admin; /* with the admin pages, at admin_port; set it before nb_test_world_open */
     uint16_t admin_port;
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];

@@ -34,7 +34,7 @@ static void bytes_go_and_come(void **state) {
     struct iovec parts[] = {{(void *)"ab", 2}, {(void *)"cde", 3}};
     assert_status(NB_AGAIN, p.near.kind->read(&p.near, bytes, sizeof bytes, &moved));
     assert_int_equal(99, moved);
-    assert_status(NB_OK, p.near.kind->writev(&p.near, parts, 2, &moved));
+    assert_status(NB_OK, p.near.kind->writev(&p.near, parts, 2, 0, &moved));
     assert_int_equal(5, moved);
     assert_int_equal(5, read(p.far, bytes, sizeof bytes));
     assert_memory_equal("abcde", bytes, 5);
@@ -74,7 +74,7 @@ static void finishing_ends_our_side_alone(void **state) {
     assert_int_equal(1, write(p.far, "x", 1));
     assert_status(NB_OK, p.near.kind->read(&p.near, &byte, 1, &moved));
     struct iovec part = {&byte, 1};
-    assert_status(NB_SYSTEM, p.near.kind->writev(&p.near, &part, 1, &moved)); /* and no SIGPIPE */
+    assert_status(NB_SYSTEM, p.near.kind->writev(&p.near, &part, 1, 0, &moved)); /* and no SIGPIPE */
     assert_int_equal(EPIPE, errno);
     close(p.far);
     assert_status(NB_EOF, p.near.kind->read(&p.near, &byte, 1, &moved));

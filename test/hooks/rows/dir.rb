@@ -13,13 +13,13 @@ HookTable.library "Dir" do
     end
   end
 
-  folder("Dir.open", request: :opendir, blocks: disk, also: "Dir.new") { |folder| Dir.open(folder).close }
+  folder("Dir.open", request: :opendir, cured: { "< 3.4" => "slow_files" }, also: "Dir.new") { |folder| Dir.open(folder).close }
   folder("Dir.children", request: :readdir, gives: %w[text folder], blocks: disk, also: %w[Dir.entries Dir.each_child Dir.foreach]) { |folder| Dir.children(folder) }
   folder("Dir#each", request: :readdir, gives: %w[text folder], blocks: disk, also: %w[Dir#read Dir#children Dir#each_child]) { |folder| Dir.new(folder).each.to_a }
   folder("Dir.glob", request: :readdir, blocks: disk, also: "Dir.[]") { |folder| Dir.glob("#{folder}/**/*") }
-  folder("Dir.empty?", request: :readdir, gives: false, blocks: disk) { |folder| Dir.empty?(folder) }
-  folder("Dir.exist?", gives: true, blocks: disk) { |folder| Dir.exist?("#{folder}/folder") }
-  folder("Dir.mkdir", request: :mkdir, gives: 0, blocks: disk) { |folder| Dir.mkdir("#{folder}/new") }
-  folder("Dir.rmdir", request: :rmdir, gives: 0, blocks: disk, also: %w[Dir.delete Dir.unlink]) { |folder| Dir.rmdir("#{folder}/folder") }
+  folder("Dir.empty?", request: :readdir, gives: false, cured: { "< 3.4" => "slow_files" }) { |folder| Dir.empty?(folder) }
+  folder("Dir.exist?", gives: true, cured: { "< 3.4" => "slow_files" }) { |folder| Dir.exist?("#{folder}/folder") }
+  folder("Dir.mkdir", request: :mkdir, gives: 0, cured: { "< 3.4" => "slow_files" }) { |folder| Dir.mkdir("#{folder}/new") }
+  folder("Dir.rmdir", request: :rmdir, gives: 0, cured: { "< 3.4" => "slow_files" }, also: %w[Dir.delete Dir.unlink]) { |folder| Dir.rmdir("#{folder}/folder") }
   folder("Dir.chdir", blocks: disk, also: %w[Dir#chdir Dir.fchdir]) { |folder| Dir.chdir("#{folder}/folder") }
 end

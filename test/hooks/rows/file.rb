@@ -11,6 +11,8 @@ HookTable.library "File" do
   loading = { "< 3.3" => "#{disk}; load.c", ">= 3.4" => "#{disk}; load.c" }
   # From 3.4 on calls that can do without Ruby's lock are offered to blocking_operation_wait.
   before34 = { "< 3.4" => "#{disk}; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
+  elsewhere = { "< 3.4" => "slow_files" }
+  always = { ">= 0" => "slow_files" }
 
   # @param request [Symbol] what the disk takes its time for
   def self.disk(name, variant = nil, request: :lookup, gives: nil, **options, &call)
@@ -34,14 +36,14 @@ HookTable.library "File" do
     end
   end
 
-  disk("File.open", "a slow disk", request: :open, blocks: before34, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
-  disk("IO.sysopen", "a slow disk", request: :open, blocks: before34) { |folder| IO.sysopen("#{folder}/text") }
+  disk("File.open", "a slow disk", request: :open, cured: elsewhere, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
+  disk("IO.sysopen", "a slow disk", request: :open, cured: elsewhere) { |folder| IO.sysopen("#{folder}/text") }
   disk("File.read", "a slow disk", request: :read, gives: "hello\n", also: %w[IO.read IO.binread]) { |folder| File.read("#{folder}/text") }
   disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"]) { |folder| File.readlines("#{folder}/text") }
   disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"]) { |folder| File.foreach("#{folder}/text").to_a }
-  disk("File.write", "a slow disk", request: :write, gives: 5, blocks: flushing, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
-  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, blocks: before34) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
-  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, blocks: before34) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
+  disk("File.write", "a slow disk", request: :write, gives: 5, cured: always, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
+  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, cured: elsewhere) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
+  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, cured: elsewhere) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
   open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", &:read)
   open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", &:gets)
   open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n") { |io| io.sysread(2) + io.sysread(100) }
@@ -52,32 +54,32 @@ HookTable.library "File" do
   open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, cured: { "< 3.3" => "pwrite" }) { |io| io.pwrite("ello", 1) }
   open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: flushing) { |io| (io << "hello").flush }
   open_disk("IO#close", "a slow disk", request: :flush, blocks: disk, &:close)
-  open_disk("IO#fsync", "a slow disk", request: :fsync, gives: 0, blocks: disk, &:fsync)
-  open_disk("IO#fdatasync", "a slow disk", request: :fsync, gives: 0, blocks: disk, &:fdatasync)
+  open_disk("IO#fsync", "a slow disk", request: :fsync, gives: 0, cured: always, &:fsync)
+  open_disk("IO#fdatasync", "a slow disk", request: :fsync, gives: 0, cured: always, &:fdatasync)
   open_disk("IO#stat", "a slow disk", request: :getattr, blocks: disk, also: %w[File#lstat File#size File#atime File#mtime File#ctime File#birthtime]) { |io| io.stat.size }
   open_disk("IO#seek", "from the end, a slow disk", request: :getattr, blocks: disk, also: %w[IO#sysseek]) { |io| io.seek(0, IO::SEEK_END) }
-  open_disk("File#truncate", "a slow disk", request: :setattr, mode: "r+", gives: 0, blocks: disk) { |file| file.truncate(3) }
+  open_disk("File#truncate", "a slow disk", request: :setattr, mode: "r+", gives: 0, cured: always) { |file| file.truncate(3) }
   open_disk("File#chmod", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chmod(0o600) }
   open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: before34) { |file| file.chown(0, 0) }
-  disk("File.stat", "a slow disk", blocks: before34) { |folder| File.stat("#{folder}/text") }
-  disk("File.lstat", "a slow disk", blocks: before34) { |folder| File.lstat("#{folder}/text") }
+  disk("File.stat", "a slow disk", cured: elsewhere) { |folder| File.stat("#{folder}/text") }
+  disk("File.lstat", "a slow disk", cured: elsewhere) { |folder| File.lstat("#{folder}/text") }
   predicates = %w[blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid? setuid? size size? socket? sticky? symlink? zero? atime mtime ctime
                   birthtime ftype world_readable? world_writable?]
-  disk("File.file?", "a slow disk", gives: true, blocks: before34, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
+  disk("File.file?", "a slow disk", gives: true, cured: elsewhere, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
   rights = %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]
-  disk("File.readable?", "a slow disk", gives: true, blocks: before34, also: rights) { |folder| File.readable?("#{folder}/text") }
+  disk("File.readable?", "a slow disk", gives: true, cured: elsewhere, also: rights) { |folder| File.readable?("#{folder}/text") }
   disk("File::Stat.new", "a slow disk", blocks: disk) { |folder| File::Stat.new("#{folder}/text") }
   disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
-  disk("File.readlink", "a slow disk", request: :readlink, gives: "text", blocks: before34) { |folder| File.readlink("#{folder}/symlink") }
-  disk("File.rename", "a slow disk", request: :rename, gives: 0, blocks: before34) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
+  disk("File.readlink", "a slow disk", request: :readlink, gives: "text", cured: elsewhere) { |folder| File.readlink("#{folder}/symlink") }
+  disk("File.rename", "a slow disk", request: :rename, gives: 0, cured: elsewhere) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
   disk("File.link", "a slow disk", request: :link, gives: 0, blocks: disk) { |folder| File.link("#{folder}/text", "#{folder}/new") }
   disk("File.symlink", "a slow disk", request: :symlink, gives: 0, blocks: disk) { |folder| File.symlink("text", "#{folder}/new") }
-  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, blocks: before34, also: "File.delete") { |folder| File.unlink("#{folder}/text") }
-  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, blocks: before34) { |folder| File.mkfifo("#{folder}/new") }
-  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, blocks: before34) { |folder| File.truncate("#{folder}/text", 3) }
-  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
-  disk("File.chown", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
-  disk("File.utime", "a slow disk", request: :setattr, gives: 1, blocks: before34, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
+  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, cured: elsewhere, also: "File.delete") { |folder| File.unlink("#{folder}/text") }
+  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, cured: elsewhere) { |folder| File.mkfifo("#{folder}/new") }
+  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, cured: elsewhere) { |folder| File.truncate("#{folder}/text", 3) }
+  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, cured: elsewhere, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
+  disk("File.chown", "a slow disk", request: :setattr, gives: 1, cured: elsewhere, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
+  disk("File.utime", "a slow disk", request: :setattr, gives: 1, cured: elsewhere, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
   disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: loading) { |folder| require "#{folder}/code.rb" }
   disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: loading) { |folder| load "#{folder}/code.rb" }
 
@@ -104,27 +106,31 @@ HookTable.library "FIFOs" do
   open = { "< 3.4" => "fifo" }
 
   row "File.open", "a FIFO nobody writes to", cured: open do
-    inside { File.open(fifo, &:read) }
+    pipe = fifo
+    inside { File.open(pipe, &:read) }
     event { Thread.new { File.write(path("fifo"), "hello") }.join }
     gives "hello"
   end
 
   row "File.open", "a FIFO nobody reads", cured: open do
     reader = nil
-    inside { File.open(fifo, "w") { |io| io.write("hello") } }
+    pipe = fifo
+    inside { File.open(pipe, "w") { |io| io.write("hello") } }
     event { reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK) }
     gives { |bytes| bytes == 5 && reader.read_nonblock(100) == "hello" }
   end
 
   row "File.read", "a FIFO nobody writes to", cured: open do
-    inside { File.read(fifo) }
+    pipe = fifo
+    inside { File.read(pipe) }
     event { Thread.new { File.write(path("fifo"), "hello") }.join }
     gives "hello"
   end
 
   row "File.write", "a FIFO nobody reads", cured: open do
     reader = nil
-    inside { File.write(fifo, "hello") }
+    pipe = fifo
+    inside { File.write(pipe, "hello") }
     event { reader = File.open(path("fifo"), File::RDONLY | File::NONBLOCK) }
     gives { |bytes| bytes == 5 && reader.read_nonblock(100) == "hello" }
   end

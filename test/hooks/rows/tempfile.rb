@@ -7,13 +7,13 @@ require "tmpdir"
 
 # What these do on a disk that takes its time. From 3.4 on opening, looking up and removing go to another thread (blocking_operation_wait).
 HookTable.library "tempfile" do
-  calls = { "< 3.4" => "system calls on files have no hook: io.c, file.c, dir.c" }
+  calls = { "< 3.4" => "slow_files" }
   flushing = "no hook before Ruby 4.0 (Bug #21789): io.c, io_flush_buffer"
 
   { "Tempfile.create" => [:create, ->(folder) { Tempfile.create("row", folder, &:path) }],
     "Tempfile.new" => [:create, ->(folder) { Tempfile.new("row", folder).path }],
     "Tempfile.open" => [:create, ->(folder) { Tempfile.open("row", folder, &:path) }] }.each do |name, (request, call)|
-    row name, "on a slow disk", blocks: calls do
+    row name, "on a slow disk", cured: calls do
       folder = slow_disk(request)
       inside { call.call(folder) }
       elapses { disk_keeps? }
@@ -21,10 +21,10 @@ HookTable.library "tempfile" do
     end
   end
 
-  { "Tempfile#unlink" => [:unlink, calls, ->(file) { file.unlink || true }, %w[Tempfile#delete]],
-    "Tempfile#close!" => [:unlink, calls, ->(file) { file.close! || true }, []],
-    "Tempfile#write" => [:write, flushing, ->(file) { file.write("text") && file.flush && true }, []] }.each do |name, (request, reason, call, also)|
-    row name, "on a slow disk", blocks: reason, also: also do
+  { "Tempfile#unlink" => [:unlink, { cured: calls }, ->(file) { file.unlink || true }, %w[Tempfile#delete]],
+    "Tempfile#close!" => [:unlink, { cured: calls }, ->(file) { file.close! || true }, []],
+    "Tempfile#write" => [:write, { blocks: flushing }, ->(file) { file.write("text") && file.flush && true }, []] }.each do |name, (request, reason, call, also)|
+    row name, "on a slow disk", also: also, **reason do
       file = Tempfile.new("row", slow_disk(request))
       inside { call.call(file) }
       elapses { disk_keeps? }
@@ -41,7 +41,7 @@ HookTable.library "logger" do
     gives true
   end
 
-  row "Logger#info", "rotating on a slow disk", blocks: { "< 3.4" => "system calls on files have no hook: file.c" } do
+  row "Logger#info", "rotating on a slow disk", cured: { "< 3.4" => "slow_files" } do
     path = File.join(slow_disk(:rename), "text")
     logger = Logger.new(path, 2, 1)
     inside { logger.info("late") }
@@ -51,14 +51,14 @@ HookTable.library "logger" do
 end
 
 HookTable.library "fileutils" do
-  calls = { "< 3.4" => "system calls on files have no hook: file.c, io.c" }
+  calls = { "< 3.4" => "slow_files" }
 
   { "cp" => [:open, ->(folder, copy) { FileUtils.cp("#{folder}/text", copy) || File.read(copy) }, "hello\n"],
     "mv" => [:rename, ->(folder, _) { FileUtils.mv("#{folder}/text", "#{folder}/new") }, 0],
     "rm" => [:unlink, ->(folder, _) { FileUtils.rm("#{folder}/text") }, nil],
     "touch" => [:setattr, ->(folder, _) { FileUtils.touch("#{folder}/text") }, nil],
     "chmod" => [:setattr, ->(folder, _) { FileUtils.chmod(0o600, "#{folder}/text") }, nil] }.each do |name, (request, call, value)|
-    row "FileUtils.#{name}", "on a slow disk", blocks: calls do
+    row "FileUtils.#{name}", "on a slow disk", cured: calls do
       folder = slow_disk(request)
       inside { call.call(folder, path("copy")) }
       elapses { disk_keeps? }

@@ -61,6 +61,7 @@ class TestRun
         @before = nil
         @running = false # between "[ RUN" and the result of a test
         @held = []
+        @seconds = {}
         @named_in_binary = 0 # failures cmocka has named since the last binary ended
       end
 
@@ -79,7 +80,7 @@ class TestRun
 
       def tally(outcome)
         release(show: true)
-        tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips, failures: @failures)
+        tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips, failures: @failures, seconds: @seconds)
         return tally if outcome == :ok || (outcome == :failed && tally.failed.positive?)
 
         tally.with_failure("#{@suite}: #{outcome == :late ? "still running after #{Child::LIMIT_S} s" : "make failed"}")
@@ -136,7 +137,8 @@ class TestRun
           @running = false
           @failures << "#{@suite} #{Regexp.last_match(1)} (#{Regexp.last_match(2)})" if @named_in_binary.zero?
           @named_in_binary = 0
-        elsif line =~ /\Aok\s/
+        elsif line =~ /\Aok\s+(\S+) .* in (\d+) s$/
+          @seconds["#{@suite} #{Regexp.last_match(1)}"] = Regexp.last_match(2).to_f
           @named_in_binary = 0
         else
           @before = line.strip

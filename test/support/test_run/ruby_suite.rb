@@ -10,7 +10,7 @@ class TestRun
 
     def initialize(root, name, filters, options)
       @root = root
-      @name = name
+      @folder = @name = name
       @options = options
       @files = Dir.glob("test/#{name}/**/*_test.rb", base: root).sort
                   .select { |file| filters.empty? || filters.any? { |filter| file.include?(filter) } }
@@ -20,11 +20,28 @@ class TestRun
       files.empty?
     end
 
+    # @param count [Integer] the most
+    # @return [Array<RubySuite>] this one in pieces that may run beside each other: neighbours stay together, which often share a service
+    def parts(count)
+      size = (files.size / count.to_f).ceil
+      return [self] if size.zero? || size == files.size
+
+      files.each_slice(size).with_index(1).map { |some, number| dup.part("#{name} #{number} of #{count}", some) }
+    end
+
     # @return [Tally]
     def run(out)
       @out = out
       tally = attempt
       @options[:again] && single_tests?(tally) ? again(tally) : tally
+    end
+
+    protected
+
+    def part(name, files)
+      @name = name
+      @files = files
+      self
     end
 
     private
@@ -40,7 +57,8 @@ class TestRun
       return tally unless second.passed + second.failed == tally.failed
 
       unstable = tally.failures - second.failures
-      Tally.new(passed: tally.passed + unstable.size, failed: second.failed, skips: tally.skips, failures: second.failures, unstable: unstable)
+      Tally.new(passed: tally.passed + unstable.size, failed: second.failed, skips: tally.skips, failures: second.failures, unstable: unstable,
+                seconds: tally.seconds)
     end
 
     def attempt(*arguments)
@@ -59,7 +77,7 @@ class TestRun
 
     # One test of the slow suite may take what the whole suite may.
     def patience
-      name == "slow" && !ENV.key?("NB_TEST_SECONDS") ? { "NB_TEST_SECONDS" => Child::LIMIT_S.to_s } : {}
+      @folder == "slow" && !ENV.key?("NB_TEST_SECONDS") ? { "NB_TEST_SECONDS" => Child::LIMIT_S.to_s } : {}
     end
 
     def report(text)
@@ -70,7 +88,8 @@ class TestRun
     def judge(report, outcome, status, last_words)
       return Tally.new.with_failure([death(report, outcome, status), *last_words.lines].join("\n")) unless report.key?("passed")
 
-      tally = Tally.new(passed: report["passed"], failed: report["failed"], skips: report["skips"], failures: report["failures"])
+      tally = Tally.new(passed: report["passed"], failed: report["failed"], skips: report["skips"], failures: report["failures"],
+                        seconds: report["seconds"].transform_keys { |file| file.delete_prefix("#{@root}/") })
       return tally if outcome == :ok || tally.failed.positive?
 
       tally.with_failure("#{name}: every test passed but the process ended badly (#{status_of(status)})")

@@ -3,22 +3,24 @@
 class TestRun
   # Counts of tests, with names where a reader needs them. Tallies add up.
   class Tally
-    attr_reader :passed, :failed, :skips, :failures, :unstable
+    attr_reader :passed, :failed, :skips, :failures, :unstable, :seconds
 
     # @param skips [Array<(String, String)>] name and reason of each skipped test
     # @param failures [Array<String>] names; `failed` may be more than are named
     # @param unstable [Array<String>] names of tests that failed, and passed when they ran again; they are among the passed
-    def initialize(passed: 0, failed: 0, skips: [], failures: [], unstable: [])
+    # @param seconds [Hash{String => Float}] what each file took
+    def initialize(passed: 0, failed: 0, skips: [], failures: [], unstable: [], seconds: {})
       @passed = passed
       @failed = failed
       @skips = skips
       @failures = failures
       @unstable = unstable
+      @seconds = seconds
     end
 
     def +(other)
       Tally.new(passed: passed + other.passed, failed: failed + other.failed, skips: skips + other.skips, failures: failures + other.failures,
-                unstable: unstable + other.unstable)
+                unstable: unstable + other.unstable, seconds: seconds.merge(other.seconds) { |_, mine, its| mine + its })
     end
 
     def skipped

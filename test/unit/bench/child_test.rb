@@ -10,6 +10,18 @@ class BenchChildTest < BenchCase
     assert_operator Child.cpu_seconds, :>, before
   end
 
+  def test_each_line_is_told_as_it_comes
+    told = []
+    Dir.mktmpdir do |directory|
+      File.mkfifo(File.join(directory, "go"))
+      text = Child.capture(["sh", "-c", "echo one; cat go; echo two"], limit_seconds: 120, chdir: directory) do |line|
+        File.write(File.join(directory, "go"), "go\n") if told.empty? # it does not end before this line was told
+        told << line
+      end
+      assert_equal [%W[one\n go\n two\n], "one\ngo\ntwo\n"], [told, text]
+    end
+  end
+
   def test_a_program_reads_what_it_is_given_and_nothing_without
     assert_equal "a line\n", Child.capture(["cat"], limit_seconds: 120, input: "a line\n")
     assert_equal "", Child.capture(["cat"], limit_seconds: 120)

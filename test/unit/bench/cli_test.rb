@@ -6,11 +6,12 @@ class BenchCLITest < BenchCase
   # Takes the place of the runner: keeps what it was given, and reports one run.
   class StandInRunner
     class << self
-      attr_accessor :calls, :failing
+      attr_accessor :calls, :journals, :failing
     end
 
-    def initialize(claim, settings:, servers:, progress:)
+    def initialize(claim, settings:, servers:, progress:, journal:)
       self.class.calls << [claim.name, settings, servers.map(&:name)]
+      self.class.journals << journal.path
       @report = NeverBlock::Bench::Report.new(
         claim: StandInClaim.new, settings: settings, machine: {}, servers: [{ "name" => "a" }], skipped: [], started: Time.at(0).utc,
         finished: Time.at(1).utc, runs: [{ "server" => "a", "scenario" => "one", "round" => 1, "rate" => 5, "flags" => [],
@@ -26,6 +27,7 @@ class BenchCLITest < BenchCase
 
   def setup
     StandInRunner.calls = []
+    StandInRunner.journals = []
     StandInRunner.failing = false
     @out = StringIO.new
     @err = StringIO.new
@@ -53,6 +55,19 @@ class BenchCLITest < BenchCase
   def test_quick_rounds_and_seconds_reach_the_run
     bench("hello", "--quick", "--seconds", "3", "--rounds", "1")
     assert_equal Settings.for(quick: true, seconds: 3, rounds: 1), StandInRunner.calls.first[1]
+  end
+
+  def test_a_claim_of_long_runs_has_its_own_length_and_a_journal
+    bench("downloads", "--quick")
+    bench("downloads")
+    bench("hello")
+    assert_equal([[1, 30, 3], [1, 180, 20], [5, 8, 2]], StandInRunner.calls.map { |_, settings| [settings.rounds, settings.seconds, settings.warmup_seconds] })
+    assert_equal [File.join(@directory, "downloads-quick.runs"), File.join(@directory, "downloads.runs"), nil], StandInRunner.journals
+  end
+
+  def test_an_interrupted_claim_of_long_runs_says_how_it_goes_on
+    StandInRunner.stub(:new, ->(*, **) { raise Interrupt }) { bench("downloads") }
+    assert_match(/no report was written; the same command goes on/, @err.string)
   end
 
   def test_peers_are_named_by_family_or_in_full_and_neverblock_stays

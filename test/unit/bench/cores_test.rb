@@ -17,6 +17,16 @@ class BenchCoresTest < BenchCase
     Process.kill(:KILL, pid) && Process.wait(pid) if pid
   end
 
+  def test_the_servers_core_is_the_last
+    Etc.stub(:nprocessors, 8) { assert_equal 7, Cores.servers }
+  end
+
+  def test_of_a_tree_every_process_is_moved
+    moved = []
+    Cores.stub(:give_server, ->(pid) { moved << pid }) { Cores.give_tree(Struct.new(:pids).new([3, 4])) }
+    assert_equal [3, 4], moved
+  end
+
   def test_on_one_core_nothing_is_moved
     assert_nil Cores.give_server(0, 1)
   end

@@ -58,6 +58,17 @@ class BenchOpenMeasurementTest < BenchCase
     assert_nil found["workers_seen"]
   end
 
+  def test_something_else_may_go_on_around_what_is_measured_and_not_around_the_warm_up
+    load = StandInLoad.new
+    seen = []
+    around = lambda do |&measured|
+      seen << load.asked.size
+      measured.call.tap { seen << load.asked.size }
+    end
+    take(load, around: around)
+    assert_equal [1, 2], seen
+  end
+
   def test_refusals_and_missing_answers_are_errors_by_kind
     count = 0
     found = take(StandInLoad.new { |job| Answer.new(due_us(job), due_us(job), due_us(job), [503, 0, 200][(count += 1) % 3], 0) })
@@ -104,8 +115,8 @@ class BenchOpenMeasurementTest < BenchCase
     (job.due * 1e6).round
   end
 
-  def take(load = StandInLoad.new)
-    OpenMeasurement.new(load_generator: load).take(process("a"), scenario, settings)
+  def take(load = StandInLoad.new, **options)
+    OpenMeasurement.new(load_generator: load).take(process("a"), scenario, settings, **options)
   end
 
   def process(name, alive: true)

@@ -72,6 +72,30 @@ class BenchRunnerTest < BenchCase
     assert_match(/a\s+failed: did not answer/, @said.string)
   end
 
+  def test_what_an_interrupted_run_has_done_is_not_done_again
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "x.runs")
+      first = go(servers("a", "b"), rounds: 1, journal: Journal.new(path, 1))
+      again = go(servers("a", "b"), rounds: 2, journal: Journal.new(path, 1))
+      assert_equal first["runs"], again["runs"].first(4)
+      assert_equal %w[a b a b b a b a], @host.started.map(&:first)
+      assert_equal first["servers"], again["servers"]
+      assert_match(/going on: 4 runs are in .*x.runs/, @said.string)
+    end
+  end
+
+  def test_what_failed_is_done_again
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "x.runs")
+      @host = StandInHost.new(broken: "a")
+      go(servers("a", "b"), rounds: 1, journal: Journal.new(path, 1))
+      @host = StandInHost.new
+      report = go(servers("a", "b"), rounds: 1, journal: Journal.new(path, 1))
+      assert_equal %w[a a], @host.started.map(&:first)
+      assert_equal([10.0, 10.0, 20.0, 20.0], report["runs"].map { |run| run["rate"] })
+    end
+  end
+
   def test_progress_has_a_line_for_each_run_and_an_estimate_first
     go(servers("a", "b"), rounds: 2)
     lines = @said.string.lines
@@ -91,8 +115,8 @@ class BenchRunnerTest < BenchCase
     names.map { |name| StandInServer.new(name) }
   end
 
-  def go(servers, rounds:, claim: StandInClaim.new)
+  def go(servers, rounds:, claim: StandInClaim.new, journal: Journal.none)
     Runner.new(claim, settings: Settings.for(quick: true, rounds: rounds), progress: Progress.new(@said), servers: servers,
-                      measurement: StandInMeasurement.new, host: @host).run.to_h
+                      measurement: StandInMeasurement.new, host: @host, journal: journal).run.to_h
   end
 end

@@ -64,6 +64,32 @@ class ExecutorTest < BindingCase
     assert_equal 0, executor.running
   end
 
+  # A body that is not an array.
+  class Answer
+    def each
+      yield "fine"
+    end
+  end
+
+  # The collector looks at the stacks of parked fibers, whatever lies there.
+  def test_fibers_that_wait_for_a_request_keep_nothing_of_their_last
+    inside = Queue.new
+    go_on = Queue.new
+    serve do |env|
+      (inside << true) && go_on.pop unless env["PATH_INFO"] == "/fine"
+      [200, {}, Answer.new]
+    end
+    wires = Array.new(30) { client.tap { |wire| wire.get("/") } }
+    wires.each { within { inside.pop } }
+    wires.each { go_on << true }
+    wires.each { |wire| within { wire.response } }
+    assert_serves # by the same thread, after them
+    GC.start
+    assert_operator ObjectSpace.each_object(Answer).count, :<=, 5
+  ensure
+    wires&.each(&:close)
+  end
+
   # --- ended from outside ---
 
   Ended = Class.new(Exception) # rubocop:disable Lint/InheritException -- a StandardError does not end it

@@ -157,19 +157,21 @@ class HijackTest < BindingCase
   end
 
   def test_a_client_that_goes_while_it_is_awaited
+    begun = Queue.new
     ended = Queue.new
     gate = Queue.new
     serve do |env|
       next gate.pop if env["PATH_INFO"] == "/first"
       next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
 
+      begun << true
       take(env)
     ensure
       ended << $!.class if env["PATH_INFO"] == "/"
     end
     wire = client
     wire.write("GET /first HTTP/1.1\r\nHost: test\r\n\r\nGET / HTTP/1.1\r\nHost: test\r\n\r\n")
-    within { sleep(0.001) until @server.stats[:requests] == 2 }
+    within { begun.pop }
     wire.abort
     assert_equal NeverBlock::ClientGone, within { ended.pop }
     gate << true

@@ -2,6 +2,7 @@
 
 require_relative "binding_case"
 require "json"
+require "neverblock/db/admission"
 
 # Requests that are ended from outside: by their deadline (timeouts request) and by their client's leaving (cancel_on_disconnect). Everything is proven by the order of
 # events. A deadline here is short, and a machine that stands still may let it pass before the application is called: such a request is made again.
@@ -259,7 +260,7 @@ class InterruptionTest < BindingCase
   def test_taken_by_an_executor_that_was_busy_it_is_answered_without_the_application
     called = Queue.new
     reader, writer = IO.pipe
-    serve(request_timeout_ms: SHORT_MS) do |env|
+    serve(request_timeout_ms: SHORT_MS, spares: 0) do |env|
       called << env["PATH_INFO"]
       next FINE.call(env) unless env["PATH_INFO"] == "/first"
 
@@ -279,6 +280,28 @@ class InterruptionTest < BindingCase
     assert_equal [503, "1"], [response.status, response["retry-after"]]
     assert_equal "fine", within { first.response.body }
     assert_empty called
+  end
+
+  # Its fiber has begun, and its application has not.
+  def test_held_for_a_connection_it_is_answered_as_one_that_the_application_has_never_seen
+    line = Struct.new(:room, :asked).new(1, 0)
+    line.define_singleton_method(:room) { (self.asked += 1) && self[:room] }
+    gate = NeverBlock::Pool::Gate.new(line)
+    called = Queue.new
+    app = lambda do |env|
+      called << env["PATH_INFO"]
+      NeverBlock::DB::Admission.asks(gate)
+      FINE.call(env)
+    end
+    admission = NeverBlock::DB::Admission.new(app)
+    serve(request_timeout_ms: SHORT_MS) { |env| admission.call(env) }
+    assert_equal 200, ask_until_begun("", path: "/notes/1").status
+    line.room = 0
+    before = line.asked
+    response = within { ask("/notes/2") } until line.asked > before
+    assert_equal [503, "1"], [response.status, response["retry-after"]]
+    assert_equal [["/notes/1"], 0, ""], [Array.new(called.size) { called.pop }, gate.held, logged]
+    assert_operator @server.stats[:overdue], :>=, 1
   end
 
   # --- clients that leave ---

@@ -2,6 +2,7 @@
 
 require_relative "../../support/unit"
 require "neverblock/cli"
+require "neverblock/cli/check_options"
 require "neverblock/cli/process_options"
 require "tmpdir"
 
@@ -18,7 +19,7 @@ class HelpTest < Minitest::Test
 
   def test_help_says_defaults_choices_variables_order_and_examples_and_what_does_not_work_yet
     ["default http://127.0.0.1:9292", "default 1024", "takes text or json", "$PORT", "$PIDFILE", "Order: an option of the command line", "Examples:", "not working yet",
-     "check, upgrade, files"].each { |words| assert_includes Help.text.gsub(/\s+/, " "), words }
+     "the command upgrade", "neverblock check --help"].each { |words| assert_includes Help.text.gsub(/\s+/, " "), words }
   end
 
   def test_help_fits_a_terminal
@@ -31,6 +32,12 @@ class HelpTest < Minitest::Test
       words.each { |word| assert_includes text, word }
       assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 124
     end
+  end
+
+  def test_the_help_of_check_fits_a_terminal_and_names_its_options
+    text = NeverBlock::CLI::CheckOptions::HELP
+    %w[--probe --json --patience --help NB_DEBUG=1 Examples: docs/guides/check.md].each { |word| assert_includes text, word }
+    assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 124
   end
 
   def test_every_line_of_the_sample_file_is_a_comment_and_is_right_without_its_mark

@@ -34,14 +34,31 @@ class RouteTest < Minitest::Test
     end
   end
 
-  def test_words_that_come_later_and_words_that_nobody_knows
-    { lane: :thread, at_once: 2, queue: 10, algorithm: :eba, rate: 1_000 }.each do |name, value|
-      error = assert_raises(NeverBlock::NotYetError) { Route.read("/x", { name => value }) }
-      assert_match(%r{\Aroute "/x" #{name}: does not work yet; \w}, error.message)
+  def test_a_lane_of_threads_has_a_number_of_them_and_may_have_a_queue
+    route = Route.read("/x", { lane: :thread, at_once: 2, queue: 10 })
+    assert_equal [true, 2, 10], [route.lane, route.at_once, route.queue]
+    route = Route.read("/x", { lane: :thread })
+    assert_equal [true, Route::AT_ONCE, nil], [route.lane, route.at_once, route.queue]
+    assert_equal [false, nil, nil], Route.read("/x", { lane: :fibers }).then { |one| [one.lane, one.at_once, one.queue] }
+    { at_once: 2, queue: 10 }.each do |name, value|
+      error = assert_raises(NeverBlock::ConfigError) { Route.read("/x", { name => value }) }
+      assert_equal %(route "/x" #{name}: goes with lane: :thread), error.message
     end
+  end
+
+  def test_words_that_nobody_knows
     assert_match(/unknown word inputs; did you mean input\?/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", { inputs: :stream }) }.message)
     assert_match(/unknown word qwertz; a route takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", { qwertz: 1 }) }.message)
     assert_match(/says nothing; it takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", {}) }.message)
+  end
+
+  def test_how_files_of_some_paths_are_sent
+    route = Route.read("/films/*", { algorithm: :eba, rate: 1_000_000 })
+    assert_equal [:eba, 1_000_000], [route.algorithm, route.rate]
+    assert_equal [nil, nil], [Route.read("/x", { input: :whole }).algorithm, Route.read("/x", { input: :whole }).rate]
+    error = assert_raises(NeverBlock::ConfigError) { Route.read("/x", { algorithm: :quick }) }
+    assert_equal 'route "/x" algorithm: is auto, eba, enba or sba; seen :quick', error.message
+    assert_raises(NeverBlock::ConfigError) { Route.read("/x", { rate: 0 }) }
   end
 
   def test_a_value_of_a_word_is_checked

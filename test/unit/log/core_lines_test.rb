@@ -24,6 +24,12 @@ class CoreLinesTest < Minitest::Test
     assert_equal ["request", "POST", "/x?y=1", 413, "127.0.0.1", "a body too large"], entry.values_at("message", "method", "target", "status", "remote_addr", "refused")
   end
 
+  def test_a_file_that_the_loop_sent_is_no_refusal
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 200 127.0.0.1 a file\tGET /x HTTP/1.1\n"
+    assert_match(/info: GET \/x 200 127\.0\.0\.1 answered by the server: a file\n\z/, entries(line))
+    assert_equal [200, "a file", nil], JSON.parse(entries(line, shape: NeverBlock::Log::Json.new)).values_at("status", "served", "refused")
+  end
+
   def test_a_request_line_that_is_none_is_shown_as_it_came
     assert_match(/info: \? nonsense 400  answered by the server: no method$/,
                  entries("neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b).scrub("?").sub("\\xef\\xbf\\xbd", "?"))

@@ -96,6 +96,40 @@ class PoolLineTest < VerbsCase
     end
   end
 
+  def test_all_who_wait_in_a_line_that_stands_still_are_refused_when_the_time_is_over
+    Clock.rule do |clock|
+      run_loop do
+        2.times { @line.enter(owner, 10) }
+        refused = []
+        3.times { |number| Fiber.schedule { refused << number unless @line.enter(owner, 10) } }
+        clock.now += 10
+        3.times { wake_first }
+
+        assert_equal [0, 1, 2], refused
+      end
+    end
+  end
+
+  def test_a_line_has_room_for_as_many_as_it_has_places_and_for_more_when_it_stands_still
+    Clock.rule do |clock|
+      run_loop do
+        @line.enter(first = owner, 10)
+        @line.enter(owner, 10)
+        rooms = Array.new(3) { @line.room.tap { Fiber.schedule { @line.enter(owner, 10) } } }
+        assert_equal [2, 1, 0], rooms
+
+        clock.now += 10
+        wake_first
+        assert_equal 2, @line.room, "it stands still, and nobody is to be kept from being told so"
+
+        @line.leave(first)
+        assert_equal 1, @line.room
+        clock.now += 10
+        wake_first
+      end
+    end
+  end
+
   def test_a_place_whose_owner_has_ended_is_given_on_before_anybody_is_refused
     run_loop do
       2.times { Fiber.schedule { @line.enter(Fiber.current, 1) } }

@@ -26,6 +26,19 @@ class SchedulerWaitsTest < Minitest::Test
     assert_equal (0...FIBERS).to_a, woken
   end
 
+  def test_a_fiber_that_has_not_parked_finds_the_same_number_of_switches
+    counts = []
+    in_scheduler do
+      fiber do
+        2.times { counts << Fiber.scheduler.switches }
+        sleep(0)
+        counts << Fiber.scheduler.switches
+      end
+    end
+    assert_equal counts[0], counts[1]
+    assert_operator counts[2], :>, counts[1]
+  end
+
   def test_sleep_takes_at_least_its_time_for_each_kind_of_number
     [0.02, Rational(1, 50), 0.02r].each do |duration|
       began = clock

@@ -23,13 +23,28 @@ class ServerTest < Minitest::Test
 
   def test_fibers_are_shared_out_among_the_executors
     server = make(fibers: 10, executors: 3).start
-    assert_equal [4, 3, 3], @fake.executors.map { |executor| executor.options[:fibers] }
+    assert_equal [4, 3, 3], @fake.executors.reject(&:helps).map { |executor| executor.options[:fibers] }
     server.stop_now
   end
 
+  def test_each_spare_helps_the_one_before_it_and_ends_after_the_first_of_all
+    before = Thread.list
+    server = make(spares: 2).start
+    first, *spares = @fake.executors
+    assert_equal [first, spares.first], spares.map(&:helps)
+    assert_equal %w[nb-spare-0 nb-spare-1], (Thread.list - before).filter_map(&:name).grep(/\Anb-spare/).sort
+    assert server.stop_now
+  end
+
+  def test_without_spares_there_is_one_executor
+    make(spares: 0).start.stop_now
+    assert_equal 1, @fake.executors.size
+  end
+
   def test_executors_run_on_threads_of_their_own_with_names
+    before = Thread.list
     server = make(executors: 2).start
-    assert_equal %w[nb-executor-0 nb-executor-1], Thread.list.filter_map(&:name).grep(/\Anb-executor/).sort
+    assert_equal %w[nb-executor-0 nb-executor-1], (Thread.list - before).filter_map(&:name).grep(/\Anb-executor/).sort
     server.stop_now
   end
 

@@ -30,6 +30,10 @@ class TestRunTest < Minitest::Test
     [ RUN      ] crashes
     Segmentation fault
     FAIL base/test_b (exit 139)
+    [==========] Running 1 test(s).
+    [ RUN      ] adds_up
+    [       OK ] adds_up
+    ok   base/test_c 1 passed in 12 s
   OUTPUT
 
   def c_tally(text, outcome)
@@ -54,7 +58,8 @@ class TestRunTest < Minitest::Test
 
   def test_cmocka_lines_are_counted_once_and_skips_keep_their_reason
     tally = c_tally(CMOCKA, :failed)
-    assert_equal "1 passed, 2 failed, 1 skipped", tally.to_s
+    assert_equal "2 passed, 2 failed, 1 skipped", tally.to_s
+    assert_equal({ "c (asan) base/test_c" => 12.0 }, tally.seconds)
     assert_equal ["c (asan) breaks", "c (asan) base/test_b (exit 139)"], tally.failures
     assert_equal [["c (asan) needs_kqueue", "no kqueue on this system"]], tally.skips
   end
@@ -114,6 +119,15 @@ class TestRunTest < Minitest::Test
       piece = lines.drop_while { |line| line != "== #{suite}: 1 files" }.take_while { |line| !line.start_with?("== #{suite}: 1 passed") }
       assert_equal ["#{suite} one", "#{suite} two"], piece.grep(/ (one|two)\z/)
     end
+  end
+
+  def test_a_long_suite_runs_in_parts_and_each_of_its_files_once
+    files = %w[a b c].to_h { |name| ["test/unit/#{name}_test.rb", "def test_#{name} = puts('ran #{name}')"] }
+    status, lines = run_in(files, "--jobs", "2", "--times")
+    assert_equal [0, "3 passed, 0 failed, 0 skipped"], [status, lines.last]
+    assert_equal ["== unit 1 of 2: 2 files", "== unit 2 of 2: 1 files"], lines.grep(/files\z/).sort
+    assert_equal ["ran a", "ran b", "ran c"], lines.filter_map { |line| line[/ran \w/] }.sort
+    assert_equal files.keys, lines.drop_while { |line| line != "What took longest:" }.filter_map { |line| line[%r{ s  (test/unit/.+)}, 1] }.sort
   end
 
   def test_so_many_at_a_time_is_a_number

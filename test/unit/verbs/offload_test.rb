@@ -26,6 +26,20 @@ class OffloadTest < VerbsCase
     end
   end
 
+  # A handler may take no lock, and runs between any two steps of a fiber; so does a finalizer. The file is removed by the hook of Ruby 3.4.
+  def test_in_a_signals_handler_it_calls_the_block
+    script = <<~RUBY
+      require "neverblock"
+      require "tempfile"
+      path = Tempfile.create("offload").path
+      trap(:USR2) { print NB.offload { Thread.current == Thread.main } && File.unlink(path) }
+      NB.run { Process.kill(:USR2, Process.pid) }
+      print File.exist?(path)
+    RUBY
+    status, out, err = ruby(script)
+    assert_equal [0, "1false"], [status, out], err
+  end
+
   def test_works_overlap
     run_loop do
       inside = Queue.new

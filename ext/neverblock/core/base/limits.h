@@ -62,6 +62,9 @@
 /* Channels of one I/O loop: workers, and as many again while new ones take over from old ones. */
 #define NB_CHANNELS_MAX 256u
 
+/* Lanes of one server beside the one of all fibers: each has a queue of its own in each I/O loop, and threads in each process. */
+#define NB_LANES_MAX 32u
+
 /* I/O loops of one server, each with a thread. An exchange's number keeps 6 bits for its loop's. */
 #define NB_IO_THREADS_MAX 64u
 

@@ -88,15 +88,19 @@ static void drop(nb_log *self, const char *bytes, size_t size) {
     count_dropped(self, lines);
 }
 
-/* What every line begins with; its length. */
-static size_t begin_line(char *line, size_t room, const char *level) {
-    int64_t now_ns = nb_clock_wall_ns();
-    time_t seconds = (time_t)(now_ns / NB_NS_PER_S);
+void nb_log_time(char out[NB_LOG_TIME_BYTES], int64_t wall_ns) {
+    time_t seconds = (time_t)(wall_ns / NB_NS_PER_S);
     struct tm parts;
     char text[sizeof "2026-11-21T18:03:26"];
     if (!gmtime_r(&seconds, &parts) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts)) text[0] = '\0';
-    int size = snprintf(line, room, "neverblock: %s.%03dZ %s: ", text, (int)(now_ns % NB_NS_PER_S / NB_NS_PER_MS),
-                        level);
+    snprintf(out, NB_LOG_TIME_BYTES, "%s.%03dZ", text, (int)(wall_ns % NB_NS_PER_S / NB_NS_PER_MS));
+}
+
+/* What every line begins with; its length. */
+static size_t begin_line(char *line, size_t room, const char *level) {
+    char text[NB_LOG_TIME_BYTES];
+    nb_log_time(text, nb_clock_wall_ns());
+    int size = snprintf(line, room, "neverblock: %s %s: ", text, level);
     return size < 0 ? 0 : (size_t)size;
 }
 
@@ -212,6 +216,23 @@ void nb_log_info(nb_log *log, const char *format, ...) {
     va_start(arguments, format);
     write_line(log, "info", format, arguments);
     va_end(arguments);
+}
+
+void nb_log_name(char out[NB_LOG_NAME_BYTES], nb_slice bytes) {
+    static const char digits[] = "0123456789abcdef", cut[] = "...";
+    size_t size = 0, i = 0;
+    for (; i < bytes.size && size + 4 + sizeof(cut) <= NB_LOG_NAME_BYTES; i++) {
+        unsigned char c = (unsigned char)bytes.data[i];
+        bool plain = c >= ' ' && c <= '~' && c != '\\';
+        if (plain) {
+            out[size++] = (char)c;
+            continue;
+        }
+        const char escaped[] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+        memcpy(out + size, escaped, sizeof(escaped));
+        size += sizeof(escaped);
+    }
+    memcpy(out + size, i < bytes.size ? cut : "", i < bytes.size ? sizeof(cut) : 1);
 }
 
 uint64_t nb_log_dropped(const nb_log *log) { return atomic_load_explicit(&log->dropped, memory_order_relaxed); }

@@ -12,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
 #include "base/status.h"
 
+#define NB_LOG_TIME_BYTES 40u
 #define NB_LOG_BUFFER_BYTES (1u << 20) /* about 5000 lines; past it lines are dropped */
 
 typedef struct nb_log nb_log;
@@ -27,6 +29,11 @@ void nb_log_write(nb_log *log, const char *bytes, size_t size);
  * warns. */
 void nb_log_line(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void nb_log_info(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As entries have it: "2026-11-21T18:03:26.000Z". wall_ns: nb_clock_wall_ns. */
+void nb_log_time(char out[NB_LOG_TIME_BYTES], int64_t wall_ns);
+/* Bytes from outside as a line may have them: printable ASCII as it is, all else as \\xNN, the rest cut off. `out` is NUL-terminated. */
+#define NB_LOG_NAME_BYTES 256u
+void nb_log_name(char out[NB_LOG_NAME_BYTES], nb_slice bytes);
 uint64_t nb_log_dropped(const nb_log *log);
 /* By all logs of this process. */
 uint64_t nb_log_dropped_by_all(void);

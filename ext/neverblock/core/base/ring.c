@@ -129,6 +129,20 @@ bool nb_ring_readable(nb_ring_consumer *consumer) {
     return consumer->advanced != consumer->published_seen && !consumer->broken;
 }
 
+bool nb_ring_more(const nb_ring_consumer *consumer, bool in_hand) {
+    uint64_t position = __atomic_load_n(&consumer->advanced, __ATOMIC_RELAXED);
+    if (in_hand) {
+        const char *place = consumer->data + (position & consumer->mask);
+        uint64_t header = __atomic_load_n((const uint64_t *)(const void *)place, __ATOMIC_RELAXED);
+        if (header == PADDING) {
+            position += consumer->mask + 1 - (position & consumer->mask);
+            header = __atomic_load_n((const uint64_t *)(const void *)consumer->data, __ATOMIC_RELAXED);
+        }
+        position += record_bytes(header);
+    }
+    return (int64_t)(atomic_load_explicit(&consumer->memory->published, memory_order_relaxed) - position) > 0;
+}
+
 /* Positions are compared as distances: garbage makes a large one. */
 static bool possible(const nb_ring_consumer *consumer, uint64_t place, uint64_t size) {
     uint64_t capacity = consumer->mask + 1, there = consumer->published_seen - consumer->advanced;

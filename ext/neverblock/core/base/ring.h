@@ -68,5 +68,7 @@ void nb_ring_advance(nb_ring_consumer *consumer);
 bool nb_ring_release(nb_ring_consumer *consumer);
 /* True when a record can be peeked; looks at the shared index (for the check between announcing sleep and sleeping). */
 bool nb_ring_readable(nb_ring_consumer *consumer);
+/* The same for another thread than the consumer's: right while that one does nothing with the ring. in_hand: it uses the first record, which is left out. */
+bool nb_ring_more(const nb_ring_consumer *consumer, bool in_hand);
 
 #endif

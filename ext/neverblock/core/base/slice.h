@@ -32,4 +32,16 @@ static inline bool nb_slice_equal_lower(nb_slice a, nb_slice lower) {
     return true;
 }
 
+/* Without the white space (SP, HTAB) around it. */
+static inline nb_slice nb_slice_trim(nb_slice text) {
+    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+        text.data++;
+        text.size--;
+    }
+    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t')) {
+        text.size--;
+    }
+    return text;
+}
+
 #endif

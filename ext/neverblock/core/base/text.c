@@ -36,13 +36,13 @@ static bool has_room(nb_text *text, size_t bytes) {
     return true;
 }
 
-static void add(nb_text *text, const char *bytes, size_t size) {
+void nb_text_add_bytes(nb_text *text, const char *bytes, size_t size) {
     if (size == 0 || !has_room(text, size)) return;
     memcpy(text->bytes + text->size, bytes, size);
     text->size += size;
 }
 
-void nb_text_add(nb_text *text, const char *string) { add(text, string, strlen(string)); }
+void nb_text_add(nb_text *text, const char *string) { nb_text_add_bytes(text, string, strlen(string)); }
 
 void nb_text_format(nb_text *text, const char *format, ...) {
     char line[FORMAT_BYTES_MAX];
@@ -54,7 +54,7 @@ void nb_text_format(nb_text *text, const char *format, ...) {
         text->failed = true;
         return;
     }
-    add(text, line, (size_t)size);
+    nb_text_add_bytes(text, line, (size_t)size);
 }
 
 void nb_text_seconds(nb_text *text, uint64_t ns) {
@@ -64,7 +64,7 @@ void nb_text_seconds(nb_text *text, uint64_t ns) {
         size--;
     }
     if (digits[size - 1] == '.') size--;
-    add(text, digits, (size_t)size);
+    nb_text_add_bytes(text, digits, (size_t)size);
 }
 
 void nb_text_json(nb_text *text, const char *string) {
@@ -75,7 +75,7 @@ void nb_text_json(nb_text *text, const char *string) {
             nb_text_format(text, "\\u%04x", byte);
         } else {
             if (byte == '"' || byte == '\\') nb_text_add(text, "\\");
-            add(text, string, 1);
+            nb_text_add_bytes(text, string, 1);
         }
     }
     nb_text_add(text, "\"");

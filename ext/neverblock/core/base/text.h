@@ -24,6 +24,7 @@ static inline bool nb_text_failed(const nb_text *text) { return text->failed; }
 static inline nb_slice nb_text_slice(const nb_text *text) { return (nb_slice){text->bytes, text->size}; }
 
 void nb_text_add(nb_text *text, const char *string);
+void nb_text_add_bytes(nb_text *text, const char *bytes, size_t size);
 /* printf, 500 bytes at most at once; no floating point (it depends on the locale). */
 void nb_text_format(nb_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Nanoseconds as decimal seconds: 0.25, 3, 0.000000064. */

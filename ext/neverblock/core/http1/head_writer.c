@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/decimal.h"
+
 /* The IANA registry of HTTP status codes (2025), 200 and up, without the unused ones. */
 #define STATUS_LIST(X)                        \
     X(101, "Switching Protocols")             \
@@ -130,30 +132,6 @@ static char *put(char *out, const char *text, size_t size) {
 
 #define PUT(out, literal) put(out, literal, sizeof(literal) - 1)
 
-static const char digit_pairs[] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
-    "49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
-    "9899";
-
-static char *put_pair(char *out, unsigned number) { return put(out, digit_pairs + (size_t)number * 2, 2); }
-
-static char *put_number(char *out, uint64_t number) {
-    char digits[20];
-    char *at = digits + sizeof digits;
-    while (number >= 100) {
-        at -= 2;
-        put_pair(at, (unsigned)(number % 100));
-        number /= 100;
-    }
-    if (number >= 10) {
-        at -= 2;
-        put_pair(at, (unsigned)number);
-    } else {
-        *--at = (char)('0' + number);
-    }
-    return put(out, at, (size_t)(digits + sizeof digits - at));
-}
-
 /* Every line is copied with the size of the longest: one short block instead of a call, its tail overwritten by what follows. */
 static char *put_status_line(char *out, uint16_t status) {
     const status_line *const line = status_line_of(status);
@@ -173,7 +151,7 @@ size_t nb_response_head_write(char *out, const nb_response_facts *facts, const n
     if (field_lines.size > 0) at = put(at, field_lines.data, field_lines.size);
     if (plan->send_content_length) {
         at = PUT(at, "Content-Length: ");
-        at = put_number(at, facts->status == 205 ? 0 : facts->content_length);
+        at = nb_decimal_put(at, facts->status == 205 ? 0 : facts->content_length);
         at = PUT(at, "\r\n");
     }
     if (plan->body == NB_RESPONSE_BODY_CHUNKED) at = PUT(at, "Transfer-Encoding: chunked\r\n");
@@ -199,46 +177,4 @@ size_t nb_chunk_head_write(char *out, uint64_t bytes) {
     } while (bytes > 0);
     char *at = put(out, digits + first, sizeof digits - first);
     return (size_t)(PUT(at, "\r\n") - out);
-}
-
-#define DAY_S INT64_C(86400)
-#define YEAR_9999_END_S INT64_C(253402300799) /* IMF-fixdate has four digits for the year */
-
-/* The Gregorian date of a day counted from 1970, by eras of 400 years that begin on the first of March. */
-static void civil_date(int64_t days, unsigned *year, unsigned *month, unsigned *day) {
-    const int64_t shifted = days + 719468; /* days from 0000-03-01 to 1970-01-01 */
-    const unsigned era = (unsigned)(shifted / 146097);
-    const unsigned day_of_era = (unsigned)(shifted % 146097);
-    const unsigned year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    const unsigned day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    const unsigned month_from_march = (5 * day_of_year + 2) / 153;
-    *day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    *month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
-    *year = year_of_era + era * 400 + (*month <= 2);
-}
-
-void nb_date_line_write(char *out, int64_t wall_s) {
-    static const char weekdays[] = "ThuFriSatSunMonTueWed"; /* 1970-01-01 was a Thursday */
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    const int64_t now = wall_s < 0 ? 0 : wall_s > YEAR_9999_END_S ? YEAR_9999_END_S : wall_s;
-    const int64_t days = now / DAY_S;
-    const unsigned second = (unsigned)(now % DAY_S);
-    unsigned year, month, day;
-    civil_date(days, &year, &month, &day);
-    char *at = PUT(out, "Date: ");
-    at = put(at, weekdays + days % 7 * 3, 3);
-    at = PUT(at, ", ");
-    at = put_pair(at, day);
-    *at++ = ' ';
-    at = put(at, months + (size_t)(month - 1) * 3, 3);
-    *at++ = ' ';
-    at = put_pair(at, year / 100);
-    at = put_pair(at, year % 100);
-    *at++ = ' ';
-    at = put_pair(at, second / 3600);
-    *at++ = ':';
-    at = put_pair(at, second / 60 % 60);
-    *at++ = ':';
-    at = put_pair(at, second % 60);
-    PUT(at, " GMT\r\n");
 }

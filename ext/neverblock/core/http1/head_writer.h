@@ -1,6 +1,6 @@
 /*
  * head_writer.h - decides a response's framing and writes its head (RFC 9112 sections 4, 6.1-6.3, 9.3; RFC 9110
- * sections 6.6.1, 8.6, 15).
+ * sections 8.6, 15).
  */
 #ifndef NB_HTTP1_HEAD_WRITER_H
 #define NB_HTTP1_HEAD_WRITER_H
@@ -43,12 +43,8 @@ typedef struct nb_response_plan {
 
 nb_response_plan nb_response_plan_decide(const nb_response_facts *facts);
 
-#define NB_DATE_LINE_BYTES 37u /* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
 /* Room nb_response_head_write may need beside the field lines. */
 #define NB_RESPONSE_HEAD_OVERHEAD_BYTES 256u
-
-/* Writes "Date: ...\r\n" (IMF-fixdate) for seconds since 1970. out: NB_DATE_LINE_BYTES, no NUL. */
-void nb_date_line_write(char *out, int64_t wall_s);
 
 /*
  * Writes the complete head: status line, date_line (empty slice: none, the application gave its own), field_lines

@@ -93,6 +93,7 @@ static nb_status start_write(nb_body *body) {
         return status;
     }
     body->spooled += body->held;
+    body->spool->writes++;
     body->writing = true;
     return NB_AGAIN;
 }
@@ -142,6 +143,7 @@ nb_status nb_body_feed(nb_body *body, char *bytes, size_t size, size_t *used, nb
 
 nb_status nb_body_written(nb_body *body) {
     body->writing = false;
+    body->spool->writes--;
     body->held = 0;
     if (!body->owner) {
         nb_body_destroy(body);

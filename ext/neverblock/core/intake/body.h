@@ -33,6 +33,7 @@ struct nb_spool {
     uint64_t bytes_max;             /* the budget of them all */
     nb_spool *whole;                /* the one that counts for several; NULL: itself */
     uint64_t body_bytes_max;        /* of one body */
+    unsigned writes;                /* under way, or not yet told to nb_body_written: the loop's own */
     void (*written)(nb_body *body); /* on a worker's thread: hand the body to the loop */
 };
 

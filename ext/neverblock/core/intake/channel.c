@@ -202,6 +202,38 @@ void nb_link_destroy(nb_link *link) {
     nb_free(link);
 }
 
+nb_link *nb_link_next(const nb_link *first, const nb_link *link) {
+    if (link->spare) return link->spare;
+    return link->lane == 0 ? first->lanes : link->lanes;
+}
+
+void nb_link_destroy_all(nb_link *link) {
+    nb_link *lanes = link ? link->lanes : NULL;
+    while (link) {
+        nb_link *next = link->spare;
+        nb_link_destroy(link);
+        link = next;
+    }
+    while (lanes) {
+        nb_link *next = lanes->lanes;
+        nb_link_destroy(lanes);
+        lanes = next;
+    }
+}
+
+nb_channel *nb_channel_spare(const nb_channel *channel) {
+    nb_link *spare = channel->link->spare;
+    return spare ? &spare->channels[channel - channel->link->channels] : NULL;
+}
+
+void nb_channel_destroy_all(nb_channel *channel) {
+    while (channel) {
+        nb_channel *spare = nb_channel_spare(channel);
+        nb_channel_destroy(channel);
+        channel = spare;
+    }
+}
+
 void nb_channel_destroy(nb_channel *channel) {
     if (!channel) return;
     if (atomic_fetch_sub_explicit(&channel->link->held, 1, memory_order_acq_rel) == 1) nb_link_destroy(channel->link);

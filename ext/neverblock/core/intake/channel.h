@@ -24,6 +24,7 @@
 #include "base/limits.h"
 #include "base/ring.h"
 #include "base/status.h"
+#include "base/tally.h"
 #include "intake/message.h"
 #include "os/net.h"
 #include "os/shared_memory.h"
@@ -33,16 +34,27 @@ typedef struct nb_pulse {
     _Alignas(64) _Atomic int64_t switched_ns; /* when the executor last switched fibers (monotonic); 0: it waits */
     _Atomic uint64_t running;                 /* exchange that runs, 0: none */
     _Atomic uint64_t turns;                   /* scheduler turns done: the heartbeat */
+    /* The switch in which it sits in a call that has released Ruby's lock, as its spare has found: while it is `switched_ns`, it does. */
+    _Atomic int64_t blocked_ns;
 } nb_pulse;
+
+/* A spare is asked whether it can run, by a loop (server/spares.c). One question at a time: the next when this is answered. */
+typedef struct nb_spare_call {
+    _Alignas(64) _Atomic int64_t asked_ns; /* when (monotonic); 0: never */
+    _Atomic int64_t switched_ns;           /* of the executor it helps: the switch it is stuck in */
+    _Atomic int64_t answered_ns;           /* the `asked_ns` it came to last, with Ruby's lock */
+} nb_spare_call;
 
 /* What the executor's thread counts; relaxed, each number for itself. */
 typedef struct nb_executor_figures {
     _Alignas(64) _Atomic uint64_t taken; /* requests, since the start */
     _Atomic uint32_t fibers_limit;
-    _Atomic uint32_t running; /* requests that have a fiber */
-    _Atomic uint32_t pooled;  /* fibers that wait for a request */
-    _Atomic uint32_t parked;  /* all that wait, the pooled ones and those that may go on included */
-    _Atomic uint32_t ready;   /* fibers that may go on */
+    _Atomic uint32_t running;    /* requests that have a fiber */
+    _Atomic uint32_t pooled;     /* fibers that wait for a request */
+    _Atomic uint32_t parked;     /* all that wait, the pooled ones and those that may go on included */
+    _Atomic uint32_t ready;      /* fibers that may go on */
+    _Atomic uint64_t let_in;     /* of a spare: times it found that the executor it helps was blocked */
+    _Atomic uint32_t request_ns; /* of its thread's time that a request takes, about; 0: not known yet */
     /* Of its process; brought up to date every 100 ms while it runs, and before it sleeps. */
     _Atomic uint64_t gc_count, gc_minor, gc_major, gc_time_ns, heap_live_slots;
     _Atomic uint64_t dns_lookups, dns_cached, dns_failed, dns_pending;
@@ -58,13 +70,15 @@ typedef struct nb_channel_listener {
 } nb_channel_listener;
 
 /* Both sides are of one build, or attach fails: the rings trust each other's layout. */
-#define NB_CHANNEL_LAYOUT 2u
+#define NB_CHANNEL_LAYOUT 5u
 
 /* Of the executor, for all loops. */
 typedef struct nb_board {
-    uint64_t layout; /* of this memory and of the messages */
-    uint32_t credit; /* requests the executor may ask for ahead of its running them */
+    uint64_t layout;      /* of this memory and of the messages */
+    uint32_t credit;      /* requests the executor may ask for ahead of its running them */
+    uint32_t credit_slow; /* the same where they take it long, or it is not known how long */
     uint16_t channels;
+    uint16_t lane; /* of what its executor runs; 0: fibers */
     uint16_t listener_count;
     nb_channel_listener
         listeners[NB_LISTENERS_MAX]; /* in the order of their numbers; complete before the first request */
@@ -73,7 +87,9 @@ typedef struct nb_board {
     _Atomic uint64_t able;
     _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
     nb_pulse pulse;
+    nb_spare_call call; /* of a spare */
     nb_executor_figures figures;
+    nb_tally stalls; /* by kind (nb_stall_kind) and culprit; counted by the watch's thread */
 } nb_board;
 
 typedef struct nb_channel_memory {
@@ -108,6 +124,10 @@ struct nb_link {
     _Atomic uint64_t given;
     _Atomic uint64_t recalled;
     _Atomic uint32_t held; /* channels that are not destroyed */
+    nb_link *lanes;        /* of the first of a process: those of its threads of lanes, each the next's `lanes` */
+    uint16_t lane;         /* whose it is; 0: of fibers */
+    nb_link *
+        spare; /* of the executor that helps out when this one is blocked; it may have one itself. NULL: there is none */
     uint16_t count;
     nb_channel channels[]; /* by the number of the loop */
 };
@@ -129,8 +149,16 @@ nb_status nb_link_attach(const int *descriptors, unsigned count, nb_link **link)
 void nb_link_abandon(nb_link *link);
 /* All its channels; NULL is fine. */
 void nb_link_destroy(nb_link *link);
+/* The same with all others of its process. */
+void nb_link_destroy_all(nb_link *link);
+/* Of the links of a process, beginning with the first: it, its spares, those of lanes. NULL: it was the last. */
+nb_link *nb_link_next(const nb_link *first, const nb_link *link);
+/* The channel of the same loop to its spare; NULL: it has none. */
+nb_channel *nb_channel_spare(const nb_channel *channel);
 /* Its loop has done with it. The link ends with the last of its channels. */
 void nb_channel_destroy(nb_channel *channel);
+/* The same with those of its spares; NULL is fine. */
+void nb_channel_destroy_all(nb_channel *channel);
 void *nb_channel_requests(nb_channel *channel);
 void *nb_channel_responses(nb_channel *channel);
 

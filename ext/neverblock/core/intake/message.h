@@ -60,11 +60,12 @@ typedef enum nb_message_type {
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
-    NB_MESSAGE_FILE = 19,     /* nb_file_message: a file range; the descriptor now belongs to the I/O loop */
-    NB_MESSAGE_TAKEN = 20,    /* nb_taken_message: the application reads its streamed body; no part of a response */
+    NB_MESSAGE_TAKEN = 19,    /* nb_taken_message: the application reads its streamed body; no part of a response */
     /* nb_message: the executor wants the connection. When all responses before, and the head sent for this exchange, have
        left, HIJACKED is told (or GONE). Then the executor sends its last part, empty. */
-    NB_MESSAGE_HIJACK = 21,
+    NB_MESSAGE_HIJACK = 20,
+    /* nb_named_message: a whole response whose body is a file; the loop decides its status, head and ranges (server/file_answer.h) */
+    NB_MESSAGE_NAMED = 21,
 } nb_message_type;
 
 /* Flags of a response part. */
@@ -155,11 +156,28 @@ typedef struct nb_taken_message {
     uint64_t bytes; /* of its body, in all; 0: it waits for the first */
 } nb_taken_message;
 
-typedef struct nb_file_message {
-    nb_message message;
-    int64_t fd;
-    uint64_t offset, bytes;
-} nb_file_message;
+/* How a response names the file that is its body. */
+typedef enum nb_naming {
+    NB_NAMED_OPEN,     /* by a descriptor, which belongs to the I/O loop: the application chose the file (to_path) */
+    NB_NAMED_SENDFILE, /* by an absolute path, of one of the roots that X-Sendfile may name */
+    NB_NAMED_ACCEL,    /* by the path of X-Accel-Redirect, as in a URL */
+} nb_naming;
+
+/* Bytes of a path that names one: PATH_MAX. */
+#define NB_NAMED_PATH_BYTES_MAX 4096u
+
+typedef struct nb_named_message {
+    nb_response_message
+        response;  /* of type NB_MESSAGE_NAMED, with NB_PART_LAST. content_length: what the application announced */
+    int64_t fd;    /* with NB_NAMED_OPEN, else -1 */
+    uint64_t size; /* of that file */
+    int64_t modified_ns;  /* and when it was changed, since 1970 */
+    uint16_t naming;      /* nb_naming */
+    uint16_t conditional; /* 1: the request's conditions and ranges hold for it */
+    uint32_t path_bytes, request_bytes;
+    uint32_t id_bytes; /* of the download's name (server/reports.h); 0: it has none */
+    /* field lines, path, id, and what the request says (files/file_request.h, the flat form) follow */
+} nb_named_message;
 
 typedef struct nb_hijacked_message {
     nb_message message;

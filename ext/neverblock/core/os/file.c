@@ -46,3 +46,13 @@ nb_status nb_file_write_all(int fd, const char *bytes, size_t size) {
     }
     return NB_OK;
 }
+
+bool nb_file_read_text(const char *path, char *text, size_t room) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t size = read(fd, text, room - 1);
+    close(fd);
+    if (size <= 0) return false;
+    text[size] = '\0';
+    return true;
+}

@@ -1,7 +1,8 @@
-/* file.h - temporary files and whole writes. Blocking: for file workers, not for the loop. */
+/* file.h - temporary files, whole writes, small reads. Blocking: for file workers, not for the loop. */
 #ifndef NB_OS_FILE_H
 #define NB_OS_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -11,5 +12,7 @@
 nb_status nb_file_temporary(const char *directory, int *fd);
 /* All of it, at the file's position. NB_SYSTEM: errno (ENOSPC, EDQUOT, EIO). */
 nb_status nb_file_write_all(int fd, const char *bytes, size_t size);
+/* The beginning of a small file, such as those of proc(5), ended with NUL; room: for both. False: there is none, or nothing in it. */
+bool nb_file_read_text(const char *path, char *text, size_t room);
 
 #endif

@@ -3,10 +3,11 @@
  */
 #include "os/memory.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "os/file.h"
 
 #if defined(__APPLE__)
 #define MAXRSS_UNIT 1u /* getrusage(2) counts bytes there, kilobytes elsewhere */
@@ -33,11 +34,7 @@ static uint64_t most_ever(void) {
 
 uint64_t nb_memory_resident_bytes(void) {
     char line[128];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
-    if (fd >= 0) close(fd);
-    if (size <= 0) return most_ever();
-    line[size] = '\0';
+    if (!nb_file_read_text("/proc/self/statm", line, sizeof(line))) return most_ever();
     char *at;
     (void)strtoull(line, &at, 10); /* the first number is the virtual size */
     uint64_t pages = strtoull(at, NULL, 10);

@@ -12,6 +12,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,6 +28,10 @@
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0 /* macOS: SO_NOSIGPIPE instead */
+#endif
+
+#ifndef MSG_MORE
+#define MSG_MORE 0
 #endif
 
 #ifndef IOV_MAX
@@ -264,7 +269,7 @@ nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved) {
     return NB_OK;
 }
 
-nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved) {
+static nb_status write_parts(int fd, const struct iovec *parts, int count, int flags, size_t *moved) {
     struct msghdr message = {0};
     message.msg_iov = (struct iovec *)(uintptr_t)parts; /* sendmsg only reads them */
     message.msg_iovlen = (size_t)(count < IOV_MAX ? count : IOV_MAX);
@@ -272,12 +277,28 @@ nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *mo
     do {
         /* send(2) spares the kernel the copying in of two structs: measurable on the smallest responses, which are one
          * part. */
-        sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
-                          : sendmsg(fd, &message, MSG_NOSIGNAL);
+        sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, flags) : sendmsg(fd, &message, flags);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) return status_of_errno();
     *moved = (size_t)sent;
     return NB_OK;
+}
+
+nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved) {
+    return write_parts(fd, parts, count, MSG_NOSIGNAL, moved);
+}
+
+nb_status nb_net_writev_more(int fd, const struct iovec *parts, int count, size_t *moved) {
+    return write_parts(fd, parts, count, MSG_NOSIGNAL | MSG_MORE, moved);
+}
+
+nb_status nb_net_wait_writable(int fd, int timeout_ms) {
+    struct pollfd waited = {.fd = fd, .events = POLLOUT};
+    int ready;
+    do {
+        ready = poll(&waited, 1, timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0 ? NB_OK : ready == 0 ? NB_TIMEOUT : NB_SYSTEM;
 }
 
 bool nb_net_peer_finished(int fd) {
@@ -286,6 +307,21 @@ bool nb_net_peer_finished(int fd) {
 }
 
 void nb_net_finish(int fd) { (void)shutdown(fd, SHUT_WR); }
+
+/* connect(2): an address of AF_UNSPEC dissolves the association; Linux sends an RST then (tcp_disconnect). Other systems, and
+   UNIX sockets, have no such thing. */
+void nb_net_abort(int fd, bool reset) {
+#if defined(__linux__)
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    int family = AF_UNSPEC;
+    socklen_t size = sizeof family;
+    bool tcp = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family != AF_UNIX;
+    if (reset && tcp && connect(fd, &nobody, sizeof nobody) == 0) return;
+#else
+    (void)reset;
+#endif
+    (void)shutdown(fd, SHUT_RDWR);
+}
 
 void nb_net_close(int fd, bool reset) {
     if (reset) {

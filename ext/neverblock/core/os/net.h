@@ -36,6 +36,11 @@ nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer);
    NB_SYSTEM: errno (ECONNRESET, EPIPE...). Never raises SIGPIPE. */
 nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved);
 nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved);
+/* The same where other bytes follow at once: a segment that is not full may wait for them (MSG_MORE, where there is such a thing). */
+nb_status nb_net_writev_more(int fd, const struct iovec *parts, int count, size_t *moved);
+/* Blocks until a write would move bytes, or find that the connection has ended (NB_OK), or timeout_ms have passed (NB_TIMEOUT;
+   negative: no limit). NB_SYSTEM: errno. */
+nb_status nb_net_wait_writable(int fd, int timeout_ms);
 
 /* Bytes written and not yet taken by the peer (acknowledged, or read from a UNIX socket); 0 where the system does not
  * tell. */
@@ -44,6 +49,9 @@ size_t nb_net_unacknowledged(int fd);
 bool nb_net_peer_finished(int fd);
 /* Says that we have finished sending. */
 void nb_net_finish(int fd);
+/* Ends the connection, now and in both directions, and keeps the descriptor: threads that wait in it wake. With `reset` the
+   peer gets an RST where the system can do that (else it sees an orderly end). */
+void nb_net_abort(int fd, bool reset);
 /* Closes; with `reset` the peer gets an RST and unsent bytes are dropped (SO_LINGER 0). */
 void nb_net_close(int fd, bool reset);
 

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/hash.h"
 #include "os/clock.h"
 #include "os/workers.h"
 
@@ -99,12 +100,9 @@ static void ask_system(const char *name, nb_resolver_answer *answer) {
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* FNV-1a; a bad spread costs a walk over NAMES_MAX entries at most. */
+/* A bad spread costs a walk over NAMES_MAX entries at most. */
 static entry **bucket_of(nb_resolver *self, const char *name, size_t bytes) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-    return &self->buckets[hash % BUCKETS];
+    return &self->buckets[nb_hash(name, bytes) % BUCKETS];
 }
 
 static void unlink_age(nb_resolver *self, entry *it) {

@@ -21,7 +21,7 @@ nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t byt
     } while (result < 0 && errno == EINTR && sent == 0);
     if (sent > 0 && (result == 0 || errno == EAGAIN || errno == EINTR || errno == EBUSY)) {
         *moved = (size_t)sent;
-        return NB_OK;
+        return result < 0 && errno == EAGAIN ? NB_AGAIN : NB_OK;
     }
     if (result == 0) return NB_EOF;
     if (errno == EAGAIN || errno == EBUSY) return NB_AGAIN;

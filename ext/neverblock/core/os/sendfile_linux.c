@@ -9,6 +9,9 @@
 #include <sys/sendfile.h>
 #include <sys/types.h>
 
+/* sendfile(2): more is never sent by one call. */
+#define ONCE_BYTES_MAX 0x7ffff000u
+
 nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
     if (offset > INT64_MAX) return NB_EOF;
     ssize_t sent;
@@ -18,12 +21,13 @@ nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t byt
     } while (sent < 0 && errno == EINTR);
     if (sent > 0) {
         *moved = (size_t)sent;
-        return NB_OK;
+        return *moved < bytes && *moved < ONCE_BYTES_MAX ? NB_AGAIN : NB_OK;
     }
     if (sent == 0) return NB_EOF;
     if (errno == EAGAIN) return NB_AGAIN;
-    /* sendfile(2): the file cannot be mapped, as on some FUSE mounts and in /proc. */
-    if (errno == EINVAL || errno == ENOSYS) return nb_os_sendfile_copy(socket_fd, file_fd, offset, bytes, moved);
+    /* sendfile(2): the file cannot be mapped, as on some FUSE mounts and in /proc; or it is too large for a 32-bit system. */
+    if (errno == EINVAL || errno == ENOSYS || errno == EOVERFLOW)
+        return nb_os_sendfile_copy(socket_fd, file_fd, offset, bytes, moved);
     return NB_SYSTEM;
 }
 

@@ -3,14 +3,25 @@
  */
 #include "os/thread.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#endif
 
 #include "base/alloc.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 typedef struct start {
     void *(*body)(void *);
@@ -60,6 +71,120 @@ void nb_thread_wake_gently(void) {
 #else
 void nb_thread_wake_gently(void) {}
 #endif
+
+#if defined(__linux__)
+long nb_thread_number(void) { return syscall(SYS_gettid); }
+
+/* The beginning of what proc(5) tells of a thread in `file`. False: it has ended, or that is not told. */
+static bool read_task(long number, const char *file, char *text, size_t room) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/%s", number, file);
+    return nb_file_read_text(path, text, room);
+}
+
+/* The state letter of "NUMBER (NAME) STATE ...", whose name may have anything in it; 0: the thread has ended. */
+static char state_of(long number) {
+    char text[128];
+    if (!read_task(number, "stat", text, sizeof text)) return 0;
+    const char *end = strrchr(text, ')');
+    return end && end[1] == ' ' ? end[2] : 0;
+}
+
+bool nb_thread_sleeps(long number) {
+    char state = state_of(number);
+    return state == 'S' || state == 'D';
+}
+
+/* Transfers are not restarted where their socket has a time limit (signal(7)). */
+static bool has_time_limit(int fd) {
+    struct timeval receives = {0}, sends = {0};
+    socklen_t size = sizeof receives;
+    if (getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &receives, &size) != 0) return errno != ENOTSOCK;
+    size = sizeof sends;
+    if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &sends, &size) != 0) return true;
+    return receives.tv_sec || receives.tv_usec || sends.tv_sec || sends.tv_usec;
+}
+
+/* "running", or "NUMBER ARGUMENT0 ...", the arguments in hexadecimal; a number below 0: in no call, but not running (a page fault). */
+bool nb_thread_restarts(long number) {
+    char text[256];
+    if (!read_task(number, "syscall", text, sizeof text)) return false;
+    if (strncmp(text, "running", 7) == 0) return true;
+    char *rest;
+    long call = strtol(text, &rest, 10);
+    unsigned long arguments[4] = {0};
+    for (int i = 0; i < 4; i++)
+        arguments[i] = strtoul(rest, &rest, 16);
+    switch (call) {
+    case SYS_read:
+    case SYS_write:
+    case SYS_readv:
+    case SYS_writev:
+    case SYS_recvfrom:
+    case SYS_sendto:
+    case SYS_recvmsg:
+    case SYS_sendmsg:
+        return !has_time_limit((int)arguments[0]);
+    case SYS_futex: /* with a time limit it is not */
+        return arguments[3] == 0;
+    case SYS_pread64:
+    case SYS_pwrite64:
+    case SYS_openat:
+    case SYS_flock:
+    case SYS_fcntl:
+    case SYS_fsync:
+    case SYS_fdatasync:
+    case SYS_wait4:
+    case SYS_waitid:
+        return true;
+    default:
+        return call < 0;
+    }
+}
+
+bool nb_thread_others_run(void) {
+    bool any = false;
+    long own = nb_thread_number();
+    DIR *folder = opendir("/proc/self/task");
+    const struct dirent *entry;
+    while (folder && !any && (entry = readdir(folder))) {
+        long number = strtol(entry->d_name, NULL, 10);
+        any = number > 0 && number != own && state_of(number) == 'R';
+    }
+    if (folder) closedir(folder);
+    return any;
+}
+#else
+long nb_thread_number(void) { return 0; }
+
+bool nb_thread_sleeps(long number) {
+    (void)number;
+    return false;
+}
+
+bool nb_thread_restarts(long number) {
+    (void)number;
+    return false;
+}
+
+bool nb_thread_others_run(void) { return false; }
+#endif
+
+#if defined(__APPLE__)
+bool nb_thread_clock(pthread_t thread, clockid_t *clock) {
+    (void)thread;
+    (void)clock;
+    return false;
+}
+#else
+bool nb_thread_clock(pthread_t thread, clockid_t *clock) { return pthread_getcpuclockid(thread, clock) == 0; }
+#endif
+
+int64_t nb_thread_ran_ns(clockid_t clock) {
+    struct timespec ran;
+    if (clock_gettime(clock, &ran) != 0) return 0;
+    return (int64_t)ran.tv_sec * NB_NS_PER_S + ran.tv_nsec;
+}
 
 #if defined(__APPLE__)
 void nb_thread_cond_init(pthread_cond_t *cond) { pthread_cond_init(cond, NULL); }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/status.h"
 
@@ -17,6 +18,23 @@ nb_status nb_thread_start(const char *name, void *(*body)(void *), void *argumen
 /* The calling thread's waking does not interrupt a thread that runs on its processor; it keeps its share of time (SCHED_BATCH,
    sched(7)). Threads and processes it starts are as usual. Nothing where there is no such policy, or it is forbidden. */
 void nb_thread_wake_gently(void);
+
+/* The calling thread's number for nb_thread_sleeps; 0: the system has none. */
+long nb_thread_number(void);
+/* Whether a thread of this process waits for something (proc(5), state S or D), be it a lock: one that could run does not. False when that
+   cannot be found out. */
+bool nb_thread_sleeps(long number);
+/* Whether a thread of this process but the calling one runs or could run. */
+bool nb_thread_others_run(void);
+
+/* Whether a signal whose handler was installed with SA_RESTART goes unnoticed by what the thread does: it computes, or it is in a system call
+   that is restarted (signal(7)). False also when that cannot be found out: poll(2), nanosleep(2) and their like would end with EINTR. */
+bool nb_thread_restarts(long number);
+
+/* The clock that counts what a thread runs, for nb_thread_ran_ns by others. False: there is none. */
+bool nb_thread_clock(pthread_t thread, clockid_t *clock);
+/* Nanoseconds; 0 when the thread has ended. */
+int64_t nb_thread_ran_ns(clockid_t clock);
 
 /* A condition whose timed waits go by nb_clock_monotonic_ns. */
 void nb_thread_cond_init(pthread_cond_t *cond);

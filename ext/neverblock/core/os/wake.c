@@ -49,12 +49,16 @@ void nb_wake_deinit(nb_wake *wake) {
 
 /* Eight bytes are what an eventfd takes; a pipe takes them too. errno is kept for the code a signal handler
  * interrupted. */
-void nb_wake_signal(const nb_wake *wake) {
+bool nb_wake_signal(const nb_wake *wake) {
     const uint64_t one = 1;
     int error = errno;
-    while (write(wake->write_fd, &one, sizeof one) < 0 && errno == EINTR) {
-    }
+    ssize_t written;
+    do {
+        written = write(wake->write_fd, &one, sizeof one);
+    } while (written < 0 && errno == EINTR);
+    bool there = written >= 0 || errno != EBADF;
     errno = error;
+    return there;
 }
 
 /* An eventfd is empty after one read; a pipe after one that did not fill the buffer. */

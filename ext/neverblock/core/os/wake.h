@@ -7,6 +7,7 @@
 #ifndef NB_OS_WAKE_H
 #define NB_OS_WAKE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -17,7 +18,8 @@ typedef struct nb_wake {
 
 nb_status nb_wake_init(nb_wake *wake);
 void nb_wake_deinit(nb_wake *wake);
-void nb_wake_signal(const nb_wake *wake);
+/* False: somebody has closed its descriptor. */
+bool nb_wake_signal(const nb_wake *wake);
 void nb_wake_clear(const nb_wake *wake);
 /* Waits for a signal, at most timeout_ns (negative: for ever), and clears it. For a thread that has nothing else to
  * poll. */

@@ -16,8 +16,9 @@ struct nb_workers {
     pthread_cond_t work;
     nb_job *first, **last;
     size_t queued, queue_max;
-    unsigned idle; /* threads waiting for work; some of it may be on its way to them */
+    unsigned idle; /* threads that wait for work, with the one that is being woken */
     unsigned started, threads_max;
+    bool waking; /* one has been woken or started, and has not come to look yet */
     bool closing;
     char name[16];
     pthread_t threads[];
@@ -36,6 +37,13 @@ nb_status nb_workers_create(const char *name, unsigned threads, size_t queue_max
     return NB_OK;
 }
 
+static void put(nb_workers *self, nb_job *job) {
+    job->next = NULL;
+    *self->last = job;
+    self->last = &job->next;
+    self->queued++;
+}
+
 static nb_job *take(nb_workers *self) {
     nb_job *job = self->first;
     self->first = job->next;
@@ -44,17 +52,39 @@ static nb_job *take(nb_workers *self) {
     return job;
 }
 
+static void *work(void *pointer);
+
+/* With the lock held, for what waits: another thread, if there is or may be one and none is on its way. */
+static nb_status wake_another(nb_workers *self) {
+    if (self->waking) return NB_OK;
+    if (self->idle > 0) {
+        self->waking = true;
+        pthread_cond_signal(&self->work);
+        return NB_OK;
+    }
+    if (self->started == self->threads_max) return NB_OK;
+    nb_status status = nb_thread_start(self->name, work, self, &self->threads[self->started]);
+    if (status == NB_OK) {
+        self->waking = true;
+        self->started++;
+    }
+    return self->started > 0 ? NB_OK : NB_SYSTEM;
+}
+
 static void *work(void *pointer) {
     nb_workers *self = pointer;
     pthread_mutex_lock(&self->lock);
+    self->waking = false;
     for (;;) {
         while (self->first == NULL && !self->closing) {
             self->idle++;
             pthread_cond_wait(&self->work, &self->lock);
             self->idle--;
+            self->waking = false;
         }
         if (self->first == NULL) break;
         nb_job *job = take(self);
+        if (self->first != NULL) (void)wake_another(self);
         pthread_mutex_unlock(&self->lock);
         job->run(job);
         job->done(job);
@@ -64,25 +94,12 @@ static void *work(void *pointer) {
     return NULL;
 }
 
-/* With the lock held. More jobs waiting than idle threads: another thread, if there may be one. */
-static nb_status ensure_thread(nb_workers *self) {
-    if (self->queued < self->idle || self->started == self->threads_max) return NB_OK;
-    nb_status status = nb_thread_start(self->name, work, self, &self->threads[self->started]);
-    if (status == NB_OK) self->started++;
-    return self->started > 0 ? NB_OK : NB_SYSTEM;
-}
-
 static nb_status enqueue(nb_workers *self, nb_job *job) {
     if (self->closing) return NB_CLOSED;
     if (self->queued >= self->queue_max) return NB_FULL;
-    nb_status status = ensure_thread(self);
-    if (status != NB_OK) return status;
-    job->next = NULL;
-    *self->last = job;
-    self->last = &job->next;
-    self->queued++;
-    pthread_cond_signal(&self->work);
-    return NB_OK;
+    nb_status status = wake_another(self);
+    if (status == NB_OK) put(self, job);
+    return status;
 }
 
 nb_status nb_workers_submit(nb_workers *workers, nb_job *job) {
@@ -91,6 +108,14 @@ nb_status nb_workers_submit(nb_workers *workers, nb_job *job) {
     int error = errno;
     pthread_mutex_unlock(&workers->lock);
     errno = error;
+    return status;
+}
+
+nb_status nb_workers_resubmit(nb_workers *workers, nb_job *job) {
+    pthread_mutex_lock(&workers->lock);
+    nb_status status = workers->closing ? NB_CLOSED : NB_OK;
+    if (status == NB_OK) put(workers, job);
+    pthread_mutex_unlock(&workers->lock);
     return status;
 }
 

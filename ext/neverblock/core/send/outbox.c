@@ -1,15 +1,14 @@
 /*
- * outbox.c - see outbox.h. The sender is the simple one: memory by writev, files by sendfile(2) from the caller's
- * thread.
+ * outbox.c - see outbox.h.
  */
 #include "send/outbox.h"
 
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "os/page_cache.h"
 
 /* Parts of one writev: the head and body of a pipeline's responses; more is of no use to a socket buffer. */
 #define PARTS_MAX 16
@@ -19,25 +18,27 @@
 
 struct nb_chunk {
     nb_chunk *next;
-    uint64_t offset; /* of the next byte: in data, or in the file */
+    uint64_t offset; /* of the next byte: in the block, or in the file */
     uint64_t end;
-    uint32_t capacity; /* 0: a file range */
-    int fd;
-    char data[];
+    uint32_t capacity; /* of the block, whose bytes follow; 0: a file range */
 };
+
+typedef struct file_range {
+    nb_chunk chunk;
+    nb_file *file;
+    nb_send_by by;
+} file_range;
 
 #define CHUNK_BYTES (NB_READ_BUFFER_BYTES - sizeof(nb_chunk))
 
-void nb_outbox_init(nb_outbox *outbox) { *outbox = (nb_outbox){NULL, NULL, 0}; }
+void nb_outbox_init(nb_outbox *outbox) { *outbox = (nb_outbox){0}; }
 
-static void chunk_free(nb_chunk *chunk, nb_pool *pool) {
-    if (chunk->capacity) {
-        pool->sending--;
-        nb_pool_give(pool, chunk);
-        return;
-    }
-    close(chunk->fd);
-    nb_free(chunk);
+static file_range *range_of(nb_chunk *chunk) { return (file_range *)(void *)chunk; }
+static char *bytes_of(nb_chunk *chunk) { return (char *)(chunk + 1); }
+
+static void give_block(nb_chunk *chunk, nb_pool *pool) {
+    pool->sending--;
+    nb_pool_give(pool, chunk);
 }
 
 static void append(nb_outbox *outbox, nb_chunk *chunk) {
@@ -54,13 +55,31 @@ static void drop_first(nb_outbox *outbox, nb_pool *pool) {
     nb_chunk *chunk = outbox->first;
     outbox->first = chunk->next;
     if (!outbox->first) outbox->last = NULL;
-    chunk_free(chunk, pool);
+    if (!chunk->capacity) {
+        outbox->files--;
+        nb_file_release(range_of(chunk)->file);
+        nb_free(chunk);
+    } else if (pool) {
+        give_block(chunk, pool);
+    } else {
+        chunk->next = outbox->spent;
+        outbox->spent = chunk;
+    }
+}
+
+void nb_outbox_give_back(nb_outbox *outbox, nb_pool *pool) {
+    while (outbox->spent) {
+        nb_chunk *chunk = outbox->spent;
+        outbox->spent = chunk->next;
+        give_block(chunk, pool);
+    }
 }
 
 void nb_outbox_clear(nb_outbox *outbox, nb_pool *pool) {
     while (outbox->first) {
         drop_first(outbox, pool);
     }
+    nb_outbox_give_back(outbox, pool);
     outbox->bytes = 0;
 }
 
@@ -70,7 +89,6 @@ static nb_chunk *memory_chunk(nb_outbox *outbox, nb_pool *pool) {
     pool->sending++;
     chunk->offset = chunk->end = 0;
     chunk->capacity = (uint32_t)CHUNK_BYTES;
-    chunk->fd = -1;
     append(outbox, chunk);
     return chunk;
 }
@@ -79,7 +97,7 @@ char *nb_outbox_reserve(nb_outbox *outbox, nb_pool *pool, size_t bytes) {
     NB_ASSERT(bytes <= NB_OUTBOX_RESERVE_MAX);
     nb_chunk *chunk = outbox->last;
     if (!chunk || chunk->capacity - chunk->end < bytes || !chunk->capacity) chunk = memory_chunk(outbox, pool);
-    return chunk ? chunk->data + chunk->end : NULL;
+    return chunk ? bytes_of(chunk) + chunk->end : NULL;
 }
 
 void nb_outbox_commit(nb_outbox *outbox, size_t bytes) {
@@ -95,7 +113,7 @@ nb_status nb_outbox_add(nb_outbox *outbox, nb_pool *pool, nb_slice bytes) {
         if (!chunk) return NB_NO_MEMORY;
         size_t room = (size_t)(chunk->capacity - chunk->end);
         size_t step = bytes.size < room ? bytes.size : room;
-        memcpy(chunk->data + chunk->end, bytes.data, step);
+        memcpy(bytes_of(chunk) + chunk->end, bytes.data, step);
         nb_outbox_commit(outbox, step);
         bytes.data += step;
         bytes.size -= step;
@@ -103,18 +121,16 @@ nb_status nb_outbox_add(nb_outbox *outbox, nb_pool *pool, nb_slice bytes) {
     return NB_OK;
 }
 
-nb_status nb_outbox_add_file(nb_outbox *outbox, int fd, uint64_t offset, uint64_t bytes) {
-    nb_chunk *chunk = bytes ? nb_alloc(sizeof(*chunk)) : NULL;
-    if (!chunk) {
-        close(fd);
+nb_status nb_outbox_add_file(nb_outbox *outbox, nb_file *file, uint64_t offset, uint64_t bytes, nb_send_by by) {
+    file_range *range = bytes ? nb_alloc(sizeof(*range)) : NULL;
+    if (!range) {
+        nb_file_release(file);
         return bytes ? NB_NO_MEMORY : NB_OK;
     }
-    chunk->offset = offset;
-    chunk->end = offset + bytes;
-    chunk->capacity = 0;
-    chunk->fd = fd;
-    append(outbox, chunk);
+    *range = (file_range){.chunk = {.offset = offset, .end = offset + bytes}, .file = file, .by = by};
+    append(outbox, &range->chunk);
     outbox->bytes += bytes;
+    outbox->files++;
     return NB_OK;
 }
 
@@ -127,20 +143,80 @@ void nb_outbox_join(nb_outbox *to, nb_outbox *from) {
     }
     to->last = from->last;
     to->bytes += from->bytes;
-    nb_outbox_init(from);
+    to->files += from->files;
+    *from = (nb_outbox){.spent = from->spent};
+}
+
+nb_send_by nb_outbox_sent_by(const nb_outbox *outbox) {
+    for (nb_chunk *chunk = outbox->files ? outbox->first : NULL; chunk; chunk = chunk->next) {
+        if (!chunk->capacity) return range_of(chunk)->by;
+    }
+    return (nb_send_by){0};
+}
+
+static bool same(nb_send_by one, nb_send_by other) {
+    return one.algorithm == other.algorithm && one.rate == other.rate;
+}
+
+void nb_outbox_split(nb_outbox *from, nb_outbox *to) {
+    nb_send_by by = nb_outbox_sent_by(from);
+    nb_outbox front = {.first = from->first};
+    nb_chunk *chunk = from->first;
+    for (; chunk && (chunk->capacity || same(range_of(chunk)->by, by)); chunk = chunk->next) {
+        front.last = chunk;
+        front.bytes += chunk->end - chunk->offset;
+        front.files += chunk->capacity == 0;
+    }
+    if (!front.last) return;
+    front.last->next = NULL;
+    from->first = chunk;
+    if (!chunk) from->last = NULL;
+    from->bytes -= front.bytes;
+    from->files -= front.files;
+    nb_outbox_join(to, &front);
+}
+
+void nb_outbox_peek(const nb_outbox *outbox, nb_download_next *next) {
+    *next = (nb_download_next){.file = -1};
+    for (nb_chunk *chunk = outbox->first; chunk && next->bytes == 0; chunk = chunk->next) {
+        next->bytes = chunk->end - chunk->offset; /* a block that was only reserved has none */
+        if (chunk->capacity) continue;
+        next->offset = chunk->offset;
+        next->file = range_of(chunk)->file->fd;
+    }
+}
+
+static nb_chunk *first_file(const nb_outbox *outbox) {
+    nb_chunk *chunk = outbox->files ? outbox->first : NULL;
+    while (chunk && chunk->capacity) {
+        chunk = chunk->next;
+    }
+    return chunk;
+}
+
+void nb_outbox_peek_file(const nb_outbox *outbox, nb_download_next *next) {
+    nb_chunk *chunk = first_file(outbox);
+    *next = (nb_download_next){.file = -1};
+    if (chunk) *next = (nb_download_next){chunk->end - chunk->offset, chunk->offset, range_of(chunk)->file->fd};
+}
+
+nb_file *nb_outbox_file(const nb_outbox *outbox) {
+    nb_chunk *chunk = first_file(outbox);
+    return chunk ? range_of(chunk)->file : NULL;
 }
 
 static nb_status send_memory(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, size_t *moved) {
     struct iovec parts[PARTS_MAX];
     int count = 0;
-    for (nb_chunk *chunk = outbox->first; chunk && chunk->capacity && count < PARTS_MAX; chunk = chunk->next) {
+    nb_chunk *chunk = outbox->first;
+    for (; chunk && chunk->capacity && count < PARTS_MAX; chunk = chunk->next) {
         if (chunk->end == chunk->offset) continue;
-        parts[count++] = (struct iovec){chunk->data + chunk->offset, (size_t)(chunk->end - chunk->offset)};
+        parts[count++] = (struct iovec){bytes_of(chunk) + chunk->offset, (size_t)(chunk->end - chunk->offset)};
     }
-    nb_status status = count ? transport->kind->writev(transport, parts, count, moved) : NB_OK;
+    nb_status status = count ? transport->kind->writev(transport, parts, count, chunk != NULL, moved) : NB_OK;
     size_t left = *moved;
     while (outbox->first && outbox->first->capacity) {
-        nb_chunk *chunk = outbox->first;
+        chunk = outbox->first;
         size_t step = (size_t)(chunk->end - chunk->offset);
         if (step > left) step = left;
         chunk->offset += step;
@@ -151,14 +227,26 @@ static nb_status send_memory(nb_outbox *outbox, nb_pool *pool, nb_transport *tra
     return status;
 }
 
-static nb_status send_file(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t budget, size_t *moved) {
+static nb_status send_file(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t most, size_t *moved) {
     nb_chunk *chunk = outbox->first;
     uint64_t bytes = chunk->end - chunk->offset;
-    if (bytes > budget) bytes = budget;
+    if (bytes > most) bytes = most;
     if (bytes > FILE_STEP_BYTES) bytes = FILE_STEP_BYTES;
-    nb_status status = transport->kind->sendfile(transport, chunk->fd, chunk->offset, (size_t)bytes, moved);
+    nb_status status = transport->kind->sendfile(transport, range_of(chunk)->file->fd, chunk->offset, (size_t)bytes,
+                                                 moved);
     chunk->offset += *moved;
     if (chunk->offset == chunk->end) drop_first(outbox, pool);
+    return status;
+}
+
+nb_status nb_outbox_push(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t most, size_t *moved) {
+    nb_status status = NB_OK;
+    *moved = 0;
+    while (outbox->first && *moved == 0 && status == NB_OK) {
+        status = outbox->first->capacity ? send_memory(outbox, pool, transport, moved)
+                                         : send_file(outbox, pool, transport, most, moved);
+    }
+    outbox->bytes -= *moved;
     return status;
 }
 
@@ -167,11 +255,59 @@ nb_status nb_outbox_send(nb_outbox *outbox, nb_pool *pool, nb_transport *transpo
     while (outbox->first) {
         if (*sent >= budget) return NB_INCOMPLETE;
         size_t moved = 0;
-        nb_status status = outbox->first->capacity ? send_memory(outbox, pool, transport, &moved)
-                                                   : send_file(outbox, pool, transport, budget - *sent, &moved);
+        nb_status status = nb_outbox_push(outbox, pool, transport, budget - *sent, &moved);
         *sent += moved;
-        outbox->bytes -= moved;
         if (status != NB_OK) return status;
     }
+    return NB_OK;
+}
+
+/* The chunk before the range that may be gathered; NULL: there is none such. */
+static nb_chunk *before_small_file(const nb_outbox *outbox) {
+    nb_chunk *chunk = outbox->files ? outbox->first : NULL;
+    while (chunk && chunk->capacity && chunk->next && chunk->next->capacity) {
+        chunk = chunk->next;
+    }
+    if (!chunk || !chunk->capacity || !chunk->next) return NULL;
+    return chunk->next->end - chunk->next->offset <= NB_OUTBOX_GATHER_MAX ? chunk : NULL;
+}
+
+/* Reads what the range says into the room behind `head` and, where that is too little, into `more`. */
+static nb_status read_range(nb_chunk *head, nb_chunk *more, const file_range *range, bool ready_only) {
+    size_t bytes = (size_t)(range->chunk.end - range->chunk.offset), room = (size_t)(head->capacity - head->end);
+    if (room > bytes) room = bytes;
+    struct iovec parts[2] = {{bytes_of(head) + head->end, room}};
+    if (more) parts[1] = (struct iovec){bytes_of(more), bytes - room};
+    size_t got = 0;
+    nb_status status = nb_page_cache_read(range->file->fd, parts, more ? 2 : 1, range->chunk.offset, ready_only, &got);
+    if (status == NB_OK && got < bytes) status = ready_only ? NB_AGAIN : NB_EOF;
+    if (status != NB_OK) return status;
+    head->end += room;
+    if (more) more->end = bytes - room;
+    return NB_OK;
+}
+
+nb_status nb_outbox_gather(nb_outbox *outbox, nb_pool *pool, bool ready_only) {
+    nb_chunk *head = before_small_file(outbox), *more = NULL;
+    if (!head) return NB_NOT_FOUND;
+    file_range *range = range_of(head->next);
+    if (range->chunk.end - range->chunk.offset > head->capacity - head->end) {
+        more = nb_pool_take(pool);
+        if (!more) return NB_NO_MEMORY;
+        pool->sending++;
+        *more = (nb_chunk){.capacity = (uint32_t)CHUNK_BYTES};
+    }
+    nb_status status = read_range(head, more, range, ready_only);
+    if (status != NB_OK) {
+        if (more) give_block(more, pool);
+        return status;
+    }
+    nb_chunk *last = more ? more : head;
+    if (more) head->next = more;
+    last->next = range->chunk.next;
+    if (outbox->last == &range->chunk) outbox->last = last;
+    outbox->files--;
+    nb_file_release(range->file);
+    nb_free(range);
     return NB_OK;
 }

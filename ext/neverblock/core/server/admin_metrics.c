@@ -3,11 +3,15 @@
  * what this writes, so each family's help says what it means, not only what it is called.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/admin.h"
+#include "server/downloads.h"
 #include "server/figures.h"
 #include "server/loop.h"
+#include "stall/stall.h"
 
 /* From a tenth of a millisecond to a minute. */
 static const uint64_t bounds_ns[] = {100000,     250000,     500000,      1000000,     2500000,     5000000,
@@ -86,11 +90,13 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     gauge(text, "connections_limit", "The most client connections that may be open (limits connections).",
           loop->config.connections_max);
     counter(text, "connections_accepted_total", "Client connections accepted.", NB_SUM(loop, counters.accepted));
-    counter(text, "connections_refused_total", "Clients told 503 at once for want of descriptors.",
+    counter(text, "connections_refused_total", "Clients told 503 because there was no place for their connection.",
             NB_SUM(loop, counters.turned_away));
     counter(text, "connections_evicted_total", "Idle connections ended to make room for new ones.",
             NB_SUM(loop, counters.evicted));
-    counter(text, "accept_errors_total", "Times the system could not give an accepted connection.",
+    counter(text, "accept_errors_total",
+            "Times there was no descriptor for another connection, or only one of those kept for files and the "
+            "application.",
             NB_SUM(loop, counters.accept_errors));
     counter(text, "received_bytes_total", "Bytes read from clients.", NB_SUM(loop, counters.bytes_received));
     counter(text, "sent_bytes_total", "Bytes sent to clients, heads and files included.",
@@ -186,6 +192,9 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
     EACH_EXECUTOR(text, now, "executor_requests_total", "%" PRIu64, taken)
     family(text, "executor_turns_total", "counter", "Turns of an executor's scheduler.");
     EACH_EXECUTOR(text, now, "executor_turns_total", "%" PRIu64, turns)
+    family(text, "executor_helped_total", "counter",
+           "Times a spare took an executor's requests, as a call without Ruby's lock kept it.");
+    EACH_EXECUTOR(text, now, "executor_helped_total", "%" PRIu64, helped)
     family(text, "executor_busy_seconds", "gauge",
            "How long the fiber that runs now has kept the executor; 0 when it waits for work.");
     for (uint16_t i = 0; i < now->executor_count; i++) {
@@ -213,6 +222,37 @@ static void add_workers(nb_text *text, const nb_figures_now *now) {
     }
 }
 
+/* One number of all rows; the last is that of all names that have none. */
+static void stall_samples(nb_text *text, const nb_tally *stalls, bool time) {
+    char culprit[NB_TALLY_NAME_BYTES];
+    uint32_t used = nb_tally_used(stalls);
+    for (uint32_t i = 0; i <= used; i++) {
+        const nb_tally_row *row = &stalls->rows[i < used ? i : NB_TALLY_OTHER];
+        nb_tally_copy_name(row, culprit);
+        if (i == used) strcpy(culprit, "other");
+        nb_text_format(text, PREFIX "%s{kind=\"%s\",culprit=", time ? "stall_seconds_total" : "stalls_total",
+                       i < used ? nb_stall_kind_name((nb_stall_kind)row->kind) : "other");
+        nb_text_json(text, culprit);
+        nb_text_add(text, "} ");
+        if (time) {
+            nb_text_seconds(text, nb_counted(&row->sum_ns));
+        } else {
+            nb_text_format(text, "%" PRIu64, nb_counted(&row->count));
+        }
+        nb_text_add(text, "\n");
+    }
+}
+
+static void add_stalls(nb_text *text, const nb_figures_now *now) {
+    family(
+        text, "stalls_total", "counter",
+        "Times that one fiber kept its executor for executor { stall_ms }, by kind and by who is to blame: the first "
+        "of these by name, all others as other.");
+    stall_samples(text, &now->stalls, false);
+    family(text, "stall_seconds_total", "counter", "How long those that are over have lasted.");
+    stall_samples(text, &now->stalls, true);
+}
+
 static void add_process(nb_text *text, const nb_figures_now *now) {
     counter(text, "dns_lookups_total", "Host names asked of the system's resolver.", now->processes.dns_lookups);
     counter(text, "dns_cached_total", "Host names answered from the cache.", now->processes.dns_cached);
@@ -232,6 +272,96 @@ static void add_process(nb_text *text, const nb_figures_now *now) {
             now->log_dropped);
 }
 
+/* --- files --- */
+
+/* One number of an algorithm, of all loops. */
+static void algorithm_sample(nb_text *text, const nb_loop *loop, const char *name, uint16_t number, size_t offset) {
+    char label[48];
+    snprintf(label, sizeof(label), "algorithm=\"%s\"", nb_algorithms_get(number)->name);
+    size_t place = offsetof(nb_loop, senders) + offsetof(nb_senders, figures) +
+                   (number - 1u) * sizeof(nb_sender_figures);
+    sample(text, name, label, nb_loops_sum(loop->all, place + offset));
+}
+
+static void add_downloads(nb_text *text, const nb_loop *loop) {
+    char label[80];
+    gauge(text, "downloads_active", "Responses with a file for their body that have begun and not left whole.",
+          NB_SUM(loop, downloads.active));
+    family(text, "downloads_total", "counter",
+           "Downloads by algorithm and result: complete, aborted (the client left), timed_out, shrunk (the file became "
+           "shorter), stopped (the server ended first); without an algorithm not_modified (304), and of X-Sendfile and "
+           "X-Accel-Redirect refused (by a setting) and missing.");
+    for (uint16_t number = 0; number <= nb_algorithms_count(); number++) {
+        for (int result = 0; result < NB_DOWNLOAD_RESULT_COUNT; result++) {
+            bool sent = result < NB_DOWNLOAD_not_modified || result > NB_DOWNLOAD_missing;
+            if (sent != (number > 0)) continue;
+            snprintf(label, sizeof(label), "algorithm=\"%s\",result=\"%s\"",
+                     number ? nb_algorithms_get(number)->name : "",
+                     nb_download_result_name((nb_download_result)result));
+            sample(text, "downloads_total", label, nb_downloads_sum(loop, number, (nb_download_result)result));
+        }
+    }
+}
+
+static void add_reports(nb_text *text, const nb_loop *loop) {
+    static const char *const fates[] = {
+#define NB_NAME(name) "fate=\"" #name "\"",
+        NB_REPORT_FATES(NB_NAME)
+#undef NB_NAME
+    };
+    if (!loop->all->reports.open) return;
+    counter(text, "download_reports_ended_total", "Downloads with a name (X-Download-Id) that have ended.",
+            NB_SUM(loop, reports.queued) + NB_SUM(loop, reports.dropped));
+    family(text, "download_reports_total", "counter",
+           "Reports of such downloads by what became of them: posted, refused (answered 3xx or 4xx), called "
+           "(on_download has come to its end), failed (it has raised), lost (no room, or the server ended first).");
+    for (int fate = 0; fate < NB_REPORT_FATE_COUNT; fate++) {
+        uint64_t count = nb_counted(&loop->all->reports.fates[fate]);
+        if (fate == NB_REPORT_lost) count += NB_SUM(loop, reports.dropped);
+        sample(text, "download_reports_total", fates[fate], count);
+    }
+}
+
+static void add_senders(nb_text *text, const nb_loop *loop) {
+    family(text, "download_bytes_total", "counter", "Bytes sent by an algorithm, the heads before its files included.");
+    for (uint16_t number = 1; number <= nb_algorithms_count(); number++)
+        algorithm_sample(text, loop, "download_bytes_total", number, offsetof(nb_sender_figures, bytes));
+    family(text, "download_bursts_total", "counter", "Steps of an algorithm that sent something.");
+    for (uint16_t number = 1; number <= nb_algorithms_count(); number++)
+        algorithm_sample(text, loop, "download_bursts_total", number, offsetof(nb_sender_figures, bursts));
+    family(text, "file_workers", "gauge",
+           "Threads that send files or read them ahead (running), and downloads that wait for one (queued).");
+    sample(text, "file_workers", "state=\"running\"", NB_SUM(loop, senders.running));
+    sample(text, "file_workers", "state=\"queued\"", NB_SUM(loop, senders.queued));
+    gauge(text, "file_workers_limit", "The most of these threads (sendfile workers).", loop->config.file_send_workers);
+    counter(text, "file_read_ahead_bytes_total", "Bytes of files that auto had read into memory by workers.",
+            NB_SUM(loop, senders.read_ahead));
+    counter(text, "file_pages_lost_total", "Times that what was in memory was gone when it was to be sent.",
+            NB_SUM(loop, senders.pages_lost));
+}
+
+static void add_open_files(nb_text *text, const nb_loop *loop) {
+    gauge(text, "open_files", "Files kept open for the next request.", NB_SUM(loop, files_open));
+    counter(text, "open_files_hits_total", "Look-ups that found a file open, and still what its path leads to.",
+            NB_SUM(loop, files_hit));
+    counter(text, "open_files_opened_total", "Files opened.", NB_SUM(loop, files_entered));
+    counter(text, "open_files_changed_total", "Look-ups that found the path leading to something else.",
+            NB_SUM(loop, files_changed));
+}
+
+static void add_files(nb_text *text, const nb_loop *loop) {
+    add_downloads(text, loop);
+    add_reports(text, loop);
+    add_senders(text, loop);
+    add_open_files(text, loop);
+    nb_histogram room;
+    family(text, "download_first_byte_seconds", "histogram",
+           "From a request's first byte to the first byte of its file.");
+    histogram(text, "download_first_byte_seconds", "", nb_downloads_first_byte(loop, &room));
+    family(text, "download_duration_seconds", "histogram", "From a request's first byte to the last byte of its file.");
+    histogram(text, "download_duration_seconds", "", nb_downloads_whole(loop, &room));
+}
+
 void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     nb_figures_now now;
     nb_figures_read(loop, &now);
@@ -242,6 +372,8 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_loop(text, loop);
     add_executors(text, &now);
     add_workers(text, &now);
+    add_stalls(text, &now);
+    add_files(text, loop);
     add_process(text, &now);
     counter(text, "admin_requests_total", "Requests answered by the admin pages, this one included.",
             NB_SUM(loop, counters.admin_requests));

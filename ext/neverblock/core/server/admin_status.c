@@ -3,12 +3,16 @@
  * and `top` read it, and so do other people's programs.
  */
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "server/admin.h"
+#include "server/downloads.h"
 #include "server/figures.h"
 #include "server/loop.h"
+#include "stall/stall.h"
 
 static void begin(nb_text *text, const char *name, char bracket) {
     char last = text->size ? text->bytes[text->size - 1] : '{';
@@ -138,11 +142,76 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
         add_number(text, "ready", executor->ready);
         add_number(text, "turns_total", executor->turns);
         add_number(text, "requests_total", executor->taken);
+        add_number(text, "helped_total", executor->helped);
         add_seconds(text, "busy_for_s", (uint64_t)executor->busy_ns);
         add_histogram(text, "lag_s", executor->lag);
         nb_text_add(text, "}");
     }
     nb_text_add(text, "]");
+}
+
+static void add_stalls(nb_text *text, const nb_tally *stalls) {
+    char culprit[NB_TALLY_NAME_BYTES];
+    uint64_t time_ns = 0;
+    uint32_t used = nb_tally_used(stalls);
+    begin(text, "stalls", '{');
+    add_number(text, "total", nb_tally_total(stalls));
+    for (uint32_t i = 0; i <= NB_TALLY_ROWS; i++)
+        time_ns += nb_counted(&stalls->rows[i].sum_ns);
+    add_seconds(text, "time_s", time_ns);
+    begin(text, "by", '[');
+    for (uint32_t i = 0; i < used; i++) {
+        const nb_tally_row *row = &stalls->rows[i];
+        nb_tally_copy_name(row, culprit);
+        begin(text, NULL, '{');
+        add_string(text, "kind", nb_stall_kind_name((nb_stall_kind)row->kind));
+        add_string(text, "culprit", culprit);
+        add_number(text, "total", nb_counted(&row->count));
+        add_seconds(text, "time_s", nb_counted(&row->sum_ns));
+        nb_text_add(text, "}");
+    }
+    nb_text_add(text, "]}");
+}
+
+static uint64_t all_downloads(const nb_loop *loop, nb_download_result result) {
+    uint64_t sum = 0;
+    for (uint16_t number = 0; number <= nb_algorithms_count(); number++) {
+        sum += nb_downloads_sum(loop, number, result);
+    }
+    return sum;
+}
+
+static void add_algorithms(nb_text *text, const nb_loop *loop) {
+    size_t figures = offsetof(nb_loop, senders) + offsetof(nb_senders, figures);
+    begin(text, "algorithms", '{');
+    for (uint16_t number = 1; number <= nb_algorithms_count(); number++) {
+        size_t place = figures + (number - 1u) * sizeof(nb_sender_figures);
+        begin(text, nb_algorithms_get(number)->name, '{');
+        add_number(text, "complete_total", nb_downloads_sum(loop, number, NB_DOWNLOAD_complete));
+        add_number(text, "bytes_total", nb_loops_sum(loop->all, place + offsetof(nb_sender_figures, bytes)));
+        add_number(text, "bursts_total", nb_loops_sum(loop->all, place + offsetof(nb_sender_figures, bursts)));
+        nb_text_add(text, "}");
+    }
+    nb_text_add(text, "}");
+}
+
+static void add_downloads(nb_text *text, const nb_loop *loop) {
+    nb_histogram room;
+    begin(text, "downloads", '{');
+    add_number(text, "active", NB_SUM(loop, downloads.active));
+    add_number(text, "queued", NB_SUM(loop, senders.queued));
+    add_number(text, "workers_busy", NB_SUM(loop, senders.running));
+    add_number(text, "workers_limit", loop->config.file_send_workers);
+    for (int result = 0; result < NB_DOWNLOAD_RESULT_COUNT; result++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s_total", nb_download_result_name((nb_download_result)result));
+        add_number(text, name, all_downloads(loop, (nb_download_result)result));
+    }
+    add_algorithms(text, loop);
+    add_number(text, "open_files", NB_SUM(loop, files_open));
+    add_histogram(text, "first_byte_s", nb_downloads_first_byte(loop, &room));
+    add_histogram(text, "duration_s", nb_downloads_whole(loop, &room));
+    nb_text_add(text, "}");
 }
 
 static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
@@ -189,6 +258,8 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_requests(text, loop, &now);
     add_latency(text, loop);
     add_executors(text, &now);
+    add_stalls(text, &now.stalls);
+    add_downloads(text, loop);
     add_process(text, loop, &now);
     nb_text_add(text, "}\n");
 }

@@ -13,24 +13,22 @@
 #include "http1/framing.h"
 #include "os/clock.h"
 #include "server/admin.h"
+#include "server/downloads.h"
 #include "server/figures.h"
+#include "server/named.h"
 #include "server/reply.h"
+#include "server/static.h"
 
 /* Reads of one connection in one turn: enough to keep an upload going, few enough to let the others have their turn. */
 #define READS_IN_A_TURN 4
 
-/* Bytes sent to one connection in one turn; then the others come first. */
-#define SEND_BUDGET_BYTES (UINT64_C(1) << 20)
-
 /* Bytes not yet taken by the client past which nothing more of it is read. */
 #define UNREAD_ANSWERS_BYTES 262144u
-
-static void advance(nb_loop *loop, nb_connection *connection);
 
 /* --- what the state asks of the poller and the clock --- */
 
 static bool answers_pile_up(const nb_connection *connection) {
-    return connection->outbox.bytes >= UNREAD_ANSWERS_BYTES;
+    return nb_connection_owed(connection) >= UNREAD_ANSWERS_BYTES;
 }
 
 static bool wants_read(const nb_connection *connection) {
@@ -66,13 +64,15 @@ static void set_interest(nb_loop *loop, nb_connection *connection, uint8_t inter
 static void watch(nb_loop *loop, nb_connection *connection) {
     uint8_t interest = connection->interest & NB_POLL_READ;
     if (wants_read(connection)) interest |= NB_POLL_READ;
-    if (connection->blocked) interest |= NB_POLL_WRITE;
+    if (connection->waits == NB_WAITS_CLIENT) interest |= NB_POLL_WRITE;
+    if (connection->waits == NB_WAITS_TURN)
+        interest |= connection->interest & NB_POLL_WRITE; /* it may soon be that again */
     set_interest(loop, connection, interest);
 }
 
-static bool idle(const nb_connection *connection) {
+bool nb_connection_idle(const nb_connection *connection) {
     return connection->state == NB_CONNECTION_HEAD && !connection->first && !connection->input.data &&
-           nb_outbox_empty(&connection->outbox);
+           !nb_connection_owes(connection);
 }
 
 /* The time that the application takes is not the client's. */
@@ -83,8 +83,8 @@ static nb_timeout_class stream_timeout_class(const nb_upload *upload) {
 nb_phase nb_connection_phase(const nb_connection *connection) {
     switch (connection->state) {
     case NB_CONNECTION_HEAD:
-        if (idle(connection)) return NB_PHASE_IDLE;
-        return connection->first || !nb_outbox_empty(&connection->outbox) ? NB_PHASE_ANSWERING : NB_PHASE_READING;
+        if (nb_connection_idle(connection)) return NB_PHASE_IDLE;
+        return connection->first || nb_connection_owes(connection) ? NB_PHASE_ANSWERING : NB_PHASE_READING;
     case NB_CONNECTION_BODY:
     case NB_CONNECTION_WRITING:
     case NB_CONNECTION_STREAM:
@@ -102,7 +102,8 @@ nb_phase nb_connection_phase(const nb_connection *connection) {
 
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
-    if (connection->blocked) return NB_TIMEOUT_TRANSFER;
+    if (connection->waits == NB_WAITS_RATE) return NB_TIMEOUT_RATE;
+    if (connection->waits != NB_WAITS_NOT) return NB_TIMEOUT_TRANSFER;
     if (connection->state == NB_CONNECTION_LINGER) return NB_TIMEOUT_LINGER;
     if (connection->state == NB_CONNECTION_BODY) return NB_TIMEOUT_TRANSFER;
     if (connection->state == NB_CONNECTION_STREAM) return stream_timeout_class(connection->upload);
@@ -116,8 +117,14 @@ static void retime(nb_loop *loop, nb_connection *connection) {
     nb_figures_phase(loop, connection);
     if (queue == connection->timeout.queue) return;
     connection->window_bytes = 0;
-    connection->window_queued = connection->blocked ? nb_net_unacknowledged(connection->transport.fd) : 0;
+    connection->window_queued = connection->waits ? nb_net_unacknowledged(connection->transport.fd) : 0;
     nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->now_ns);
+}
+
+void nb_connection_follow(nb_loop *loop, nb_connection *connection) {
+    if (connection->state == NB_CONNECTION_ENDED) return;
+    watch(loop, connection);
+    retime(loop, connection);
 }
 
 void nb_connection_mark_dirty(nb_loop *loop, nb_connection *connection) {
@@ -129,7 +136,7 @@ void nb_connection_mark_dirty(nb_loop *loop, nb_connection *connection) {
 
 /* It has finished sending, and what it asked for is of the kind that is not worth going on with then. Whether it left or
  * shut down its sending side only (which HTTP allows) cannot be told apart. */
-static bool client_left(const nb_connection *connection) {
+bool nb_connection_client_left(const nb_connection *connection) {
     if (!connection->read_ended || !connection->first) return false;
     for (const nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
         if (!exchange->cancellable) return false;
@@ -191,12 +198,12 @@ static void end_upload(nb_loop *loop, nb_connection *connection) {
 static void part_with(nb_loop *loop, nb_exchange *exchange) {
     exchange->connection = NULL;
     nb_outbox_clear(&exchange->outbox, &loop->pool);
-    nb_dispatch_forget(&loop->dispatch, exchange);
+    nb_dispatch_forget(nb_dispatch_of(&loop->dispatch, exchange), exchange);
     if (exchange->in_news) return;
     if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
         nb_exchange_destroy(&loop->exchanges, exchange);
     } else {
-        nb_dispatch_tell_gone(&loop->dispatch, exchange);
+        nb_dispatch_tell_gone(nb_dispatch_of(&loop->dispatch, exchange), exchange);
     }
 }
 
@@ -207,6 +214,7 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
         if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(loop, exchange);
         if (!exchange->ended) NB_COUNT(loop, aborted, 1);
         nb_figures_dropped(loop, exchange);
+        nb_downloads_dropped(loop, connection, exchange);
         if (exchange->in_news) exchange->gone_due = true;
         part_with(loop, exchange);
     }
@@ -214,8 +222,7 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
     connection->in_flight = 0;
 }
 
-/* All but the descriptor is given up. */
-static void leave(nb_loop *loop, nb_connection *connection) {
+void nb_connection_leave(nb_loop *loop, nb_connection *connection) {
     connection->state = NB_CONNECTION_ENDED;
     nb_figures_phase(loop, connection);
     nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->now_ns);
@@ -225,6 +232,7 @@ static void leave(nb_loop *loop, nb_connection *connection) {
     end_upload(loop, connection);
     part_with_all(loop, connection);
     nb_figures_connection_end(loop, connection);
+    nb_downloads_connection_end(loop, connection);
     nb_buffer_release(&connection->input, &loop->pool);
     nb_outbox_clear(&connection->outbox, &loop->pool);
     if (connection->previous) {
@@ -233,6 +241,9 @@ static void leave(nb_loop *loop, nb_connection *connection) {
         *list_of(loop, connection) = connection->next;
     }
     if (connection->next) connection->next->previous = connection->previous;
+}
+
+void nb_connection_bury(nb_loop *loop, nb_connection *connection) {
     connection->next = loop->graveyard;
     loop->graveyard = connection;
     count_end(loop, connection->admin);
@@ -240,55 +251,18 @@ static void leave(nb_loop *loop, nb_connection *connection) {
 
 void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
     if (connection->state == NB_CONNECTION_ENDED) return;
-    leave(loop, connection);
-    connection->transport.kind->close(&connection->transport, reset);
-}
-
-/* The first exchange's executor takes the connection: what was read and not used goes with the descriptor, requests behind it are
-   given up. */
-static void hand_over(nb_loop *loop, nb_connection *connection) {
-    nb_exchange *exchange = connection->first;
-    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
-    nb_handover *handover = nb_alloc(sizeof(*handover) + size);
-    if (!handover) {
-        nb_connection_end(loop, connection, true);
+    nb_connection_leave(loop, connection);
+    if (connection->sending) {
+        nb_connection_end_sending(loop, connection, reset);
         return;
     }
-    handover->fd = connection->transport.fd;
-    handover->size = size;
-    if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
-    connection->first = exchange->next;
-    nb_figures_dropped(loop, exchange);
-    exchange->connection = NULL;
-    exchange->handover = handover;
-    nb_dispatch_hand_over(&loop->dispatch, exchange);
-    leave(loop, connection);
-    NB_COUNT(loop, hijacked, 1);
+    connection->transport.kind->close(&connection->transport, reset);
+    nb_connection_bury(loop, connection);
 }
 
 void nb_connection_free(nb_loop *loop, nb_connection *connection) {
     (void)loop;
     nb_free(connection);
-}
-
-/* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from
- * it (RFC 9112 section 9.6). */
-static void part_politely(nb_loop *loop, nb_connection *connection, bool refused) {
-    if (connection->reset || connection->read_ended) {
-        nb_connection_end(loop, connection, connection->reset);
-        return;
-    }
-    connection->transport.kind->finish(&connection->transport);
-    bool unread = connection->input.data != NULL;
-    nb_buffer_release(&connection->input, &loop->pool);
-    char scrap[512];
-    size_t moved;
-    nb_status status = connection->transport.kind->read(&connection->transport, scrap, sizeof(scrap), &moved);
-    if (status == NB_EOF || status == NB_SYSTEM || (status == NB_AGAIN && !refused && !unread)) {
-        nb_connection_end(loop, connection, false);
-        return;
-    }
-    connection->state = NB_CONNECTION_LINGER;
 }
 
 /* --- requests --- */
@@ -355,7 +329,7 @@ static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *ex
 static void begin_stream(nb_loop *loop, nb_connection *connection, nb_exchange *exchange,
                          const nb_request_facts *facts) {
     nb_status status = nb_upload_create(connection, facts->framing, loop->config.body_bytes_max, &connection->upload);
-    if (status == NB_OK) status = nb_dispatch_head(&loop->dispatch, exchange, facts);
+    if (status == NB_OK) status = nb_dispatch_head(nb_dispatch_of(&loop->dispatch, exchange), exchange, facts);
     if (status != NB_OK) {
         end_upload(loop, connection);
         nb_connection_shed(loop, connection, exchange, "the server is busy, try again", true);
@@ -393,6 +367,15 @@ static int64_t deadline_ns(const nb_loop *loop) {
     return timeout_ms ? loop->now_ns + timeout_ms * NB_NS_PER_MS : 0;
 }
 
+void nb_connection_searched(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_static found) {
+    if (found == NB_STATIC_ANSWERED) {
+        nb_request_log_answered(loop, connection, exchange->facts.status, NB_STATIC_LOGGED);
+        nb_connection_settle(loop, connection);
+    }
+    if (found == NB_STATIC_BUSY) nb_connection_shed(loop, connection, exchange, NB_NO_DESCRIPTOR_REASON, false);
+    if (found == NB_STATIC_FAILED) nb_connection_end(loop, connection, true);
+}
+
 static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
     nb_exchange *exchange = nb_connection_add_exchange(loop, connection);
     if (!exchange) {
@@ -412,6 +395,8 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     uint16_t route_number = nb_routes_match(&loop->routes, head->path);
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
     exchange->cancellable = cancellable(loop, route);
+    if (route) exchange->send_by = route->send_by;
+    if (route) exchange->lane = route->lane;
     nb_request_facts facts = {
         .head = head,
         .framing = framing,
@@ -437,11 +422,17 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         begin_body(loop, connection, exchange, &facts);
         return;
     }
-    nb_status status = exchange->asterisk ? NB_OK : nb_dispatch_head(&loop->dispatch, exchange, &facts);
-    if (exchange->asterisk || status != NB_OK) nb_request_log_note(loop, facts.raw);
+    nb_static found = nb_static_answer(loop, exchange, &facts);
+    nb_status status = NB_OK;
+    if (found == NB_STATIC_NONE && !exchange->asterisk)
+        status = nb_dispatch_head(nb_dispatch_of(&loop->dispatch, exchange), exchange, &facts);
+    bool logged = found == NB_STATIC_BUSY || found == NB_STATIC_ANSWERED;
+    if (exchange->asterisk || status != NB_OK || logged) nb_request_log_note(loop, facts.raw);
     request_complete(loop, connection, framing->keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
-    if (exchange->asterisk) {
+    if (found != NB_STATIC_NONE) {
+        nb_connection_searched(loop, connection, exchange, found);
+    } else if (exchange->asterisk) {
         nb_connection_answer_asterisk(loop, connection, exchange);
     } else if (status != NB_OK) {
         nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
@@ -495,7 +486,9 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     message->deadline_ns = deadline_ns(loop);
     nb_figures_body(loop, exchange);
     request_complete(loop, connection, exchange->facts.keep_alive);
-    if (!exchange->asterisk && nb_dispatch_message(&loop->dispatch, exchange, message) == NB_OK) return;
+    if (!exchange->asterisk &&
+        nb_dispatch_message(nb_dispatch_of(&loop->dispatch, exchange), exchange, message) == NB_OK)
+        return;
     nb_connection_release_spool(loop, exchange);
     if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
     nb_request_log_note_message(loop, message);
@@ -573,7 +566,8 @@ static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal r
 static bool step_stream(nb_loop *loop, nb_connection *connection) {
     nb_refusal refusal = {0, ""};
     nb_exchange *exchange = connection->receiving;
-    nb_status status = nb_upload_pass(&loop->uploads, connection->upload, &loop->dispatch, exchange, &loop->pool,
+    nb_dispatch *dispatch = exchange ? nb_dispatch_of(&loop->dispatch, exchange) : &loop->dispatch;
+    nb_status status = nb_upload_pass(&loop->uploads, connection->upload, dispatch, exchange, &loop->pool,
                                       &connection->input, &refusal);
     if (status == NB_OK) {
         end_upload(loop, connection);
@@ -587,7 +581,7 @@ static bool step_stream(nb_loop *loop, nb_connection *connection) {
     return false;
 }
 
-static void advance(nb_loop *loop, nb_connection *connection) {
+void nb_connection_advance(nb_loop *loop, nb_connection *connection) {
     bool more = true;
     while (more) {
         switch (connection->state) {
@@ -617,7 +611,8 @@ static void advance(nb_loop *loop, nb_connection *connection) {
 /* Executors are told for each request under way: most clients that finish sending have closed. */
 static void tell_left(nb_loop *loop, nb_connection *connection) {
     for (nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
-        if (!exchange->ended && exchange != connection->receiving) nb_dispatch_tell_left(&loop->dispatch, exchange);
+        if (!exchange->ended && exchange != connection->receiving)
+            nb_dispatch_tell_left(nb_dispatch_of(&loop->dispatch, exchange), exchange);
     }
 }
 
@@ -634,10 +629,9 @@ static void input_ended(nb_loop *loop, nb_connection *connection) {
     } else if (connection->state == NB_CONNECTION_STREAM) {
         give_up_rest(loop, connection);
     } else if (connection->state == NB_CONNECTION_LINGER ||
-               (connection->state == NB_CONNECTION_HEAD && !connection->first &&
-                nb_outbox_empty(&connection->outbox))) {
+               (connection->state == NB_CONNECTION_HEAD && !connection->first && !nb_connection_owes(connection))) {
         nb_connection_end(loop, connection, false);
-    } else if (client_left(connection) && nb_outbox_empty(&connection->outbox)) {
+    } else if (nb_connection_client_left(connection) && !nb_connection_owes(connection)) {
         nb_connection_end(loop, connection, false);
     } else if (connection->state == NB_CONNECTION_HEAD) {
         connection->state = NB_CONNECTION_LAST;
@@ -660,7 +654,7 @@ static void read_some(nb_loop *loop, nb_connection *connection) {
             if (!connection->admin) NB_COUNT(loop, bytes_received, moved);
             connection->input.end += (uint32_t)moved;
             connection->window_bytes += moved;
-            advance(loop, connection);
+            nb_connection_advance(loop, connection);
             if (moved < room) return;
             continue;
         }
@@ -687,33 +681,29 @@ void nb_connection_ready(nb_loop *loop, nb_connection *connection, uint32_t even
         nb_connection_end(loop, connection, false);
         return;
     }
-    if (events & NB_POLL_WRITE) nb_connection_mark_dirty(loop, connection);
-    watch(loop, connection);
-    retime(loop, connection);
+    if (events & NB_POLL_WRITE) {
+        connection->writable = true;
+        nb_connection_mark_dirty(loop, connection);
+    }
+    nb_connection_follow(loop, connection);
 }
 
 void nb_connection_body_written(nb_loop *loop, nb_connection *connection) {
     NB_ASSERT(connection->state == NB_CONNECTION_WRITING);
     connection->state = NB_CONNECTION_BODY;
-    advance(loop, connection);
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
+    nb_connection_advance(loop, connection);
+    nb_connection_follow(loop, connection);
 }
 
 void nb_connection_body_failed(nb_loop *loop, nb_connection *connection) {
     body_failed(loop, connection, NB_SYSTEM, (nb_refusal){0, ""});
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
+    nb_connection_follow(loop, connection);
 }
 
 void nb_connection_upload(nb_loop *loop, nb_connection *connection) {
     NB_ASSERT(connection->state == NB_CONNECTION_STREAM);
-    advance(loop, connection);
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
+    nb_connection_advance(loop, connection);
+    nb_connection_follow(loop, connection);
 }
 
 /* Only now, so that no client sends a body that nobody wants (RFC 9110 section 10.1.1). One that has its answer's head already knows. */
@@ -744,6 +734,7 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
     if (connection->receiving == exchange) connection->receiving = NULL;
     connection->in_flight--;
     nb_figures_leaving(loop, connection, exchange);
+    nb_downloads_leaving(loop, connection, exchange);
     part_with(loop, exchange);
     if (goes_on && connection->first) nb_outbox_join(&connection->outbox, &connection->first->outbox);
     return goes_on;
@@ -773,7 +764,7 @@ void nb_connection_settle(nb_loop *loop, nb_connection *connection) {
     if (connection->upload) answered_early(loop, connection);
     if (connection->state != NB_CONNECTION_HOLD) return;
     connection->state = NB_CONNECTION_HEAD;
-    advance(loop, connection);
+    nb_connection_advance(loop, connection);
 }
 
 /* A client that is told `close` need not send what nobody reads (RFC 9112 section 9.6). One whose application still reads
@@ -788,7 +779,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
     nb_connection *connection = exchange->connection;
     if (part->flags & NB_PART_LAST) nb_connection_release_spool(loop, exchange);
     if (!connection || exchange->ended) {
-        if (part->type == NB_MESSAGE_FILE) nb_net_close((int)((const nb_file_message *)(const void *)part)->fd, false);
+        if (part->type == NB_MESSAGE_NAMED) nb_named_drop((const nb_named_message *)(const void *)part);
         if (!(part->flags & NB_PART_LAST)) return;
         exchange->ended = true;
         if (!exchange->in_news) nb_exchange_destroy(&loop->exchanges, exchange);
@@ -799,7 +790,8 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
         nb_connection_mark_dirty(loop, connection);
         return;
     }
-    if (connection->upload && part->type == NB_MESSAGE_RESPONSE) answer_begins(connection, exchange, part);
+    if (connection->upload && (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED))
+        answer_begins(connection, exchange, part);
     if (nb_reply_add_part(loop, exchange, part, rest) != NB_OK) {
         exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
         nb_connection_end(loop, connection, true);
@@ -809,65 +801,16 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
     if (exchange->ended) nb_connection_settle(loop, connection);
 }
 
-static void tell_drained(nb_loop *loop, nb_connection *connection) {
-    nb_exchange *exchange = connection->first;
-    if (!exchange || !exchange->tell_drained || connection->outbox.bytes > loop->dispatch.allowance / 4) return;
-    exchange->tell_drained = false;
-    nb_dispatch_tell_drained(&loop->dispatch, exchange);
-}
-
-void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
-    connection->dirty = false;
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    uint64_t sent = 0;
-    nb_status status = nb_outbox_send(&connection->outbox, &loop->pool, &connection->transport, SEND_BUDGET_BYTES,
-                                      &sent);
-    connection->window_bytes += sent;
-    nb_figures_sent(loop, connection, sent);
-    if (status == NB_EOF || status == NB_SYSTEM) {
-        nb_connection_end(loop, connection, true);
-        return;
-    }
-    connection->blocked = status != NB_OK;
-    tell_drained(loop, connection);
-    if (!connection->blocked && connection->first && connection->first->hijack) {
-        hand_over(loop, connection);
-        return;
-    }
-    if (!connection->blocked && !connection->first) {
-        if (connection->state == NB_CONNECTION_LAST) part_politely(loop, connection, connection->refused);
-        if (loop->draining && !connection->admin && idle(connection)) nb_connection_end(loop, connection, false);
-        if (connection->state == NB_CONNECTION_HOLD) { /* for what has now left */
-            connection->state = NB_CONNECTION_HEAD;
-            advance(loop, connection);
-        }
-    }
-    if (!connection->blocked && client_left(connection)) nb_connection_end(loop, connection, false);
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
-}
-
 /* --- time and drain --- */
 
-/* Too little moved in the window. What counts as sent is what the client took: a socket buffer of megabytes takes
-   nothing for long stretches while a slow reader empties it. A client that reads or sends nothing, or a drop now and
-   then, must not hold memory for ever. */
-static bool transfer_is_too_slow(const nb_loop *loop, const nb_connection *connection) {
-    uint64_t least = (uint64_t)loop->config.rate_min * loop->config.body_timeout_ms / 1000;
-    uint64_t moved = connection->window_bytes + connection->window_queued;
-    size_t queued = connection->blocked ? nb_net_unacknowledged(connection->transport.fd) : 0;
-    moved = moved > queued ? moved - queued : 0; /* a UNIX socket counts its own overhead too */
-    return moved < (least ? least : 1);
-}
-
 static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
-    if (!transfer_is_too_slow(loop, connection)) {
+    if (!nb_connection_is_too_slow(loop, connection)) {
         retime(loop, connection);
         return;
     }
     NB_COUNT(loop, timed_out, 1);
-    if (connection->blocked) {
+    if (connection->waits != NB_WAITS_NOT) {
+        connection->download_end = NB_DOWNLOAD_timed_out;
         nb_connection_end(loop, connection, true);
         return;
     }
@@ -897,6 +840,10 @@ void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeou
             nb_connection_end(loop, connection, false);
         }
         break;
+    case NB_TIMEOUT_RATE:
+        connection->waits = NB_WAITS_TURN;
+        nb_connection_mark_dirty(loop, connection);
+        return;
     case NB_TIMEOUT_IDLE:
     case NB_TIMEOUT_ADMIN:
     case NB_TIMEOUT_LINGER:
@@ -905,16 +852,12 @@ void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeou
         nb_connection_end(loop, connection, false);
         break;
     }
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
+    nb_connection_follow(loop, connection);
 }
 
 void nb_connection_drain(nb_loop *loop, nb_connection *connection) {
-    if (!idle(connection)) return;
+    if (!nb_connection_idle(connection)) return;
     read_some(loop, connection); /* a request that is already here is served */
-    if (idle(connection)) nb_connection_end(loop, connection, false);
-    if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
+    if (nb_connection_idle(connection)) nb_connection_end(loop, connection, false);
+    nb_connection_follow(loop, connection);
 }

@@ -23,7 +23,7 @@
 #include "http1/head_parser.h"
 #include "intake/body.h"
 #include "os/net.h"
-#include "send/outbox.h"
+#include "send/sending.h"
 #include "server/exchange.h"
 #include "server/timeouts.h"
 #include "server/upload.h"
@@ -52,6 +52,15 @@ typedef enum nb_phase {
     NB_PHASES
 } nb_phase;
 
+/* What sending waits for. */
+typedef enum nb_waits {
+    NB_WAITS_NOT,    /* nothing is owed */
+    NB_WAITS_CLIENT, /* until it takes more: the poller tells */
+    NB_WAITS_TURN,   /* the next one: others come first */
+    NB_WAITS_WORKER, /* a file worker has it */
+    NB_WAITS_RATE,   /* it has had what its rate allows */
+} nb_waits;
+
 struct nb_connection {
     nb_transport transport;
     nb_timeout timeout;
@@ -63,17 +72,25 @@ struct nb_connection {
     nb_upload *upload;         /* in STREAM */
     nb_exchange *first, *last; /* requests in order */
     nb_exchange *receiving;    /* the one whose body is received: `last`; in STREAM NULL once it is answered */
-    nb_outbox outbox;
-    uint64_t window_bytes; /* moved since the transfer window began */
-    size_t window_queued;  /* bytes the client had not taken then */
+    nb_sending *sending;       /* the files that leave now; NULL: none */
+    nb_outbox outbox;          /* what leaves after them */
+    int64_t paid_until_ns;     /* by its rate (pace.h) */
+    uint64_t address_key;      /* of its client, for the rate of an address; 0: not asked for yet */
+    uint64_t window_bytes;     /* moved since the transfer window began */
+    size_t window_queued;      /* bytes the client had not taken then */
     nb_connection_state state;
     uint16_t in_flight, listener;
     uint8_t interest; /* what the poller watches for */
     uint8_t phase;    /* nb_phase it is counted under */
-    bool dirty, read_ended, blocked, served, refused, reset;
-    bool admin;                                /* its requests are answered by admin.h, and count nowhere */
-    int64_t began_ns;                          /* when the first byte of the head came that is awaited or received */
-    uint64_t sent;                             /* bytes, since the start */
+    uint8_t waits;    /* nb_waits */
+    bool dirty, read_ended, served, refused, reset;
+    bool writable;    /* the poller has told so since the last attempt */
+    bool returned;    /* a worker has given `sending` back, and what its last step wants was not looked at yet */
+    bool admin;       /* its requests are answered by admin.h, and count nowhere */
+    int64_t began_ns; /* when the first byte of the head came that is awaited or received */
+    uint64_t sent;    /* bytes, since the start */
+    struct nb_download_note *downloads, *downloads_last; /* of files whose last bytes are owed (downloads.h) */
+    uint8_t download_end; /* nb_download_result of what does not arrive; 0: by what the loop knows */
     struct nb_leaving *leaving, *leaving_last; /* responses whose last bytes are in the outbox (figures.h) */
     nb_peer peer;
 };
@@ -86,6 +103,13 @@ void nb_connection_open(struct nb_loop *loop, int fd, const nb_peer *peer, uint1
 void nb_connection_ready(struct nb_loop *loop, nb_connection *connection, uint32_t events);
 /* Its timeout of class `queue` has come (and is disarmed). */
 void nb_connection_timed_out(struct nb_loop *loop, nb_connection *connection, nb_timeout_class queue);
+/* Bytes of responses that have not left. */
+uint64_t nb_connection_owed(const nb_connection *connection);
+static inline bool nb_connection_owes(const nb_connection *connection) {
+    return connection->sending || !nb_outbox_empty(&connection->outbox);
+}
+/* Its sending has come back from a file worker. It may have ended since. */
+void nb_connection_returned(struct nb_loop *loop, nb_connection *connection);
 /* A write of its body has ended on a file worker. */
 void nb_connection_body_written(struct nb_loop *loop, nb_connection *connection);
 /* The same, and it failed: errno. */

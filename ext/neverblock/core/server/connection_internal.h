@@ -1,14 +1,31 @@
 /*
- * connection_internal.h - what connection.c and connection_answer.c share. The loop's thread.
+ * connection_internal.h - what connection.c, connection_answer.c and connection_send.c share. The loop's thread.
  */
 #ifndef NB_SERVER_CONNECTION_INTERNAL_H
 #define NB_SERVER_CONNECTION_INTERNAL_H
 
 #include "server/connection.h"
 #include "server/loop.h"
+#include "server/static.h"
 
 /* A new last exchange; NULL when memory is out. */
 nb_exchange *nb_connection_add_exchange(nb_loop *loop, nb_connection *connection);
+/* The poller's interest and the timeout follow from the state; after each change of it. */
+void nb_connection_follow(nb_loop *loop, nb_connection *connection);
+/* Goes on with what has been read. */
+void nb_connection_advance(nb_loop *loop, nb_connection *connection);
+/* Nothing is asked for, nothing is owed. */
+bool nb_connection_idle(const nb_connection *connection);
+/* It has finished sending, and all that it waits for is not worth going on with then. */
+bool nb_connection_client_left(const nb_connection *connection);
+/* All but the transport is given up, and what is being sent. */
+void nb_connection_leave(nb_loop *loop, nb_connection *connection);
+/* It is freed at the turn's end. */
+void nb_connection_bury(nb_loop *loop, nb_connection *connection);
+/* It has been left while a sending was under way: ends both, when a worker has given that back. */
+void nb_connection_end_sending(nb_loop *loop, nb_connection *connection, bool reset);
+/* Too little moved in the window that has passed. */
+bool nb_connection_is_too_slow(nb_loop *loop, nb_connection *connection);
 /* It is flushed at the turn's end. */
 void nb_connection_mark_dirty(nb_loop *loop, nb_connection *connection);
 /* Takes ended exchanges off the front, and lets requests that waited for them go on. */
@@ -25,6 +42,8 @@ void nb_connection_refuse(nb_loop *loop, nb_connection *connection, nb_exchange 
 /* The server has more to do than it can: 503. The connection goes on when the request ended with its head. */
 void nb_connection_shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const char *reason,
                         bool close);
+/* What came of looking for a file, once the request's head is consumed and, where it is logged here, its line is noted; not NB_STATIC_NONE. */
+void nb_connection_searched(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_static found);
 /* OPTIONS *. */
 void nb_connection_answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchange *exchange);
 

@@ -9,6 +9,10 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "server/named.h"
+
+/* What it takes until a thread that sleeps runs, with what it costs both sides. */
+#define WAKE_NS 150000u
 
 struct nb_waiting {
     nb_waiting *previous, *next;
@@ -60,12 +64,12 @@ static void close_files(nb_dispatch_channel *channel) {
     const nb_message *part;
     size_t bytes;
     while ((part = nb_ring_peek(&channel->responses, &bytes))) {
-        if (part->type == NB_MESSAGE_FILE) close((int)((const nb_file_message *)(const void *)part)->fd);
+        if (part->type == NB_MESSAGE_NAMED) nb_named_drop((const nb_named_message *)(const void *)part);
         nb_ring_advance(&channel->responses);
     }
 }
 
-void nb_dispatch_deinit(nb_dispatch *dispatch) {
+static void deinit_one(nb_dispatch *dispatch) {
     while (dispatch->first) {
         nb_waiting *waiting = dispatch->first;
         dispatch->first = waiting->next;
@@ -88,18 +92,22 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
     nb_dispatch_channel *added = &dispatch->channels[place];
     memset(added, 0, sizeof(*added));
     added->channel = channel;
+    added->spare = nb_channel_spare(channel);
+    added->before = added->after = NB_CHANNEL_NONE;
     added->number = place;
     added->stop_due = dispatch->stops;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
     atomic_store_explicit(&channel->memory->allowance, dispatch->allowance, memory_order_relaxed);
-    dispatch->chooses = dispatch->chooses || dispatch->count > 1 || nb_channel_is_shared(channel);
+    dispatch->chooses = dispatch->chooses || dispatch->count > 1 || added->spare || nb_channel_is_shared(channel);
     return NB_OK;
 }
 
 void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     close_files(channel);
     nb_dispatch_drop_given(channel);
+    if (channel->before != NB_CHANNEL_NONE) dispatch->channels[channel->before].after = NB_CHANNEL_NONE;
+    nb_channel_destroy_all(channel->spare);
     nb_channel_destroy(channel->channel);
     memset(channel, 0, sizeof(*channel));
     while (dispatch->count && !dispatch->channels[dispatch->count - 1].channel) {
@@ -112,6 +120,13 @@ nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *c
         if (dispatch->channels[i].channel == channel) return &dispatch->channels[i];
     }
     return NULL;
+}
+
+void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel) {
+        channel->retire_due = true;
+        channel = nb_dispatch_after(dispatch, channel);
+    }
 }
 
 static bool takes(const nb_dispatch_channel *channel) {
@@ -138,17 +153,32 @@ static uint32_t load_of(const nb_dispatch_channel *channel) {
     return atomic_load_explicit(&link->board->figures.running, memory_order_relaxed) + (uint32_t)nb_link_pending(link);
 }
 
+/* Leaves out what it has not come to. */
+static uint64_t running_of(const nb_dispatch_channel *channel) {
+    return channel->load > channel->backlog ? channel->load - channel->backlog : 0;
+}
+
 static bool sleeps_idle(const nb_dispatch_channel *channel) {
     const nb_link *link = channel->channel->link;
     return nb_doorbell_sleeping(&link->board->executor_bell) && !channel->dirty &&
            (link->count == 1 || nb_link_pending(link) == 0);
 }
 
-/* The first is a better choice than the second. */
+/* It will have come to what it has in hand sooner than another could be woken. */
+static bool is_at_it(const nb_dispatch_channel *channel) {
+    return channel->request_ns && channel->backlog * channel->request_ns < WAKE_NS;
+}
+
+/* The first is a better choice than the second. One with more requests under way than another is not given still more. */
 static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb_dispatch_channel *second,
                    bool second_sleeps) {
-    if (first_sleeps != second_sleeps) return first_sleeps;
+    if (!first_sleeps && second_sleeps) return is_at_it(first) && running_of(first) <= running_of(second) + 1;
+    if (first_sleeps && !second_sleeps) return !better(second, false, first, true);
     return load_of(first) < load_of(second);
+}
+
+static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    return channel->channel && !channel->pipe_full && credit_left(channel) > 0 && !nb_dispatch_rests(dispatch, channel);
 }
 
 nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
@@ -156,8 +186,7 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || channel->busy || channel->late || channel->pipe_full) continue;
-        if (credit_left(channel) == 0) continue;
+        if (channel->busy || channel->late || !asks(dispatch, channel)) continue;
         bool sleeps = sleeps_idle(channel);
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
@@ -183,6 +212,7 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
                    size_t bytes) {
     nb_ring_commit(&channel->requests, bytes);
     channel->load++;
+    channel->backlog++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
     if (dispatch->chooses) nb_dispatch_list_given(dispatch, channel, exchange, place);
@@ -218,7 +248,7 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !takes(channel)) continue;
+        if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
         const nb_link *link = channel->channel->link;
         uint64_t able = atomic_load_explicit(&link->board->able, memory_order_relaxed);
         uint64_t given = atomic_load_explicit(&link->given, memory_order_relaxed);
@@ -229,7 +259,8 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
 
 static bool full(const nb_dispatch *dispatch) {
     uint32_t waiting = nb_dispatch_waiting(dispatch);
-    return waiting >= dispatch->waiting_max && waiting - dispatch->waiting_max >= free_fibers(dispatch);
+    if (waiting < dispatch->waiting_max) return false;
+    return dispatch->lane > 0 || waiting - dispatch->waiting_max >= free_fibers(dispatch);
 }
 
 static bool refuses(const nb_dispatch *dispatch) {
@@ -327,7 +358,7 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
     return place ? (char *)(place + 1) : NULL;
 }
 
-void nb_dispatch_input_retry(nb_dispatch *dispatch) {
+static void input_retry(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].room_wanted = dispatch->channels[i].claim_wanted = false;
     }
@@ -346,16 +377,12 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
 }
 
 /* All deadlines are equally far from the arrival, and the queue is in the order of arrival. */
-int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
+static int64_t deadline_ns(const nb_dispatch *dispatch) {
     int64_t deadline_ns = dispatch->first ? dispatch->first->message->deadline_ns : 0;
     return deadline_ns ? deadline_ns : INT64_MAX;
 }
 
-nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
-    return nb_dispatch_deadline_ns(dispatch) > now_ns ? NULL : nb_dispatch_take_first(dispatch, message);
-}
-
-nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message) {
+static nb_exchange *take_first(nb_dispatch *dispatch, nb_request_message **message) {
     if (!dispatch->first) return NULL;
     nb_exchange *exchange = dispatch->first->exchange;
     *message = dispatch->first->message;
@@ -420,7 +447,7 @@ static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
     channel->news = exchange;
 }
 
-void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes) {
+static void allow_one(nb_dispatch *dispatch, uint32_t bytes) {
     if (bytes == dispatch->allowance) return;
     dispatch->allowance = bytes;
     for (uint16_t i = 0; i < dispatch->count; i++) {
@@ -446,7 +473,7 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
     tell_or_list(dispatch, exchange);
 }
 
-void nb_dispatch_stop(nb_dispatch *dispatch) {
+static void stop_one(nb_dispatch *dispatch) {
     dispatch->stops = true;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].stop_due = true;
@@ -460,7 +487,8 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         if (!exchange->ended && !tell_news(channel, exchange)) return;
         channel->news = exchange->news_next;
         exchange->in_news = false;
-        if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
+        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE; /* its response waits for a file */
+        if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
     if (channel->stop_due && !channel->stopped && dispatch->waiting == 0) {
@@ -468,11 +496,32 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     }
 }
 
+nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (!channel->busy || !asks(dispatch, channel) || nb_dispatch_is_blocked(channel)) continue;
+        nb_dispatch_drop_begun(channel);
+        if (!channel->given_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
+    }
+    return NULL;
+}
+
+/* With nobody free, a busy executor has its next request in hand, and goes on without waiting for the loop; whoever is free first has it. */
+static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
+    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes);
+    if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
+    nb_dispatch_mark_late(channel);
+    nb_free(message);
+    return true;
+}
+
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     while (dispatch->first) {
         nb_waiting *waiting = dispatch->first;
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
-        if (!send_message(dispatch, waiting->exchange, waiting->message)) return;
+        if (!send_message(dispatch, waiting->exchange, waiting->message) &&
+            !send_ahead(dispatch, waiting->exchange, waiting->message))
+            return;
         unqueue(dispatch, waiting);
     }
 }
@@ -488,7 +537,7 @@ static void pass_on(nb_dispatch *dispatch) {
     }
 }
 
-void nb_dispatch_publish(nb_dispatch *dispatch) {
+static void publish_one(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].pipe_full = false;
     }
@@ -504,8 +553,8 @@ void nb_dispatch_publish(nb_dispatch *dispatch) {
     }
 }
 
-void nb_dispatch_pump(nb_dispatch *dispatch) {
-    nb_dispatch_publish(dispatch);
+static void pump_one(nb_dispatch *dispatch) {
+    publish_one(dispatch);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->ring_due) continue;
@@ -527,11 +576,12 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
     if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
     if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
-    return starved && !gives_way(dispatch, dispatch->first->message->arrived_ns) && !channel->busy && !channel->late &&
-           credit_left(channel) > 0 && nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes);
+    return starved && !gives_way(dispatch, dispatch->first->message->arrived_ns) && !nb_dispatch_is_stuck(channel) &&
+           credit_left(channel) > 0 && !nb_dispatch_rests(dispatch, channel) &&
+           nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes);
 }
 
-bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
+static bool announce_one(nb_dispatch *dispatch) {
     bool starved = dispatch->first != NULL, something = false, late = false;
     if (starved && dispatch->queues) nb_doorbell_announce(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
@@ -551,7 +601,7 @@ bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
     return something;
 }
 
-void nb_dispatch_awake(nb_dispatch *dispatch) {
+static void awake_one(nb_dispatch *dispatch) {
     if (dispatch->queues) nb_doorbell_cancel(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_channel *channel = dispatch->channels[i].channel;
@@ -559,7 +609,7 @@ void nb_dispatch_awake(nb_dispatch *dispatch) {
     }
 }
 
-bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
+static bool executor_running(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
         nb_board *board = dispatch->channels[i].channel->board;
@@ -572,7 +622,7 @@ bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
     return false;
 }
 
-bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
+static bool executors_gone(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
         if (channel && !atomic_load_explicit(&channel->board->executor_gone, memory_order_acquire)) return false;
@@ -580,7 +630,7 @@ bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
     return true;
 }
 
-bool nb_dispatch_executors_idle(const nb_dispatch *dispatch) {
+static bool executors_idle(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
         nb_board *board = dispatch->channels[i].channel->board;
@@ -588,4 +638,135 @@ bool nb_dispatch_executors_idle(const nb_dispatch *dispatch) {
         if (!gone && atomic_load_explicit(&board->wanted, memory_order_acquire) > 0) return false;
     }
     return true;
+}
+
+/* --- all lanes --- */
+
+void nb_dispatch_add_lane(nb_dispatch *dispatch, nb_dispatch *lane) {
+    while (dispatch->next_lane) {
+        dispatch = dispatch->next_lane;
+    }
+    dispatch->next_lane = lane;
+    lane->lane = (uint16_t)(dispatch->lane + 1);
+}
+
+void nb_dispatch_deinit(nb_dispatch *dispatch) {
+    nb_dispatch *lane = dispatch->next_lane;
+    deinit_one(dispatch);
+    dispatch->next_lane = NULL;
+    while (lane) {
+        nb_dispatch *next = lane->next_lane;
+        deinit_one(lane);
+        nb_free(lane);
+        lane = next;
+    }
+}
+
+uint32_t nb_dispatch_waiting_here(const nb_dispatch *dispatch) {
+    uint32_t count = 0;
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        count += dispatch->waiting;
+    }
+    return count;
+}
+
+uint32_t nb_dispatch_waiting_in_all(const nb_dispatch *dispatch) {
+    uint32_t count = 0;
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        count += nb_dispatch_waiting(dispatch);
+    }
+    return count;
+}
+
+void nb_dispatch_set_unavailable(nb_dispatch *dispatch, uint32_t seconds) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        dispatch->unavailable_s = seconds;
+    }
+}
+
+void nb_dispatch_stop(nb_dispatch *dispatch) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        stop_one(dispatch);
+    }
+}
+
+void nb_dispatch_publish(nb_dispatch *dispatch) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        publish_one(dispatch);
+    }
+}
+
+void nb_dispatch_pump(nb_dispatch *dispatch) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        pump_one(dispatch);
+    }
+}
+
+bool nb_dispatch_announce_sleep(nb_dispatch *dispatch) {
+    bool something = false;
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        if (announce_one(dispatch)) something = true;
+    }
+    return something;
+}
+
+void nb_dispatch_awake(nb_dispatch *dispatch) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        awake_one(dispatch);
+    }
+}
+
+bool nb_dispatch_executor_running(const nb_dispatch *dispatch) {
+    while (dispatch && !executor_running(dispatch)) {
+        dispatch = dispatch->next_lane;
+    }
+    return dispatch != NULL;
+}
+
+bool nb_dispatch_executors_gone(const nb_dispatch *dispatch) {
+    while (dispatch && executors_gone(dispatch)) {
+        dispatch = dispatch->next_lane;
+    }
+    return dispatch == NULL;
+}
+
+bool nb_dispatch_executors_idle(const nb_dispatch *dispatch) {
+    while (dispatch && executors_idle(dispatch)) {
+        dispatch = dispatch->next_lane;
+    }
+    return dispatch == NULL;
+}
+
+void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        allow_one(dispatch, bytes);
+    }
+}
+
+int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
+    int64_t least_ns = INT64_MAX;
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        if (deadline_ns(dispatch) < least_ns) least_ns = deadline_ns(dispatch);
+    }
+    return least_ns;
+}
+
+nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message) {
+    while (dispatch && !dispatch->first) {
+        dispatch = dispatch->next_lane;
+    }
+    return dispatch ? take_first(dispatch, message) : NULL;
+}
+
+nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
+    while (dispatch && deadline_ns(dispatch) > now_ns) {
+        dispatch = dispatch->next_lane;
+    }
+    return dispatch ? take_first(dispatch, message) : NULL;
+}
+
+void nb_dispatch_input_retry(nb_dispatch *dispatch) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        input_retry(dispatch);
+    }
 }

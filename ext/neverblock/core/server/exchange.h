@@ -49,19 +49,24 @@ struct nb_exchange {
     uint64_t record_end;
     uint32_t record_bytes;
     int64_t given_ns;
-    nb_handover *handover; /* owned; NULL: none */
-    uint64_t body_left;    /* with NB_RESPONSE_BODY_LENGTH */
-    uint64_t spooled;      /* bytes of the spool's budget its body's file holds */
-    uint16_t gone_reason;  /* nb_gone_reason, with gone_due */
-    uint16_t channel;      /* NB_CHANNEL_NONE until it was given to an executor */
-    bool safe;             /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool asterisk;         /* OPTIONS *, which the server itself answers */
-    bool cancellable;      /* a client that leaves ends the request (cancel_on_disconnect) */
-    bool head_sent;        /* the response has begun */
-    bool ended;            /* the last part came */
-    bool cut;              /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained;     /* the writer waits for DRAINED */
-    bool hijack;           /* the executor wants the connection */
+    nb_handover *handover;    /* owned; NULL: none */
+    nb_send_by send_by;       /* its files */
+    struct nb_report *report; /* owned: of its download with a name; NULL: none (reports.h) */
+    uint64_t
+        download_bytes;   /* of the file its response carries; 0: none, or it is noted where it leaves (downloads.h) */
+    uint64_t body_left;   /* with NB_RESPONSE_BODY_LENGTH */
+    uint64_t spooled;     /* bytes of the spool's budget its body's file holds */
+    uint16_t gone_reason; /* nb_gone_reason, with gone_due */
+    uint16_t lane;        /* whose queue and executors are for it (dispatch.h) */
+    uint16_t channel;     /* among the lane's; NB_CHANNEL_NONE until it was given to an executor */
+    bool safe;            /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
+    bool asterisk;        /* OPTIONS *, which the server itself answers */
+    bool cancellable;     /* a client that leaves ends the request (cancel_on_disconnect) */
+    bool head_sent;       /* the response has begun */
+    bool ended;           /* the last part came */
+    bool cut;             /* the connection must end after what is there, without a clean end of the body */
+    bool tell_drained;    /* the writer waits for DRAINED */
+    bool hijack;          /* the executor wants the connection */
     bool drained_due, left_due, left, gone_due, in_news;
     int body_fd; /* its body's file, while it is listed: in a front our own of what the worker has too; -1 */
     char line[NB_EXCHANGE_LINE_BYTES]; /* beginning of the request line, in a front; "" else */

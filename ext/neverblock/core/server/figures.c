@@ -20,7 +20,7 @@
 nb_status nb_figures_create(nb_loop *loop) {
     if (loop->figures) return NB_OK;
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
-    return loop->figures ? NB_OK : NB_NO_MEMORY;
+    return loop->figures ? nb_downloads_measure(&loop->downloads) : NB_NO_MEMORY;
 }
 
 static void free_list(nb_leaving *leaving) {
@@ -112,7 +112,7 @@ void nb_figures_leaving(nb_loop *loop, nb_connection *connection, nb_exchange *e
         nb_figures_dropped(loop, exchange);
         return;
     }
-    *leaving = (nb_leaving){NULL, connection->sent + connection->outbox.bytes, exchange->began_ns,
+    *leaving = (nb_leaving){NULL, connection->sent + nb_connection_owed(connection), exchange->began_ns,
                             exchange->answered_ns};
     if (connection->leaving) {
         connection->leaving_last->next = leaving;
@@ -193,8 +193,10 @@ static void add_process(nb_process_figures *total, const nb_process_figures *pro
 
 void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
     if (!loop->figures || loop->number > 0) return; /* each loop has a channel to it */
+    if (channel->before != NB_CHANNEL_NONE) return; /* the executor it helps tells the same */
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
+    nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
 }
 
 /* Workers are a process each. Executors of one process tell the same, some later than others: the latest counts. */
@@ -213,7 +215,19 @@ static void read_process(const nb_dispatch_channel *channel, nb_figures_now *now
     now->dns_pending = (shared ? now->dns_pending : 0) + LOAD(figures->dns_pending);
 }
 
-static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channel, nb_figures_now *now) {
+/* What it does is shown as done by the executor whose spare it is, or whose process has it. */
+static void add_spare(const nb_dispatch_channel *channel, nb_executor_now *executor, nb_figures_now *now) {
+    nb_executor_figures *figures = &channel->channel->board->figures;
+    uint32_t parked = LOAD(figures->parked), pooled = LOAD(figures->pooled);
+    executor->taken += LOAD(figures->taken);
+    executor->helped += LOAD(figures->let_in);
+    executor->running += LOAD(figures->running);
+    executor->parked += parked > pooled ? parked - pooled : 0;
+    executor->ready += LOAD(figures->ready);
+    now->queued += nb_link_pending(channel->channel->link);
+}
+
+static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_figures_now *now) {
     nb_board *board = channel->channel->board;
     nb_executor_figures *figures = &board->figures;
     int64_t switched_ns = LOAD(board->pulse.switched_ns);
@@ -233,8 +247,27 @@ static void read_executor(const nb_loop *loop, const nb_dispatch_channel *channe
         .lag = &figures->lag,
     };
     now->queued += nb_link_pending(channel->channel->link);
+    const nb_dispatch_channel *spare = channel;
+    while ((spare = nb_dispatch_after(&loop->dispatch, spare))) {
+        add_spare(spare, executor, now);
+    }
     now->running += executor->running;
+    nb_tally_add(&now->stalls, &board->stalls);
     read_process(channel, now);
+}
+
+/* Threads of lanes are shown with the executor of their process. */
+static void add_lane(const nb_dispatch *lane, nb_figures_now *now) {
+    for (uint16_t i = 0; i < lane->count; i++) {
+        const nb_dispatch_channel *channel = &lane->channels[i];
+        for (uint16_t j = 0; channel->channel && j < now->executor_count; j++) {
+            nb_executor_now *executor = &now->executors[j];
+            if (executor->number != channel->number || executor->pid != channel->pid) continue;
+            now->running += LOAD(channel->channel->board->figures.running);
+            add_spare(channel, executor, now);
+            break;
+        }
+    }
 }
 
 static uint64_t rss_bytes(nb_loop *loop) {
@@ -276,7 +309,7 @@ const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
 void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     uint64_t shed = NB_SUM(loop, counters.shed), failed = NB_SUM(loop, answered[4]), broken = NB_SUM(loop, broken);
     *now = (nb_figures_now){
-        .queued = nb_dispatch_waiting(&loop->dispatch),
+        .queued = nb_dispatch_waiting_in_all(&loop->dispatch),
         .writing = answers(loop->all),
         .processes = loop->figures->past,
         .memory_rss = rss_bytes(loop),
@@ -286,7 +319,12 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .log_dropped = nb_log_dropped_by_all(),
         .uptime_ns = loop->now_ns - loop->started_ns,
     };
+    nb_tally_add(&now->stalls, &loop->figures->past_stalls);
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
-        if (loop->dispatch.channels[i].channel) read_executor(loop, &loop->dispatch.channels[i], now);
+        const nb_dispatch_channel *channel = &loop->dispatch.channels[i];
+        if (channel->channel && channel->before == NB_CHANNEL_NONE) read_executor(loop, channel, now);
+    }
+    for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
+        add_lane(lane, now);
     }
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/histogram.h"
+#include "base/tally.h"
 #include "server/connection.h"
 #include "server/dispatch.h"
 
@@ -56,6 +57,7 @@ typedef struct nb_figures {
     uint64_t rss_bytes; /* as it was at rss_read_ns */
     int64_t rss_read_ns;
     nb_process_figures past; /* of processes that have ended */
+    nb_tally past_stalls;    /* likewise */
 } nb_figures;
 
 /* The first admin listener asks for it. NB_NO_MEMORY. */
@@ -87,8 +89,10 @@ void nb_figures_turn(struct nb_loop *loop);
 
 /* --- what there is to show --- */
 
+/* An executor with its spares. */
 typedef struct nb_executor_now {
     uint64_t taken, turns;
+    uint64_t helped; /* times a spare was let in */
     uint32_t fibers_limit, running, parked, ready;
     int64_t busy_ns;    /* how long the fiber that runs now has; 0: none does */
     uint64_t rss_bytes; /* of its process, when that is a worker */
@@ -107,6 +111,7 @@ typedef struct nb_figures_now {
     uint64_t memory_rss, memory_spool, memory_responses; /* bytes */
     uint64_t heap_live_slots, dns_pending;
     nb_process_figures processes; /* together, ended ones included */
+    nb_tally stalls;              /* by kind (nb_stall_kind) and culprit, those of executors that have ended included */
     uint64_t log_dropped;
     int64_t uptime_ns;
     nb_executor_now executors[NB_CHANNELS_MAX];

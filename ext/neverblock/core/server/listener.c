@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "os/clock.h"
+#include "os/descriptors.h"
 #include "os/net.h"
 #include "os/wake.h"
 #include "server/loop.h"
@@ -17,8 +19,17 @@
 /* Connections taken in one turn from one listener: a burst must not hold up those that are being served. */
 #define ACCEPT_BATCH 64
 
-#define RETRY_NS (100 * INT64_C(1000000))
-#define SHED_AFTER_NS (1000 * INT64_C(1000000))
+/* Without descriptors nothing says when there is one again. */
+#define RETRY_NS (100 * NB_NS_PER_MS)
+
+/* Who waits for a place is seen when he comes, and when what he may wait is over: seen no more for longer, he has left. */
+#define CROWD_GAP_NS NB_NS_PER_S
+
+#define SHORTAGE_LOG_NS (60 * NB_NS_PER_S)
+
+/* Read of what a client who is refused has sent: left unread, it would make of the end a reset, and of the answer nothing. */
+#define REFUSED_READS 16
+#define REFUSED_READ_BYTES 4096
 
 static const char overload_answer[] =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n"
@@ -39,7 +50,14 @@ static nb_loop *idlest(nb_loop *loop) {
     return nb_loops_idlest(loop->all);
 }
 
-static bool full(const nb_loop *loop) { return nb_loops_connections(loop->all) >= loop->config.connections_max; }
+static uint64_t bound_of(const nb_loop *loop) {
+    return atomic_load_explicit(&loop->all->connections_bound, memory_order_relaxed);
+}
+
+static bool full(const nb_loop *loop) {
+    uint64_t count = nb_loops_connections(loop->all);
+    return count >= loop->config.connections_max || count >= bound_of(loop);
+}
 
 /* Another loop is asked to end what has been idle longest there; it says when it has looked. */
 static void ask_for_room(nb_loop *other) {
@@ -70,39 +88,112 @@ static bool make_room(nb_loop *loop) {
     return true;
 }
 
-/* Tells one waiting client that it cannot be served, with the spare descriptor in place of the one that is missing. */
-static void shed_one(nb_loop *loop, nb_listener *listener) {
-    if (loop->spare_fd < 0) return;
-    close(loop->spare_fd);
-    loop->spare_fd = -1;
+/* What is left until those who find no place are told so: somebody has just been seen waiting. */
+static int64_t patience_ns(nb_loop *loop) {
+    int64_t most_ns = loop->config.accept_timeout_ms * NB_NS_PER_MS;
+    if (loop->crowd_since_ns == 0 || loop->now_ns - loop->crowd_seen_ns > most_ns + CROWD_GAP_NS)
+        loop->crowd_since_ns = loop->now_ns;
+    loop->crowd_seen_ns = loop->now_ns;
+    return loop->crowd_since_ns + most_ns - loop->now_ns;
+}
+
+static void refuse(nb_loop *loop, int fd) {
+    char sent[REFUSED_READ_BYTES];
+    struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
+    size_t moved;
+    (void)nb_net_writev(fd, &part, 1, &moved);
+    nb_net_finish(fd);
+    for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
+    }
+    nb_net_close(fd, false);
+    NB_COUNT(loop, turned_away, 1);
+}
+
+static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
+
+/* One who waits is told that he cannot be served, where there is no other descriptor with the spare one; or he is served, where descriptors were
+   what was short, and are not any more. As nb_net_accept. */
+static nb_status turn_away_one(nb_loop *loop, nb_listener *listener) {
     int fd;
-    if (nb_net_accept(listener->fd, &fd, NULL) == NB_OK) {
-        struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
-        size_t moved;
-        (void)nb_net_writev(fd, &part, 1, &moved);
-        nb_net_finish(fd);
-        nb_net_close(fd, false);
-        NB_COUNT(loop, turned_away, 1);
+    nb_peer peer;
+    nb_status status = nb_net_accept(listener->fd, &fd, &peer);
+    bool by_spare = status == NB_SYSTEM && loop->spare_fd >= 0;
+    if (by_spare) {
+        close(loop->spare_fd);
+        loop->spare_fd = -1;
+        status = nb_net_accept(listener->fd, &fd, &peer);
+    }
+    if (status != NB_OK) return status;
+    bool room = !by_spare && fd < loop->descriptors_high;
+    if (room && nb_loops_connections(loop->all) < loop->config.connections_max) {
+        open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+    } else {
+        refuse(loop, fd);
     }
     open_spare(loop);
+    return NB_OK;
+}
+
+/* False: it cannot be done now. */
+static bool turn_away(nb_loop *loop, nb_listener *listener) {
+    nb_status status = NB_OK;
+    for (int i = 0; i < ACCEPT_BATCH && status == NB_OK; i++)
+        status = turn_away_one(loop, listener);
+    return status != NB_SYSTEM;
+}
+
+/* A file that is kept open for the next request is worth less than a client. */
+static bool close_files(nb_loop *loop) {
+    uint32_t kept = loop->open_files ? nb_open_files_count(loop->open_files).files : 0;
+    if (kept > 0) nb_open_files_shrink(loop->open_files, kept / 2);
+    return kept > 0;
+}
+
+static void log_shortage(nb_loop *loop, int error) {
+    if (loop->shortage_logged_ns && loop->now_ns - loop->shortage_logged_ns < SHORTAGE_LOG_NS) return;
+    loop->shortage_logged_ns = loop->now_ns;
+    nb_log_line(loop->log,
+                "no descriptor left for another connection (%s): %llu connections and what else is open take up those "
+                "of `ulimit -n`, %llu; raise it, or lower `limits { connections }`, %u",
+                strerror(error), (unsigned long long)nb_loops_connections(loop->all),
+                (unsigned long long)nb_os_descriptors_max(), loop->config.connections_max);
+}
+
+static void pause_until(nb_loop *loop, int64_t again_ns) {
+    loop->listen_again_ns = again_ns;
+    nb_listeners_pause(loop, true);
 }
 
 static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
+    int error = errno;
     NB_COUNT(loop, accept_errors, 1);
+    if (close_files(loop)) return;
     nb_loop *other = idlest(loop);
     if (other == loop && make_room(loop)) return;
     if (other) {
         ask_for_room(other);
-    } else if (loop->starved_since_ns == 0) {
-        loop->starved_since_ns = loop->now_ns;
-        nb_log_line(loop->log,
-                    "no descriptor left for another connection (%s); raise `ulimit -n` or lower `limits connections`",
-                    strerror(errno));
+    } else {
+        log_shortage(loop, error);
+        if (patience_ns(loop) <= 0) (void)turn_away(loop, listener);
     }
-    bool long_starved = loop->starved_since_ns && loop->now_ns - loop->starved_since_ns >= SHED_AFTER_NS;
-    if (long_starved) shed_one(loop, listener);
-    loop->listen_again_ns = loop->now_ns + RETRY_NS;
-    nb_listeners_pause(loop, true);
+    loop->waits_for_room = false;
+    pause_until(loop, loop->now_ns + RETRY_NS);
+}
+
+/* The kernel gives the lowest number that is free: a high one says that few are left, which are for files, request bodies and what the application
+   opens. Then there are as many connections as there may be, until there is a lower one again. */
+static void note_descriptor(nb_loop *loop, int fd) {
+    uint64_t bound = UINT64_MAX;
+    bool was_short = bound_of(loop) != UINT64_MAX;
+    if (fd >= loop->descriptors_high) {
+        NB_COUNT(loop, accept_errors, 1);
+        if (close_files(loop)) return;
+        log_shortage(loop, EMFILE);
+    }
+    if (fd >= loop->descriptors_high ||
+        (was_short && nb_os_descriptors_next(loop->wake.read_fd) >= loop->descriptors_high))
+        bound = nb_loops_connections(loop->all);
+    atomic_store_explicit(&loop->all->connections_bound, bound, memory_order_relaxed);
 }
 
 static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
@@ -159,9 +250,22 @@ static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t list
 static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
     nb_loop *next = nb_loops_next(loop->all);
     NB_COUNT(loop, accepted, 1);
-    if (next != loop && hand_over(next, fd, peer, listener)) return;
-    nb_count(&loop->opened, 1);
-    nb_connection_open(loop, fd, peer, listener);
+    if (next == loop || !hand_over(next, fd, peer, listener)) {
+        nb_count(&loop->opened, 1);
+        nb_connection_open(loop, fd, peer, listener);
+    }
+    note_descriptor(loop, fd);
+}
+
+/* All places are taken, and this loop has no idle connection. */
+static void find_no_room(nb_loop *loop, nb_listener *listener, nb_loop *idle) {
+    int64_t left_ns = idle ? 0 : patience_ns(loop);
+    bool over = !idle && left_ns <= 0;
+    if (over && turn_away(loop, listener)) return;
+    if (idle) ask_for_room(idle);
+    loop->waits_for_room = true;
+    pause_until(loop, idle ? 0 : loop->now_ns + (over ? RETRY_NS : left_ns));
+    nb_doorbell_announce(&loop->all->room_bell); /* the next turn looks again before it sleeps */
 }
 
 /* told: the poller has just said that somebody waits; else nobody may. True when another one may be tried. */
@@ -169,19 +273,17 @@ static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
     bool crowded = full(loop);
     nb_loop *idle = crowded ? idlest(loop) : NULL;
     if (crowded && idle != loop) {
-        if (idle && !told) return false; /* no connection ends for nobody */
-        if (idle) ask_for_room(idle);
-        loop->listen_again_ns = 0;
-        nb_listeners_pause(loop, true);
-        nb_doorbell_announce(&loop->all->room_bell); /* the next turn looks again before it sleeps */
+        if (told) find_no_room(loop, listener, idle); /* else no connection ends for nobody */
         return false;
     }
+    bool is_short = crowded && nb_loops_connections(loop->all) < loop->config.connections_max;
+    if (is_short && !told) return false;
+    if (is_short) make_room(loop); /* first: the newcomer gets its descriptor */
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_OK) {
-        if (crowded) make_room(loop);
-        loop->starved_since_ns = 0;
+        if (crowded && !is_short) make_room(loop);
         open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
         return true;
     }
@@ -222,8 +324,8 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
     open_spare(loop);
     if (loop->figures) resume_admin(loop);
     if (!loop->listening_paused || loop->draining) return;
-    if (!room_possible(loop)) return;
-    if (loop->listen_again_ns > loop->now_ns) return;
+    bool due = loop->listen_again_ns && loop->listen_again_ns <= loop->now_ns;
+    if (!due && !(loop->waits_for_room && room_possible(loop))) return;
     loop->listen_again_ns = 0;
     nb_listeners_pause(loop, false);
 }
@@ -270,6 +372,7 @@ static void remove_path(nb_listener *listener) {
 void nb_listeners_close(nb_loop *loop, bool admin) {
     if (!admin) {
         loop->listening_paused = true;
+        loop->listen_again_ns = 0;
         if (loop->number == 0) nb_doorbell_cancel(&loop->all->room_bell);
     }
     for (uint16_t i = 0; i < loop->listener_count; i++) {

@@ -2,10 +2,13 @@
  * listener.h - listening sockets: accepting in bounded batches, and what to do when the limit of connections or of
  * descriptors is reached.
  *
- * At the limit of connections, or without a free descriptor (EMFILE, ENFILE), the connection that has been idle longest
- * makes room; when none is idle, accepting pauses and clients wait in the kernel's backlog. Without descriptors it is
- * tried again every 100 ms, and after a second of that the spare descriptor is used to tell waiting clients 503 instead
- * of nothing. Owned by the loop's thread.
+ * Connections leave the last descriptors of the process to files, request bodies and what the application opens: whose number is high
+ * (loop.descriptors_high) says that there are as many connections as there may be for now. There, as at the limit of connections, the one that
+ * has been idle longest makes room for a newcomer; when none is idle, accepting pauses and newcomers wait in the kernel's backlog. When
+ * somebody or other has waited so for accept_timeout_ms, who finds no place is told 503, until nobody has had to wait for as long.
+ *
+ * Without any descriptor (EMFILE, ENFILE: others have taken them) it is tried again every 100 ms, and clients are told 503 by means of the
+ * spare descriptor. Owned by the loop's thread.
  *
  * Where there are several loops (loops.h) only the first listens. The limit is that of all together; a connection that
  * has been idle longest with another loop is ended there, on request.

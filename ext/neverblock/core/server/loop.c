@@ -4,12 +4,14 @@
 #include "server/loop.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "os/fork.h"
 #include "os/memory.h"
 #include "os/net.h"
@@ -38,6 +40,10 @@
 #define GATHER_FROM 4
 #define GATHER_MAX_NS (NB_NS_PER_MS / 5)
 
+/* Descriptors of this process that connections leave to others: an eighth, and no more than that many. */
+#define RESERVED_SHARE 8u
+#define RESERVED_MAX 128u
+
 #define LINGER_NS (5 * NB_NS_PER_S)
 
 /* From the first block that the pool gave back to the heap until the heap is trimmed: most of a burst has ended then. A trim holds the loop
@@ -55,6 +61,17 @@ static void body_written(nb_body *body) {
     loop->written = body;
     pthread_mutex_unlock(&loop->inbox_lock);
     nb_wake_signal(&loop->wake);
+}
+
+/* The loop sleeps with no sending in the list: who puts the first there wakes it. */
+static void sending_returned(nb_sending *sending) {
+    nb_loop *loop = (nb_loop *)(void *)((char *)sending->senders - offsetof(nb_loop, senders));
+    pthread_mutex_lock(&loop->inbox_lock);
+    sending->next = loop->returned;
+    loop->returned = sending;
+    bool first = sending->next == NULL;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    if (first) nb_wake_signal(&loop->wake);
 }
 
 static const char *spool_directory(const nb_server_config *config) {
@@ -77,6 +94,7 @@ static void set_timeouts(nb_loop *loop) {
     length_ns[NB_TIMEOUT_IDLE] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_ADMIN] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_LINGER] = LINGER_NS;
+    length_ns[NB_TIMEOUT_RATE] = NB_PACE_TICK_NS;
 }
 
 static void set_limits(nb_loop *loop) {
@@ -90,6 +108,11 @@ static void set_limits(nb_loop *loop) {
     };
 }
 
+/* Of threads that all loops have together. */
+static uint32_t share_of(const nb_loop *loop, uint32_t threads) {
+    return (threads + loop->all->count - 1) / loop->all->count;
+}
+
 static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     nb_status status = nb_wake_init(&loop->wake);
     if (status == NB_OK) status = nb_poll_create(config->poller, &loop->poll);
@@ -100,8 +123,12 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     } else if (status == NB_OK && config->log_fd >= 0) {
         status = nb_log_create(config->log_fd, &loop->log);
     }
-    uint32_t workers = (config->file_workers + loop->all->count - 1) / loop->all->count;
-    if (status == NB_OK) status = nb_workers_create("nb-file", workers, 4096, &loop->spool.workers);
+    if (status == NB_OK)
+        status = nb_workers_create("nb-file", share_of(loop, config->file_workers), 4096, &loop->spool.workers);
+    if (status == NB_OK)
+        status = nb_senders_init(&loop->senders, (uint16_t)config->sendfile_algorithm,
+                                 share_of(loop, config->file_send_workers), config->sendfile_buffer,
+                                 config->connections_max, &loop->pool, sending_returned);
     if (status != NB_OK) return status;
     loop->spool.directory = copy_text(spool_directory(config));
     loop->config.version = copy_text(config->version);
@@ -120,6 +147,12 @@ static void allow_responses(nb_loop *loop) {
     nb_dispatch_allow(&loop->dispatch, (uint32_t)allowed);
 }
 
+/* The rest is for files, request bodies, and what the application opens. */
+static int descriptors_for_connections(void) {
+    uint64_t all = nb_os_descriptors_max(), most = all < INT_MAX ? all : INT_MAX;
+    return (int)(most - (most / RESERVED_SHARE < RESERVED_MAX ? most / RESERVED_SHARE : RESERVED_MAX));
+}
+
 nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number) {
     memset(loop, 0, sizeof(*loop));
     loop->all = all;
@@ -128,6 +161,8 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     loop->config.version = loop->config.ruby_version = NULL;
     loop->wake = (nb_wake){-1, -1};
     loop->spare_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; /* only the first listens */
+    if (number == 0) atomic_init(&all->connections_bound, UINT64_MAX);
+    loop->descriptors_high = descriptors_for_connections();
     loop->spool.bytes_max = config->spool_bytes_max;
     loop->spool.body_bytes_max = config->body_bytes_max;
     loop->spool.written = body_written;
@@ -142,6 +177,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     loop->exchanges.loop = number;
     nb_dispatch_init(&loop->dispatch, &loop->exchanges, config->queue_max);
     if (all->count > 1) nb_dispatch_join(&loop->dispatch, &all->queues, number);
+    loop->dispatch.spare_after_ns = config->spare_after_ms * NB_NS_PER_MS;
     allow_responses(loop);
     set_timeouts(loop);
     set_limits(loop);
@@ -189,6 +225,24 @@ static void take_written(nb_loop *loop) {
     }
 }
 
+static void take_returned(nb_loop *loop) {
+    pthread_mutex_lock(&loop->inbox_lock);
+    nb_sending *newest = loop->returned, *sending = NULL;
+    loop->returned = NULL;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    while (newest) {
+        nb_sending *next = newest->next;
+        newest->next = sending;
+        sending = newest;
+        newest = next;
+    }
+    while (sending) {
+        nb_sending *next = sending->next;
+        nb_connection_returned(loop, sending->owner);
+        sending = next;
+    }
+}
+
 static void flush_dirty(nb_loop *loop) {
     nb_connection *connection = loop->dirty;
     loop->dirty = NULL;
@@ -205,20 +259,27 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_listeners_take_arrivals(loop);
     end_all(&loop->connections, loop);
     end_all(&loop->admin_connections, loop);
+    nb_workers_destroy(loop->spool.workers);
+    nb_senders_stop(&loop->senders);
+    take_written(loop);
+    take_returned(loop);
+    nb_file_waits_take(loop);
     flush_dirty(loop);
     bury(loop);
-    nb_workers_destroy(loop->spool.workers);
-    take_written(loop);
+    nb_senders_deinit(&loop->senders);
     nb_dispatch_deinit(&loop->dispatch);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         nb_outbox_clear(&loop->exchanges.slots[i]->outbox, &loop->pool);
     }
     nb_exchanges_deinit(&loop->exchanges);
+    nb_open_files_destroy(loop->open_files);
     nb_poll_destroy(loop->poll);
     nb_wake_deinit(&loop->wake);
     if (loop->number == 0) nb_log_destroy(loop->log);
     nb_pool_deinit(&loop->pool);
     nb_figures_destroy(loop);
+    nb_downloads_deinit(&loop->downloads);
+    nb_reports_deinit(&loop->reports);
     nb_free((char *)(uintptr_t)loop->spool.directory);
     nb_free((char *)(uintptr_t)loop->config.version);
     nb_free((char *)(uintptr_t)loop->config.ruby_version);
@@ -259,7 +320,7 @@ void nb_loop_run_calls(nb_loop *loop) {
 void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
     nb_exchange *exchange;
     nb_request_message *message;
-    loop->dispatch.unavailable_s = seconds;
+    nb_dispatch_set_unavailable(&loop->dispatch, seconds);
     if (seconds == 0 || nb_dispatch_serves(&loop->dispatch)) return;
     while ((exchange = nb_dispatch_take_first(&loop->dispatch, &message))) {
         nb_request_log_note_message(loop, message);
@@ -295,9 +356,14 @@ static void trim(nb_loop *loop) {
     nb_memory_trim();
 }
 
+/* Files that nobody has asked for are closed. */
+static void expire_files(nb_loop *loop) {
+    if (!loop->open_files || loop->now_ns < loop->files_at_ns) return;
+    loop->files_at_ns = nb_open_files_expire(loop->open_files, loop->now_ns);
+}
+
 static void start_drain(nb_loop *loop) {
     loop->draining = true;
-    loop->listen_again_ns = 0;
     loop->drain_deadline_ns = loop->now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener_accept(loop, &loop->listeners[i]);
@@ -333,6 +399,8 @@ static void wind_down(nb_loop *loop) {
     if (!loop->draining) return;
     if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(&loop->connections, loop);
     if (loop->connections) return;
+    /* What is lent has been cancelled, and comes back at once; a body whose client has left is still somebody's until it is written. */
+    if (loop->lent || loop->spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
                          ? nb_dispatch_executors_idle(&loop->dispatch) || loop->now_ns >= loop->stop_deadline_ns
@@ -345,6 +413,7 @@ static int64_t sleep_ns(nb_loop *loop) {
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
         until_ns = loop->listen_again_ns;
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
+    if (loop->files_at_ns && loop->files_at_ns < until_ns) until_ns = loop->files_at_ns;
     if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
     if (loop->guest) {
@@ -358,7 +427,7 @@ static int64_t sleep_ns(nb_loop *loop) {
 }
 
 static void next_executor_look(nb_loop *loop, bool something) {
-    if (something || !loop->dispatch.chooses) {
+    if (something || loop->dispatch.calls || !loop->dispatch.chooses) {
         loop->executor_look_ns = RUNNING_EXECUTOR_POLL_NS;
     } else if (loop->executor_look_ns < RUNNING_EXECUTOR_POLL_MAX_NS) {
         loop->executor_look_ns *= 2;
@@ -402,9 +471,18 @@ static void gather(nb_loop *loop, bool came) {
     }
 }
 
+static void publish_open_files(nb_loop *loop) {
+    nb_open_files_figures now = nb_open_files_count(loop->open_files);
+    atomic_store_explicit(&loop->files_open, now.files, memory_order_relaxed);
+    atomic_store_explicit(&loop->files_hit, now.hits, memory_order_relaxed);
+    atomic_store_explicit(&loop->files_entered, now.opened, memory_order_relaxed);
+    atomic_store_explicit(&loop->files_changed, now.changed, memory_order_relaxed);
+}
+
 static void publish_gauges(nb_loop *loop) {
+    if (loop->figures && loop->open_files) publish_open_files(loop);
     atomic_store_explicit(&loop->counters.connections, nb_loop_connections(loop), memory_order_relaxed);
-    atomic_store_explicit(&loop->counters.queue, loop->dispatch.waiting, memory_order_relaxed);
+    atomic_store_explicit(&loop->counters.queue, nb_dispatch_waiting_here(&loop->dispatch), memory_order_relaxed);
     if (loop->exchanges.unspooled) nb_spool_give(&loop->spool, loop->exchanges.unspooled);
     loop->exchanges.unspooled = 0;
 }
@@ -428,12 +506,15 @@ static void retry_uploads(nb_loop *loop) {
 static bool run_turn(nb_loop *loop) {
     NB_COUNT(loop, turns, 1);
     if (loop->guest) NB_COUNT(loop, guest_turns, 1);
+    if (!loop->without_files) atomic_store_explicit(&loop->files_due, false, memory_order_relaxed);
     if (loop->figures)
         loop->now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
     nb_loop_run_calls(loop);
     nb_listeners_take_arrivals(loop);
     bool more = nb_parts_take(loop);
     take_written(loop);
+    take_returned(loop);
+    nb_file_waits_take(loop);
     flush_dirty(loop);
     allow_responses(loop);
     expire(loop);
@@ -444,6 +525,7 @@ static bool run_turn(nb_loop *loop) {
     retry_uploads(loop);
     bury(loop);
     trim(loop);
+    expire_files(loop);
     if (loop->finished) {
         publish_gauges(loop);
         return false;

@@ -1,8 +1,8 @@
 /*
  * loop.h - what the files of server/ share: the state of one I/O loop, and the turn that moves it.
  *
- * One thread runs nb_loop_turn again and again and owns everything here, but for `drain`, `stop`, the list of written
- * bodies and the statistics. Nothing that others may still hold in this turn is freed before its end: closed
+ * One thread runs nb_loop_turn again and again and owns everything here, but for `drain`, `stop`, the lists of written
+ * bodies and returned sendings and the statistics. Nothing that others may still hold in this turn is freed before its end: closed
  * connections go to `graveyard`.
  */
 #ifndef NB_SERVER_LOOP_H
@@ -13,8 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "http1/date.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
 #include "intake/body.h"
@@ -22,9 +24,12 @@
 #include "os/wake.h"
 #include "server/connection.h"
 #include "server/dispatch.h"
+#include "server/downloads.h"
 #include "server/exchange.h"
 #include "server/listener.h"
 #include "server/loops.h"
+#include "server/opening.h"
+#include "server/reports.h"
 #include "server/request_log.h"
 #include "server/routes.h"
 #include "server/server.h"
@@ -36,15 +41,6 @@ typedef struct nb_counters {
     NB_SERVER_STATS(NB_COUNTER)
 #undef NB_COUNTER
 } nb_counters;
-
-static inline uint64_t nb_counted(const _Atomic uint64_t *counter) {
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-/* Only one thread writes a counter, so a plain read-add-write is enough; readers see whole values. */
-static inline void nb_count(_Atomic uint64_t *counter, uint64_t by) {
-    atomic_store_explicit(counter, nb_counted(counter) + by, memory_order_relaxed);
-}
 
 #define NB_COUNT(loop, name, by) nb_count(&(loop)->counters.name, (uint64_t)(by))
 
@@ -70,18 +66,29 @@ typedef struct nb_loop {
     nb_dispatch dispatch;
     nb_exchanges exchanges;
     nb_spool spool;
+    nb_senders senders;
     nb_uploads uploads;
+    nb_downloads downloads;
+    nb_reports reports;
+    _Atomic uint64_t files_open, files_hit, files_entered,
+        files_changed; /* nb_open_files_figures, as of the last turn */
     nb_routes routes;
+    nb_open_files *open_files; /* NULL: the site has no folder */
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
     bool listening_paused;      /* by the limit of connections, or for want of descriptors */
-    int64_t listen_again_ns;    /* when to try again after want of descriptors; 0: when a connection ends */
-    int64_t starved_since_ns;   /* since when there has been no descriptor to accept with; 0: there is */
+    bool waits_for_room;        /* by that limit: until a connection ends or is idle, if that comes first */
+    int64_t listen_again_ns;    /* when to go on; 0: when there is room */
+    int64_t crowd_since_ns;     /* since when somebody has waited for a place, one or another; 0: nobody ever has */
+    int64_t crowd_seen_ns;      /* when somebody was seen to */
+    int64_t shortage_logged_ns; /* when the log was told that descriptors are short; 0: never */
+    int descriptors_high;       /* from this number on they are not for connections */
     int spare_fd;               /* given up for a moment to refuse a client when there is no other descriptor */
     nb_connection *connections; /* all open ones of clients */
     nb_connection *admin_connections;
     nb_connection *dirty; /* those with something to flush at the turn's end */
     nb_connection *graveyard;
+    nb_connection *lent; /* ended, and a file worker still sends for them */
     /* Connections of clients: given to this loop, counted by the first one; ended, by this one. */
     _Atomic uint64_t opened, closed;
     uint32_t admin_connection_count;
@@ -90,6 +97,7 @@ typedef struct nb_loop {
     int64_t now_ns;
     int64_t date_s;
     char date_line[NB_DATE_LINE_BYTES];
+    int64_t files_at_ns;   /* when open files are to be looked at; 0: at the next turn */
     int64_t trim_at_ns;    /* 0: no trim is due */
     int64_t trim_again_ns; /* not before */
     nb_head head;          /* the one being looked at; valid within one step */
@@ -101,12 +109,16 @@ typedef struct nb_loop {
     int64_t executor_look_ns; /* how soon to look at running executors again */
     bool guest_called;        /* the guest's descriptor has something for it */
     int64_t guest_until_ns;   /* when it must be back */
+    bool without_files;       /* it holds a lock that others want: files are left for a turn without */
+    _Atomic bool files_due;   /* some were */
     _Atomic bool drain, stop; /* asked for */
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     nb_loop_call *_Atomic calls;
-    pthread_mutex_t inbox_lock; /* over the next two: what other threads bring */
+    pthread_mutex_t inbox_lock; /* over the next four: what other threads bring */
     nb_body *written;           /* bodies whose write ended, for the loop to go on with */
+    nb_sending *returned;       /* given back by file workers; the newest first */
+    nb_file_wait *files_opened; /* files that were opened for exchanges which wait (opening.h) */
     nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
     _Atomic bool running;       /* its thread does */
     nb_counters counters;

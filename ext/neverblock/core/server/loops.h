@@ -12,14 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "send/pace.h"
 #include "server/queues.h"
+#include "server/reports.h"
+#include "server/site.h"
 
 struct nb_loop;
 
 typedef struct nb_loops {
     struct nb_loop *each;
     uint16_t count;
-    nb_queues queues;      /* in use where there are several */
+    nb_queues queues; /* in use where there are several */
+    nb_queues lane_queues[NB_LANES_MAX];
+    uint16_t lane_threads[NB_LANES_MAX]; /* of each lane, in each process */
+    uint16_t lane_count;
+    nb_site site;                    /* the files they serve */
+    nb_address_paces *address_paces; /* NULL: no limit */
+    nb_reports_reader reports;       /* of downloads with names */
+    _Atomic uint64_t
+        connections_bound; /* as many as there are descriptors for; UINT64_MAX: not known, it has not been met */
     nb_doorbell room_bell; /* the first has stopped accepting at the limit: told when a connection ends or is idle */
 } nb_loops;
 

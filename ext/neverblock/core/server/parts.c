@@ -9,30 +9,35 @@
 #include "os/net.h"
 #include "server/figures.h"
 #include "server/loop.h"
+#include "server/named.h"
 
 /* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
    a turn. */
 #define PARTS_IN_A_TURN 512
 
+static bool is_of(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, const nb_exchange *exchange) {
+    return exchange->channel == channel - dispatch->channels && exchange->lane == dispatch->lane;
+}
+
 /* A worker whose memory is damaged must not damage the front's: a part that cannot be is the end of its process. */
-static bool possible(const nb_loop *loop, const nb_dispatch_channel *channel, const nb_exchange *exchange,
+static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, const nb_exchange *exchange,
                      const nb_message *part, size_t bytes) {
     static const size_t least[] = {
-        [NB_MESSAGE_RESPONSE] = sizeof(nb_response_message),
-        [NB_MESSAGE_BODY] = sizeof(nb_message),
-        [NB_MESSAGE_FILE] = sizeof(nb_file_message),
-        [NB_MESSAGE_TAKEN] = sizeof(nb_taken_message),
-        [NB_MESSAGE_HIJACK] = sizeof(nb_message),
+        [NB_MESSAGE_RESPONSE] = sizeof(nb_response_message), [NB_MESSAGE_BODY] = sizeof(nb_message),
+        [NB_MESSAGE_TAKEN] = sizeof(nb_taken_message),       [NB_MESSAGE_HIJACK] = sizeof(nb_message),
+        [NB_MESSAGE_NAMED] = sizeof(nb_named_message),
     };
     if (bytes < sizeof(*part) || part->bytes != bytes || part->type < NB_MESSAGE_RESPONSE ||
-        part->type > NB_MESSAGE_HIJACK || bytes < least[part->type])
+        part->type > NB_MESSAGE_NAMED || bytes < least[part->type])
         return false;
     if (part->type == NB_MESSAGE_RESPONSE &&
         ((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message))
         return false;
+    if (part->type == NB_MESSAGE_NAMED && !nb_named_fits((const nb_named_message *)(const void *)part, bytes))
+        return false;
     if (!exchange) return true;
-    if (exchange->channel != channel - loop->dispatch.channels || exchange->ended) return false;
-    if (part->type == NB_MESSAGE_RESPONSE) return !exchange->head_sent;
+    if (!is_of(dispatch, channel, exchange) || exchange->ended) return false;
+    if (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED) return !exchange->head_sent;
     if (part->type != NB_MESSAGE_TAKEN || !exchange->connection || exchange->connection->receiving != exchange)
         return true;
     const nb_upload *upload = exchange->connection->upload;
@@ -40,27 +45,38 @@ static bool possible(const nb_loop *loop, const nb_dispatch_channel *channel, co
 }
 
 /* The record's descriptor is the one that came beside it. Lost for want of descriptors: its client is cut, its executor told. */
-static void take_file(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part) {
-    nb_file_message file = *(const nb_file_message *)(const void *)part;
-    file.fd = nb_channel_take(channel->channel, file.fd);
+static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
+                           int64_t *fd, const char *rest) {
+    *fd = nb_channel_take(channel->channel, *fd);
     if (!exchange) {
-        if (file.fd >= 0) nb_net_close((int)file.fd, false);
-    } else if (file.fd >= 0) {
-        nb_connection_part(loop, exchange, &file.message, "");
+        if (*fd >= 0) nb_net_close((int)*fd, false);
+    } else if (*fd >= 0) {
+        nb_connection_part(loop, exchange, part, rest);
     } else {
         if (exchange->connection) nb_connection_end(loop, exchange->connection, true);
         nb_message without = {
-            .type = NB_MESSAGE_BODY, .flags = part->flags, .bytes = sizeof(without), .exchange = part->exchange};
+            .type = NB_MESSAGE_BODY, .flags = NB_PART_LAST, .bytes = sizeof(without), .exchange = part->exchange};
+        without.flags &= part->flags;
         nb_connection_part(loop, exchange, &without, "");
+    }
+}
+
+static void take_named(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part,
+                       const char *rest) {
+    nb_named_message named = *(const nb_named_message *)(const void *)part;
+    if (named.naming == NB_NAMED_OPEN) {
+        take_described(loop, channel, exchange, &named.response.message, &named.fd, rest);
+    } else if (exchange) {
+        nb_connection_part(loop, exchange, &named.response.message, rest);
     }
 }
 
 static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, const nb_message *part,
                       const nb_message *record) {
     size_t struct_bytes = part->type == NB_MESSAGE_RESPONSE ? sizeof(nb_response_message) : sizeof(nb_message);
-    if (exchange && exchange->record) nb_dispatch_begun(&loop->dispatch, exchange);
-    if (part->type == NB_MESSAGE_FILE) {
-        take_file(loop, channel, exchange, part);
+    if (exchange && exchange->record) nb_dispatch_begun(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+    if (part->type == NB_MESSAGE_NAMED) {
+        take_named(loop, channel, exchange, part, (const char *)record + sizeof(nb_named_message));
     } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
         nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
     } else if (exchange) {
@@ -82,12 +98,12 @@ static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
 typedef union part_head {
     nb_message message;
     nb_response_message response;
-    nb_file_message file;
     nb_taken_message taken;
+    nb_named_message named;
 } part_head;
 
 /* True when some were left for the next turn. */
-static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
+static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     size_t bytes, taken_bytes = 0;
     part_head head = {.message = {0}};
     const nb_message *record = NULL, *part = &head.message;
@@ -97,7 +113,7 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
     while (room && (record = nb_ring_peek(&channel->responses, &bytes))) {
         memcpy(&head, record, bytes < sizeof(head) ? bytes : sizeof(head));
         nb_exchange *exchange = bytes < sizeof(*part) ? NULL : nb_exchange_find(&loop->exchanges, part->exchange);
-        if (shared && !possible(loop, channel, exchange, part, bytes)) {
+        if (shared && !possible(dispatch, channel, exchange, part, bytes)) {
             give_up(loop, channel);
             break;
         }
@@ -123,8 +139,10 @@ static bool take_parts(nb_loop *loop, nb_dispatch_channel *channel) {
 
 bool nb_parts_take(nb_loop *loop) {
     bool more = false;
-    for (uint16_t i = 0; i < loop->dispatch.count; i++) {
-        if (loop->dispatch.channels[i].channel && take_parts(loop, &loop->dispatch.channels[i])) more = true;
+    for (nb_dispatch *lane = &loop->dispatch; lane; lane = lane->next_lane) {
+        for (uint16_t i = 0; i < lane->count; i++) {
+            if (lane->channels[i].channel && take_parts(loop, lane, &lane->channels[i])) more = true;
+        }
     }
     return more;
 }
@@ -151,30 +169,31 @@ static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report
     }
 }
 
-void nb_parts_channel_end(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
-    uint16_t place = (uint16_t)(channel - loop->dispatch.channels);
+void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_channel *channel,
+                          nb_channel_report *report) {
     channel->lost = true;
-    while (take_parts(loop, channel)) {
+    while (take_parts(loop, dispatch, channel)) {
     }
-    report->again += nb_dispatch_take_back(&loop->dispatch, channel);
+    report->again += nb_dispatch_take_back(dispatch, channel);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         nb_exchange *exchange = loop->exchanges.slots[i];
-        if (exchange->channel != place) continue;
+        if (!is_of(dispatch, channel, exchange)) continue;
         if (exchange->ended) {
             exchange->channel = NB_CHANNEL_NONE; /* its response is whole and leaves */
         } else {
             lose(loop, exchange, report);
         }
     }
-    nb_figures_channel_end(loop, channel);
-    nb_dispatch_remove(&loop->dispatch, channel);
+    if (dispatch->lane == 0) nb_figures_channel_end(loop, channel);
+    nb_dispatch_remove(dispatch, channel);
 }
 
-void nb_parts_channel_running(nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report) {
+void nb_parts_channel_running(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_channel *channel,
+                              nb_channel_report *report) {
     nb_dispatch_drop_begun(channel);
     for (uint32_t i = 0; i < loop->exchanges.count; i++) {
         const nb_exchange *exchange = loop->exchanges.slots[i];
-        bool given = exchange->channel == channel - loop->dispatch.channels && !exchange->ended;
+        bool given = is_of(dispatch, channel, exchange) && !exchange->ended;
         if (given && !exchange->record) report_line(report, exchange);
     }
 }

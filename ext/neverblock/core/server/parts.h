@@ -16,8 +16,10 @@ struct nb_loop;
 bool nb_parts_take(struct nb_loop *loop);
 /* The executor behind the channel is no more: what it sent is used, what it had not begun with goes to others, the rest is
    answered 502 or cut. */
-void nb_parts_channel_end(struct nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
+void nb_parts_channel_end(struct nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_channel *channel,
+                          nb_channel_report *report);
 /* Lines of what it runs now, at most as many as the report has room for. */
-void nb_parts_channel_running(struct nb_loop *loop, nb_dispatch_channel *channel, nb_channel_report *report);
+void nb_parts_channel_running(struct nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_channel *channel,
+                              nb_channel_report *report);
 
 #endif

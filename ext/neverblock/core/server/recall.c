@@ -28,6 +28,7 @@ void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel,
     exchange->given_next = NULL;
     *(channel->given_last ? &channel->given_last->given_next : &channel->given_first) = exchange;
     channel->given_last = exchange;
+    channel->given_count++;
 }
 
 static void unlist(nb_dispatch_channel *channel, nb_exchange *exchange) {
@@ -36,6 +37,7 @@ static void unlist(nb_dispatch_channel *channel, nb_exchange *exchange) {
     *(next ? &next->given_previous : &channel->given_last) = previous;
     exchange->given_previous = exchange->given_next = NULL;
     exchange->record = NULL;
+    channel->given_count--;
 }
 
 static void close_body(nb_exchange *exchange) {
@@ -88,19 +90,32 @@ static bool has_moved(const nb_dispatch_channel *channel) {
     return turns(channel) != channel->late_turns || switched_ns(channel) != channel->late_switched_ns;
 }
 
+void nb_dispatch_mark_late(nb_dispatch_channel *channel) {
+    channel->late = true;
+    channel->late_turns = turns(channel);
+    channel->late_switched_ns = switched_ns(channel);
+}
+
+bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel) {
+    if (channel->late && !has_moved(channel)) return true;
+    bool sleeps = nb_doorbell_sleeping(&channel->channel->board->executor_bell);
+    return channel->busy && !sleeps && switched_ns(channel) == channel->busy_switched_ns;
+}
+
 static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_board *board = channel->channel->board;
     int64_t switched = switched_ns(channel);
     bool sleeps = nb_doorbell_sleeping(&board->executor_bell);
-    channel->load = atomic_load_explicit(&board->figures.running, memory_order_relaxed);
+    channel->backlog = nb_link_pending(channel->channel->link);
+    channel->load = atomic_load_explicit(&board->figures.running, memory_order_relaxed) + (uint32_t)channel->backlog;
+    channel->request_ns = atomic_load_explicit(&board->figures.request_ns, memory_order_relaxed);
     channel->busy = !sleeps && switched && dispatch->now_ns - switched > STUCK_NS;
+    channel->busy_switched_ns = switched;
     if (channel->late && has_moved(channel)) channel->late = false;
     if (channel->late || !channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
     nb_dispatch_drop_begun(channel);
     if (!channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
-    channel->late = true;
-    channel->late_turns = turns(channel);
-    channel->late_switched_ns = switched;
+    nb_dispatch_mark_late(channel);
 }
 
 /* --- back from one --- */
@@ -147,12 +162,21 @@ static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
     return exchange;
 }
 
-/* The oldest goes to another executor when one is free, or is answered by the server when it is overdue. False: none did. */
+/* One that is free and has fewer in hand: half of them, again and again, or all would go to and fro between two that are quick by turns. Or one
+   that is busy too and has none in hand, where this one has several. */
+static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *channel, size_t bytes) {
+    nb_dispatch_channel *free = nb_dispatch_choose(dispatch, bytes);
+    if (free) nb_dispatch_drop_begun(free);
+    if (free) return free->given_count < channel->given_count || nb_dispatch_is_blocked(channel);
+    return channel->given_count > 1 && nb_dispatch_choose_busy(dispatch, bytes);
+}
+
+/* The oldest goes to another executor, or is answered by the server when it is overdue. False: none did. */
 static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_exchange *exchange = oldest_untaken(channel);
     if (!exchange) return false;
     bool overdue = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
-    if (exchange->in_news || (!overdue && !nb_dispatch_choose(dispatch, exchange->record_bytes))) return false;
+    if (exchange->in_news || (!overdue && !another_can_have(dispatch, channel, exchange->record_bytes))) return false;
     nb_waiting *waiting = nb_dispatch_waiting_create(exchange->record_bytes);
     if (!waiting) return false;
     bool recalled = recall(channel, exchange, waiting);
@@ -164,17 +188,25 @@ static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     return recalled;
 }
 
-void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns) {
+static void look(nb_dispatch *dispatch, int64_t now_ns) {
     dispatch->now_ns = now_ns;
     if (!dispatch->chooses) return;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (dispatch->channels[i].channel) look_at(dispatch, &dispatch->channels[i]);
     }
+    dispatch->calls = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (channel->busy) nb_dispatch_call_spare(dispatch, channel);
         while (channel->late && move_oldest(dispatch, channel)) {
             nb_dispatch_pump_waiting(dispatch);
         }
+    }
+}
+
+void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns) {
+    for (; dispatch; dispatch = dispatch->next_lane) {
+        look(dispatch, now_ns);
     }
 }
 

@@ -4,13 +4,13 @@
 #include "server/reply.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "server/connection.h"
 #include "server/figures.h"
 #include "server/loop.h"
+#include "server/named.h"
 
 /* The longest own answer: a phrase, a reason and its field lines. */
 #define OWN_BODY_BYTES_MAX 512
@@ -20,9 +20,8 @@ nb_outbox *nb_reply_outbox(nb_exchange *exchange) {
     return connection->first == exchange ? &connection->outbox : &exchange->outbox;
 }
 
-static nb_slice date_line(const nb_loop *loop, const nb_message *part) {
-    if (part->flags & NB_RESPONSE_HAS_DATE) return (nb_slice){loop->date_line, 0};
-    return (nb_slice){loop->date_line, sizeof(loop->date_line)};
+static nb_slice date_line(const nb_loop *loop, bool has_date) {
+    return (nb_slice){loop->date_line, has_date ? 0 : sizeof(loop->date_line)};
 }
 
 static nb_status write_large_head(nb_loop *loop, nb_exchange *exchange, nb_slice date, nb_slice fields) {
@@ -55,6 +54,11 @@ static void plan(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
     exchange->body_left = exchange->plan.body == NB_RESPONSE_BODY_LENGTH ? exchange->facts.content_length : 0;
 }
 
+nb_status nb_reply_head(nb_loop *loop, nb_exchange *exchange, nb_slice lines, bool has_date, int64_t taken_ns) {
+    plan(loop, exchange, taken_ns);
+    return write_head(loop, exchange, date_line(loop, has_date), lines);
+}
+
 static nb_status add_chunk(nb_loop *loop, nb_outbox *outbox, nb_slice bytes) {
     char *place = nb_outbox_reserve(outbox, &loop->pool, NB_CHUNK_HEAD_BYTES_MAX);
     if (!place) return NB_NO_MEMORY;
@@ -81,29 +85,6 @@ static nb_status add_body(nb_loop *loop, nb_exchange *exchange, nb_slice bytes) 
     return nb_outbox_add(outbox, &loop->pool, bytes);
 }
 
-static nb_status add_file(nb_loop *loop, nb_exchange *exchange, const nb_file_message *file) {
-    nb_outbox *outbox = nb_reply_outbox(exchange);
-    uint64_t bytes = file->bytes;
-    int fd = (int)file->fd;
-    if (exchange->plan.body == NB_RESPONSE_BODY_LENGTH) {
-        if (bytes > exchange->body_left) bytes = exchange->body_left;
-        exchange->body_left -= bytes;
-    }
-    if (exchange->plan.body == NB_RESPONSE_BODY_NONE || bytes == 0) {
-        close(fd);
-        return NB_OK;
-    }
-    if (exchange->plan.body != NB_RESPONSE_BODY_CHUNKED) return nb_outbox_add_file(outbox, fd, file->offset, bytes);
-    char *place = nb_outbox_reserve(outbox, &loop->pool, NB_CHUNK_HEAD_BYTES_MAX);
-    if (!place) {
-        close(fd);
-        return NB_NO_MEMORY;
-    }
-    nb_outbox_commit(outbox, nb_chunk_head_write(place, bytes));
-    nb_status status = nb_outbox_add_file(outbox, fd, file->offset, bytes);
-    return status == NB_OK ? nb_outbox_add(outbox, &loop->pool, NB_SLICE("\r\n")) : status;
-}
-
 static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_message *response, const char *fields) {
     size_t body_bytes = response->message.bytes - sizeof(*response) - response->fields_bytes;
     if (response->message.flags & NB_RESPONSE_OVERDUE) NB_COUNT(loop, overdue, 1);
@@ -112,9 +93,9 @@ static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_m
     exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;
     exchange->facts.length_announced = (response->message.flags & NB_RESPONSE_HAS_LENGTH) != 0;
     exchange->facts.handover = (response->message.flags & NB_RESPONSE_HANDOVER) != 0;
-    plan(loop, exchange, response->taken_ns);
-    nb_status status = write_head(loop, exchange, date_line(loop, &response->message),
-                                  (nb_slice){fields, response->fields_bytes});
+    bool has_date = (response->message.flags & NB_RESPONSE_HAS_DATE) != 0;
+    nb_status status = nb_reply_head(loop, exchange, (nb_slice){fields, response->fields_bytes}, has_date,
+                                     response->taken_ns);
     if (status != NB_OK) return status;
     return add_body(loop, exchange, (nb_slice){fields + response->fields_bytes, body_bytes});
 }
@@ -138,8 +119,9 @@ nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_messa
         NB_ASSERT(!exchange->head_sent);
         status = begin(loop, exchange, (const nb_response_message *)(const void *)part, rest);
         NB_COUNT(loop, responses, 1);
-    } else if (part->type == NB_MESSAGE_FILE) {
-        status = add_file(loop, exchange, (const nb_file_message *)(const void *)part);
+    } else if (part->type == NB_MESSAGE_NAMED) {
+        NB_COUNT(loop, responses, 1);
+        return nb_named_answer(loop, exchange, (const nb_named_message *)(const void *)part, rest);
     } else {
         status = add_body(loop, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});
     }
@@ -164,8 +146,7 @@ nb_status nb_reply_whole(nb_loop *loop, nb_exchange *exchange, uint16_t http_sta
     exchange->facts.status = http_status;
     exchange->facts.content_length = body.size;
     exchange->facts.length_announced = true;
-    plan(loop, exchange, 0);
-    nb_status status = write_head(loop, exchange, (nb_slice){loop->date_line, sizeof(loop->date_line)}, fields);
+    nb_status status = nb_reply_head(loop, exchange, fields, false, 0);
     if (status == NB_OK) status = add_body(loop, exchange, body);
     exchange->ended = true;
     return status;

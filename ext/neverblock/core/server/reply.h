@@ -5,6 +5,7 @@
 #ifndef NB_SERVER_REPLY_H
 #define NB_SERVER_REPLY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "intake/message.h"
@@ -18,6 +19,10 @@ nb_outbox *nb_reply_outbox(nb_exchange *exchange);
 /* Adds one part of a response (head, body bytes or file range) and notes its end. Takes a file part's descriptor. The
    exchange must have a connection. rest: what follows the part's struct, where it has that. NB_NO_MEMORY: the connection must be ended. */
 nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest);
+
+/* The head of a response whose status, content_length and length_announced stand in the exchange's facts. lines: as nb_response_head_write
+   takes them; has_date: they have a Date. What its plan says about a body is then the caller's. */
+nb_status nb_reply_head(struct nb_loop *loop, nb_exchange *exchange, nb_slice lines, bool has_date, int64_t taken_ns);
 
 /* A whole answer of the server's own, text/plain "400 Bad Request: reason". extra: complete field lines, or "". The
  * exchange is then ended. */

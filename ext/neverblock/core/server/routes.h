@@ -19,6 +19,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "intake/message.h"
+#include "send/outbox.h"
 
 #define NB_ROUTES_MAX 256u
 
@@ -31,6 +32,8 @@ typedef enum nb_route_choice { NB_ROUTE_UNSAID, NB_ROUTE_NO, NB_ROUTE_YES } nb_r
 typedef struct nb_route {
     uint8_t stream_input;         /* true: the request is given on when its head is there; the body follows */
     uint8_t cancel_on_disconnect; /* nb_route_choice; NB_ROUTE_UNSAID: as for the whole server */
+    uint16_t lane;                /* where its requests run, as nb_server_lane_add has numbered them; 0: in fibers */
+    nb_send_by send_by;           /* its files */
 } nb_route;
 
 typedef struct nb_route_entry {

@@ -19,7 +19,7 @@
 #include "server/loop.h"
 #include "server/parts.h"
 
-/* Requests given ahead to one of several executors: enough to keep it busy for a turn, few enough to be bound late. */
+/* Requests given ahead to one of several executors, be they slow: enough to keep it busy for a turn, few enough to be bound late. */
 #define SHARED_CREDIT 8u
 
 /* The loop, on its thread. */
@@ -51,7 +51,10 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
         nb_loop_deinit(&loops->each[--made]); /* the first is the last */
     }
+    nb_site_deinit(&loops->site);
+    if (loops->reports.open) nb_wake_deinit(&loops->reports.wake);
     nb_free(loops->each);
+    nb_address_paces_destroy(loops->address_paces);
 }
 
 static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
@@ -59,15 +62,19 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
     loops->count = loops->queues.count = (uint16_t)(wanted < NB_IO_THREADS_MAX ? wanted : NB_IO_THREADS_MAX);
     loops->each = nb_alloc_zero(loops->count, sizeof(nb_loop));
     if (!loops->each) return NB_NO_MEMORY;
-    for (uint16_t i = 0; i < loops->count; i++) {
-        nb_status status = nb_loop_init(&loops->each[i], config, loops, i);
+    nb_status status = nb_site_init(&loops->site, loops, (nb_symlinks)config->symlinks);
+    if (status == NB_OK && config->address_rate)
+        status = nb_address_paces_create(config->address_rate, &loops->address_paces);
+    if (status != NB_OK) deinit_loops(loops, 0);
+    for (uint16_t i = 0; i < loops->count && status == NB_OK; i++) {
+        status = nb_loop_init(&loops->each[i], config, loops, i);
         if (status != NB_OK) {
             deinit_loops(loops, i);
             return status;
         }
         loops->queues.places[i].wake = &loops->each[i].wake;
     }
-    return NB_OK;
+    return status;
 }
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
@@ -84,6 +91,41 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
     }
     *result = server;
     return NB_OK;
+}
+
+nb_site *nb_server_site(nb_server *server) { return server->started ? NULL : &server->loops.site; }
+
+/* --- reports --- */
+
+nb_status nb_server_reports_open(nb_server *server, int *fd) {
+    nb_reports_reader *reader = &server->loops.reports;
+    if (server->started || reader->open) return NB_FULL;
+    nb_status status = nb_wake_init(&reader->wake);
+    if (status != NB_OK) return status;
+    reader->open = true;
+    for (uint16_t i = 0; i < server->loops.count && status == NB_OK; i++) {
+        status = nb_reports_open(&server->loops.each[i].reports, &reader->wake);
+    }
+    if (status == NB_OK) *fd = reader->wake.read_fd;
+    return status;
+}
+
+static bool take_any(nb_loops *loops, nb_report *place) {
+    for (uint16_t i = 0; i < loops->count; i++) {
+        if (nb_reports_take(&loops->each[i].reports, place)) return true;
+    }
+    return false;
+}
+
+bool nb_server_report_take(nb_server *server, nb_report *place) {
+    if (take_any(&server->loops, place)) return true;
+    if (!server->loops.reports.open) return false;
+    nb_wake_clear(&server->loops.reports.wake);
+    return take_any(&server->loops, place);
+}
+
+void nb_server_reports_count(nb_server *server, unsigned fate, uint64_t count) {
+    if (fate < NB_REPORT_FATE_COUNT) atomic_fetch_add(&server->loops.reports.fates[fate], count);
 }
 
 static void write_url(nb_listener *listener, const char *address, const char *path) {
@@ -187,18 +229,89 @@ nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
     return NB_OK;
 }
 
-/* What the executor's side reads of the server. */
-static void introduce(nb_server *server, const nb_channel *channel, bool alone) {
+nb_status nb_server_spare_add(nb_server *server, nb_channel *helped, nb_channel **result) {
+    nb_link *link;
+    if (server->started || helped->link->spare) return NB_FULL;
+    nb_status status = make_link(server, false, &link);
+    if (status != NB_OK) return status;
+    helped->link->spare = link;
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        nb_dispatch *dispatch = &server->loops.each[i].dispatch;
+        nb_dispatch_channel *channel = nb_dispatch_find(dispatch, &helped->link->channels[i]);
+        if (channel) channel->spare = &link->channels[i]; /* behind one that rests it is found by its link */
+        dispatch->chooses = true;
+    }
+    *result = &link->channels[0];
+    return NB_OK;
+}
+
+static nb_dispatch *lane_of(nb_loop *loop, uint16_t number) {
+    nb_dispatch *lane = &loop->dispatch;
+    while (lane && lane->lane != number) {
+        lane = lane->next_lane;
+    }
+    return lane;
+}
+
+static nb_status add_lane(nb_loop *loop, nb_queues *queues, uint32_t waiting_max) {
+    nb_dispatch *lane = nb_alloc_zero(1, sizeof(*lane));
+    if (!lane) return NB_NO_MEMORY;
+    nb_dispatch_init(lane, &loop->exchanges, waiting_max);
+    if (loop->all->count > 1) nb_dispatch_join(lane, queues, loop->number);
+    nb_dispatch_add_lane(&loop->dispatch, lane);
+    return NB_OK;
+}
+
+nb_status nb_server_lane_add(nb_server *server, uint16_t threads, uint32_t waiting_max, uint16_t *number) {
+    nb_loops *loops = &server->loops;
+    if (server->started || loops->lane_count == NB_LANES_MAX) return NB_FULL;
+    nb_queues *queues = &loops->lane_queues[loops->lane_count];
+    *queues = loops->queues; /* the same places; nothing waits yet */
+    for (uint16_t i = 0; i < loops->count; i++) {
+        nb_status status = add_lane(&loops->each[i], queues, waiting_max);
+        if (status != NB_OK) return status;
+    }
+    loops->lane_threads[loops->lane_count++] = threads;
+    *number = loops->lane_count;
+    return NB_OK;
+}
+
+nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channel **result) {
+    nb_link *link;
+    if (server->started || lane == 0 || lane > server->loops.lane_count) return NB_FULL;
+    if (lane_of(first(server), lane)->count == NB_CHANNELS_MAX) return NB_FULL;
+    nb_status status = make_link(server, false, &link);
+    if (status != NB_OK) return status;
+    link->lane = link->board->lane = lane;
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        nb_dispatch *dispatch = lane_of(&server->loops.each[i], lane);
+        status = nb_dispatch_channel_add(dispatch, &link->channels[i]);
+        NB_ASSERT(status == NB_OK);
+        dispatch->chooses = true;
+    }
+    *result = &link->channels[0];
+    return NB_OK;
+}
+
+static void introduce_board(nb_server *server, nb_board *board, bool alone) {
     const nb_loop *loop = first(server);
-    nb_board *board = channel->board;
     uint32_t credit = loop->config.credit;
-    board->credit = alone || credit < SHARED_CREDIT ? credit : SHARED_CREDIT;
+    board->credit = credit;
+    board->credit_slow = alone || credit < SHARED_CREDIT ? credit : SHARED_CREDIT;
     board->listener_count = loop->listener_count;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         memcpy(board->listeners[i].address, loop->listeners[i].address, sizeof(board->listeners[i].address));
         board->listeners[i].port = loop->listeners[i].port;
     }
     atomic_store_explicit(&board->figures.wanted, loop->figures != NULL, memory_order_relaxed);
+}
+
+/* What the executor's side reads of the server, and that of its spares and its process's lanes. */
+static void introduce(nb_server *server, const nb_link *first_link, bool alone) {
+    introduce_board(server, first_link->board, alone);
+    for (const nb_link *link = first_link; (link = nb_link_next(first_link, link));) {
+        introduce_board(server, link->board, false);
+    }
 }
 
 /* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
@@ -222,12 +335,13 @@ bool nb_server_guest_begin(nb_server *server, int fd) {
 
 void nb_server_guest_end(nb_server *server) { nb_lease_end_guest(&server->lease); }
 
-nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns) {
+static nb_guest_outcome be_guest(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns, bool sends_files) {
     nb_loop *loop = first(server);
     if (!nb_lease_take_as_guest(&server->lease)) return NB_GUEST_REFUSED;
     nb_doorbell_cancel(&loop->dispatch.channels[0].channel->board->executor_bell);
     bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
     loop->guest = requests;
+    loop->without_files = !sends_files;
     loop->guest_called = host_ran;
     loop->guest_until_ns = timeout_ns < 0                ? INT64_MAX
                            : timeout_ns == 0 || host_ran ? 0
@@ -237,9 +351,20 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
         more = nb_loop_turn(loop);
     } while (more && !loop->guest_called && !nb_ring_readable(requests) && loop->now_ns < loop->guest_until_ns);
     loop->guest = NULL;
+    loop->without_files = false;
     bool called = loop->guest_called;
     nb_lease_give_back(&server->lease, loop->now_ns);
     return called ? NB_GUEST_CALLED : NB_GUEST_SERVED;
+}
+
+nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns) {
+    return be_guest(server, requests, timeout_ns, true);
+}
+
+nb_guest_outcome nb_server_guest_turn(nb_server *server, nb_ring_consumer *requests) {
+    const nb_loop *loop = first(server);
+    bool files = nb_counted(&loop->senders.active) > 0 || atomic_load_explicit(&loop->files_due, memory_order_relaxed);
+    return files ? NB_GUEST_REFUSED : be_guest(server, requests, 0, false);
 }
 
 static void run_leased(nb_server *server) {
@@ -307,7 +432,12 @@ nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
     const nb_dispatch *dispatch = &first(server)->dispatch;
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        introduce(server, dispatch->channels[i].channel, dispatch->count == 1);
+        introduce(server, dispatch->channels[i].channel->link, dispatch->count == 1);
+    }
+    for (nb_dispatch *lane = dispatch->next_lane; lane; lane = lane->next_lane) {
+        for (uint16_t i = 0; i < lane->count; i++) {
+            introduce_board(server, lane->channels[i].channel->board, false);
+        }
     }
     share_listeners(server);
     nb_listeners_pause(first(server), false);
@@ -360,45 +490,96 @@ static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, 
     }
 }
 
-nb_status nb_server_channel_create(nb_server *server, nb_channel **channel) {
-    nb_link *link;
-    nb_status status = make_link(server, true, &link);
-    if (status != NB_OK) return status;
-    introduce(server, &link->channels[0], false);
-    *channel = &link->channels[0];
+static nb_status make_lanes(nb_server *server, nb_link **link) {
+    nb_status status = NB_OK;
+    for (uint16_t lane = 1; lane <= server->loops.lane_count; lane++) {
+        for (uint16_t i = 0; i < server->loops.lane_threads[lane - 1] && status == NB_OK; i++) {
+            status = make_link(server, true, link);
+            if (status != NB_OK) continue;
+            (*link)->lane = (*link)->board->lane = lane;
+            link = &(*link)->lanes;
+        }
+    }
+    return status;
+}
+
+nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel) {
+    nb_link *first_link = NULL, **link = &first_link;
+    nb_status status = NB_OK;
+    for (uint32_t i = 0; i <= spares && status == NB_OK; i++) {
+        status = make_link(server, true, link);
+        if (status == NB_OK) link = &(*link)->spare;
+    }
+    if (status == NB_OK) status = make_lanes(server, &first_link->lanes);
+    if (status != NB_OK) {
+        int error = errno;
+        nb_link_destroy_all(first_link);
+        errno = error;
+        return status;
+    }
+    introduce(server, first_link, false);
+    *channel = &first_link->channels[0];
     return NB_OK;
 }
 
-/* There is a place: channels come and go on one thread (the caller's), and all loops have as many. */
-static void serve(nb_loop *loop, void *argument) {
-    channel_call *wanted = argument;
-    nb_status status = nb_dispatch_channel_add(&loop->dispatch, wanted->channel);
+/* The loop's channels to a process: that of the first link, and that of each of its lanes' threads. */
+static nb_channel *next_of_process(const nb_loop *loop, const nb_channel *channel) {
+    const nb_link *link = channel->link;
+    return link->lanes ? &link->lanes->channels[loop->number] : NULL;
+}
+
+static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call *wanted) {
+    nb_dispatch *dispatch = lane_of(loop, channel->link->lane);
+    nb_status status = nb_dispatch_channel_add(dispatch, channel);
     NB_ASSERT(status == NB_OK);
-    nb_dispatch_channel *added = nb_dispatch_find(&loop->dispatch, wanted->channel);
+    nb_dispatch_channel *added = nb_dispatch_find(dispatch, channel);
     added->number = wanted->number;
     added->pid = wanted->pid;
 }
 
-static void count_free(nb_loop *loop, void *argument) {
+/* There is a place: channels come and go on one thread (the caller's), and all loops have as many. */
+static void serve(nb_loop *loop, void *argument) {
+    const channel_call *wanted = argument;
+    for (nb_channel *channel = wanted->channel; channel; channel = next_of_process(loop, channel)) {
+        serve_channel(loop, channel, wanted);
+    }
+}
+
+static uint16_t places(const nb_dispatch *dispatch) {
+    uint16_t count = 0;
     for (uint16_t i = 0; i < NB_CHANNELS_MAX; i++) {
-        if (i >= loop->dispatch.count || !loop->dispatch.channels[i].channel) ++*(uint16_t *)argument;
+        if (i >= dispatch->count || !dispatch->channels[i].channel) count++;
+    }
+    return count;
+}
+
+/* In the lane that has the fewest, for one process. */
+static void count_free(nb_loop *loop, void *argument) {
+    uint16_t *least = argument;
+    *least = places(&loop->dispatch);
+    for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
+        uint16_t processes = (uint16_t)(places(lane) / loop->all->lane_threads[lane->lane - 1]);
+        if (processes < *least) *least = processes;
     }
 }
 
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid) {
     channel_call wanted = {.number = number, .pid = pid};
-    uint16_t places = 0;
-    introduce(server, channel, false);
-    call(first(server), count_free, &places);
-    if (places == 0) return NB_FULL;
+    uint16_t free_places = 0;
+    introduce(server, channel->link, false);
+    call(first(server), count_free, &free_places);
+    if (free_places == 0) return NB_FULL;
     call_each(server, channel->link, serve, &wanted);
     return NB_OK;
 }
 
 static void retire(nb_loop *loop, void *argument) {
-    channel_call *wanted = argument;
-    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
-    if (channel) nb_dispatch_retire(channel);
+    const channel_call *wanted = argument;
+    for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
+        nb_dispatch *dispatch = lane_of(loop, at->link->lane);
+        nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
+        if (channel) nb_dispatch_retire(dispatch, channel);
+    }
 }
 
 void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
@@ -406,13 +587,35 @@ void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
     call_each(server, channel->link, retire, &wanted);
 }
 
+static nb_dispatch_channel *last_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    nb_dispatch_channel *spare;
+    while ((spare = nb_dispatch_after(dispatch, channel))) {
+        channel = spare;
+    }
+    return channel;
+}
+
+/* Those of its spares that were called end before it; the others' channels are destroyed with its own. */
+static void end_channel(nb_loop *loop, nb_channel *at, nb_channel_report *report) {
+    nb_dispatch *dispatch = lane_of(loop, at->link->lane);
+    nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at), *last;
+    if (!channel) {
+        nb_channel_destroy_all(at);
+        return;
+    }
+    do {
+        last = last_spare(dispatch, channel);
+        nb_parts_channel_end(loop, dispatch, last, report);
+    } while (last != channel);
+}
+
 static void end(nb_loop *loop, void *argument) {
-    channel_call *wanted = argument;
-    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
-    if (channel) {
-        nb_parts_channel_end(loop, channel, wanted->report);
-    } else {
-        nb_channel_destroy(wanted->channel);
+    const channel_call *wanted = argument;
+    nb_channel *channel = wanted->channel;
+    while (channel) {
+        nb_channel *next = next_of_process(loop, channel); /* the last loop's end frees it */
+        end_channel(loop, channel, wanted->report);
+        channel = next;
     }
 }
 
@@ -423,9 +626,14 @@ void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_re
 }
 
 static void list_running(nb_loop *loop, void *argument) {
-    channel_call *wanted = argument;
-    nb_dispatch_channel *channel = nb_dispatch_find(&loop->dispatch, wanted->channel);
-    if (channel) nb_parts_channel_running(loop, channel, wanted->report);
+    const channel_call *wanted = argument;
+    for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
+        nb_dispatch *dispatch = lane_of(loop, at->link->lane);
+        nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
+        for (; channel; channel = nb_dispatch_after(dispatch, channel)) {
+            nb_parts_channel_running(loop, dispatch, channel, wanted->report);
+        }
+    }
 }
 
 void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report) {
@@ -481,6 +689,7 @@ static void abandon(nb_loop *loop) {
     }
     close_inherited(loop->connections);
     close_inherited(loop->admin_connections);
+    close_inherited(loop->lent);
     for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
         close(arrival->fd);
     }
@@ -489,9 +698,15 @@ static void abandon(nb_loop *loop) {
     }
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         nb_channel *channel = loop->dispatch.channels[i].channel;
-        if (channel && loop->number == 0 && nb_channel_is_shared(channel)) nb_link_abandon(channel->link);
+        bool alone = !channel || loop->number > 0 || loop->dispatch.channels[i].before != NB_CHANNEL_NONE;
+        if (alone || !nb_channel_is_shared(channel)) continue;
+        for (nb_link *link = channel->link; link; link = nb_link_next(channel->link, link)) {
+            nb_link_abandon(link);
+        }
     }
     if (loop->spare_fd >= 0) close(loop->spare_fd);
+    nb_open_files_destroy(loop->open_files);
+    loop->open_files = NULL;
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);
 }
@@ -509,6 +724,7 @@ void nb_server_destroy(nb_server *server) {
         nb_server_stop_now(server);
         nb_server_join(server);
     }
+    nb_site_stop(&server->loops.site);
     deinit_loops(&server->loops, server->loops.count);
     nb_lease_deinit(&server->lease);
     nb_free(server);
@@ -519,4 +735,6 @@ void nb_server_stats_read(nb_server *server, nb_server_stats *stats) {
     NB_SERVER_STATS(NB_SERVER_READ)
 #undef NB_SERVER_READ
     stats->spool_bytes = nb_spool_bytes(&first(server)->spool);
+    stats->downloads = NB_SUM(first(server), downloads.active);
+    stats->reports_dropped = NB_SUM(first(server), reports.dropped);
 }

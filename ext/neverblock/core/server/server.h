@@ -21,6 +21,7 @@
 /* Every setting with its unit and default: field, default. X(type, name, default) */
 #define NB_SERVER_SETTINGS(X)                                                                                          \
     X(uint32_t, header_timeout_ms, 10000)   /* for a whole head, from its first byte (or from accept) */               \
+    X(uint32_t, accept_timeout_ms, 1000)    /* newcomers wait for a place so long; then 503 */                         \
     X(uint32_t, body_timeout_ms, 30000)     /* window in which a body, or a response being sent, must move rate_min */ \
     X(uint32_t, idle_timeout_ms, 65000)     /* between requests of a connection */                                     \
     X(uint32_t, shutdown_timeout_ms, 30000) /* after drain: what is not done by then is cut */                         \
@@ -35,12 +36,19 @@
     X(uint32_t, response_backlog_bytes, 1048576) /* of one response, before its writer parks */                        \
     X(uint64_t, response_bytes_max, 268435456)   /* of all responses: near it each may hold less */                    \
     X(uint32_t, file_workers, 2)                 /* threads that write request bodies to files */                      \
+    X(uint32_t, file_send_workers, 50)           /* threads that send files; 0: none */                                \
+    X(uint32_t, sendfile_buffer, 81920)          /* bytes: an equal part of a download (eba, enba) */                  \
+    X(uint32_t, sendfile_algorithm, 1)           /* its number (send/algorithms.h); 1: auto */                         \
+    X(uint64_t, send_rate, 0)                    /* bytes a second of files to one connection; 0: no limit */          \
+    X(uint64_t, address_rate, 0)                 /* the same to all connections of one client address */               \
     X(uint32_t, request_timeout_ms, 0)           /* until the application returns its head; 0: no limit */             \
     X(uint32_t, cancel_on_disconnect, 0)         /* 1: a request whose client has left is interrupted */               \
-    X(uint32_t, guest_turns, 1) /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */        \
-    X(uint32_t, io_threads, 1)  /* I/O loops, each with a thread: 1 to NB_IO_THREADS_MAX */                            \
-    X(uint32_t, front, 0)       /* 1: the executors are in other processes, which come and go */                       \
-    X(uint32_t, log_refused, 0) /* 1: a line of the log for each request the loop answers itself (request_log.h) */
+    X(uint32_t, guest_turns, 1)     /* 1: an idle executor runs the loop itself (lease.h); 0: two threads always */    \
+    X(uint32_t, io_threads, 1)      /* I/O loops, each with a thread: 1 to NB_IO_THREADS_MAX */                        \
+    X(uint32_t, spare_after_ms, 10) /* an executor runs one fiber so long, with work waiting: its spare is called */   \
+    X(uint32_t, front, 0)           /* 1: the executors are in other processes, which come and go */                   \
+    X(uint32_t, symlinks, 0)        /* nb_symlinks: which symbolic links of served folders are followed */             \
+    X(uint32_t, log_refused, 0)     /* 1: a line of the log for each request the loop answers itself (request_log.h) */
 
 typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;
@@ -58,7 +66,7 @@ void nb_server_config_default(nb_server_config *config);
 #define NB_SERVER_STATS(X) \
     X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
-    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost)
+    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped)
 /* clang-format on */
 
 typedef struct nb_server_stats {
@@ -68,6 +76,8 @@ typedef struct nb_server_stats {
 } nb_server_stats;
 
 typedef struct nb_server nb_server;
+struct nb_report;
+struct nb_site;
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 /* See os/net.h for the statuses. The listener's number is the order of the calls, from 0. */
@@ -81,9 +91,26 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* What the route of a request message means; NULL when it has none. Any thread once the server has started. */
 const nb_route *nb_server_route(const nb_server *server, uint16_t number);
+/* The files it serves, to be told before start (site.h). NULL: it has started. */
+struct nb_site *nb_server_site(nb_server *server);
+/* What became of downloads that the application has named (reports.h); to be asked for before start. *fd, the server's, is readable when there
+   is something to take. NB_FULL: it has started, or was asked before. */
+nb_status nb_server_reports_open(nb_server *server, int *fd);
+/* One thread, from then until destroy: the oldest, copied to `place` of NB_REPORT_BYTES_MAX. False: there is none now, and *fd is quiet until
+   there is. */
+bool nb_server_report_take(nb_server *server, struct nb_report *place);
+/* `count` of those taken have met this nb_report_fate. Any thread. */
+void nb_server_reports_count(nb_server *server, unsigned fate, uint64_t count);
 /* For an executor of this process, before start. The channel, the first of its link (intake/channel.h), belongs to the server and lives until
    destroy. */
 nb_status nb_server_channel_add(nb_server *server, nb_channel **channel);
+/* Likewise for an executor that helps out for the one at `helped`, which has no spare yet; it may be one itself. It is destroyed with that. */
+nb_status nb_server_spare_add(nb_server *server, nb_channel *helped, nb_channel **channel);
+/* A lane, before start: `threads` of each process run its requests, and at most `waiting_max` wait. *lane: its number, from 1, for a route. NB_FULL: too
+ * late, or too many. */
+nb_status nb_server_lane_add(nb_server *server, uint16_t threads, uint32_t waiting_max, uint16_t *lane);
+/* Likewise nb_server_channel_add, for one of its threads in this process. */
+nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channel **channel);
 nb_status nb_server_start(nb_server *server);
 
 /*
@@ -100,10 +127,10 @@ typedef struct nb_channel_report {
     char lines[NB_CHANNEL_REPORT_LINES][NB_EXCHANGE_LINE_BYTES]; /* of those failed and cut */
 } nb_channel_report;
 
-/* A link that is not served yet, spoken of by its first channel; it is the caller's until serve, or destroyed by nb_link_destroy. number:
-   what figures call it. */
-nb_status nb_server_channel_create(nb_server *server, nb_channel **channel);
-/* From here on its process is given requests; the channel is the server's. pid: of the process. */
+/* A link that is not served yet, with a link for each of so many spares and for each thread of the lanes behind it, spoken of by its first channel; it is the caller's until serve, or
+   destroyed by nb_link_destroy_all. */
+nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel);
+/* From here on its process is given requests; the channel is the server's. number: what figures call it; pid: of the process. */
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid);
 /* No further request; its executor is stopped when it has none left. */
 void nb_server_channel_retire(nb_server *server, nb_channel *channel);
@@ -127,6 +154,9 @@ typedef enum nb_guest_outcome {
 } nb_guest_outcome;
 bool nb_server_guest_begin(nb_server *server, int fd);
 nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns);
+/* One turn that does not wait, for a thread that holds a lock others want: no byte of a file is sent in it. While files are under way
+   NB_GUEST_REFUSED, and the server's own thread takes over. */
+nb_guest_outcome nb_server_guest_turn(nb_server *server, nb_ring_consumer *requests);
 void nb_server_guest_end(nb_server *server);
 
 /* Stops listening, ends idle connections, lets requests end (shutdown_timeout_ms), then tells the executors to stop. */

@@ -14,6 +14,7 @@ typedef enum nb_timeout_class {
     NB_TIMEOUT_IDLE,     /* between requests */
     NB_TIMEOUT_ADMIN,    /* the same, of a connection to an admin listener */
     NB_TIMEOUT_LINGER,   /* answered; the client may still be sending */
+    NB_TIMEOUT_RATE,     /* its rate allows no more bytes now */
     NB_TIMEOUT_CLASSES
 } nb_timeout_class;
 

@@ -9,13 +9,20 @@ static nb_status tcp_read(nb_transport *transport, void *buffer, size_t bytes, s
     return nb_net_read(transport->fd, buffer, bytes, moved);
 }
 
-static nb_status tcp_writev(nb_transport *transport, const struct iovec *parts, int count, size_t *moved) {
-    return nb_net_writev(transport->fd, parts, count, moved);
+static nb_status tcp_writev(nb_transport *transport, const struct iovec *parts, int count, int more, size_t *moved) {
+    return more ? nb_net_writev_more(transport->fd, parts, count, moved)
+                : nb_net_writev(transport->fd, parts, count, moved);
 }
 
 static nb_status tcp_sendfile(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
     return nb_os_sendfile(transport->fd, file_fd, offset, bytes, moved);
 }
+
+static nb_status tcp_wait(nb_transport *transport, int timeout_ms) {
+    return nb_net_wait_writable(transport->fd, timeout_ms);
+}
+
+static void tcp_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
 
 static void tcp_finish(nb_transport *transport) { nb_net_finish(transport->fd); }
 
@@ -29,7 +36,9 @@ static const nb_transport_kind tcp_kind = {
     .read = tcp_read,
     .writev = tcp_writev,
     .sendfile = tcp_sendfile,
+    .wait = tcp_wait,
     .finish = tcp_finish,
+    .abort = tcp_abort,
     .close = tcp_close,
 };
 

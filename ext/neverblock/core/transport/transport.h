@@ -1,5 +1,7 @@
 /*
  * transport.h - how a connection's bytes move: a table of functions, so that TLS can stand where TCP does.
+ *
+ * One thread at a time sends (writev, sendfile, wait), and it may be another than the one that reads.
  */
 #ifndef NB_TRANSPORT_TRANSPORT_H
 #define NB_TRANSPORT_TRANSPORT_H
@@ -14,11 +16,17 @@ typedef struct nb_transport nb_transport;
 
 typedef struct nb_transport_kind {
     const char *name;
-    /* As nb_net_read, nb_net_writev and nb_os_sendfile. */
+    /* As nb_net_read, nb_net_writev and nb_os_sendfile, whose NB_AGAIN may come with bytes that went. more: other bytes
+       follow at once, and these may wait for them. */
     nb_status (*read)(nb_transport *transport, void *buffer, size_t bytes, size_t *moved);
-    nb_status (*writev)(nb_transport *transport, const struct iovec *parts, int count, size_t *moved);
+    nb_status (*writev)(nb_transport *transport, const struct iovec *parts, int count, int more, size_t *moved);
     nb_status (*sendfile)(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
+    /* Blocks until more can be sent, as nb_net_wait_writable. */
+    nb_status (*wait)(nb_transport *transport, int timeout_ms);
+    /* Our side has said all. */
     void (*finish)(nb_transport *transport);
+    /* Ends the connection while another thread is in one of the three above: it is woken, and told that it failed. */
+    void (*abort)(nb_transport *transport, int reset);
     void (*close)(nb_transport *transport, int reset);
 } nb_transport_kind;
 

@@ -92,6 +92,7 @@ module NeverBlock
           return unless roster.all.delete(worker)
 
           hear_last(worker)
+          reports_ended_with(worker)
           worker.control.close
           figures = worker.channel.figures
           cost = worker.channel.end
@@ -111,7 +112,7 @@ module NeverBlock
 
         # What it said before it ended may still wait in its socket.
         def hear_last(worker)
-          worker.control.read&.each { |message| hear_worker(worker, message) if %w[failed ending].include?(message[:event]) } unless worker.silent
+          worker.control.read&.each { |message| hear_worker(worker, message) if %w[failed ending downloads].include?(message[:event]) } unless worker.silent
         end
 
         def worker_problem(worker, status)

@@ -66,6 +66,7 @@ module NeverBlock
           when "failed" then worker.problem = message[:message]
           when "retire" then asked_to_leave(worker)
           when "backtrace" then @rounds.answered(worker, message[:lines])
+          when "downloads" then reports_told(worker, message)
           when "ending" then worker.ending = now
           end
         end

@@ -3,10 +3,10 @@
 # The line of those who wait for a connection of a pool, fibers and threads: what ConnectionPool::Queue has instead of a condition variable (the lock is the pool's, and
 # held by all who call).
 #
-# A place in it is kept until a connection is there, and the time that the pool gives for it (checkout_timeout) counts from the last moment the line moved: a long
-# line that moves is no error, one that stands still (a leak, a deadlock) is.
+# A place in it is kept until a connection is there, and the time that the pool gives for it (checkout_timeout) counts from the last moment the line moved.
 
-require "neverblock/deadline"
+require "neverblock/pool/gate"
+require "neverblock/pool/pace"
 
 module NeverBlock
   module DB
@@ -25,14 +25,26 @@ module NeverBlock
           end
         end
 
+        # @return [NeverBlock::Pool::Gate] before it
+        attr_reader :gate
+
         # @param lock [MonitorMixin] the pool
+        # @param size [#call] most connections; nil: no limit
+        # @param pace [NeverBlock::Pool::Pace]
         # @yieldreturn [Boolean] whether there is a connection
-        def initialize(lock, clock: Deadline.method(:now), &ready)
+        def initialize(lock, size: -> {}, pace: NeverBlock::Pool::Pace.new, &ready)
           @lock = lock
-          @clock = clock
+          @size = size
+          @pace = pace
           @ready = ready
           @places = {}.compare_by_identity
-          @moved = @clock.call
+          @gate = NeverBlock::Pool::Gate.new(self)
+        end
+
+        # @return [Integer] how many more may wait before as many do as there may be connections; one that stands still has room for all, so that they are told in time
+        def room
+          size = @size.call || 1
+          @pace.still? ? size : [size - @places.size, 0].max
         end
 
         # Parks the fiber until it is its turn and a connection is there, or the line has stood still for too long.
@@ -43,7 +55,7 @@ module NeverBlock
           @places[place] = true
           taken = stand(place, seconds)
         ensure
-          @places.delete(place)
+          @gate.look if @places.delete(place)
           signal if place.called && !taken # it was interrupted: the next one's turn
         end
 
@@ -52,8 +64,9 @@ module NeverBlock
           place = @places.first&.first or return
           @places.delete(place)
           place.called = true
-          @moved = @clock.call
+          @pace.moved
           place.condition.signal
+          @gate.look
         end
 
         # @return [void]
@@ -64,11 +77,11 @@ module NeverBlock
         private
 
         def stand(place, seconds)
-          since = @clock.call
+          since = @pace.now
           until place.called && @ready.call
             step_back(place) if place.called
-            left = seconds && (seconds - (@clock.call - [since, @moved].max))
-            return false if left && left <= 0
+            left = seconds && @pace.left(since, seconds)
+            return give_up if left && left <= 0
 
             place.condition.wait(left)
           end
@@ -79,6 +92,11 @@ module NeverBlock
         def step_back(place)
           place.called = false
           @places = { place => true }.compare_by_identity.merge!(@places)
+        end
+
+        def give_up
+          @pace.given_up
+          false
         end
       end
     end

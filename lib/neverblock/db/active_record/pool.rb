@@ -5,6 +5,7 @@
 
 require "neverblock/db/active_record/line"
 require "neverblock/db/active_record/pool_size"
+require "neverblock/db/admission"
 
 module NeverBlock
   module DB
@@ -29,12 +30,19 @@ module NeverBlock
         def neverblock_adapt
           @neverblock_size ||= PoolSize.new(self)
           @available&.neverblock_line_up
-          self.neverblock_size = PoolSize::DEFAULT if size&.zero? && @neverblock_size.automatic?
+          self.neverblock_size = PoolSize::DEFAULT if size && size < 1 && @neverblock_size.automatic?
         end
 
         # @param number [Integer]
         def neverblock_size=(number)
           synchronize { @size = @max_connections = number } # the second since 8.1
+          neverblock_line&.gate&.look
+        end
+
+        # As ActiveRecord's; requests that are held at the gate wait for a connection too.
+        # @return [Hash{Symbol => Numeric}]
+        def stat
+          super.tap { |figures| figures[:waiting] += neverblock_line&.gate&.held.to_i }
         end
 
         # The lock may have to be waited for, and an exception there would lose the connection.
@@ -49,8 +57,13 @@ module NeverBlock
         private
 
         def acquire_connection(...)
+          Admission.asks(neverblock_line&.gate)
           @neverblock_size.settle
           super
+        end
+
+        def neverblock_line
+          @available&.neverblock_line
         end
       end
 
@@ -61,10 +74,17 @@ module NeverBlock
           neverblock_line_up
         end
 
+        # @return [Line, nil]
+        attr_reader :neverblock_line
+
         # From the next wait on.
         # @return [void]
         def neverblock_line_up
-          synchronize { @cond = Line.new(@lock) { any? } unless @cond.is_a?(Line) || @num_waiting.positive? }
+          synchronize do
+            next if @neverblock_line || @num_waiting.positive?
+
+            @cond = @neverblock_line = Line.new(@lock, size: -> { @lock.size if @lock.respond_to?(:size) }) { any? }
+          end
         end
       end
     end

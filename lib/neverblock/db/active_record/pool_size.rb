@@ -26,7 +26,18 @@ module NeverBlock
           # 0 is none.
           /mysql|trilogy/ => "SELECT LEAST(@@max_connections, IF(@@max_user_connections = 0, @@max_connections, @@max_user_connections))"
         }.freeze
-        private_constant :QUESTIONS
+        # Of the pool with which Rails looks in development whether migrations are pending; it is gone afterwards.
+        PASSING = "ActiveRecord::PendingMigrationConnection"
+        # Rails' log leaves out what is asked under this name.
+        LOG_NAME = "SCHEMA"
+        private_constant :QUESTIONS, :PASSING, :LOG_NAME
+
+        # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
+        # @return [Boolean] whether nobody else will use it
+        def self.passing?(pool)
+          config = pool.pool_config
+          (config.respond_to?(:connection_descriptor) ? config.connection_descriptor : config.connection_class).name == PASSING # the former since 8.0
+        end
 
         # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
         def initialize(pool)
@@ -38,17 +49,22 @@ module NeverBlock
         # pool stays as it is, and who connects next will say why.
         # @return [void]
         def settle
-          return if @settled || (serving = NeverBlock.serving).nil?
+          return if @settled || (serving = NeverBlock.serving).nil? || self.class.passing?(@pool)
 
           @lock.synchronize { @settled ||= settle_for(serving) }
         end
 
-        # @return [Boolean] whether database.yml leaves the size to us
+        # @return [Boolean] whether database.yml leaves the size to us, or says nothing that could be meant
         def automatic?
-          [nil, "auto", DEFAULT, DEFAULT.to_s].include?(written)
+          [nil, "auto", DEFAULT, DEFAULT.to_s].include?(written) || unusable?
         end
 
         private
+
+        # In 8.1 less than 0 is no limit, and the pool has no size.
+        def unusable?
+          ![nil, "auto"].include?(written) && !@pool.size.nil? && (Integer(written.to_s, 10, exception: false) || 0) < 1
+        end
 
         def written
           configuration.fetch(:max_connections) { configuration[:pool] }
@@ -60,6 +76,7 @@ module NeverBlock
 
         # @return [Boolean] whether it is done
         def settle_for(serving)
+          serving.warn("ActiveRecord (#{name}): `pool: #{written}` in database.yml is no number of connections: 1 or more is wanted, or auto; taken as auto") if unusable?
           question = question_for(configuration[:adapter].to_s) or return true
           limit = ask(question) or return limit.nil?
           automatic? ? resize(limit, serving) : compare(limit, serving)
@@ -74,7 +91,7 @@ module NeverBlock
         # @return [Integer, nil, false] nil: it does not say (a proxy, say); false: it cannot be reached
         def ask(question)
           connection = new_connection
-          Integer(connection.select_value(question))
+          Integer(connection.select_value(question, LOG_NAME))
         rescue ::ActiveRecord::ConnectionNotEstablished, ::ActiveRecord::ConnectionFailed
           false
         rescue ::ActiveRecord::StatementInvalid, TypeError, ArgumentError => e
@@ -116,7 +133,8 @@ module NeverBlock
         # The pools of the same database server.
         def sharing
           place = ->(pool) { pool.db_config.configuration_hash.values_at(:host, :port, :socket) }
-          ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).select { |pool| place.call(pool) == place.call(@pool) } | [@pool]
+          others = ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).reject { |pool| self.class.passing?(pool) }
+          others.select { |pool| place.call(pool) == place.call(@pool) } | [@pool]
         end
       end
     end

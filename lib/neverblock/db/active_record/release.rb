@@ -16,6 +16,12 @@ module NeverBlock
           new(app)
         end
 
+        # The same for a fiber that runs no request, in an application without Rails.
+        # @return [void]
+        def self.now
+          new(nil).send(:finished) if defined?(::ActiveRecord::ConnectionAdapters::ConnectionPool) && !(defined?(::Rails.application) && ::Rails.application)
+        end
+
         def initialize(app)
           @app = app
           @finished = method(:finished).to_proc

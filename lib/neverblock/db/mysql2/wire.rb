@@ -3,6 +3,7 @@
 # The connection of one Mysql2::Client, as the loop sees it: who is in a call, what waits for its socket, and how it is cut. A call that is left before its
 # answer has been read whole (a deadline, a cancel, a time limit) closes the connection, so that nobody is given the rest of that answer.
 
+require "neverblock/db/mysql_kill"
 require "socket"
 
 module NeverBlock
@@ -12,7 +13,9 @@ module NeverBlock
         # The gem's own, which are called where ours have been.
         CLOSE = ::Mysql2::Client.instance_method(:close)
         SOCKET = ::Mysql2::Client.instance_method(:socket)
-        private_constant :CLOSE, :SOCKET
+        # Options of a connection that tells the server to end what another does.
+        FOR_KILLING = { reconnect: false, as: :array, cast: true, stream: false, async: false }.freeze
+        private_constant :CLOSE, :SOCKET, :FOR_KILLING
 
         # A query has been sent with `async: true` and its answer not asked for.
         attr_reader :asked
@@ -70,8 +73,8 @@ module NeverBlock
           unless socket.wait_readable(seconds)
             raise ::Mysql2::Error::TimeoutError, "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
           end
-        rescue Exception # rubocop:disable Lint/RescueException -- nobody will read what is answered
-          cut
+        rescue Exception => e # rubocop:disable Lint/RescueException -- nobody will read what is answered
+          e.is_a?(::Mysql2::Error) ? cut : abandon
           raise
         end
 
@@ -81,7 +84,7 @@ module NeverBlock
           begin
             outcome = Workers.call(method(:shut)) { NeverBlock.mysql_unlocked(&block) }
           rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
-            cut
+            abandon
             raise
           end
           outcome.get(breaks: false)
@@ -127,6 +130,13 @@ module NeverBlock
           forget
         end
 
+        # As #cut; the server is told, too.
+        def abandon
+          address = @socket&.local_address
+          cut
+          MysqlKill.later(address, id: @id) { ::Mysql2::Client.new(**options_for_killing) } if address
+        end
+
         # Gives the descriptor back.
         def forget
           @socket&.close
@@ -134,6 +144,11 @@ module NeverBlock
         end
 
         private
+
+        def options_for_killing
+          seconds = MysqlKill.seconds
+          { **@client.query_options.except(:init_command), **FOR_KILLING, connect_timeout: seconds, read_timeout: seconds }
+        end
 
         def compressed?
           flags = @client.query_options[:flags]
@@ -151,6 +166,7 @@ module NeverBlock
 
           forget
           @descriptor = descriptor
+          @id = @client.thread_id
           @plain = @client.ssl_cipher.nil? && !compressed?
           @socket = Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
         end

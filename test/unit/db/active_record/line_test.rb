@@ -12,7 +12,7 @@ class LineTest < Minitest::Test
   class Shop
     include MonitorMixin
 
-    attr_accessor :now
+    attr_accessor :now, :passing
     attr_reader :goods, :order, :line
 
     def initialize
@@ -20,7 +20,8 @@ class LineTest < Minitest::Test
       @goods = []
       @order = []
       @now = 0.0
-      @line = NeverBlock::DB::ActiveRecord::Line.new(self, clock: -> { @now }) { @goods.any? }
+      @passing = 0 # seconds whenever it is looked at
+      @line = NeverBlock::DB::ActiveRecord::Line.new(self, size: -> { 2 }, pace: NeverBlock::Pool::Pace.new(-> { @now += @passing })) { @goods.any? }
     end
 
     # @return what it got; false when the line stood still
@@ -72,9 +73,54 @@ class LineTest < Minitest::Test
 
   def test_a_line_that_stands_still_for_that_time_is_left_without_anything
     shop = Shop.new
-    shop.line.instance_variable_set(:@clock, -> { shop.now += 10 })
+    shop.passing = 10
 
     assert_equal false, shop.take(:a, 5)
+  end
+
+  def test_all_who_wait_in_a_line_that_stands_still_leave_it_when_the_time_is_over
+    found = []
+    NB.run do
+      3.times { |name| Fiber.schedule { found << @shop.take(name, 5) } }
+      @shop.now += 5
+      @shop.line.instance_variable_get(:@places).each_key.map(&:condition).each { |condition| @shop.synchronize { condition.signal } }
+    end
+
+    assert_equal [false, false, false], found
+  end
+
+  def test_it_has_room_for_as_many_as_there_may_be_connections_and_when_it_stands_still_for_more
+    rooms = []
+    NB.run do
+      takers = Array.new(3) { |name| rooms.push(@shop.line.room) && Fiber.schedule { @shop.take(name, 5) } }
+      @shop.now += 5
+      first = @shop.line.instance_variable_get(:@places).first.first
+      @shop.synchronize { first.condition.signal }
+      sleep(0) while takers.first.alive?
+      rooms << @shop.line.room
+      @shop.give(:one)
+      rooms << @shop.line.room
+      @shop.give(:another)
+    end
+
+    assert_equal [2, 1, 0, 2, 1], rooms
+  end
+
+  def test_those_who_are_held_before_it_come_in_as_it_gets_shorter
+    visited = []
+    NB.run do
+      takers = Array.new(2) { |name| Fiber.schedule { @shop.take(name) } }
+      3.times do |name|
+        Fiber.schedule do
+          @shop.line.gate.pass
+          visited << name
+        end
+      end
+      takers.first.raise(RuntimeError, "left")
+      takers.each { @shop.give(:good) }
+    end
+
+    assert_equal [0, 1, 2], visited
   end
 
   def test_who_is_interrupted_leaves_the_line_and_the_next_one_is_served

@@ -17,15 +17,24 @@ class PoolSizeTest < Minitest::Test
       self
     end
 
-    def select_value(_question)
+    def select_value(_question, _name)
       limit
     end
 
     def disconnect!; end
   end
 
+  # What has the name of who has made the pool, until 7.2 and since.
+  Owned = Struct.new(:connection_class)
+  Described = Struct.new(:connection_descriptor)
+
   Pool = Struct.new(:db_config, :size) do
     alias_method :neverblock_size=, :size=
+    attr_writer :pool_config
+
+    def pool_config
+      @pool_config ||= Owned.new(ActiveRecord::Base)
+    end
   end
 
   class Serving < NeverBlock::Serving
@@ -89,6 +98,36 @@ class PoolSizeTest < Minitest::Test
 
     assert_equal 5, pool.size
     assert_equal 1, pool.db_config.asked.size
+  end
+
+  def test_what_is_no_number_of_connections_is_said_and_taken_as_auto
+    ["twelve", "12x", "0", 0, -1, 1.5].each do |written|
+      assert_equal 48, settled({ pool: written }, limit: 97).size, written
+      assert_equal "ActiveRecord (primary): `pool: #{written}` in database.yml is no number of connections: 1 or more is wanted, or auto; taken as auto", @serving.said.first
+    end
+    settled({ adapter: "sqlite3", pool: "many" }, limit: nil)
+    assert_equal 1, @serving.said.size
+  end
+
+  # ActiveRecord 8.1.
+  def test_less_than_nothing_is_no_limit_where_the_pool_has_no_size
+    NeverBlock.serving = @serving = Serving.new(fibers: 1024)
+    pool = Pool.new(Configuration.new({ adapter: "postgresql", max_connections: -1 }, 97, "primary"), nil)
+    NeverBlock::DB::ActiveRecord::PoolSize.new(pool).settle
+
+    assert_nil pool.size
+    assert_nil @serving.said
+  end
+
+  def test_the_pool_that_looks_for_pending_migrations_is_left_alone
+    [Owned, Described].each do |config|
+      NeverBlock.serving = @serving = Serving.new(fibers: 1024)
+      pool = Pool.new(Configuration.new({ adapter: "postgresql" }, 97, "primary"), 5)
+      pool.pool_config = config.new(ActiveRecord::PendingMigrationConnection)
+      NeverBlock::DB::ActiveRecord::PoolSize.new(pool).settle
+
+      assert_nil pool.db_config.asked
+    end
   end
 
   def test_it_is_asked_once

@@ -31,6 +31,10 @@ class PagesController < ApplicationController
     render stream: true
   end
 
+  # Made once, for all processes.
+  def fragment
+  end
+
   # Rows that come as they are made; the second when the gate opens.
   def rows
     headers["Content-Type"] = "text/csv"
@@ -62,5 +66,13 @@ class PagesController < ApplicationController
   def prompt
     binding.irb # rubocop:disable Lint/Debugger -- that is what is tested
     render plain: "went on"
+  end
+
+  # Somebody has left a breakpoint.
+  def breakpoint
+    word = params[:user].upcase
+    debugger # rubocop:disable Lint/Debugger -- that is what is tested
+    word = word.reverse
+    render plain: "#{word} went on"
   end
 end

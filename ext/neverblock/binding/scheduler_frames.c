@@ -1,0 +1,128 @@
+/*
+ * scheduler_frames.c - may a fiber be left where it is? What its innermost frames say.
+ *
+ * Code of ours, Ruby or C, is written for fibers that switch only where they wait: it is never left, nor is what it calls of Ruby's own. Nor is a C
+ * function that calls Ruby while it holds something that belongs to the thread: those are known by the class of their method.
+ *
+ * What a method says is looked up once. A method that is in the table is kept alive, so that no other can have its address.
+ */
+#include "scheduler_internal.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+
+/* How far is looked. A C function's callback lies nearer. */
+#define NB_FRAMES_MAX 64
+/* Methods in the table; then it is begun anew. */
+#define NB_FRAMES_KNOWN_MAX 1024
+
+typedef enum frame_kind {
+    FRAME_UNKNOWN,
+    FRAME_RUBY,   /* of Ruby's own: who has called it decides */
+    FRAME_OURS,   /* stays */
+    FRAME_OTHERS, /* an application's or a gem's: may be left */
+    FRAME_STAYS,  /* whoever is above it stays */
+} frame_kind;
+
+typedef struct known_frame {
+    VALUE frame; /* 0: empty */
+    frame_kind kind;
+} known_frame;
+
+static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
+static size_t known_count;
+static VALUE keeper, our_folder, ruby_folder;
+
+/* Classes whose C functions call back with a lock of the thread's. SQLite's connection is locked by its thread while a statement calls functions,
+   collations and handlers that are written in Ruby (sqlite3_step; SQLITE_CONFIG_SERIALIZED). */
+static const char *const stays[] = {"SQLite3::", "Sqlite3::"};
+
+static void keeper_mark(void *data) {
+    (void)data;
+    for (size_t i = 0; i < 2 * NB_FRAMES_KNOWN_MAX; i++) {
+        if (known[i].frame != 0) rb_gc_mark(known[i].frame);
+    }
+}
+
+static const rb_data_type_t keeper_type = {
+    .wrap_struct_name = "NeverBlock::Scheduler frames",
+    .function = {.dmark = keeper_mark},
+};
+
+static bool begins(VALUE text, const char *with, size_t size) {
+    return (size_t)RSTRING_LEN(text) >= size && memcmp(RSTRING_PTR(text), with, size) == 0;
+}
+
+static bool begins_with(VALUE text, VALUE with) {
+    return !NIL_P(with) && begins(text, RSTRING_PTR(with), (size_t)RSTRING_LEN(with));
+}
+
+static frame_kind kind_of_function(VALUE frame) {
+    VALUE path = rb_profile_frame_classpath(frame);
+    if (!RB_TYPE_P(path, T_STRING)) return FRAME_RUBY;
+    if (begins(path, "NeverBlock", strlen("NeverBlock"))) return FRAME_OURS;
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++) {
+        if (begins(path, stays[i], strlen(stays[i]))) return FRAME_STAYS;
+    }
+    return FRAME_RUBY;
+}
+
+/* A function in C has no path (rb_profile_frame_path), code from `eval` the one it was given. */
+static frame_kind kind_of(VALUE frame) {
+    VALUE path = rb_profile_frame_path(frame);
+    if (!RB_TYPE_P(path, T_STRING) || begins(path, "<cfunc>", strlen("<cfunc>"))) return kind_of_function(frame);
+    if (begins(path, "<internal:", strlen("<internal:"))) return FRAME_RUBY;
+    if (begins_with(path, our_folder)) return FRAME_OURS;
+    return begins_with(path, ruby_folder) ? FRAME_RUBY : FRAME_OTHERS;
+}
+
+static known_frame *place_of(VALUE frame) {
+    size_t mask = 2 * NB_FRAMES_KNOWN_MAX - 1;
+    size_t i = (size_t)(((uint64_t)frame * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
+    while (known[i].frame != 0 && known[i].frame != frame)
+        i = (i + 1) & mask;
+    return &known[i];
+}
+
+static frame_kind look_up(VALUE frame) {
+    known_frame *place = place_of(frame);
+    if (place->frame != 0) return place->kind;
+    frame_kind kind = kind_of(frame);
+    if (known_count == NB_FRAMES_KNOWN_MAX) {
+        memset(known, 0, sizeof known);
+        known_count = 0;
+    }
+    *place_of(frame) = (known_frame){frame, kind};
+    known_count++;
+    return kind;
+}
+
+/* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing yet. */
+bool nb_frames_may_be_left(void) {
+    VALUE frames[NB_FRAMES_MAX];
+    int lines[NB_FRAMES_MAX];
+    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        frame_kind kind = look_up(frames[i]);
+        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found)) return false;
+        found = found || kind == FRAME_OTHERS;
+    }
+    return found || count == NB_FRAMES_MAX;
+}
+
+/* home(ours, rubys): the folders of this library and of Ruby's, with the slash at the end. */
+static VALUE scheduler_s_home(VALUE klass, VALUE ours, VALUE rubys) {
+    our_folder = rb_str_new_frozen(ours);
+    ruby_folder = rb_str_new_frozen(rubys);
+    return klass;
+}
+
+void nb_scheduler_frames_define(VALUE klass) {
+    our_folder = ruby_folder = Qnil;
+    rb_gc_register_address(&our_folder);
+    rb_gc_register_address(&ruby_folder);
+    keeper = TypedData_Wrap_Struct(rb_cObject, &keeper_type, known);
+    rb_gc_register_mark_object(keeper);
+    rb_define_singleton_method(klass, "home", scheduler_s_home, 2);
+}

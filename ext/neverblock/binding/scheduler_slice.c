@@ -1,0 +1,375 @@
+/*
+ * scheduler_slice.c - the end of a running fiber's slice of time: what the ticker looks at, the postponed job it asks Ruby for, and what that
+ * job does in the thread it meets.
+ *
+ * The ticker only sees for how long the thread has run one fiber, or has waited for Ruby's lock, and asks for the job again each millisecond from
+ * then on. A job is Ruby's to run, later or on another thread than was meant: so it decides anew, by what it finds in the thread it runs on,
+ * and a job that comes too late does nothing. There, Ruby's lock held, between two instructions of Ruby code or where a C function lets
+ * interrupts act (wherever Ruby could switch threads as well), the fiber is put into the list `cut` and transfers to the loop, as a fiber
+ * that waits does. docs/decisions/0007 says where that must not be, and how each case is kept out.
+ */
+#include "scheduler_internal.h"
+
+#include <errno.h>
+#include <ruby/debug.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/thread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "ticker.h"
+
+/* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks again; and how long a thread that waits
+   for Ruby's lock is left to. */
+#define NB_CUT_NS NB_NS_PER_MS
+/* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
+#define NB_CONTENDED_NS NB_NS_PER_S
+/* How long a thread that gives the lock up stays away from it at most, and between two looks whether it was taken. */
+#define NB_GIVE_NS NB_NS_PER_MS
+#define NB_GIVE_STEP_NS 50000
+/* A slice that is never too short to get anywhere. */
+#define NB_SLICE_MS_MAX 60000
+
+/* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look at it. */
+struct nb_slices {
+    nb_slices *next;
+    int64_t slice_ns;
+    _Atomic int64_t switched_ns; /* when the thread began to run its fiber; 0: it runs none */
+    _Atomic bool cut_before;     /* the fiber's slice had ended, and it has not waited since */
+    _Atomic uint32_t lock;       /* odd: the thread waits for Ruby's lock */
+    _Atomic bool forced;         /* the next job cuts that may, whatever the time is */
+    uint64_t cuts, kept; /* slices that have ended; ends that were put off, as the fiber could not be left there */
+    uint64_t given;      /* times another thread has given Ruby's lock up for this one */
+    int64_t given_ns;
+    /* the ticker's */
+    uint32_t lock_seen;
+    int64_t lock_seen_ns, contended_ns;
+};
+
+static nb_slices *in_use, *unused;
+
+/* --- The job --- */
+
+static void slice_over(void *unused_data);
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static rb_postponed_job_handle_t job;
+
+static void ask_for_job(void) { rb_postponed_job_trigger(job); }
+
+static void prepare_job(void) { job = rb_postponed_job_preregister(0, slice_over, NULL); }
+#else
+/* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first and fills it then; between the two the old contents of the
+   place may be run (vm_trace.c, postponed_job_register). So each place is filled once, with what may be run at any time. */
+static void do_nothing(void *unused_data) { (void)unused_data; }
+
+static void ask_for_job(void) { rb_postponed_job_register_one(0, slice_over, NULL); }
+
+static void prepare_job(void) {
+    while (rb_postponed_job_register(0, do_nothing, NULL) == 1) {
+    }
+    rb_thread_check_ints();
+}
+#endif
+
+/* --- The ticker's look --- */
+
+static int64_t look_at_lock(nb_slices *slices, uint32_t lock, int64_t now_ns) {
+    if (lock != slices->lock_seen) {
+        slices->lock_seen = lock;
+        slices->lock_seen_ns = now_ns;
+    } else if (now_ns - slices->lock_seen_ns >= NB_CUT_NS / 2) {
+        slices->contended_ns = now_ns;
+        ask_for_job();
+    }
+    return now_ns + NB_CUT_NS;
+}
+
+static int64_t look_at_fiber(const nb_slices *slices, int64_t now_ns) {
+    int64_t switched_ns = slices->switched_ns;
+    if (switched_ns == 0) return NB_TICKER_NEVER;
+    int64_t due_ns = switched_ns + (slices->cut_before ? NB_CUT_NS : slices->slice_ns);
+    if (due_ns > now_ns && !slices->forced) return due_ns;
+    ask_for_job();
+    return slices->forced ? now_ns : now_ns + NB_CUT_NS;
+}
+
+static int64_t look(void *owner, int64_t now_ns) {
+    nb_slices *slices = owner;
+    uint32_t lock = slices->lock;
+    if (lock & 1) return look_at_lock(slices, lock, now_ns);
+    int64_t next_ns = look_at_fiber(slices, now_ns);
+    bool contended = slices->contended_ns != 0 && now_ns - slices->contended_ns < NB_CONTENDED_NS;
+    return contended && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
+}
+
+/* --- What the loop tells --- */
+
+void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut) {
+    atomic_store_explicit(&slices->cut_before, cut, memory_order_relaxed);
+    atomic_store_explicit(&slices->switched_ns, now_ns, memory_order_relaxed);
+}
+
+void nb_slices_rest(nb_slices *slices) { atomic_store_explicit(&slices->switched_ns, 0, memory_order_relaxed); }
+
+static void lock_turn(nb_slices *slices, uint32_t odd) {
+    uint32_t lock = atomic_load_explicit(&slices->lock, memory_order_relaxed);
+    if ((lock & 1) != odd) atomic_store_explicit(&slices->lock, lock + 1, memory_order_relaxed);
+}
+
+void nb_slices_want_lock(nb_slices *slices) { lock_turn(slices, 1); }
+void nb_slices_have_lock(nb_slices *slices) { lock_turn(slices, 0); }
+
+/* --- The end of a slice --- */
+
+bool nb_slices_work_waits(nb_scheduler *scheduler) {
+    if (!nb_list_empty(&scheduler->ready) || !nb_list_empty(&scheduler->pass) || nb_inbox_pending(scheduler))
+        return true;
+    if (nb_timers_next_ns(&scheduler->timers) <= nb_clock_monotonic_ns()) return true;
+    if (scheduler->attached && scheduler->source.waits && scheduler->source.waits(scheduler->source.owner)) return true;
+    return scheduler->watching > 0 && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
+}
+
+/* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole slice
+   before; those whose slice has ended after a slice. */
+static bool is_over(nb_scheduler *scheduler) {
+    nb_slices *slices = scheduler->slices;
+    int64_t ran_ns = nb_clock_monotonic_ns() - slices->switched_ns;
+    if (ran_ns < (slices->cut_before ? NB_CUT_NS : slices->slice_ns)) return false;
+    if (ran_ns >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
+    return nb_slices_work_waits(scheduler);
+}
+
+/* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
+   cut may hold; one in the table is on its way into a wait or out of it. */
+static bool may_be_left(nb_scheduler *scheduler) {
+    if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler)) return false;
+    if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return false;
+    VALUE fiber = rb_fiber_current();
+    if (fiber == scheduler->loop || fiber == scheduler->starter) return false;
+    return nb_parked_find(&scheduler->parked, fiber) == NULL && nb_frames_may_be_left();
+}
+
+static void end_slice(nb_scheduler *scheduler) {
+    nb_slices *slices = scheduler->slices;
+    if (slices->switched_ns == 0 || (!slices->forced && !is_over(scheduler))) return;
+    if (!may_be_left(scheduler)) {
+        slices->kept++;
+        return;
+    }
+    slices->forced = false;
+    slices->cuts++;
+    nb_wait_cut(scheduler);
+}
+
+/* --- Ruby's lock, kept by another thread --- */
+
+static void nap(void) {
+    struct timespec step = {0, NB_GIVE_STEP_NS};
+    nanosleep(&step, NULL);
+}
+
+static void *until_taken(void *argument) {
+    const nb_slices *slices = argument;
+    uint32_t lock = slices->lock;
+    for (int64_t waited_ns = 0; waited_ns < NB_GIVE_NS && slices->lock == lock && (lock & 1);
+         waited_ns += NB_GIVE_STEP_NS)
+        nap();
+    return NULL;
+}
+
+/* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be swallowed. */
+static void give_lock_to(nb_slices *slices) { rb_nogvl(until_taken, slices, NULL, NULL, RB_NOGVL_INTR_FAIL); }
+
+static void *one_nap(void *unused_argument) {
+    (void)unused_argument;
+    nap();
+    return NULL;
+}
+
+/* An executor that Ruby has taken the lock from in the middle of a fiber gets it back after a slice; nothing tells whether it waits for it. */
+static void give_lock(void) {
+    int64_t now_ns = nb_clock_monotonic_ns();
+    for (nb_slices *slices = in_use; slices; slices = slices->next) {
+        if (slices->lock & 1) {
+            slices->given++;
+            give_lock_to(slices);
+            return;
+        }
+        if (slices->switched_ns == 0 || now_ns - slices->switched_ns < slices->slice_ns) continue;
+        if (now_ns - slices->given_ns < slices->slice_ns) continue;
+        slices->given_ns = now_ns;
+        slices->given++;
+        rb_nogvl(one_nap, NULL, NULL, NULL, RB_NOGVL_INTR_FAIL);
+        return;
+    }
+}
+
+static void slice_over(void *unused_data) {
+    (void)unused_data;
+    int error = errno;
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler && scheduler->slices) {
+        end_slice(scheduler);
+    } else {
+        give_lock();
+    }
+    errno = error;
+}
+
+/* --- Opening and closing --- */
+
+static nb_slices *slices_new(void) {
+    nb_slices *slices = unused;
+    if (slices) {
+        unused = slices->next;
+    } else {
+        slices = nb_alloc_zero(1, sizeof *slices);
+    }
+    if (slices == NULL) rb_memerror();
+    return slices;
+}
+
+void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns) {
+    if (scheduler->slices) {
+        scheduler->slices->slice_ns = slice_ns;
+        return;
+    }
+    nb_slices *slices = slices_new();
+    uint32_t lock = slices->lock;
+    *slices = (nb_slices){.next = in_use, .slice_ns = slice_ns, .lock = lock & ~UINT32_C(1)};
+    in_use = slices;
+    scheduler->slices = slices;
+    if (nb_ticker_add(look, slices)) return;
+    nb_slices_close(scheduler);
+    rb_raise(rb_path2class("NeverBlock::Error"),
+             "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");
+}
+
+/* In the child of a fork too, where the ticker has none of it. */
+void nb_slices_close(nb_scheduler *scheduler) {
+    nb_slices *slices = scheduler->slices;
+    if (slices == NULL) return;
+    scheduler->slices = NULL;
+    nb_ticker_remove(look, slices);
+    nb_slices **link = &in_use;
+    while (*link != slices)
+        link = &(*link)->next;
+    *link = slices->next;
+    slices->next = unused;
+    unused = slices;
+}
+
+void nb_scheduler_slice(VALUE self, unsigned slice_ms) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (slice_ms > 0) {
+        nb_slices_open(scheduler, slice_ms * NB_NS_PER_MS);
+    } else {
+        nb_slices_close(scheduler);
+    }
+}
+
+bool nb_scheduler_has_cut(VALUE self) { return !nb_list_empty(&nb_scheduler_get(self)->cut); }
+
+/* --- Ruby --- */
+
+unsigned nb_slice_ms_read(VALUE value) {
+    if (NIL_P(value)) return 0;
+    long ms = NUM2LONG(value);
+    if (ms < 1 || ms > NB_SLICE_MS_MAX)
+        rb_raise(rb_eArgError, "slice_ms must be 1 to %d, or nil, not %ld", NB_SLICE_MS_MAX, ms);
+    return (unsigned)ms;
+}
+
+/* slice_ms = Integer or nil */
+static VALUE scheduler_set_slice_ms(VALUE self, VALUE value) {
+    nb_scheduler_slice(self, nb_slice_ms_read(value));
+    return value;
+}
+
+static VALUE scheduler_slice_ms(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->slices ? LL2NUM(scheduler->slices->slice_ns / NB_NS_PER_MS) : Qnil;
+}
+
+static VALUE scheduler_cuts(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->slices ? ULL2NUM(scheduler->slices->cuts) : INT2FIX(0);
+}
+
+static VALUE scheduler_kept(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->slices ? ULL2NUM(scheduler->slices->kept) : INT2FIX(0);
+}
+
+static VALUE scheduler_given(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->slices ? ULL2NUM(scheduler->slices->given) : INT2FIX(0);
+}
+
+/* end_slice: the slice of a fiber ends where the ticker next finds one running that may be left. */
+static VALUE scheduler_end_slice(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (scheduler->slices == NULL) return Qfalse;
+    scheduler->slices->forced = true;
+    return Qtrue;
+}
+
+typedef struct region {
+    nb_scheduler *scheduler;
+    unsigned uncut;
+    bool masked;
+} region;
+
+static VALUE yield_nothing(VALUE argument) {
+    (void)argument;
+    return rb_yield_values(0);
+}
+
+/* A fork in the block has set both to nothing, and a fiber that has ended in it may have left more. */
+static VALUE region_end(VALUE argument) {
+    const region *left = (const region *)argument;
+    left->scheduler->uncut = left->uncut;
+    left->scheduler->masked = left->masked;
+    return Qnil;
+}
+
+static VALUE in_region(nb_scheduler *scheduler, unsigned uncut, bool masked) {
+    region entered = {scheduler, scheduler->uncut, scheduler->masked};
+    VALUE self = scheduler->self;
+    scheduler->uncut = uncut;
+    scheduler->masked = masked;
+    VALUE result = rb_ensure(yield_nothing, Qnil, region_end, (VALUE)&entered);
+    RB_GC_GUARD(self);
+    return result;
+}
+
+/* NB.uninterrupted { } */
+static VALUE uninterrupted(VALUE module) {
+    (void)module;
+    rb_need_block();
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler == NULL || scheduler->slices == NULL) return rb_yield_values(0);
+    return in_region(scheduler, scheduler->uncut + 1, scheduler->masked);
+}
+
+/* masked(true or false) { } */
+static VALUE scheduler_masked(VALUE self, VALUE masked) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    rb_need_block();
+    return in_region(scheduler, scheduler->uncut, RTEST(masked));
+}
+
+void nb_scheduler_slice_define(VALUE klass, VALUE module) {
+    rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
+    rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
+    rb_define_method(klass, "cuts", scheduler_cuts, 0);
+    rb_define_method(klass, "kept", scheduler_kept, 0);
+    rb_define_method(klass, "given", scheduler_given, 0);
+    rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
+    rb_define_method(klass, "masked", scheduler_masked, 1);
+    rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
+    prepare_job();
+}

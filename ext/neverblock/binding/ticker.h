@@ -1,0 +1,31 @@
+/*
+ * ticker.h - the one native thread of a process that watches its executors (os/clockwork.h): whoever has to know when a fiber runs too long adds a
+ * looker. It takes no Ruby lock, ever: what it reads is atomic or its owner's to protect, and what it wants of Ruby it asks for by a
+ * postponed job or a signal.
+ *
+ * The thread is started by the first looker and ended with the last. A forked child has neither thread nor lookers: who runs there adds his
+ * own, and removing one of the parent's does nothing.
+ */
+#ifndef NB_BINDING_TICKER_H
+#define NB_BINDING_TICKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/clockwork.h"
+
+/* What a looker returns when there is nothing to look at until nb_ticker_stir: its executor sleeps. */
+#define NB_TICKER_NEVER NB_CLOCKWORK_NEVER
+
+/* GVL. `look` is called soon, on the ticker's thread, and then when it has said that it wants to (monotonic ns, absolute). False:
+   there is no memory or no thread for it. `owner` must live until the looker is removed. */
+bool nb_ticker_add(nb_clockwork_look *look, void *owner);
+/* GVL. When it returns, `look` does not run and is not called any more. */
+void nb_ticker_remove(nb_clockwork_look *look, void *owner);
+
+/* GVL. An executor wakes: whatever its lookers read was published before. A fence and a load while the ticker is awake. */
+void nb_ticker_stir(void);
+
+void nb_ticker_define(void);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * clockwork.c - see clockwork.h.
+ */
+#include "os/clockwork.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+typedef struct looker {
+    nb_clockwork_look *look;
+    void *owner;
+    int64_t next_ns;
+    bool wants; /* what it said last was a time */
+} looker;
+
+struct nb_clockwork {
+    nb_doorbell bell; /* rung: something was published while the thread slept without a limit */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    looker *lookers;
+    unsigned count, capacity;
+    int64_t seen_ns; /* when there was last a looker that wants something */
+    bool rung, ends;
+};
+
+static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
+
+static void call(looker *looked, int64_t now_ns) {
+    int64_t earliest_ns = now_ns + NB_CLOCKWORK_TOGETHER_NS;
+    int64_t wanted_ns = looked->look(looked->owner, now_ns);
+    looked->wants = wanted_ns != NB_CLOCKWORK_NEVER;
+    looked->next_ns = looked->wants ? wanted_ns : now_ns + NB_CLOCKWORK_LOOK_NS;
+    if (looked->next_ns < earliest_ns) looked->next_ns = earliest_ns;
+}
+
+/* Calls those whose time has come; when the next one's does. */
+static int64_t look_around(nb_clockwork *clockwork, int64_t now_ns) {
+    int64_t next_ns = NB_CLOCKWORK_NEVER;
+    for (unsigned i = 0; i < clockwork->count; i++) {
+        looker *at = &clockwork->lookers[i];
+        if (at->next_ns <= now_ns + NB_CLOCKWORK_TOGETHER_NS) call(at, now_ns);
+        if (at->wants) clockwork->seen_ns = now_ns;
+        next_ns = smaller(next_ns, at->next_ns);
+    }
+    return next_ns;
+}
+
+static bool is_quiet(const nb_clockwork *clockwork, int64_t now_ns) {
+    return clockwork->count == 0 || now_ns - clockwork->seen_ns >= NB_CLOCKWORK_QUIET_NS;
+}
+
+static void all_look_now(nb_clockwork *clockwork) {
+    for (unsigned i = 0; i < clockwork->count; i++)
+        clockwork->lookers[i].next_ns = 0;
+}
+
+/* What was published before the bell was announced is found by the last look; what comes after rings. */
+static void sleep_until_rung(nb_clockwork *clockwork) {
+    nb_doorbell_announce(&clockwork->bell);
+    int64_t now_ns = nb_clock_monotonic_ns();
+    all_look_now(clockwork);
+    look_around(clockwork, now_ns);
+    if (is_quiet(clockwork, now_ns)) {
+        while (!clockwork->rung && !clockwork->ends)
+            pthread_cond_wait(&clockwork->changed, &clockwork->lock);
+        clockwork->seen_ns = nb_clock_monotonic_ns();
+        all_look_now(clockwork);
+    }
+    nb_doorbell_cancel(&clockwork->bell);
+    clockwork->rung = false;
+}
+
+static void *run(void *pointer) {
+    nb_clockwork *clockwork = pointer;
+    pthread_mutex_lock(&clockwork->lock);
+    while (!clockwork->ends) {
+        int64_t now_ns = nb_clock_monotonic_ns();
+        int64_t next_ns = look_around(clockwork, now_ns);
+        if (is_quiet(clockwork, now_ns)) {
+            sleep_until_rung(clockwork);
+        } else if (!clockwork->rung) {
+            nb_thread_cond_wait_until(&clockwork->changed, &clockwork->lock, next_ns);
+        }
+        clockwork->rung = false;
+    }
+    pthread_mutex_unlock(&clockwork->lock);
+    return NULL;
+}
+
+nb_status nb_clockwork_create(const char *name, nb_clockwork **clockwork) {
+    nb_clockwork *made = nb_alloc_zero(1, sizeof *made);
+    if (made == NULL) return NB_NO_MEMORY;
+    nb_doorbell_init(&made->bell);
+    pthread_mutex_init(&made->lock, NULL);
+    nb_thread_cond_init(&made->changed);
+    made->seen_ns = nb_clock_monotonic_ns();
+    nb_status status = nb_thread_start(name, run, made, &made->thread);
+    if (status != NB_OK) {
+        pthread_cond_destroy(&made->changed);
+        pthread_mutex_destroy(&made->lock);
+        nb_free(made);
+        return status;
+    }
+    *clockwork = made;
+    return NB_OK;
+}
+
+void nb_clockwork_destroy(nb_clockwork *clockwork) {
+    if (clockwork == NULL) return;
+    pthread_mutex_lock(&clockwork->lock);
+    clockwork->ends = true;
+    pthread_cond_signal(&clockwork->changed);
+    pthread_mutex_unlock(&clockwork->lock);
+    pthread_join(clockwork->thread, NULL);
+    pthread_cond_destroy(&clockwork->changed);
+    pthread_mutex_destroy(&clockwork->lock);
+    nb_free(clockwork->lookers);
+    nb_free(clockwork);
+}
+
+static bool reserve(nb_clockwork *clockwork) {
+    if (clockwork->count < clockwork->capacity) return true;
+    unsigned capacity = clockwork->capacity ? 2 * clockwork->capacity : 4;
+    looker *larger = nb_realloc(clockwork->lookers, capacity * sizeof *larger);
+    if (larger == NULL) return false;
+    clockwork->lookers = larger;
+    clockwork->capacity = capacity;
+    return true;
+}
+
+nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner) {
+    pthread_mutex_lock(&clockwork->lock);
+    bool possible = reserve(clockwork);
+    if (possible) clockwork->lookers[clockwork->count++] = (looker){.look = look, .owner = owner};
+    clockwork->seen_ns = nb_clock_monotonic_ns();
+    clockwork->rung = true;
+    pthread_cond_signal(&clockwork->changed);
+    pthread_mutex_unlock(&clockwork->lock);
+    return possible ? NB_OK : NB_NO_MEMORY;
+}
+
+void nb_clockwork_remove(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner) {
+    pthread_mutex_lock(&clockwork->lock);
+    for (unsigned i = 0; i < clockwork->count; i++) {
+        if (clockwork->lookers[i].look != look || clockwork->lookers[i].owner != owner) continue;
+        clockwork->lookers[i] = clockwork->lookers[--clockwork->count];
+        break;
+    }
+    pthread_mutex_unlock(&clockwork->lock);
+}
+
+unsigned nb_clockwork_lookers(nb_clockwork *clockwork) {
+    pthread_mutex_lock(&clockwork->lock);
+    unsigned count = clockwork->count;
+    pthread_mutex_unlock(&clockwork->lock);
+    return count;
+}
+
+nb_doorbell *nb_clockwork_bell(nb_clockwork *clockwork) { return &clockwork->bell; }
+
+void nb_clockwork_ring(nb_clockwork *clockwork) {
+    pthread_mutex_lock(&clockwork->lock);
+    clockwork->rung = true;
+    pthread_cond_signal(&clockwork->changed);
+    pthread_mutex_unlock(&clockwork->lock);
+}

@@ -1,0 +1,12 @@
+/*
+ * traced.h - whether a debugger (gdb, strace) has attached to this process.
+ */
+#ifndef NB_OS_TRACED_H
+#define NB_OS_TRACED_H
+
+#include <stdbool.h>
+
+/* False where that cannot be found out. */
+bool nb_process_traced(void);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * downloads.h - what becomes of files on their way: a download begins with the response whose body is a file, or ranges of it, and ends when its
+ * last byte has left, or its connection ends. Counted always; each costs a note while it leaves. Loop's thread; numbers are read by any.
+ */
+#ifndef NB_SERVER_DOWNLOADS_H
+#define NB_SERVER_DOWNLOADS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
+#include "send/algorithms.h"
+#include "server/exchange.h"
+
+struct nb_loop;
+
+#define NB_DOWNLOAD_RESULTS(X)                                            \
+    X(complete)     /* its last byte has left */                          \
+    X(not_modified) /* 304: the client has it */                          \
+    X(refused)      /* a name that an application may not name */         \
+    X(missing)      /* a name that leads to no file */                    \
+    X(aborted)      /* its client closed the connection */                \
+    X(timed_out)    /* its client took too little for too long */         \
+    X(shrunk)       /* the file became shorter than what was announced */ \
+    X(stopped)      /* the server ended first */
+
+typedef enum nb_download_result {
+#define NB_DOWNLOAD_ENUM(name) NB_DOWNLOAD_##name,
+    NB_DOWNLOAD_RESULTS(NB_DOWNLOAD_ENUM)
+#undef NB_DOWNLOAD_ENUM
+        NB_DOWNLOAD_RESULT_COUNT
+} nb_download_result;
+
+const char *nb_download_result_name(nb_download_result result);
+
+/* A download whose response is whole in its connection's outbox. */
+typedef struct nb_download_note nb_download_note;
+struct nb_download_note {
+    nb_download_note *next;
+    uint64_t begin, end;      /* places of its body's bytes among all that the connection sends */
+    int64_t asked_ns;         /* the request's */
+    int64_t first_ns;         /* its first byte left; 0: not yet */
+    struct nb_report *report; /* owned; NULL: nobody wants to know */
+    uint16_t algorithm;
+};
+
+typedef struct nb_downloads {
+    _Atomic uint64_t active;
+    _Atomic uint64_t
+        results[NB_ALGORITHMS_MAX + 1][NB_DOWNLOAD_RESULT_COUNT]; /* by the algorithm's number; 0: nothing was sent */
+    _Atomic uint64_t bytes;                                       /* of those complete */
+    nb_histogram *first_byte,
+        *whole; /* from the request to the first and to the last byte; NULL: nobody wants to know */
+    nb_download_note *free;
+    unsigned free_count;
+} nb_downloads;
+
+/* With histograms: somebody reads them. NB_NO_MEMORY. */
+nb_status nb_downloads_measure(nb_downloads *downloads);
+void nb_downloads_deinit(nb_downloads *downloads);
+
+/* The exchange's response has a file for its body: so many bytes. */
+void nb_downloads_begin(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
+/* It was answered without one. */
+void nb_downloads_answered(struct nb_loop *loop, nb_download_result result);
+/* The first exchange of a connection has ended; its bytes are the last that are owed now. */
+void nb_downloads_leaving(struct nb_loop *loop, nb_connection *connection, nb_exchange *exchange);
+/* Bytes have left. */
+void nb_downloads_sent(struct nb_loop *loop, nb_connection *connection);
+/* An exchange is given up before its bytes were all owed. */
+void nb_downloads_dropped(struct nb_loop *loop, const nb_connection *connection, nb_exchange *exchange);
+/* The connection ends, for the reason that it was given (nb_connection.download_end), else because its client has gone. */
+void nb_downloads_connection_end(struct nb_loop *loop, nb_connection *connection);
+
+/* --- what there is to show, of all loops --- */
+
+uint64_t nb_downloads_sum(const struct nb_loop *loop, uint16_t algorithm, nb_download_result result);
+/* Where there are several loops the sum is made in `room`, the caller's. */
+const nb_histogram *nb_downloads_first_byte(const struct nb_loop *loop, nb_histogram *room);
+const nb_histogram *nb_downloads_whole(const struct nb_loop *loop, nb_histogram *room);
+
+#endif

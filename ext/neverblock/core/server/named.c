@@ -1,0 +1,254 @@
+/*
+ * named.c - see named.h.
+ */
+#include "server/named.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "http1/date.h"
+#include "os/clock.h"
+#include "os/net.h"
+#include "server/connection_internal.h"
+#include "server/downloads.h"
+#include "server/file_answer.h"
+#include "server/opening.h"
+#include "server/reply.h"
+#include "server/reports.h"
+
+/* "ETag: " and "Accept-Ranges: bytes", where the application says neither. */
+#define ADDED_BYTES_MAX (NB_ETAG_BYTES_MAX + 64u)
+
+/* What follows the struct. */
+typedef struct named_parts {
+    nb_slice lines, path, id, request;
+} named_parts;
+
+/* One that waits for the disk. */
+typedef struct waiting {
+    nb_file_wait wait;
+    nb_named_message named;
+    char rest[];
+} waiting;
+
+bool nb_named_fits(const nb_named_message *named, size_t bytes) {
+    uint64_t rest = (uint64_t)named->response.fields_bytes + named->path_bytes + named->id_bytes + named->request_bytes;
+    return bytes >= sizeof(*named) && rest == bytes - sizeof(*named) && named->path_bytes <= NB_NAMED_PATH_BYTES_MAX &&
+           named->id_bytes <= NB_REPORT_ID_BYTES_MAX + 1 && named->naming <= NB_NAMED_ACCEL;
+}
+
+void nb_named_drop(const nb_named_message *named) {
+    if (named->naming == NB_NAMED_OPEN) nb_net_close((int)named->fd, false);
+}
+
+static named_parts parts_of(const nb_named_message *named, const char *rest) {
+    named_parts parts = {.lines = {rest, named->response.fields_bytes}};
+    parts.path = (nb_slice){rest + parts.lines.size, named->path_bytes};
+    parts.id = (nb_slice){parts.path.data + parts.path.size, named->id_bytes};
+    parts.request = (nb_slice){parts.id.data + parts.id.size, named->request_bytes};
+    return parts;
+}
+
+/* --- the response --- */
+
+/* The application's own tag counts, and its own date; a tag is added where it gave none. No date is: a response with one may be kept without
+   asking (RFC 9111 section 4.2.2), and whether a file made for one person may is the application's to say. */
+static nb_file_offer offer_of(const nb_named_message *named, named_parts parts, nb_slice tag, int64_t now_s) {
+    nb_file_offer offer = {
+        .status = named->response.status,
+        .lines = parts.lines,
+        .content_type = nb_file_lines_find(parts.lines, NB_SLICE("content-type")),
+        .validators = {.etag = nb_file_lines_find(parts.lines, NB_SLICE("etag")), .modified_s = NB_NO_DATE},
+        .has_date = (named->response.message.flags & NB_RESPONSE_HAS_DATE) != 0,
+        .taken_ns = named->response.taken_ns};
+    nb_slice modified = nb_file_lines_find(parts.lines, NB_SLICE("last-modified"));
+    int64_t modified_s;
+    if (modified.size && nb_http_date_parse(modified, now_s, &modified_s)) offer.validators.modified_s = modified_s;
+    if (offer.validators.etag.size == 0) offer.validators.etag = tag;
+    return offer;
+}
+
+static nb_status send(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+                      nb_file *file) {
+    char etag[NB_ETAG_BYTES_MAX];
+    nb_file_request request;
+    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, NB_ENCODING_IDENTITY, loop->date_s * NB_NS_PER_S)};
+    nb_file_offer offer = offer_of(named, parts, tag, loop->date_s);
+    uint64_t announced = named->response.content_length;
+    offer.file = file;
+    offer.size = announced < file->facts.size ? announced : file->facts.size;
+    exchange->facts.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
+    bool conditional = named->conditional && offer.size == file->facts.size;
+    if (!conditional || !nb_file_request_read(&request, parts.request)) return nb_file_answer(loop, exchange, &offer);
+    request.method = exchange->facts.head_request ? NB_METHOD_HEAD : NB_METHOD_GET;
+    offer.request = &request;
+    nb_file_lines lines = {.bytes = nb_alloc(parts.lines.size + ADDED_BYTES_MAX)};
+    if (!lines.bytes) return NB_NO_MEMORY;
+    nb_file_lines_add(&lines, parts.lines);
+    if (offer.validators.etag.data == tag.data) nb_file_line(&lines, NB_SLICE("ETag"), tag);
+    if (!nb_file_lines_find(parts.lines, NB_SLICE("accept-ranges")).data)
+        nb_file_line(&lines, NB_SLICE("Accept-Ranges"), NB_SLICE("bytes"));
+    offer.lines = (nb_slice){lines.bytes, lines.size};
+    nb_status status = nb_file_answer(loop, exchange, &offer);
+    nb_free(lines.bytes);
+    return status;
+}
+
+/* --- refusals --- */
+
+static const char *field_of(const nb_named_message *named) {
+    return named->naming == NB_NAMED_ACCEL ? "X-Accel-Redirect" : "X-Sendfile";
+}
+
+/* The client is told no more than that there is nothing: what else is wrong is for the log. */
+static nb_status refuse(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+                        nb_download_result result, const char *why) {
+    nb_downloads_answered(loop, result);
+    if (exchange->report) exchange->report->result = (uint16_t)result;
+    char path[NB_LOG_NAME_BYTES];
+    nb_log_name(path, parts.path);
+    nb_log_line(loop->log, "%s: %s is not sent (404): %s", field_of(named), path, why);
+    exchange->facts.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
+    return nb_reply_own(loop, exchange, 404, "", "");
+}
+
+static nb_status failed(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+                        int error) {
+    switch (error) {
+    case EMFILE:
+    case ENFILE:
+        NB_COUNT(loop, shed, 1);
+        return nb_reply_own(loop, exchange, 503, NB_NO_DESCRIPTOR_REASON, "Retry-After: 1\r\n");
+    case ENOENT:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing, "there is no such file");
+    case EISDIR:
+        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing, "it is a folder");
+    case ENXIO:
+        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing,
+                      "it is no file but a device, a socket or a pipe");
+    case EACCES:
+        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused,
+                      "the user of the process that listens, which opens it, may not read it (the file, or a folder on "
+                      "the way); a body with to_path is opened where the application runs");
+    case EXDEV:
+        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused,
+                      "a symbolic link on the way leads where the setting `symlinks` lets none lead");
+    default:
+        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing, strerror(error));
+    }
+}
+
+/* --- which file --- */
+
+/* What of `path` lies under the folder; no data: nothing does. A prefix ends where a name ends. */
+static nb_slice under(nb_slice path, const char *folder, size_t bytes) {
+    while (bytes > 0 && folder[bytes - 1] == '/')
+        bytes--;
+    if (path.size <= bytes + 1 || memcmp(path.data, folder, bytes) != 0 || path.data[bytes] != '/')
+        return (nb_slice){NULL, 0};
+    return (nb_slice){path.data + bytes + 1, path.size - bytes - 1};
+}
+
+/* The innermost root that the path lies under, as given or without links. */
+static bool find_root(const nb_loop *loop, nb_slice path, uint16_t *number, nb_slice *name) {
+    const nb_site_roots *roots = &loop->all->site.named;
+    *name = (nb_slice){NULL, SIZE_MAX};
+    for (uint16_t i = 0; i < roots->count; i++) {
+        const nb_root *root = nb_open_files_root(loop->open_files, roots->each[i], loop->now_ns);
+        if (!root) continue;
+        nb_slice rest = under(path, root->path, strlen(root->path));
+        if (!rest.data) rest = under(path, root->real, root->real_bytes);
+        if (!rest.data || rest.size >= name->size) continue;
+        *name = rest;
+        *number = roots->each[i];
+    }
+    return name->data != NULL;
+}
+
+/* Why not; NULL: *number and *path say where it is. */
+static const char *resolve(const nb_loop *loop, const nb_named_message *named, nb_slice text, uint16_t *number,
+                           nb_file_path *path) {
+    if (!loop->open_files) return "the server that sends files was told of no folder";
+    if (named->naming == NB_NAMED_ACCEL) {
+        const nb_site_accel *accel = nb_site_find_accel(&loop->all->site, text);
+        if (!accel) return "no `accel` maps the beginning of its path";
+        nb_slice rest = {text.data + accel->prefix.size - 1, text.size - accel->prefix.size + 1};
+        *number = accel->root;
+        if (nb_file_path_decode(rest, path) == NB_OK) return NULL;
+        bool plain = !memchr(rest.data, '%', rest.size); /* nginx takes it unencoded too */
+        nb_slice name = {rest.data + 1, rest.size - 1};
+        return plain && nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
+    }
+    nb_slice name;
+    if (!find_root(loop, text, number, &name)) return "it lies in none of the folders of `sendfile { roots }`";
+    return nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
+}
+
+/* --- the disk --- */
+
+static nb_status conclude(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+                          nb_status status, nb_file *file) {
+    int error = errno;
+    if (status == NB_SYSTEM) return failed(loop, exchange, named, parts, error);
+    if (status != NB_OK) return NB_NO_MEMORY;
+    status = send(loop, exchange, named, parts, file);
+    nb_file_release(file);
+    return status;
+}
+
+static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+    waiting *self = (waiting *)(void *)wait;
+    if (exchange) {
+        nb_connection *connection = exchange->connection;
+        status = conclude(loop, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
+        if (status == NB_OK) {
+            nb_connection_settle(loop, connection);
+        } else {
+            nb_connection_end(loop, connection, true);
+        }
+    }
+    nb_free(self);
+}
+
+static nb_status wait(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest,
+                      uint16_t number, const nb_file_path *path) {
+    size_t rest_bytes = named->response.message.bytes - sizeof(*named);
+    waiting *self = nb_alloc(sizeof(*self) + rest_bytes);
+    if (!self) return NB_NO_MEMORY;
+    self->named = *named;
+    self->wait.opened = opened;
+    memcpy(self->rest, rest, rest_bytes);
+    nb_status status = nb_file_wait_begin(loop, exchange, &self->wait, number, path);
+    if (status == NB_OK) {
+        exchange->channel = NB_CHANNEL_NONE; /* its executor is done with it */
+        return NB_OK;
+    }
+    nb_free(self);
+    return failed(loop, exchange, named, parts_of(named, rest), EMFILE);
+}
+
+static nb_status find(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest,
+                      named_parts parts) {
+    uint16_t number = 0;
+    nb_file_path path;
+    nb_file *file = NULL;
+    const char *why = resolve(loop, named, parts.path, &number, &path);
+    if (why) return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused, why);
+    nb_status status = nb_open_files_find(loop->open_files, number, &path, loop->now_ns, &file);
+    if (status == NB_AGAIN) return wait(loop, exchange, named, rest, number, &path);
+    return conclude(loop, exchange, named, parts, status, file);
+}
+
+nb_status nb_named_answer(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest) {
+    named_parts parts = parts_of(named, rest);
+    nb_file *file = NULL;
+    if (parts.id.size) nb_reports_begin(loop, exchange, parts.id, parts.path);
+    if (named->naming != NB_NAMED_OPEN) return find(loop, exchange, named, rest, parts);
+    if (nb_file_wrap((int)named->fd, &file) != NB_OK) return NB_NO_MEMORY;
+    file->facts.size = named->size;
+    file->facts.modified_ns = named->modified_ns;
+    return conclude(loop, exchange, named, parts, NB_OK, file);
+}

@@ -1,0 +1,88 @@
+/*
+ * spares.c - dispatch.h's executors that help out. Whether Ruby's lock is free cannot be seen from here on every Ruby; that a thread which wants it gets
+ * it can. So a spare is woken without work, and says what it has found (binding/executor_spare.c): after two such answers the executor it helps
+ * counts as blocked until it switches fibers. One that computes, or holds the lock in a call, keeps the spare waiting; it is given nothing then, as two
+ * threads that both want the lock answer more slowly than one.
+ */
+#include "server/dispatch.h"
+
+#include "os/clock.h"
+
+/* Between an answer and the next question: an executor that has only read a file goes on meanwhile. */
+#define ASK_AGAIN_NS (1 * NB_NS_PER_MS)
+
+static int64_t get(const _Atomic int64_t *number) { return atomic_load_explicit(number, memory_order_relaxed); }
+
+bool nb_dispatch_is_blocked(const nb_dispatch_channel *channel) {
+    const nb_pulse *pulse = &channel->channel->board->pulse;
+    int64_t switched_ns = get(&pulse->switched_ns);
+    return switched_ns && get(&pulse->blocked_ns) == switched_ns;
+}
+
+/* The first of the row and its spares run what they may, with what they were given. What a blocked one has not begun with is going to another. */
+static bool is_full(const nb_dispatch *dispatch, const nb_dispatch_channel *first) {
+    uint64_t load = 0;
+    for (const nb_dispatch_channel *channel = first; channel;
+         channel = channel->after == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->after]) {
+        const nb_link *link = channel->channel->link;
+        load += atomic_load_explicit(&link->board->figures.running, memory_order_relaxed);
+        if (!nb_dispatch_is_blocked(channel)) load += nb_link_pending(link);
+    }
+    return load >= atomic_load_explicit(&first->channel->board->figures.fibers_limit, memory_order_relaxed);
+}
+
+/* The first of the row, if all before the channel are blocked; else NULL. */
+static const nb_dispatch_channel *first_blocked(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    while (channel->before != NB_CHANNEL_NONE) {
+        channel = &dispatch->channels[channel->before];
+        if (!nb_dispatch_is_blocked(channel)) return NULL;
+    }
+    return channel;
+}
+
+bool nb_dispatch_rests(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    if (channel->before == NB_CHANNEL_NONE && channel->after == NB_CHANNEL_NONE) return false;
+    const nb_dispatch_channel *first = first_blocked(dispatch, channel);
+    return !first || is_full(dispatch, first);
+}
+
+/* Has a place from its first call on. NULL: there is none, or no place. */
+static nb_dispatch_channel *spare_of(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    if (!channel->spare) return nb_dispatch_after(dispatch, channel);
+    if (channel->retire_due || channel->stop_due || nb_dispatch_channel_add(dispatch, channel->spare) != NB_OK)
+        return NULL;
+    nb_dispatch_channel *spare = nb_dispatch_find(dispatch, channel->spare);
+    spare->before = (uint16_t)(channel - dispatch->channels);
+    spare->number = channel->number;
+    spare->pid = channel->pid;
+    channel->after = (uint16_t)(spare - dispatch->channels);
+    channel->spare = NULL;
+    return spare;
+}
+
+/* Also what those it helps were given and have not begun with. */
+static bool work_waits(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    if (dispatch->first) return true;
+    nb_dispatch_drop_begun(channel);
+    if (channel->given_first) return true;
+    return channel->before != NB_CHANNEL_NONE && work_waits(dispatch, &dispatch->channels[channel->before]);
+}
+
+static void ask(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, nb_dispatch_channel *spare) {
+    nb_spare_call *call = &spare->channel->board->call;
+    if (get(&call->asked_ns) != get(&call->answered_ns) || dispatch->now_ns - spare->asked_ns < ASK_AGAIN_NS) return;
+    spare->asked_ns = dispatch->now_ns;
+    atomic_store_explicit(&call->switched_ns, channel->busy_switched_ns, memory_order_relaxed);
+    atomic_store_explicit(&call->asked_ns, dispatch->now_ns, memory_order_release);
+    nb_channel_ring_executor(spare->channel);
+}
+
+void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    bool has_spare = channel->spare || channel->after != NB_CHANNEL_NONE;
+    if (!has_spare || channel->lost || nb_dispatch_is_blocked(channel)) return;
+    if (!first_blocked(dispatch, channel) || !work_waits(dispatch, channel)) return;
+    dispatch->calls = true;
+    if (dispatch->now_ns - channel->busy_switched_ns < dispatch->spare_after_ns) return;
+    nb_dispatch_channel *spare = spare_of(dispatch, channel);
+    if (spare) ask(dispatch, channel, spare);
+}

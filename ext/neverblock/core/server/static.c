@@ -1,0 +1,346 @@
+/*
+ * static.c - see static.h. The search is a small machine: it looks where its state says, and what comes of the look says where next; so it can
+ * stop where the disk is needed, and go on in a later turn.
+ */
+#include "server/static.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "files/accept_encoding.h"
+#include "files/file_request.h"
+#include "http1/date.h"
+#include "os/clock.h"
+#include "server/connection_internal.h"
+#include "server/file_answer.h"
+#include "server/opening.h"
+#include "server/reply.h"
+
+typedef struct search {
+    uint16_t place;      /* among the served folders */
+    uint16_t index;      /* 0: the path itself; n: the n-th index file in it */
+    uint16_t base_bytes; /* of `path`, without an index file's name and a coding's ending */
+    bool folder;         /* the path as asked ends with "/" */
+    bool refused;        /* a link that the setting `symlinks` refuses was in the way: logged once */
+    uint8_t encoding;    /* nb_encoding that is looked for */
+    nb_file *plain;      /* with an encoding: the file it is of; held */
+    nb_file_path path;   /* where to look now */
+} search;
+
+/* What a search has come to. */
+typedef enum found {
+    FOUND_FILE,
+    FOUND_FOLDER, /* with an index file, asked for without "/" */
+    FOUND_NONE,
+    FOUND_LATER, /* a worker has to look where `path` says */
+    FOUND_BUSY,
+    FOUND_FAILED,
+} found;
+
+/* What of a request the answer depends on, from the head or, after a wait, from the message. */
+typedef struct question {
+    nb_slice path, query;
+    nb_file_request request;
+} question;
+
+/* A search that waits. */
+typedef struct waiting {
+    nb_file_wait wait;
+    search search;
+    nb_request_message *message; /* for the application, should it come to that */
+    size_t request_bytes;
+    char request[]; /* flat */
+} waiting;
+
+static const nb_site *site_of(const nb_loop *loop) { return &loop->all->site; }
+
+static uint16_t root_of(const nb_loop *loop, const search *state) { return site_of(loop)->served.each[state->place]; }
+
+static void drop_plain(search *state) {
+    nb_file_release(state->plain);
+    state->plain = NULL;
+    state->encoding = NB_ENCODING_IDENTITY;
+}
+
+/* --- where to look next --- */
+
+static void look_at(search *state, uint16_t index) {
+    state->index = index;
+    state->path.size = state->base_bytes;
+    state->path.text[state->base_bytes] = '\0';
+    state->path.folder = index == 0 && state->folder;
+}
+
+/* False: no index file is left. */
+static bool look_at_next_index(const nb_loop *loop, search *state) {
+    const nb_site *site = site_of(loop);
+    while (state->index < site->index_count) {
+        const nb_site_name *name = &site->index[state->index];
+        look_at(state, (uint16_t)(state->index + 1));
+        if (nb_file_path_append(&state->path, (nb_slice){name->text, name->size}) == NB_OK) return true;
+    }
+    return false;
+}
+
+static bool look_at_next_folder(const nb_loop *loop, search *state) {
+    if (++state->place >= site_of(loop)->served.count) return false;
+    look_at(state, 0);
+    return true;
+}
+
+/* False: it is sent as it is. */
+static bool look_at_coding(search *state, const question *asked, nb_file *file) {
+    if (!file->siblings) return false;
+    nb_encoding encoding = nb_encoding_choose(asked->request.accept_encoding, file->siblings);
+    nb_slice ending = nb_encoding_extension(encoding);
+    if (encoding == NB_ENCODING_NONE || ending.size == 0) return false;
+    if (state->path.size + ending.size > NB_FILE_PATH_BYTES_MAX) return false;
+    memcpy(state->path.text + state->path.size, ending.data, ending.size);
+    state->path.size = (uint16_t)(state->path.size + ending.size);
+    state->path.text[state->path.size] = '\0';
+    state->encoding = (uint8_t)encoding;
+    state->plain = file;
+    return true;
+}
+
+/* There is nothing where it looked. False: nor anywhere else. */
+static bool go_on(const nb_loop *loop, search *state) {
+    if (state->index > 0 && look_at_next_index(loop, state)) return true;
+    return look_at_next_folder(loop, state);
+}
+
+static void log_refusal(nb_loop *loop, const search *state, int error) {
+    const nb_root *root = nb_open_files_root(loop->open_files, root_of(loop, state), loop->now_ns);
+    char name[NB_LOG_NAME_BYTES];
+    nb_log_name(name, nb_file_path_slice(&state->path));
+    const char *folder = root ? root->path : "a folder";
+    if (error == EXDEV || error == ELOOP) {
+        nb_log_line(
+            loop->log,
+            "%s under %s is not served: a symbolic link on the way leads where the setting `symlinks` lets none lead",
+            name, folder);
+    } else if (error == EACCES) {
+        nb_log_line(loop->log, "%s under %s (public_dir) is not served: this user may not read it", name, folder);
+    } else {
+        nb_log_line(loop->log, "%s under %s (public_dir) cannot be opened: %s", name, folder, strerror(error));
+    }
+}
+
+/* Errors that mean no more than that no such file is there to be served. */
+static bool is_absence(int error) {
+    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG || error == ENXIO || error == EISDIR;
+}
+
+/* A look has failed. True: look again. */
+static bool look_failed(nb_loop *loop, search *state, int error, found *result) {
+    *result = FOUND_NONE;
+    if (error == EMFILE || error == ENFILE) {
+        *result = FOUND_BUSY;
+        return false;
+    }
+    if (!is_absence(error) && !state->refused) log_refusal(loop, state, error);
+    state->refused = state->refused || !is_absence(error);
+    if (error == EISDIR && state->index == 0 && look_at_next_index(loop, state)) return true;
+    return go_on(loop, state);
+}
+
+/* status, *file: what came of the last look; NB_AGAIN from the caller: there was none yet. FOUND_FILE: *file is held. */
+static found go_through(nb_loop *loop, search *state, const question *asked, nb_status status, nb_file **file) {
+    found result = FOUND_NONE;
+    bool first = status == NB_AGAIN;
+    for (;; first = true) {
+        if (first)
+            status = nb_open_files_find(loop->open_files, root_of(loop, state), &state->path, loop->now_ns, file);
+        int error = errno;
+        if (status == NB_AGAIN) return FOUND_LATER;
+        if (status == NB_OK && state->path.folder) { /* "a.txt/" */
+            nb_file_release(*file);
+            status = NB_SYSTEM;
+            error = ENOTDIR;
+        }
+        if (status == NB_OK && state->plain) return FOUND_FILE;
+        if (status == NB_OK && state->index > 0 && !state->folder) {
+            nb_file_release(*file);
+            return FOUND_FOLDER;
+        }
+        if (status == NB_OK) {
+            if (!look_at_coding(state, asked, *file)) return FOUND_FILE;
+            continue;
+        }
+        if (state->plain) { /* it was there a moment ago */
+            *file = state->plain;
+            state->plain = NULL;
+            state->encoding = NB_ENCODING_IDENTITY;
+            return FOUND_FILE;
+        }
+        if (status != NB_SYSTEM) return status == NB_NO_MEMORY ? FOUND_FAILED : FOUND_NONE;
+        if (!look_failed(loop, state, error, &result)) return result;
+    }
+}
+
+/* --- what it has come to --- */
+
+static nb_status answer_file(nb_loop *loop, nb_exchange *exchange, const search *state, const question *asked,
+                             nb_file *file) {
+    const nb_file *plain = state->plain ? state->plain : file; /* what the name says holds for all its codings */
+    char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
+    nb_file_lines lines = {.bytes = bytes};
+    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, loop->date_s * NB_NS_PER_S)};
+    int64_t modified_s = nb_file_modified_s(file->facts.modified_ns);
+    if (modified_s > loop->date_s) modified_s = loop->date_s; /* RFC 9110 section 8.8.2.1: never later than Date */
+    nb_file_line(&lines, NB_SLICE("Content-Type"), plain->content_type);
+    nb_file_line_date(&lines, NB_SLICE("Last-Modified"), modified_s);
+    nb_file_line(&lines, NB_SLICE("ETag"), tag);
+    nb_file_line(&lines, NB_SLICE("Accept-Ranges"), NB_SLICE("bytes"));
+    if (plain->cache_control.size) nb_file_line(&lines, NB_SLICE("Cache-Control"), plain->cache_control);
+    if (state->encoding != NB_ENCODING_IDENTITY)
+        nb_file_line(&lines, NB_SLICE("Content-Encoding"), nb_encoding_name((nb_encoding)state->encoding));
+    if (plain->siblings) nb_file_line(&lines, NB_SLICE("Vary"), NB_SLICE("Accept-Encoding"));
+    nb_file_offer offer = {
+        .file = file,
+        .size = file->facts.size,
+        .status = 200,
+        .content_type = plain->content_type,
+        .lines = {lines.bytes, lines.size},
+        .validators = {.etag = tag, .modified_s = modified_s},
+        .request = &asked->request,
+    };
+    return nb_file_answer(loop, exchange, &offer);
+}
+
+/* The path has no empty segment, so that what follows the first "/" is never taken for a host. */
+static nb_status answer_folder(nb_loop *loop, nb_exchange *exchange, const question *asked) {
+    char fields[NB_TARGET_BYTES_MAX + 64];
+    int bytes = snprintf(fields, sizeof(fields), "Location: %.*s/%s%.*s\r\n", (int)asked->path.size, asked->path.data,
+                         asked->query.size ? "?" : "", (int)asked->query.size, asked->query.data);
+    return nb_reply_whole(loop, exchange, 301, (nb_slice){fields, (size_t)bytes}, (nb_slice){"", 0});
+}
+
+/* Lets go of the file. */
+static nb_static conclude(nb_loop *loop, nb_exchange *exchange, search *state, const question *asked, found what,
+                          nb_file *file) {
+    nb_status status = NB_OK;
+    switch (what) {
+    case FOUND_FILE:
+        status = answer_file(loop, exchange, state, asked, file);
+        nb_file_release(file);
+        drop_plain(state);
+        break;
+    case FOUND_FOLDER:
+        status = answer_folder(loop, exchange, asked);
+        break;
+    case FOUND_NONE:
+        return NB_STATIC_NONE;
+    case FOUND_BUSY:
+        return NB_STATIC_BUSY;
+    case FOUND_LATER:
+        return NB_STATIC_WAITS;
+    case FOUND_FAILED:
+        return NB_STATIC_FAILED;
+    }
+    return status == NB_OK ? NB_STATIC_ANSWERED : NB_STATIC_FAILED;
+}
+
+/* --- waits --- */
+
+static void free_waiting(waiting *self) {
+    nb_file_release(self->search.plain);
+    if (self->message) nb_request_message_free(self->message);
+    nb_free(self);
+}
+
+static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
+
+/* Takes the search's plain file also on failure. */
+static nb_static begin_wait(nb_loop *loop, nb_exchange *exchange, const search *state, const question *asked,
+                            const nb_request_facts *facts) {
+    size_t request_bytes = nb_file_request_bytes(&asked->request);
+    waiting *self = nb_alloc(sizeof(*self) + request_bytes);
+    nb_request_message *message = self ? nb_alloc(nb_request_message_bytes(facts)) : NULL;
+    if (!message) {
+        nb_free(self);
+        nb_file_release(state->plain);
+        return NB_STATIC_FAILED;
+    }
+    nb_request_message_write(message, facts);
+    self->message = message;
+    self->search = *state;
+    self->request_bytes = request_bytes;
+    self->wait.opened = opened;
+    if (request_bytes) nb_file_request_write(self->request, &asked->request);
+    nb_status status = nb_file_wait_begin(loop, exchange, &self->wait, root_of(loop, state), &self->search.path);
+    if (status == NB_OK) return NB_STATIC_WAITS;
+    free_waiting(self);
+    return NB_STATIC_BUSY;
+}
+
+static nb_slice span_of(const nb_request_message *message, nb_span span) {
+    return (nb_slice){(const char *)message + span.offset, span.size};
+}
+
+static void give_to_application(nb_loop *loop, nb_exchange *exchange, waiting *self) {
+    nb_connection *connection = exchange->connection;
+    if (nb_dispatch_message(nb_dispatch_of(&loop->dispatch, exchange), exchange, self->message) == NB_OK) {
+        self->message = NULL;
+        return;
+    }
+    nb_request_log_note_message(loop, self->message);
+    nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
+}
+
+/* The same as at first, but that the request was kept. */
+static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+    waiting *self = (waiting *)(void *)wait;
+    if (!exchange) {
+        free_waiting(self);
+        return;
+    }
+    nb_connection *connection = exchange->connection;
+    const nb_request_message *message = self->message;
+    question asked = {.path = span_of(message, message->path), .query = span_of(message, message->query)};
+    nb_file_request_read(&asked.request, (nb_slice){self->request, self->request_bytes});
+    asked.request.method = message->method;
+    found what = go_through(loop, &self->search, &asked, status, &file);
+    if (what == FOUND_LATER) {
+        nb_status again = nb_file_wait_begin(loop, exchange, wait, root_of(loop, &self->search), &self->search.path);
+        if (again == NB_OK) return;
+        what = FOUND_BUSY;
+    }
+    nb_static result = conclude(loop, exchange, &self->search, &asked, what, file);
+    if (result == NB_STATIC_NONE) {
+        give_to_application(loop, exchange, self);
+    } else {
+        if (result != NB_STATIC_FAILED) nb_request_log_note_message(loop, message);
+        nb_connection_searched(loop, connection, exchange, result);
+    }
+    free_waiting(self);
+}
+
+/* --- the beginning --- */
+
+static bool takes(const nb_loop *loop, const nb_head *head) {
+    if (!loop->open_files || site_of(loop)->served.count == 0) return false;
+    bool form = head->target_form == NB_TARGET_ORIGIN || head->target_form == NB_TARGET_ABSOLUTE;
+    return form && (head->method == NB_METHOD_GET || head->method == NB_METHOD_HEAD);
+}
+
+nb_static nb_static_answer(nb_loop *loop, nb_exchange *exchange, const nb_request_facts *facts) {
+    const nb_head *head = facts->head;
+    char room[NB_FILE_REQUEST_BYTES_MAX];
+    search state;
+    nb_file *file = NULL;
+    if (!takes(loop, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
+    state.place = state.index = 0;
+    state.base_bytes = state.path.size;
+    state.folder = state.path.folder;
+    state.refused = false;
+    state.encoding = NB_ENCODING_IDENTITY;
+    state.plain = NULL;
+    question asked = {.path = head->path, .query = head->query};
+    nb_file_request_of_head(&asked.request, head, room);
+    found what = go_through(loop, &state, &asked, NB_AGAIN, &file);
+    if (what == FOUND_LATER) return begin_wait(loop, exchange, &state, &asked, facts);
+    return conclude(loop, exchange, &state, &asked, what, file);
+}

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# Images. ruby-vips computes when an operation is built (lib/vips/operation.rb, vips_cache_operation_build with `blocking: true`), which for all that writes or sums is the whole
+# work. mini_magick starts a process, which the loop waits for anyway.
+
+require "neverblock/blockers/gem"
+
+module NeverBlock
+  module Blockers
+    gem "ruby-vips", ">= 2.1", "< 3", owner: "Vips::Operation", names: %i[build]
+  end
+end

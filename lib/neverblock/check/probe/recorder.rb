@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+# Sees what a request writes where others find it: thread variables, globals, the process's folder. Each write is counted by what is written and where; only those
+# that the fibers make which are asked count.
+
+module NeverBlock
+  module Check
+    class Probe
+      class Recorder
+        # Ruby's own, which a request may set for itself or which are no state: the last match, the last exception, the switches.
+        SPECIAL = /\A\$(?:[^a-zA-Z]|-|_$|VERBOSE\z|DEBUG\z|FILENAME\z|PROGRAM_NAME\z|LOADED_FEATURES\z|LOAD_PATH\z|stdin\z)/.freeze
+        OURS = File.expand_path("../..", __dir__)
+
+        class << self
+          # @return [Recorder, nil] that which writes are told to
+          attr_accessor :current
+        end
+
+        # Prepended to Thread.
+        module Variables
+          def thread_variable_set(name, value)
+            Recorder.current&.write(:thread, name.inspect) unless value.nil?
+            super
+          end
+        end
+
+        # Prepended to Dir.singleton_class.
+        module Folder
+          def chdir(*arguments)
+            Recorder.current&.write(:folder, arguments.first.inspect)
+            super
+          end
+        end
+
+        # @param root [String] the application's folder
+        def initialize(root)
+          @root = root
+          @counts = Hash.new(0)
+          @on = false
+        end
+
+        # @return [self]
+        def start
+          Recorder.current = self
+          ::Thread.prepend(Variables)
+          ::Dir.singleton_class.prepend(Folder)
+          @globals = []
+          self
+        end
+
+        # @return [void]
+        def stop
+          Recorder.current = nil
+          @globals.each { |name| untrace_var(name) }
+        end
+
+        # Counts what is written in the block.
+        def during
+          watch_globals
+          @on = true
+          yield
+        ensure
+          @on = false
+        end
+
+        # @param kind [Symbol]
+        # @param name [String]
+        def write(kind, name)
+          return unless @on && Compat.scheduler
+
+          place = origin or return
+          @counts[[kind, name, place]] += 1
+        end
+
+        # Forgets what was counted.
+        # @param times [Integer]
+        # @return [Array<Array(Symbol, String, String)>] kind, name and place of what was written at least so often
+        def drain(times)
+          @counts.select { |_, count| count >= times }.keys
+        ensure
+          @counts.clear
+        end
+
+        private
+
+        # One that nothing has set yet is not there yet.
+        def watch_globals
+          (global_variables.grep_v(SPECIAL) - @globals).each do |name|
+            trace_var(name, ->(_value) { write(:global, name.to_s) })
+            @globals << name
+          end
+        end
+
+        # @return [String, nil] the line that wrote; nil: one of ours
+        def origin
+          frame = caller_locations(2, 12).find { |location| location.path != __FILE__ }
+          path = frame && (frame.absolute_path || frame.path) # a rackup file is evaluated and has no absolute path
+          return if path.nil? || path.start_with?(OURS)
+
+          "#{path.delete_prefix("#{@root}/")}:#{frame.lineno}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# One GET, with all that a server does for it.
+
+require "neverblock/deadline"
+require "rack/mock_request" if defined?(::Rack) && ::Rack.release >= "3"
+
+module NeverBlock
+  module Check
+    class Probe
+      class Request
+        SECONDS = 30
+
+        # @param app [#call]
+        # @param path [String]
+        def initialize(app, path)
+          @app = app
+          @path = path
+        end
+
+        # In a fiber of its own.
+        # @return [self]
+        def call
+          NeverBlock.all(-> { ask })
+          self
+        end
+
+        def failed?
+          !@error.nil? || @status.to_i >= 400
+        end
+
+        # @return [String]
+        def to_s
+          @error ? "raises #{@error.class}: #{@error.message.to_s.lines.first.to_s.strip}" : "answers #{@status}"
+        end
+
+        private
+
+        def ask
+          env = ::Rack::MockRequest.env_for("http://localhost#{@path}", "REMOTE_ADDR" => "127.0.0.1", "rack.response_finished" => [])
+          @status, _, body = NeverBlock.deadline(SECONDS) { @app.call(env).tap { |answer| read(answer[2]) } }
+          env["rack.response_finished"].reverse_each { |callback| callback.call(env, @status, {}, nil) }
+        rescue StandardError, ScriptError => e
+          @error = e
+        ensure
+          body.close if body.respond_to?(:close)
+        end
+
+        # A body that is a stream (`call`) would go on as long as its reader does.
+        def read(body)
+          body.each { |_part| nil } if body.respond_to?(:each)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+# `neverblock files DIR`: a folder, served by the static handler, with a listing where it finds no file.
+
+require "socket"
+require "neverblock/boot/launch"
+require "neverblock/cli/download_line"
+require "neverblock/cli/files_options"
+require "neverblock/cli/output"
+require "neverblock/config/environment"
+require "neverblock/files/listing"
+
+module NeverBlock
+  module CLI
+    class Files
+      include Output
+
+      EVERY_ADDRESS = { "0.0.0.0" => :ipv4?, "[::]" => :ip? }.freeze
+      # Addresses of this machine that are shown.
+      ADDRESSES_MAX = 4
+
+      # @param argv [Array<String>] what follows the command
+      # @param out [IO]
+      # @param screen [IO] where the line of downloads goes, when it is a terminal
+      def initialize(argv, out: $stdout, screen: $stderr)
+        @options = FilesOptions.new(argv)
+        @out = out
+        @screen = screen
+      end
+
+      # Serves until told to stop.
+      # @return [Integer] exit status
+      # @raise [Error]
+      def run
+        return show(@options.help_text) if @options.help
+
+        settings = @options.settings
+        settings.binds
+        listing = NeverBlock::Files::Listing.new(@options.folder, symlinks: settings[:symlinks])
+        environment = Config::Environment.new({ "RACK_ENV" => "production" })
+        Boot::Launch.new(settings, environment, out: @out, greet: ->(server) { greet(server, settings) }).run { listing }
+      ensure
+        @line&.stop
+      end
+
+      private
+
+      def greet(server, settings)
+        lines = server.urls.flat_map { |url| elsewhere(url) }
+        lines.each { |url| @out.puts("  from other machines: #{url}") }
+        @out.puts("Serving #{@options.folder}; Ctrl-C stops#{"; for other machines: -o 0.0.0.0" if server.urls.all? { |url| url.match?(LOOPBACK) }}")
+        @out.flush
+        @line = DownloadLine.new(@screen, server).start unless settings[:log_requests]
+      rescue SystemCallError # nobody reads it
+        nil
+      end
+
+      LOOPBACK = %r{\Ahttp://(127\.|\[::1\]|localhost)}.freeze
+      private_constant :LOOPBACK
+
+      # @return [Array<String>] URLs that lead here, of one that means every address
+      def elsewhere(url)
+        host, port = url.match(%r{\Ahttp://(\[[^\]]*\]|[^:/]+)(:\d+)?})&.captures
+        family = EVERY_ADDRESS[host] or return []
+        found = Socket.ip_address_list.select { |address| address.public_send(family) && !address.ipv4_loopback? && !address.ipv6_loopback? && !address.ipv6_linklocal? }
+        found.first(ADDRESSES_MAX).map { |address| "http://#{address.ipv6? ? "[#{address.ip_address}]" : address.ip_address}#{port}/" }
+      end
+    end
+  end
+end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+# Requests that would only wait for a connection wait before the application is called (pool/gate.rb): there they hold their environment and a short stack, where in
+# an application they hold all it has done so far, and a deep stack that every collection walks.
+#
+# A request is held at a pool's gate when the last one like it (the same method and path, but for parts with digits) went straight to that pool: without waiting for
+# anything else before. Whose like has used no pool, or has waited for something else first, is never held: that wait is not the pool's business, and
+# connections would stand idle meanwhile.
+
+require "neverblock/deadline/of_request"
+require "neverblock/errors"
+require "neverblock/pool/gate"
+
+module NeverBlock
+  module DB
+    class Admission
+      # The fiber-local that holds the request's visit.
+      KEY = :__neverblock_visit
+      private_constant :KEY
+
+      # Remembers what requests went straight to which pool.
+      class Likes
+        # With more the one that was learned first is forgotten.
+        MAX = 1000
+        # Paths that are longer are not remembered.
+        PATH_BYTES_MAX = 200
+
+        def initialize
+          @gates = {}
+        end
+
+        # /notes/17 is like /notes/18.
+        # @return [String, nil] the like of a request
+        def of(env)
+          path = env["PATH_INFO"]
+          return if path.bytesize > PATH_BYTES_MAX
+
+          "#{env["REQUEST_METHOD"]} #{path.gsub(%r{[^/]*[0-9][^/]*}, "0")}"
+        end
+
+        # @return [Pool::Gate, nil]
+        def gate(like)
+          @gates[like]
+        end
+
+        # @param gate [Pool::Gate, nil] nil: it went to none
+        def learn(like, gate)
+          return if @gates[like].equal?(gate)
+          return @gates.delete(like) if gate.nil?
+
+          @gates.shift if @gates.size >= MAX
+          @gates[like] = gate
+        end
+      end
+
+      # A request in the application.
+      class Visit
+        def initialize(likes, like, scheduler)
+          @likes = likes
+          @like = like
+          @scheduler = scheduler
+          @switches = scheduler.switches
+        end
+
+        # It asks for a connection of the gate's pool.
+        def asks(gate)
+          return if @asked
+
+          @asked = true
+          @likes.learn(@like, (gate if @scheduler.switches == @switches))
+        end
+
+        # The application has answered.
+        def over
+          @likes.learn(@like, nil) unless @asked
+        end
+      end
+
+      class << self
+        # @param app [#call] a Rack application
+        # @return [#call] with this before it where a library is loaded whose pools have gates
+        def around(app)
+          defined?(::ActiveRecord::ConnectionAdapters::ConnectionPool) || defined?(::Sequel::ConnectionPool) ? new(app) : app
+        end
+
+        # The current fiber asks for a connection.
+        # @param gate [Pool::Gate, nil] of the pool
+        # @return [void]
+        def asks(gate)
+          Thread.current[KEY]&.asks(gate)
+        end
+      end
+
+      def initialize(app)
+        @app = app
+        @likes = Likes.new
+      end
+
+      # As Rack has it; parks before the application where the file says so.
+      # @return [Array] the application's answer
+      def call(env)
+        scheduler = Compat.scheduler
+        like = @likes.of(env) if scheduler
+        return @app.call(env) unless like
+
+        pass(like)
+        visit(Visit.new(@likes, like, scheduler), env)
+      end
+
+      private
+
+      # Whose time is over here has not begun.
+      def pass(like)
+        @likes.gate(like)&.pass
+      rescue DeadlineExceeded => e
+        e.deadline.unbegun! if e.deadline.is_a?(Deadline::OfRequest)
+        raise
+      end
+
+      def visit(visit, env)
+        Thread.current[KEY] = visit
+        @app.call(env)
+      ensure
+        Thread.current[KEY] = nil
+        visit.over
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+# The Rack application behind `neverblock files`: what the static handler finds no file for. A folder is listed, as a page or, where Accept asks for it, as JSON;
+# whatever else is asked for gets a short, clear answer.
+
+require "cgi/escape"
+require "json"
+require "neverblock/files/folder"
+require "neverblock/files/page"
+require "neverblock/files/place"
+
+module NeverBlock
+  module Files
+    class Listing
+      JSON_TYPE = "application/json"
+      HTML_TYPE = "text/html; charset=utf-8"
+      TEXT_TYPE = "text/plain; charset=utf-8"
+      # A page of ours runs nothing and loads nothing, whatever the names in it are.
+      GUARD = { "content-security-policy" => "default-src 'none'; style-src 'unsafe-inline'", "x-content-type-options" => "nosniff" }.freeze
+      # A page number has at most so many digits.
+      PAGE = /\A\d{1,9}\z/.freeze
+
+      # @param root [String] path of the served folder
+      # @param symlinks [Symbol] as the setting
+      # @raise [SystemCallError]
+      def initialize(root, symlinks: :inside)
+        @place = Place.new(root, symlinks)
+      end
+
+      # Parks while the disk is asked.
+      # @return [Array] as Rack has it
+      def call(env)
+        return finish(env, 405, refusal(env, "GET and HEAD are all there is here"), "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
+
+        names = @place.names(env["PATH_INFO"].to_s) or return nothing(env)
+        NeverBlock.offload { look(env, names) }
+      end
+
+      private
+
+      def look(env, names)
+        path = @place.find(names) or return nothing(env)
+        return finish(env, 404, refusal(env, "this is not a file that can be sent")) unless File.directory?(path)
+        return to_folder(env, names) unless env["PATH_INFO"].end_with?("/")
+
+        query = query_of(env)
+        folder = Folder.new(path, @place, names, order: query.fetch("sort", "name"), page: query.fetch("page", "1")[PAGE].to_i)
+        finish(env, 200, json?(env) ? json(names, folder) : [HTML_TYPE, Page.new(names, folder, top(env)).to_s], "cache-control" => "no-cache")
+      rescue Errno::EACCES, Errno::EPERM
+        finish(env, 403, refusal(env, "the server may not read this"))
+      rescue Errno::ENOENT, Errno::ENOTDIR, Errno::ELOOP, Errno::ENAMETOOLONG
+        nothing(env)
+      rescue Errno::EMFILE, Errno::ENFILE
+        finish(env, 503, refusal(env, "too many files are open, try again"), "retry-after" => "1")
+      end
+
+      def nothing(env)
+        finish(env, 404, refusal(env, "there is nothing of this name"))
+      end
+
+      # Never to what the client wrote: "//host" would be another server.
+      def to_folder(env, names)
+        query = env["QUERY_STRING"].to_s
+        target = "#{top(env)}#{names.map { |name| "#{Place.encode(name)}/" }.join}#{"?#{query}" if query.match?(/\A[!-~]+\z/)}"
+        finish(env, 301, [TEXT_TYPE, "It is at #{target}\n"], "location" => target)
+      end
+
+      def top(env)
+        "#{env["SCRIPT_NAME"].to_s.chomp("/")}/"
+      end
+
+      def query_of(env)
+        env["QUERY_STRING"].to_s.split("&").to_h { |pair| pair.split("=", 2).push("").first(2) }
+      end
+
+      # @return [Array(String, String)] content type and body
+      def json(names, folder)
+        entries = folder.entries.map do |entry|
+          { name: entry.text, type: entry.folder ? "folder" : "file", size: entry.size, modified: entry.modified&.getutc&.strftime("%FT%TZ"), href: entry.href }
+        end
+        path = "/#{names.map { |name| "#{name.dup.force_encoding(Encoding::UTF_8)}/" }.join}"
+        [JSON_TYPE, "#{JSON.generate(path: path, entries: entries, count: folder.count, page: folder.page, pages: folder.pages, cut: folder.cut? || false)}\n"]
+      end
+
+      def refusal(env, words)
+        json?(env) ? [JSON_TYPE, "#{JSON.generate(error: words)}\n"] : [TEXT_TYPE, "#{words}\n"]
+      end
+
+      # Where JSON is wanted more than a page; who wants anything gets the page.
+      def json?(env)
+        accept = env["HTTP_ACCEPT"].to_s
+        accept.include?(JSON_TYPE) && weight(accept, JSON_TYPE) > weight(accept, "text/html")
+      end
+
+      # RFC 9110 section 12.4.2.
+      def weight(accept, type)
+        part = accept.split(",").map(&:strip).find { |one| one.split(";").first.to_s.strip.casecmp?(type) } or return 0.0
+        (part[/;\s*q=([01](?:\.\d{1,3})?)\s*\z/i, 1] || 1).to_f
+      end
+
+      def finish(env, status, answer, more = {})
+        type, body = answer
+        headers = { "content-type" => type, "content-length" => body.bytesize.to_s, "vary" => "accept", **GUARD, **more }
+        [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : [body]]
+      end
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+# When a line last moved. The time that one who waits is given counts from there: a long line that moves is no error, one that stands still (a leak, a deadlock) is.
+
+require "neverblock/deadline"
+
+module NeverBlock
+  module Pool
+    class Pace
+      # @param clock [#call] monotonic seconds
+      def initialize(clock = -> { Deadline.now })
+        @clock = clock
+        @moved_at = 0.0
+        @still = false
+      end
+
+      # @return [Float]
+      def now
+        @clock.call
+      end
+
+      # It moves.
+      # @return [void]
+      def moved
+        @moved_at = now
+        @still = false
+      end
+
+      # Somebody has left it, whose time was over.
+      # @return [void]
+      def given_up
+        @still = true
+      end
+
+      # @return [Boolean] whether it has not moved since somebody's time was over
+      def still?
+        @still
+      end
+
+      # @param since [Float] when the wait began
+      # @param seconds [Numeric] that it may last without a move
+      # @return [Float] seconds left
+      def left(since, seconds)
+        seconds - (now - [since, @moved_at].max)
+      end
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+# The executors of a process beside its first, each on a thread of its own: spares, which help out while a call without Ruby's lock keeps the one before them
+# (core/server/spares.c), and the threads of lanes, which run one request at a time. They end when the first has.
+
+require "neverblock/server/executor_thread"
+
+module NeverBlock
+  class Server
+    class Helpers
+      # @return [Array<Thread>]
+      attr_reader :threads
+
+      # @param spares [Array<Executor>]
+      # @param lanes [Array<Executor>]
+      def initialize(spares, lanes)
+        @executors = [*named(spares, "nb-spare"), *named(lanes, "nb-lane")]
+        @threads = []
+      end
+
+      # @return [Integer]
+      def size
+        @executors.size
+      end
+
+      # @yieldparam failure [Exception, nil] as ExecutorThread.start, for each
+      # @return [void]
+      def start(&on_end)
+        @threads = @executors.map { |executor, name| ExecutorThread.start(executor, name, &on_end) }
+      end
+
+      # The first has ended, and with it all requests that they could get.
+      # @return [void]
+      def finish
+        @executors.each { |executor, _name| executor.finish }
+      end
+
+      private
+
+      def named(executors, name)
+        executors.each_with_index.map { |executor, number| [executor, "#{name}-#{number}"] }
+      end
+    end
+  end
+end

@@ -1,0 +1,190 @@
+/*
+ * test_clockwork.c - the thread that looks: when lookers are called, that it sleeps while none wants it, and that no stir is lost.
+ */
+#include "support/test.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "os/clockwork.h"
+
+/* What it returns is set by the test; each call opens the gate by one. */
+typedef struct watcher {
+    nb_test_gate looked;
+    _Atomic int64_t wants_ns; /* after now; NB_CLOCKWORK_NEVER */
+    _Atomic int64_t last_ns;
+    _Atomic bool early; /* called before the time it had asked for */
+    int64_t due_ns;
+} watcher;
+
+static int64_t watch(void *owner, int64_t now_ns) {
+    watcher *w = owner;
+    if (now_ns < w->due_ns - NB_CLOCKWORK_TOGETHER_NS) w->early = true;
+    int64_t wants_ns = w->wants_ns;
+    w->due_ns = wants_ns == NB_CLOCKWORK_NEVER ? 0 : now_ns + wants_ns;
+    w->last_ns = now_ns;
+    nb_test_gate_open(&w->looked);
+    return wants_ns == NB_CLOCKWORK_NEVER ? NB_CLOCKWORK_NEVER : now_ns + wants_ns;
+}
+
+static nb_clockwork *started(void) {
+    nb_clockwork *clockwork = NULL;
+    assert_status(NB_OK, nb_clockwork_create("nb-test", &clockwork));
+    return clockwork;
+}
+
+static void each_looker_is_called_again_when_it_wants_to_and_not_before(void **state) {
+    (void)state;
+    watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
+    watcher seldom = {.looked = NB_TEST_GATE, .wants_ns = 3600 * NB_NS_PER_S};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &seldom));
+    nb_test_gate_wait(&often.looked, 20);
+    nb_test_gate_wait(&seldom.looked, 1);
+    nb_test_gate_wait(&often.looked, 40);
+    assert_int_equal(1, nb_test_gate_count(&seldom.looked));
+    assert_false(often.early);
+    assert_int_equal(2, nb_clockwork_lookers(clockwork));
+    nb_clockwork_destroy(clockwork);
+}
+
+static int64_t see_signals(void *owner, int64_t now_ns) {
+    watcher *w = owner;
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    w->early = !sigismember(&blocked, SIGTERM);
+    return watch(owner, now_ns);
+}
+
+static void the_thread_blocks_signals(void **state) {
+    (void)state;
+    watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, see_signals, &w));
+    nb_test_gate_wait(&w.looked, 1);
+    nb_clockwork_destroy(clockwork);
+    assert_false(w.early);
+}
+
+static void a_removed_looker_is_not_called_any_more(void **state) {
+    (void)state;
+    watcher gone = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
+    watcher stays = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &gone));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &stays));
+    nb_test_gate_wait(&gone.looked, 3);
+    nb_clockwork_remove(clockwork, watch, &gone);
+    unsigned before = nb_test_gate_count(&gone.looked);
+    nb_test_gate_wait(&stays.looked, nb_test_gate_count(&stays.looked) + 20);
+    assert_int_equal(before, nb_test_gate_count(&gone.looked));
+    nb_clockwork_remove(clockwork, watch, &gone);
+    assert_int_equal(1, nb_clockwork_lookers(clockwork));
+    nb_clockwork_destroy(clockwork);
+}
+
+static void await_sleep(nb_clockwork *clockwork) {
+    while (!nb_doorbell_sleeping(nb_clockwork_bell(clockwork)))
+        sched_yield();
+}
+
+static void while_nobody_wants_anything_it_sleeps_until_it_is_stirred(void **state) {
+    (void)state;
+    watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
+    nb_clockwork *clockwork = started();
+    int64_t began_ns = nb_clock_monotonic_ns();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w));
+    await_sleep(clockwork);
+    assert_true(nb_clock_monotonic_ns() - began_ns >= NB_CLOCKWORK_QUIET_NS);
+    for (int i = 0; i < 3; i++) {
+        int64_t stirred_ns = nb_clock_monotonic_ns();
+        nb_clockwork_stir(clockwork, nb_clockwork_bell(clockwork));
+        while (w.last_ns < stirred_ns)
+            sched_yield();
+        await_sleep(clockwork);
+    }
+    nb_clockwork_destroy(clockwork);
+}
+
+/* A round of the test's: the stirrer publishes it and stirs; the looker has to see it, be the thread asleep, falling asleep or awake. */
+typedef struct rounds {
+    _Atomic unsigned published, seen;
+} rounds;
+
+static int64_t see_round(void *owner, int64_t now_ns) {
+    (void)now_ns;
+    rounds *r = owner;
+    r->seen = r->published;
+    return NB_CLOCKWORK_NEVER;
+}
+
+static void no_stir_is_lost_around_falling_asleep(void **state) {
+    (void)state;
+    enum { ROUNDS = 12 };
+    rounds r = {0};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, see_round, &r));
+    nb_test_random random = {7};
+    for (unsigned i = 1; i <= ROUNDS; i++) {
+        int64_t until_ns = nb_clock_monotonic_ns() + NB_CLOCKWORK_QUIET_NS - 500000 +
+                           (int64_t)nb_test_random_below(&random, 1000000);
+        while (nb_clock_monotonic_ns() < until_ns)
+            sched_yield();
+        r.published = i;
+        nb_clockwork_stir(clockwork, nb_clockwork_bell(clockwork));
+        while (r.seen != i)
+            sched_yield();
+    }
+    nb_clockwork_destroy(clockwork);
+}
+
+static void it_ends_from_its_deepest_sleep_and_with_no_looker_at_all(void **state) {
+    (void)state;
+    long live = nb_alloc_live();
+    nb_clockwork *clockwork = started();
+    nb_clockwork_destroy(clockwork);
+    clockwork = started();
+    await_sleep(clockwork);
+    nb_clockwork_destroy(clockwork);
+    nb_clockwork_destroy(NULL);
+    assert_int_equal(live, nb_alloc_live());
+}
+
+static void without_memory_nothing_is_added_and_nothing_starts(void **state) {
+    (void)state;
+    long live = nb_alloc_live();
+    nb_clockwork *clockwork = NULL;
+    for (unsigned long i = 1; i <= 2; i++) {
+        nb_alloc_fail_at(i);
+        assert_status(NB_NO_MEMORY, nb_clockwork_create("nb-test", &clockwork));
+        assert_null(clockwork);
+    }
+    clockwork = started();
+    watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
+    nb_alloc_fail_at(1);
+    assert_status(NB_NO_MEMORY, nb_clockwork_add(clockwork, watch, &w));
+    assert_int_equal(0, nb_clockwork_lookers(clockwork));
+    for (int i = 0; i < 20; i++)
+        assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w));
+    assert_int_equal(20, nb_clockwork_lookers(clockwork));
+    nb_clockwork_destroy(clockwork);
+    assert_int_equal(live, nb_alloc_live());
+}
+
+int main(void) {
+    nb_test_alarm(60);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_looker_is_called_again_when_it_wants_to_and_not_before),
+        cmocka_unit_test(the_thread_blocks_signals),
+        cmocka_unit_test(a_removed_looker_is_not_called_any_more),
+        cmocka_unit_test(while_nobody_wants_anything_it_sleeps_until_it_is_stirred),
+        cmocka_unit_test(no_stir_is_lost_around_falling_asleep),
+        cmocka_unit_test(it_ends_from_its_deepest_sleep_and_with_no_looker_at_all),
+        cmocka_unit_test(without_memory_nothing_is_added_and_nothing_starts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

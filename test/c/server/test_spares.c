@@ -1,0 +1,401 @@
+/*
+ * test_spares.c - executors that help out: when a spare is called, who counts as blocked, what a spare is given, and how its channels come and go with
+ * those of the executor it helps. The executors' side is played by hand, the time is the test's.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "server/dispatch.h"
+#include "support/dispatch.h"
+#include "support/test.h"
+#include "support/world.h"
+
+enum { QUICK = NB_NS_PER_MS / 2, LOOK = 2 * NB_NS_PER_MS, STALL = 10 * NB_NS_PER_MS, SPARES = 2 };
+
+typedef struct fixture {
+    nb_dispatch dispatch;
+    nb_exchanges exchanges;
+    nb_wake wake;
+    nb_link *links[1 + SPARES]; /* an executor, its spare, and the spare's */
+    nb_ring_consumer requests[1 + SPARES];
+    nb_connection *client; /* nobody looks into it */
+    int64_t now_ns;
+    long live;
+    unsigned descriptors;
+} fixture;
+
+static fixture f;
+
+static void make(bool shared, int i) {
+    const nb_wake *wake = &f.wake;
+    assert_status(NB_OK, shared ? nb_link_create_shared(&wake, 1, &f.links[i]) : nb_link_create(&wake, 1, &f.links[i]));
+    nb_ring_consumer_attach(&f.requests[i], nb_channel_requests(&f.links[i]->channels[0]));
+    atomic_store(&f.links[i]->board->figures.fibers_limit, 100);
+    if (i > 0) f.links[i - 1]->spare = f.links[i];
+}
+
+static int open_fixture(bool shared) {
+    f.live = nb_alloc_live();
+    f.descriptors = nb_test_descriptors();
+    f.client = (nb_connection *)(void *)&f;
+    f.now_ns = NB_NS_PER_S;
+    assert_status(NB_OK, nb_wake_init(&f.wake));
+    nb_exchanges_init(&f.exchanges);
+    nb_dispatch_init(&f.dispatch, &f.exchanges, 100);
+    f.dispatch.spare_after_ns = STALL;
+    for (int i = 0; i <= SPARES; i++)
+        make(shared, i);
+    assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, &f.links[0]->channels[0]));
+    nb_dispatch_look(&f.dispatch, f.now_ns);
+    return 0;
+}
+
+static int setup(void **state) {
+    (void)state;
+    return open_fixture(false);
+}
+
+static int setup_shared(void **state) {
+    (void)state;
+    return open_fixture(true);
+}
+
+static int teardown(void **state) {
+    (void)state;
+    return nb_test_dispatch_close(&f.dispatch, &f.exchanges, &f.wake, f.live, f.descriptors);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define SHARED_CASE(name) \
+    { #name " (shared)", name, setup_shared, teardown, NULL }
+
+static nb_board *board(int i) { return f.links[i]->board; }
+static void asks(int i, uint64_t wanted) { atomic_store(&board(i)->wanted, f.links[i]->given + wanted); }
+static void all_ask(void) {
+    for (int i = 0; i <= SPARES; i++)
+        asks(i, 8);
+}
+
+static void look_after(int64_t ns) {
+    f.now_ns += ns;
+    nb_dispatch_look(&f.dispatch, f.now_ns);
+}
+
+/* It runs another fiber from now on. */
+static void switches(int i) { atomic_store(&board(i)->pulse.switched_ns, f.now_ns); }
+
+/* The executor before it is still where it was, and Ruby's lock was free, when the spare came to it: for the first time, or again. */
+static bool is_called(int i) {
+    return atomic_load(&board(i)->call.asked_ns) != atomic_load(&board(i)->call.answered_ns);
+}
+static void answers(int i, bool blocked) {
+    assert_true(is_called(i));
+    if (blocked) atomic_store(&board(i - 1)->pulse.blocked_ns, atomic_load(&board(i)->call.switched_ns));
+    atomic_store(&board(i)->call.answered_ns, atomic_load(&board(i)->call.asked_ns));
+}
+
+static nb_exchange *request(void) {
+    nb_exchange *made = nb_exchange_create(&f.exchanges);
+    nb_request_message *message = nb_alloc_zero(1, sizeof(*message));
+    made->connection = f.client;
+    message->message.type = NB_MESSAGE_REQUEST;
+    message->message.bytes = sizeof(*message);
+    message->body_fd = -1;
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, made, message));
+    return made;
+}
+
+/* The executor begins with its next request; false: there is none. */
+static bool begins(int i) {
+    size_t bytes;
+    nb_dispatch_pump(&f.dispatch);
+    nb_message *found = (nb_message *)(uintptr_t)nb_ring_peek(&f.requests[i], &bytes);
+    if (!found) return false;
+    nb_ring_advance(&f.requests[i]);
+    nb_request_message *message = (nb_request_message *)(void *)found;
+    if (!nb_request_claim(message, NB_CLAIM_TAKEN)) return begins(i);
+    nb_request_begin(message);
+    return true;
+}
+
+/* It begins with a request that keeps it. */
+static void stalls(int i) {
+    request();
+    assert_true(begins(i));
+    switches(i);
+    look_after(LOOK);
+}
+
+static void is_blocked(int i) {
+    stalls(i);
+    request();
+    look_after(STALL);
+    answers(i + 1, true);
+    look_after(QUICK);
+}
+
+/* --- when it is called --- */
+
+static void one_whose_executor_has_nothing_that_waits_is_not_called(void **state) {
+    (void)state;
+    all_ask();
+    stalls(0);
+    look_after(STALL);
+    assert_false(is_called(1));
+    assert_false(f.dispatch.calls);
+    assert_int_equal(1, f.dispatch.count);
+}
+
+static void one_is_called_when_work_has_waited_as_long_as_its_executor_ran_one_fiber(void **state) {
+    (void)state;
+    all_ask();
+    stalls(0);
+    request();
+    look_after(LOOK);
+    assert_false(is_called(1));
+    assert_true(f.dispatch.calls); /* the loop looks often */
+    look_after(STALL);
+    assert_true(is_called(1));
+    assert_int_equal(atomic_load(&board(0)->pulse.switched_ns), atomic_load(&board(1)->call.switched_ns));
+    assert_int_equal(f.now_ns, atomic_load(&board(1)->call.asked_ns));
+}
+
+static void what_was_given_and_not_begun_with_waits_too(void **state) {
+    (void)state;
+    all_ask();
+    request();
+    request();
+    assert_true(begins(0));
+    switches(0);
+    look_after(LOOK + STALL);
+    assert_null(f.dispatch.first);
+    assert_true(is_called(1));
+}
+
+static void it_is_asked_again_when_it_has_answered_and_a_millisecond_later(void **state) {
+    (void)state;
+    all_ask();
+    stalls(0);
+    request();
+    look_after(STALL);
+    int64_t asked_ns = f.now_ns;
+    look_after(STALL);
+    assert_int_equal(asked_ns, atomic_load(&board(1)->call.asked_ns)); /* it waits for the lock */
+    answers(1, false);
+    look_after(QUICK);
+    assert_true(is_called(1)); /* long ago */
+    answers(1, false);
+    look_after(QUICK);
+    assert_false(is_called(1));
+    look_after(LOOK);
+    assert_true(is_called(1));
+}
+
+/* --- what it is given --- */
+
+static void it_is_given_nothing_until_its_executor_is_blocked(void **state) {
+    (void)state;
+    all_ask();
+    stalls(0);
+    request();
+    look_after(STALL);
+    answers(1, false);
+    look_after(QUICK);
+    assert_false(begins(1));
+    look_after(LOOK);
+    answers(1, true);
+    look_after(QUICK);
+    assert_true(begins(1));
+    assert_false(begins(0));
+}
+
+static void all_that_its_executor_was_given_goes_to_it(void **state) {
+    (void)state;
+    all_ask();
+    for (int i = 0; i < 5; i++)
+        request();
+    assert_true(begins(0));
+    switches(0);
+    look_after(LOOK + STALL);
+    answers(1, true);
+    look_after(QUICK);
+    for (int i = 0; i < 4; i++)
+        assert_true(begins(1));
+    assert_false(begins(0));
+}
+
+static void when_its_executor_moves_new_requests_are_that_ones_again(void **state) {
+    (void)state;
+    all_ask();
+    is_blocked(0);
+    assert_true(begins(1));
+    switches(0);
+    look_after(QUICK);
+    request();
+    assert_false(begins(1));
+    assert_true(begins(0));
+}
+
+static void one_that_has_not_begun_when_its_executor_moves_gives_back(void **state) {
+    (void)state;
+    all_ask();
+    is_blocked(0);
+    switches(0);
+    look_after(LOOK); /* it has left it alone for long; its executor runs, for as long */
+    switches(0);
+    look_after(QUICK);
+    assert_false(begins(1));
+    assert_true(begins(0));
+}
+
+static void a_spare_that_is_blocked_has_a_spare_and_that_needs_both_to_be(void **state) {
+    (void)state;
+    all_ask();
+    is_blocked(0);
+    assert_true(begins(1));
+    switches(1);
+    look_after(LOOK);
+    request();
+    look_after(STALL);
+    assert_false(is_called(1));
+    answers(2, true);
+    look_after(QUICK);
+    assert_true(begins(2));
+    switches(0); /* the first is back */
+    look_after(QUICK);
+    request();
+    assert_false(begins(2));
+    assert_true(begins(0));
+}
+
+static void beyond_the_last_spare_one_request_is_in_its_hands_and_nobody_is_called(void **state) {
+    (void)state;
+    all_ask();
+    is_blocked(0);
+    assert_true(begins(1));
+    switches(1);
+    look_after(LOOK);
+    request();
+    look_after(STALL);
+    answers(2, true);
+    look_after(QUICK);
+    assert_true(begins(2));
+    switches(2);
+    look_after(LOOK);
+    request();
+    look_after(STALL);
+    assert_int_equal(3, f.dispatch.count);
+    assert_false(begins(0) || begins(1));
+    assert_true(begins(2));
+}
+
+static void together_they_are_given_no_more_than_the_executor_has_fibers(void **state) {
+    (void)state;
+    all_ask();
+    atomic_store(&board(0)->figures.fibers_limit, 2);
+    stalls(0);
+    atomic_store(&board(0)->figures.running, 1);
+    atomic_store(&board(0)->figures.taken, 1);
+    request();
+    look_after(STALL);
+    answers(1, true);
+    look_after(QUICK);
+    request();
+    assert_true(begins(1)); /* the first of the two */
+    atomic_store(&board(1)->figures.running, 1);
+    atomic_store(&board(1)->figures.taken, 1);
+    assert_false(begins(1));
+    switches(0);
+    look_after(QUICK);
+    assert_false(begins(0)); /* nor is that one, while its spare runs the other */
+    atomic_store(&board(1)->figures.running, 0);
+    assert_true(begins(0));
+}
+
+static void a_grant_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
+    (void)state;
+    all_ask();
+    stalls(0);
+    asks(0, 0);
+    request();
+    look_after(STALL);
+    assert_non_null(f.dispatch.first);
+    assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    answers(1, true);
+    assert_true(nb_dispatch_announce_sleep(&f.dispatch));
+}
+
+static void a_spare_adds_nothing_to_what_the_queue_may_hold(void **state) {
+    (void)state;
+    f.dispatch.waiting_max = 1;
+    atomic_store(&board(0)->able, 1);
+    for (int i = 1; i <= SPARES; i++)
+        atomic_store(&board(i)->able, 100);
+    all_ask();
+    is_blocked(0);
+    assert_true(begins(1));
+    for (int i = 0; i <= SPARES; i++)
+        asks(i, 0);
+    request();
+    nb_exchange *made = nb_exchange_create(&f.exchanges);
+    nb_request_message *message = nb_alloc_zero(1, sizeof(*message));
+    message->message.bytes = sizeof(*message);
+    message->body_fd = -1;
+    assert_status(NB_FULL, nb_dispatch_message(&f.dispatch, made, message));
+    nb_free(message);
+}
+
+/* --- comings and goings --- */
+
+static void when_its_executor_is_retired_it_is_too_and_none_is_called(void **state) {
+    (void)state;
+    all_ask();
+    is_blocked(0);
+    nb_dispatch_retire(&f.dispatch, &f.dispatch.channels[0]);
+    nb_dispatch_pump(&f.dispatch);
+    assert_true(f.dispatch.channels[1].retired);
+    begins(1);
+    switches(1);
+    request();
+    look_after(LOOK + STALL);
+    assert_int_equal(2, f.dispatch.count);
+    assert_false(begins(1));
+}
+
+static void its_channel_goes_with_that_of_its_executor(void **state) {
+    (void)state;
+    all_ask();
+    is_blocked(0);
+    assert_int_equal(2, f.dispatch.count);
+    nb_dispatch_remove(&f.dispatch, &f.dispatch.channels[1]); /* with that of its own spare */
+    assert_int_equal(1, f.dispatch.count);
+    assert_null(nb_dispatch_after(&f.dispatch, &f.dispatch.channels[0]));
+    request();
+    look_after(LOOK + STALL);
+    assert_int_equal(1, f.dispatch.count);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(one_whose_executor_has_nothing_that_waits_is_not_called),
+        CASE(one_is_called_when_work_has_waited_as_long_as_its_executor_ran_one_fiber),
+        CASE(what_was_given_and_not_begun_with_waits_too),
+        CASE(it_is_asked_again_when_it_has_answered_and_a_millisecond_later),
+        CASE(it_is_given_nothing_until_its_executor_is_blocked),
+        SHARED_CASE(it_is_given_nothing_until_its_executor_is_blocked),
+        CASE(all_that_its_executor_was_given_goes_to_it),
+        SHARED_CASE(all_that_its_executor_was_given_goes_to_it),
+        CASE(when_its_executor_moves_new_requests_are_that_ones_again),
+        CASE(one_that_has_not_begun_when_its_executor_moves_gives_back),
+        CASE(a_spare_that_is_blocked_has_a_spare_and_that_needs_both_to_be),
+        CASE(beyond_the_last_spare_one_request_is_in_its_hands_and_nobody_is_called),
+        CASE(together_they_are_given_no_more_than_the_executor_has_fibers),
+        CASE(a_grant_just_before_the_loop_sleeps_keeps_it_awake),
+        CASE(a_spare_adds_nothing_to_what_the_queue_may_hold),
+        CASE(when_its_executor_is_retired_it_is_too_and_none_is_called),
+        CASE(its_channel_goes_with_that_of_its_executor),
+        SHARED_CASE(its_channel_goes_with_that_of_its_executor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

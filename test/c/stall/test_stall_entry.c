@@ -1,0 +1,118 @@
+/*
+ * test_stall_entry.c - entries as the log has them, for people and for programs.
+ */
+#include "stall/stall_entry.h"
+
+#include <string.h>
+
+#include "support/test.h"
+
+static nb_stall stall;
+static nb_stall_culprit culprit;
+static nb_stall_voice voice;
+static nb_text text;
+
+static int make(void **state) {
+    (void)state;
+    memset(&stall, 0, sizeof stall);
+    stall.kind = NB_STALL_blocking_call;
+    strcpy(stall.request.method, "GET");
+    strcpy(stall.request.path, "/a\x1b\xffz");
+    strcpy(stall.request.id, "id7");
+    culprit = (nb_stall_culprit){.at = "foo-1.0 lib/foo.rb:5", .in = "flock"};
+    voice = (nb_stall_voice){
+        .worker = -1, .pid = 42, .wall_ns = INT64_C(1795284206123000000), .lasted_ns = INT64_C(104900000)};
+    const char *lines[] = {"/g/gems/foo-1.0/lib/foo.rb:5:in `flock'", "/srv/\"a\".rb:1:in `b'"};
+    nb_stall_add_line(&stall, lines[0], (uint32_t)strlen(lines[0]));
+    nb_stall_add_line(&stall, lines[1], (uint32_t)strlen(lines[1]));
+    nb_text_init(&text, NB_STALL_ENTRY_BYTES_MAX);
+    return 0;
+}
+
+static int drop(void **state) {
+    (void)state;
+    nb_text_deinit(&text);
+    return 0;
+}
+
+static void expect(const char *expected) {
+    assert_false(nb_text_failed(&text));
+    nb_text_add_bytes(&text, "", 1);
+    assert_string_equal(expected, text.bytes);
+}
+
+static void people_read_a_line_and_the_trace(void **state) {
+    (void)state;
+    nb_stall_entry_begun(&text, &voice, &stall, &culprit);
+    expect("neverblock: 2026-11-21T18:03:26.123Z warning: GET /a\\x1b\xffz (id7) has kept its executor for 104 ms so "
+           "far: a blocking call, in flock, by "
+           "foo-1.0 lib/foo.rb:5\n"
+           "    /g/gems/foo-1.0/lib/foo.rb:5:in `flock'\n"
+           "    /srv/\"a\".rb:1:in `b'\n");
+}
+
+static void a_worker_says_which_it_is_and_what_was_not_told(void **state) {
+    (void)state;
+    voice.worker = 3;
+    voice.untold = 12;
+    stall.trace_bytes = 0;
+    memset(&stall.request, 0, sizeof stall.request);
+    nb_stall_entry_begun(&text, &voice, &stall, &culprit);
+    expect("neverblock: 2026-11-21T18:03:26.123Z warning: worker 3: a fiber of no request has kept its executor for "
+           "104 ms so far: a blocking call, in "
+           "flock, by foo-1.0 lib/foo.rb:5 (and 12 such stalls since that was last told)\n");
+}
+
+static void its_end_is_a_line(void **state) {
+    (void)state;
+    culprit = (nb_stall_culprit){0};
+    stall.kind = NB_STALL_unknown;
+    nb_stall_entry_over(&text, &voice, &stall, &culprit);
+    expect("neverblock: 2026-11-21T18:03:26.123Z info: GET /a\\x1b\xffz (id7) kept its executor for 104 ms, which is "
+           "over: its stack could not be read\n");
+}
+
+static void programs_read_an_object(void **state) {
+    (void)state;
+    voice.json = true;
+    voice.worker = 0;
+    voice.route = "/a*";
+    nb_stall_entry_begun(&text, &voice, &stall, &culprit);
+    expect("{\"time\":\"2026-11-21T18:03:26.123Z\",\"level\":\"warning\",\"pid\":42,\"worker\":0,\"message\":\"GET "
+           "/a\\\\x1b?z (id7) has kept its executor for "
+           "104 ms so far: a blocking call, in flock, by foo-1.0 "
+           "lib/foo.rb:5\",\"stall\":\"blocking_call\",\"stall_ms\":104,\"culprit\":\"foo-1.0 "
+           "lib/foo.rb:5\",\"in\":\"flock\",\"method\":\"GET\",\"path\":\"/a\\u001b?z\",\"route\":\"/"
+           "a*\",\"request_id\":\"id7\",\"backtrace\":"
+           "[\"/g/gems/foo-1.0/lib/foo.rb:5:in `flock'\",\"/srv/\\\"a\\\".rb:1:in `b'\"]}\n");
+}
+
+static void a_full_trace_of_the_worst_bytes_fits(void **state) {
+    (void)state;
+    char line[NB_STALL_LINE_BYTES_MAX];
+    memset(line, 1, sizeof line);
+    stall.lines = stall.trace_bytes = 0;
+    for (unsigned i = 0; i < NB_STALL_LINES_MAX; i++)
+        nb_stall_add_line(&stall, line, 159);
+    memset(stall.request.path, 1, sizeof(stall.request.path) - 1);
+    memset(culprit.at, 1, sizeof(culprit.at) - 1);
+    for (int json = 0; json < 2; json++) {
+        voice.json = json == 1;
+        nb_stall_entry_begun(&text, &voice, &stall, &culprit);
+        assert_false(nb_text_failed(&text));
+        assert_int_equal('\n', text.bytes[text.size - 1]);
+        nb_text_deinit(&text);
+    }
+}
+
+int main(void) {
+    nb_test_alarm(60);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(people_read_a_line_and_the_trace, make, drop),
+        cmocka_unit_test_setup_teardown(a_worker_says_which_it_is_and_what_was_not_told, make, drop),
+        cmocka_unit_test_setup_teardown(its_end_is_a_line, make, drop),
+        cmocka_unit_test_setup_teardown(programs_read_an_object, make, drop),
+        cmocka_unit_test_setup_teardown(a_full_trace_of_the_worst_bytes_fits, make, drop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

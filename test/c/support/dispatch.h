@@ -1,0 +1,24 @@
+/*
+ * dispatch.h - the end of a test's dispatch, and of what it was made of.
+ */
+#ifndef NB_TEST_DISPATCH_H
+#define NB_TEST_DISPATCH_H
+
+#include "base/alloc.h"
+#include "server/dispatch.h"
+#include "support/test.h"
+#include "support/world.h"
+
+/* live, descriptors: how many there were before. 0; -1, with a line, when some are left: what a cmocka teardown returns. */
+static inline int nb_test_dispatch_close(nb_dispatch *dispatch, nb_exchanges *exchanges, nb_wake *wake, long live,
+                                         unsigned descriptors) {
+    nb_dispatch_deinit(dispatch);
+    nb_exchanges_deinit(exchanges);
+    nb_wake_deinit(wake);
+    if (live == nb_alloc_live() && descriptors == nb_test_descriptors()) return 0;
+    print_error("%ld blocks and %d descriptors are left\n", nb_alloc_live() - live,
+                (int)(nb_test_descriptors() - descriptors));
+    return -1;
+}
+
+#endif

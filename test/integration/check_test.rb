@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+# `neverblock check` as its users run it, on small real applications: plain Rack, Sinatra, Sequel, Rails in one file, and on what is no application.
+
+require "minitest/autorun"
+require "json"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+require_relative "../support/server_process"
+
+class CheckTest < Minitest::Test
+  ROOT = ServerProcess::ROOT
+  COMMAND = [RbConfig.ruby, File.join(ROOT, "exe/neverblock"), "check"].freeze
+
+  HELLO = "run ->(_env) { [200, {}, ['hello']] }\n"
+
+  def test_an_application_without_faults_is_checked_with_status_0_and_told_of_in_lines_that_fit
+    out, err, status = check(HELLO)
+    assert_equal [0, ""], [status, err]
+    assert_match(/\ANeverBlock \S+ looked at config\.ru \(development\), ruby #{RUBY_VERSION}, 1 process with up to 1024 requests at once, \d+ gems/, out)
+    assert_match(/^nothing serious, \d+ warnings?, \d+ notes?; guides are in #{ROOT}$/, out)
+    assert_operator out.lines.drop(1).map { |line| line.chomp.length }.max, :<=, 125
+  end
+
+  def test_the_options_of_serve_are_taken_and_the_environment_is_set
+    out, = check("raise ENV['RACK_ENV']\n", words: %w[-e production -w 3 -f 200])
+    assert_match(/\(production\).*3 processes with up to 200 requests at once/, out)
+    assert_match(/config\.ru:1: production \(RuntimeError\)/, out)
+  end
+
+  # Text of config.ru, or nil => what is said.
+  NO_APPLICATION = {
+    nil => /\Athe application cannot be loaded: no config\.ru in /,
+    "run ->(env) {\n" => /config\.ru:\d+: syntax error/,
+    "raise 'no database here'\n" => /config\.ru:1: no database here \(RuntimeError\)/,
+    "puts 'no licence'\nexit 3\n" => /\Athe application ended the process \(exit 3 at .*config\.ru:2.*\) while loading the application; it wrote: no licence\z/
+  }.freeze
+
+  NO_APPLICATION.each_with_index do |(text, pattern), number|
+    define_method("test_what_is_no_application_is_a_finding_and_status_1_#{number}") do
+      report, status = json(text)
+      assert_equal 1, status
+      finding = report["findings"].first
+      assert_equal %w[serious application], finding.values_at("level", "rule")
+      assert_match pattern, finding["seen"]
+      assert_operator report["findings"].size, :>, 1, "what needs no application is looked at all the same"
+    end
+  end
+
+  def test_an_application_that_never_comes_back_is_given_up
+    report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 0.5])
+    assert_equal 1, status
+    assert_match(/\Anothing has happened for 0\.5 s at .*wait_for_it.* while loading the application\z/, report["findings"].first["seen"])
+  end
+
+  def test_a_gemfile_that_is_not_installed_is_told_and_its_lock_file_is_read
+    files = { "Gemfile" => "source 'https://gems.example'\ngem 'rack-timeout'\ngem 'no_such_gem_of_ours'\n",
+              "Gemfile.lock" => "GEM\n  remote: https://gems.example/\n  specs:\n    no_such_gem_of_ours (1.0)\n    rack-timeout (0.6.3)\n\nPLATFORMS\n  ruby\n\n" \
+                                "DEPENDENCIES\n  no_such_gem_of_ours\n  rack-timeout\n" }
+    report, status = json("require 'bundler/setup'\n#{HELLO}", files: files, under_bundler: false)
+    assert_equal [1, 2], [status, report["serious"]]
+    assert_equal(%w[application gem-rack-timeout], report["findings"].first(2).map { |finding| finding["rule"] }.sort)
+    assert_includes(report["findings"].map { |finding| finding["mend"] }, "bundle install")
+  end
+
+  def test_what_the_application_writes_is_shown_when_asked_for
+    out, err, = check("puts 'loading'\nwarn 'with a warning'\n#{HELLO}", env: { "NB_DEBUG" => "1" })
+    assert_equal "loading\nwith a warning\n", err
+    refute_includes out, "loading"
+  end
+
+  def test_a_wrong_setting_is_one_line_and_status_1
+    out, err, status = check(HELLO, files: { "config/neverblock.rb" => "fibres 3\n" })
+    assert_equal ["", 1], [out, status]
+    assert_match(/\Aneverblock: .*neverblock\.rb:1: .*fibres.*\n\z/, err)
+  end
+
+  def test_sinatra_with_the_state_of_a_request_in_the_wrong_places
+    report, status = json(<<~RUBY, words: %w[--probe=/,/fine])
+      require "sinatra/base"
+      class Shop < Sinatra::Base
+        set :environment, :production
+        get("/") { Thread.current.thread_variable_set(:shop, params.to_s); @@last = env; "x" }
+        get("/fine") { Thread.current[:shop] = 1; "x" }
+      end
+      use Rack::Lock
+      run Shop
+    RUBY
+    assert_equal 1, status
+    found = report["findings"].to_h { |finding| [finding["rule"], finding["seen"]] }
+    assert_match(%r{\AGET / sets the thread variable :shop each time \(config\.ru:4\)}, found["state-thread"])
+    assert_match(%r{\AGET / changes Shop\.@@last each time}, found["state-class"])
+    assert_includes found.keys, "rack-lock"
+    refute(report["findings"].any? { |finding| finding["seen"].start_with?("GET /fine") && finding["level"] != "note" })
+  end
+
+  def test_a_pool_of_sequel_that_its_workers_make_too_large
+    report, status = json(<<~RUBY, words: %w[-w 8])
+      require "sequel"
+      Sequel.connect(adapter: "mock", max_connections: 20)
+      #{HELLO}
+    RUBY
+    assert_equal 0, status
+    finding = report["findings"].find { |one| one["rule"] == "pool-size" }
+    assert_equal "warning", finding["level"]
+    assert_match(/8 workers may open 160 connections \(20 each\)/, finding["seen"])
+  end
+
+  RAILS = <<~RUBY
+    require "rails"
+    require "action_controller/railtie"
+    require "active_record/railtie"
+    %s
+    class Pages < ActionController::Base
+      def index = render(plain: (Pages.instance_variable_set(:@last, request.path)))
+      def other = render(plain: "x")
+    end
+    class Application < Rails::Application
+      config.load_defaults 7.1
+      config.secret_key_base = "x" * 64
+      config.logger = Logger.new(nil)
+      config.eager_load = true
+      %s
+      routes.append { root to: "pages#index"; get "other(.:format)", to: "pages#other"; get "page/:id", to: "pages#other"; post "made", to: "pages#other" }
+    end
+    PagesController = Pages
+    Application.initialize!
+    run Application
+  RUBY
+
+  DATABASE = { "config/database.yml" => "production:\n  adapter: postgresql\n  database: x\n  pool: 40\n" }.freeze
+
+  def test_rails_as_it_should_be
+    report, status = json(format(RAILS, 'require "neverblock"', ""), words: %w[-e production --probe], files: DATABASE)
+    assert_equal 0, status, report["findings"].first["seen"]
+    found = report["findings"].map { |finding| finding["seen"] }
+    assert(found.any? { |seen| seen.match?(%r{\AGET / changes Pages\.@last each time}) }, found.join("\n"))
+    refute(found.any? { |seen| seen.match?(%r{page/|/made|/rails/}) }, found.join("\n"))
+    assert(found.none? { |seen| seen.include?("answers") || seen.include?("raises") }, found.join("\n"))
+  end
+
+  def test_rails_with_one_request_at_a_time_state_by_thread_code_loaded_late_and_many_connections
+    settings = "config.allow_concurrency = false; config.active_support.isolation_level = :thread; config.eager_load = false; config.active_job.queue_adapter = :async"
+    report, status = json(format(RAILS, 'require "active_job/railtie"; require "neverblock"', settings), words: %w[-e production -w 4], files: DATABASE)
+    assert_equal 1, status
+    found = report["findings"].map { |finding| finding["rule"] }
+    assert_empty %w[rack-lock isolation eager-load active-job pool-size] - found
+  end
+
+  def test_rails_without_our_railtie_is_serious
+    report, status = json(format(RAILS, "", ""), words: %w[-e production], files: DATABASE)
+    assert_equal 1, status
+    assert_includes(report["findings"].select { |finding| finding["level"] == "serious" }.map { |finding| finding["rule"] }, "railtie")
+  end
+
+  private
+
+  # @return [Array(Hash, Integer)] what --json prints, and the status
+  def json(app, words: [], **rest)
+    out, err, status = check(app, words: [*words, "--json"], **rest)
+    [JSON.parse(out), status]
+  rescue JSON::ParserError
+    flunk "status #{status}: #{out}#{err}"
+  end
+
+  # @param app [String, nil] text of config.ru
+  # @param files [Hash{String => String}] further files, by their names
+  # @param under_bundler [Boolean] whether with the gems of the checkout, as `bundle exec` has it
+  # @return [Array(String, String, Integer)] output, errors, status
+  def check(app, words: [], files: {}, under_bundler: true, env: {})
+    Dir.mktmpdir do |directory|
+      { "config.ru" => app, **files }.compact.each do |name, text|
+        FileUtils.mkdir_p(File.dirname(File.join(directory, name)))
+        File.write(File.join(directory, name), text)
+      end
+      out, err, status = Open3.capture3({ **bundler(under_bundler), **QUIET, **env }, *COMMAND, *words, chdir: directory)
+      [out, err, status.exitstatus]
+    end
+  end
+
+  QUIET = { "RACK_ENV" => nil, "RAILS_ENV" => nil, "NB_DEBUG" => nil, "WEB_CONCURRENCY" => nil, "PORT" => nil }.freeze
+  # Of the tests' own bundle.
+  FOREIGN = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH].freeze
+  private_constant :QUIET, :FOREIGN
+
+  def bundler(wanted)
+    return { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), "RUBYOPT" => "-rbundler/setup" } if wanted
+
+    FOREIGN.to_h { |name| [name, nil] }.merge("RUBYLIB" => Gem.loaded_specs.fetch("rack").full_require_paths.first)
+  end
+end

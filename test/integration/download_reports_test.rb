@@ -1,0 +1,246 @@
+# frozen_string_literal: true
+
+# What is told of downloads that an application names by X-Download-Id: by POST and to on_download, in one process and with workers.
+
+require "json"
+require "net/http"
+require "socket"
+
+require_relative "../support/served_folder"
+require_relative "../support/server_process_case"
+
+module DownloadReports
+  LARGE_BYTES = 30_000_000
+
+  # Where reports are posted.
+  class Sink
+    def initialize
+      @server = TCPServer.new("127.0.0.1", 0)
+      @told = {}
+      @lock = Mutex.new
+      @thread = Thread.new { loop { Thread.new(@server.accept) { |socket| serve(socket) } } }
+    end
+
+    def url
+      "http://127.0.0.1:#{@server.local_address.ip_port}/downloads"
+    end
+
+    # @return [Hash] the report
+    def await(id)
+      Patience.await("a report of #{id}") { @lock.synchronize { @told[id] } }
+      @told[id]
+    end
+
+    def told?(id)
+      @lock.synchronize { @told.key?(id) }
+    end
+
+    def close
+      @thread.kill.join
+      @server.close
+    end
+
+    private
+
+    def serve(socket)
+      while (head = socket.gets("\r\n\r\n"))
+        body = socket.read(head[/content-length: (\d+)/i, 1].to_i)
+        report = JSON.parse(body)
+        @lock.synchronize { @told[report["id"]] = report }
+        socket.write("HTTP/1.1 204 No Content\r\n\r\n")
+      end
+    ensure
+      socket.close
+    end
+  end
+
+  def self.included(base)
+    base.extend(ClassMethods)
+  end
+
+  module ClassMethods
+    def folder
+      @folder ||= ServedFolder.new("text.txt" => "0123456789", "empty.txt" => "").tap { |made| File.truncate(made.write("large.bin", ""), LARGE_BYTES) }
+    end
+
+    def sink
+      @sink ||= Sink.new
+    end
+
+    # Where on_download writes.
+    def called
+      folder.beside("called")
+    end
+
+    def app
+      <<~RACKUP
+        run lambda { |env|
+          headers = { "content-type" => "text/plain", "X-Download-Id" => env["QUERY_STRING"], "x-kept" => "yes" }
+          case env["PATH_INFO"]
+          when "/plain" then [200, headers, ["no file"]]
+          when "/to_path"
+            body = Object.new
+            body.define_singleton_method(:to_path) { "#{folder.path}/text.txt" }
+            body.define_singleton_method(:each) { |&block| block.call("0123456789") }
+            [200, headers, body]
+          else [200, headers.merge("x-sendfile" => env["PATH_INFO"]), []]
+          end
+        }
+      RACKUP
+    end
+
+    def server_options
+      path = folder.beside("neverblock.rb")
+      File.write(path, <<~CONFIGURATION)
+        sendfile { roots "#{folder.path}"; report "#{sink.url}" }
+        timeouts { body 1; rate_min 1_000_000 }
+        on_download do |r|
+          sleep 0.001
+          raise "not this one" if r.id == "raises"
+          line = [Process.pid, r.id, r.path, r.bytes, r.seconds.class, r.bytes_per_second.class, r.result].join(" ") + "\\n"
+          File.write("#{called}", line, mode: "a")
+        end
+      CONFIGURATION
+      { options: ["-C", path, "--admin", "http://127.0.0.1:0", *workers] }
+    end
+
+    def run(reporter, options = {})
+      super
+    ensure
+      @folder&.remove
+      @sink&.close
+    end
+  end
+
+  def path(name = "text.txt")
+    File.join(self.class.folder.path, name)
+  end
+
+  def get(path, id, **headers)
+    Net::HTTP.get_response(URI("#{self.class.server.url}#{path}?#{id}"), headers.transform_keys { |key| key.to_s.tr("_", "-") })
+  end
+
+  def report(id)
+    self.class.sink.await(id)
+  end
+
+  def called(id)
+    found = nil
+    Patience.await("on_download of #{id}") { found = File.exist?(self.class.called) && File.readlines(self.class.called, chomp: true).map(&:split).find { |words| words[1] == id } }
+    found
+  end
+
+  def test_a_whole_download_is_told_with_its_size_speed_and_path
+    response = get(path, "whole")
+    assert_equal ["0123456789", nil, "yes"], [response.body, response["x-download-id"], response["x-kept"]]
+    told = report("whole")
+    assert_equal [path, 10, "complete"], told.values_at("path", "bytes", "result")
+    assert_operator told["seconds"], :>, 0
+    assert_in_delta 10 / told["seconds"], told["bytes_per_second"], 1
+  end
+
+  def test_a_range_is_told_with_its_own_size_and_what_had_not_changed_with_none
+    etag = get(path, "first")["etag"]
+    assert_equal "345", get(path, "range", range: "bytes=3-5").body
+    assert_equal [3, "complete"], report("range").values_at("bytes", "result")
+    assert_equal "304", get(path, "unchanged", if_none_match: etag).code
+    assert_equal [0, "not_modified"], report("unchanged").values_at("bytes", "result")
+    assert_equal "416", get(path, "beyond", range: "bytes=99-").code
+    assert_equal "refused", report("beyond")["result"]
+  end
+
+  def test_files_that_are_missing_or_may_not_be_named
+    assert_equal "404", get(path("nothing"), "missing").code
+    assert_equal [path("nothing"), 0, "missing"], report("missing").values_at("path", "bytes", "result")
+    assert_equal "404", get("/etc/passwd", "refused").code
+    assert_equal ["/etc/passwd", "refused"], report("refused").values_at("path", "result")
+  end
+
+  def test_an_empty_file_is_complete
+    get(path("empty.txt"), "empty")
+    assert_equal [0, "complete"], report("empty").values_at("bytes", "result")
+  end
+
+  def test_a_body_with_to_path_is_told_with_it
+    assert_equal "0123456789", get("/to_path", "to_path").body
+    assert_equal [path, 10, "complete"], report("to_path").values_at("path", "bytes", "result")
+  end
+
+  def test_what_is_no_file_no_get_or_no_id_is_not_told
+    assert_nil get("/plain", "plain")["x-download-id"]
+    Net::HTTP.start(URI(self.class.server.url).host, URI(self.class.server.url).port) { |http| http.head("#{path}?head") }
+    assert_nil get(path, "x" * 129)["x-download-id"]
+    self.class.server.await_stderr(/an X-Download-Id is 1 to 128 visible characters of ASCII/)
+    get(path, "last")
+    report("last")
+    called("last")
+    ["plain", "head", "x" * 129].each { |id| refute self.class.sink.told?(id), id }
+  end
+
+  def begin_large(id)
+    socket = Socket.new(:INET, :STREAM)
+    socket.setsockopt(:SOCKET, :RCVBUF, 4_096)
+    uri = URI(self.class.server.url)
+    socket.connect(Addrinfo.tcp(uri.host, uri.port))
+    socket.write("GET #{path("large.bin")}?#{id} HTTP/1.1\r\nHost: x\r\n\r\n")
+    socket.readpartial(1_000)
+    yield socket
+  ensure
+    socket.close
+  end
+
+  def test_a_client_that_leaves_has_aborted
+    begin_large("leaves") { nil }
+    told = report("leaves")
+    assert_equal "aborted", told["result"]
+    assert_operator told["bytes"], :<, LARGE_BYTES
+  end
+
+  def test_a_client_that_stops_reading_is_timed_out
+    begin_large("sleeps") { assert_equal "timed_out", report("sleeps")["result"] }
+  end
+
+  def test_on_download_is_called_where_the_application_is
+    get(path, "called")
+    words = called("called")
+    assert_equal ["called", path, "10", "Float", "Float", "complete"], words.drop(1)
+    assert_equal self.class.workers.empty?, words.first.to_i == self.class.server.pid
+  end
+
+  def test_on_download_that_raises_is_an_entry_of_the_log_and_no_more
+    get(path, "raises")
+    self.class.server.await_stderr(/on_download failed for raises: RuntimeError: not this one\n\s+.*neverblock\.rb:5/)
+    get(path, "after")
+    called("after")
+  end
+
+  def test_figures
+    get(path, "counted")
+    report("counted")
+    called("counted")
+    fates = nil
+    Patience.await("figures") do
+      text = Net::HTTP.get(URI("#{self.class.server.admin_url}/metrics"))
+      ended = text[/^neverblock_download_reports_ended_total (\d+)/, 1].to_i
+      fates = text.scan(/^neverblock_download_reports_total\{fate="(\w+)"\} (\d+)/).to_h.transform_values(&:to_i)
+      ended.positive? && fates["posted"] == ended && fates["called"] + fates["failed"] == ended
+    end
+    assert_equal 0, fates["lost"]
+  end
+end
+
+class DownloadReportsTest < ServerProcessCase
+  include DownloadReports
+
+  def self.workers
+    ServerProcess.workers?([]) ? ["-w", "2"] : []
+  end
+end
+
+class DownloadReportsWithWorkersTest < ServerProcessCase
+  include DownloadReports
+
+  def self.workers
+    %w[-w 2]
+  end
+end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+# `neverblock files DIR` as a process, against curl: what people do with a folder that is shared for an hour.
+
+require "digest"
+require "json"
+require "net/http"
+require "open3"
+require "rbconfig"
+
+require_relative "../support/served_folder"
+require_relative "../support/server_process_case"
+
+class FilesCommandProcessTest < ServerProcessCase
+  LARGE = Random.new(11).bytes(2_000_000).freeze
+
+  # The command with a folder in the place of a rackup file.
+  class FolderProcess < ServerProcess
+    def initialize(folder, **options)
+      super("", **options)
+      @folder = folder
+    end
+
+    private
+
+    def words(_rackup)
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), "files", @folder, *@binds.flat_map { |url| ["-b", url] }, *@options]
+    end
+  end
+
+  class << self
+    def folder
+      @folder ||= ServedFolder.new("text.txt" => "0123456789", "large.bin" => LARGE, "docs/index.html" => "<h1>docs</h1>", "sub/deep/x.txt" => "x", "\u00fc & <b>.txt" => "odd",
+                                   ".hidden" => "out of sight").tap { |made| made.link("outside", made.beside("secret.txt")) }
+    end
+
+    def start_server
+      FolderProcess.new(folder.path, options: ["--log-requests"], env: { "PORT" => "1", "WEB_CONCURRENCY" => "2" }).start
+    end
+
+    def run(reporter, options = {})
+      super
+    ensure
+      @folder&.remove
+    end
+  end
+
+  def curl(path, *options)
+    out, status = Open3.capture2("curl", "-s", "-m", Patience::SECONDS.to_s, "--path-as-is", *options, "#{self.class.server.url}#{path}", binmode: true)
+    assert status.success?, "curl #{path}: #{status.exitstatus}"
+    out
+  end
+
+  def status_of(path, *options)
+    curl(path, "-o", File::NULL, "-w", "%{http_code}", *options)
+  end
+
+  def test_files_come_whole_in_ranges_and_not_again_when_they_have_not_changed
+    assert_equal Digest::MD5.hexdigest(LARGE), Digest::MD5.hexdigest(curl("/large.bin"))
+    assert_equal "345", curl("/text.txt", "-r", "3-5")
+    etag = curl("/text.txt", "-D", "-", "-o", File::NULL)[/^etag: (\S+)/i, 1]
+    assert_equal "304", status_of("/text.txt", "-H", "If-None-Match: #{etag}")
+  end
+
+  def test_a_download_that_was_cut_is_gone_on_with
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "large.bin")
+      File.binwrite(path, LARGE[0, 700_000])
+      curl("/large.bin", "-C", "-", "-o", path)
+      assert_equal LARGE, File.binread(path)
+    end
+  end
+
+  def test_every_link_of_a_listing_leads_to_what_it_says
+    document = JSON.parse(curl("/", "-H", "Accept: application/json"))
+    assert_equal ["docs", "sub", "large.bin", "text.txt", "\u00fc & <b>.txt"], (document["entries"].map { |entry| entry["name"] })
+    assert_equal "odd", curl("/#{document["entries"].last["href"]}")
+    page = curl("/").force_encoding(Encoding::UTF_8)
+    page.scan(/<td><a href="([^"]+)"/).flatten.each { |link| assert_equal "200", status_of("/#{link}"), link }
+    assert_includes page, "\u00fc &amp; &lt;b&gt;.txt"
+  end
+
+  def test_a_folder_with_an_index_is_that_page_and_one_without_is_listed
+    assert_equal "<h1>docs</h1>", curl("/docs/")
+    assert_equal ["301", "301"], [status_of("/docs"), status_of("/sub")]
+    assert_includes curl("/sub", "-L"), %(<a href="deep/">deep/</a>)
+  end
+
+  def test_nothing_but_the_folder_is_served
+    %w[/../secret.txt /sub/../../secret.txt /%2e%2e/secret.txt /..%2fsecret.txt /outside /.hidden /sub/%00 //etc/passwd /no /%].each do |path|
+      assert_equal "404", status_of(path), path
+    end
+    assert_equal "405", status_of("/text.txt", "-X", "DELETE")
+    assert_equal "0123456789", curl("/text.txt")
+  end
+
+  def test_head
+    assert_match(/^content-length: 2000000\r$/i, curl("/large.bin", "-I"))
+    assert_match(/\AHTTP\/1\.1 200/, curl("/", "-I"))
+  end
+
+  def test_it_says_where_it_is_and_how_to_open_it_to_the_network
+    curl("/")
+    lines = self.class.server.stdout
+    assert_match(%r{\AListening on http://127\.0\.0\.1:\d+\nServing #{Regexp.escape(self.class.folder.path)}; Ctrl-C stops; for other machines: -o 0\.0\.0\.0\n\z}, lines)
+    refute_includes self.class.server.stderr, "\r"
+  end
+
+  def test_an_entry_for_each_request
+    curl("/sub/?logged")
+    self.class.server.await_stderr(%r{info: GET /sub/\?logged 200 })
+  end
+
+  def test_every_address_is_told_by_one_that_can_be_clicked
+    FolderProcess.new(self.class.folder.path, binds: ["http://0.0.0.0:0"]).start.tap do |server|
+      port = URI(server.url).port
+      Patience.await("its greeting") { server.stdout.include?("Serving") }
+      addresses = Socket.ip_address_list.select { |address| address.ipv4? && !address.ipv4_loopback? }.first(4)
+      assert_equal addresses.map { |address| "http://#{address.ip_address}:#{port}/" }, server.stdout.scan(/from other machines: (\S+)/).flatten
+      assert_equal "0123456789", Net::HTTP.get("127.0.0.1", "/text.txt", port)
+      refute_includes server.stdout, "-o 0.0.0.0"
+    ensure
+      server.stop
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# Files that are kept open give way when a client needs the descriptor.
+
+require "minitest/autorun"
+require "socket"
+require_relative "../support/served_folder"
+require_relative "../support/server_process"
+
+class FilesDescriptorsTest < Minitest::Test
+  KEPT = 16 # the least that a loop keeps open, where descriptors are few (files/open_files.h)
+
+  def setup
+    skip "needs proc(5)" unless File.exist?("/proc/self/fd")
+
+    @folder = ServedFolder.new((1..40).to_h { |number| ["#{number}.txt", "file #{number}"] })
+    @clients = []
+  end
+
+  def teardown
+    @clients&.each(&:close)
+    @folder&.remove
+  end
+
+  def test_files_in_demand_give_their_descriptors_to_clients
+    app = "run ->(env) { [200, {}, ['the application']] }"
+    ServerProcess.run(app, options: ["--public", @folder.path], wrap: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]) do |server|
+      reader = connect(server)
+      (1..40).each { |number| assert_equal "file #{number}", ask(reader, "/#{number}.txt") }
+      Patience.await("what is kept to be within its bound") { open_files(server) == KEPT }
+      64.times do
+        break if open_files(server) < KEPT
+
+        assert_equal "the application", ask(connect(server), "/hello")
+      end
+      assert_operator open_files(server), :<, KEPT
+      @clients.each { |client| assert_equal "the application", ask(client, "/still/there") }
+      assert_equal "file 1", ask(reader, "/1.txt")
+    end
+  end
+
+  private
+
+  def connect(server)
+    uri = URI(server.url)
+    TCPSocket.new(uri.host, uri.port).tap { |socket| @clients << socket }
+  end
+
+  def ask(socket, path)
+    socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    head = socket.gets("\r\n\r\n") or flunk("the connection was closed")
+    socket.read(head[/^content-length: *(\d+)/i, 1].to_i)
+  end
+
+  def open_files(server)
+    Dir.children("/proc/#{server.pid}/fd").count do |number|
+      path = File.readlink("/proc/#{server.pid}/fd/#{number}")
+      path.start_with?("#{@folder.path}/")
+    rescue Errno::ENOENT
+      false
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "mysql2"
+require "neverblock"
+require "trilogy"
+require "support/held_relay"
+require "support/patience"
+require "support/services"
+
+# A query that nobody waits for any more is ended in a real MariaDB, and nobody else's.
+class MysqlKillTest < Minitest::Test
+  # It waits for a row that the test holds. (A sleep ends by itself some time after its connection.)
+  LONG = "select id from held where id = 1 for update"
+
+  # By driver: a connection.
+  CONNECT = {
+    "mysql2" => ->(options) { Mysql2::Client.new(username: "root", database: "test", **options) },
+    "trilogy" => ->(options) { Trilogy.new({ username: "root", database: "test", **options }) }
+  }.freeze
+
+  def setup
+    @seconds = NeverBlock::DB::MysqlKill.seconds
+    NeverBlock::DB::MysqlKill.seconds = Patience::SECONDS
+    @watcher = Mysql2::Client.new(username: "root", database: "test", **tcp)
+    ["set global innodb_lock_wait_timeout = 100000", "create table if not exists held (id int primary key) engine = innodb", "insert ignore into held values (1)", "begin", LONG]
+      .each { |sql| @watcher.query(sql) }
+    @kills = kills
+  end
+
+  def teardown
+    sessions.each { |number| @watcher.query("kill #{number}") }
+    @watcher.query("set global innodb_lock_wait_timeout = default")
+    @watcher.close
+    NeverBlock::DB::MysqlKill.seconds = @seconds
+  end
+
+  CONNECT.each do |driver, connect|
+    define_method("test_a_query_of_#{driver}_that_is_left_is_ended_in_the_server") do
+      NB.run { leave(connect.call(tcp)) { |client| client.query(LONG) } }
+
+      assert_equal 1, kills
+      gone
+    end
+
+    define_method("test_a_query_of_#{driver}_on_a_unix_socket_that_is_left_is_ended_in_the_server") do
+      path = @watcher.query("select @@socket path").first["path"]
+      NB.run { leave(connect.call(socket: path)) { |client| client.query(LONG) } }
+
+      assert_equal 1, kills
+      gone
+    end
+
+    define_method("test_a_query_of_#{driver}_whose_connection_the_server_sees_coming_from_elsewhere_is_left_to_itself") do
+      relay = HeldRelay.new(Services.mariadb.port)
+      NB.run { leave(connect.call(**tcp, port: relay.port)) { |client| client.query(LONG) } }
+
+      assert_equal 0, kills
+    ensure
+      relay&.close
+    end
+
+    define_method("test_other_queries_of_#{driver}_go_on") do
+      found = nil
+      NB.run do
+        @watcher.query("select get_lock('#{driver}', 0)")
+        other = Fiber.schedule { found = connect.call(tcp).query("select get_lock('#{driver}', #{Patience::SECONDS}), 17 number").to_a }
+        leave(connect.call(tcp)) { |client| client.query(LONG) }
+        @watcher.query("select release_lock('#{driver}')")
+        sleep(0.001) while other.alive?
+      end
+
+      assert_equal 1, kills
+      assert_includes found.first.to_a.flatten, 17
+    end
+
+    define_method("test_a_query_of_#{driver}_that_fails_has_nobody_ended") do
+      NB.run { assert_raises(Mysql2::Error, Trilogy::Error) { connect.call(tcp).query("select nothing") } }
+
+      assert_equal 0, kills
+    end
+  end
+
+  def test_so_is_a_prepared_statement_of_mysql2
+    NB.run { leave(CONNECT["mysql2"].call(tcp)) { |client| client.prepare(LONG.sub("1", "?")).execute(1) } }
+
+    assert_equal 1, kills
+    gone
+  end
+
+  private
+
+  def tcp
+    { host: "127.0.0.1", port: Services.mariadb.port }
+  end
+
+  # Calls the block in a fiber, and takes it out of there when the server is at work for it.
+  def leave(client)
+    fiber = Fiber.schedule do
+      yield client
+    rescue NB::Cancelled
+      nil
+    end
+    Patience.await("the server is at work", -> { sessions }) { sessions.any? }
+    fiber.raise(NB::Cancelled, "enough")
+  end
+
+  def gone
+    Patience.await("the query has ended", -> { sessions }) { sessions.empty? }
+  end
+
+  # @return [Array<Integer>] numbers of those that wait for the row
+  def sessions
+    @watcher.query("show full processlist").select { |row| row["Info"]&.start_with?("select id from held") }.map { |row| row["Id"] }
+  end
+
+  # @return [Integer] so many sessions have been killed since the test began
+  def kills
+    Integer(@watcher.query("show global status like 'Com_kill'").first["Value"], 10) - (@kills || 0)
+  end
+end

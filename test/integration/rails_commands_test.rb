@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+# The ways in which people start a Rails application, with one line of its Gemfile for the server: `rails server -u neverblock`, `rails server -d`, `rackup`.
+# (Plain `rails server` is what all other tests of Rails use.)
+
+require "minitest/autorun"
+require "net/http"
+require "open3"
+require "socket"
+require "tmpdir"
+require_relative "../support/rails_application"
+
+class RailsCommandsTest < Minitest::Test
+  RACKUP = [RbConfig.ruby, "-rbundler/setup", "-e", "load Gem.bin_path('rackup', 'rackup')", "--"].freeze
+
+  # @return [RailsApplication] the slow suite has other versions
+  def self.application
+    RailsApplication.instance
+  end
+
+  def test_by_its_name
+    serve("bin/rails", "server", "-u", "neverblock", "-p", "0", "-b", "127.0.0.1") do |server|
+      assert_match(/=> Booting NeverBlock\n/, server.stdout)
+      assert_equal "200", up(server.url)
+    end
+  end
+
+  def test_by_rackup
+    serve(*RACKUP, "-p", "0", "-o", "127.0.0.1") { |server| assert_equal "200", up(server.url) }
+  end
+
+  def test_as_a_daemon
+    Dir.mktmpdir do |directory|
+      pidfile = File.join(directory, "tmp/pids/server.pid")
+      self.class.application.copy_to(directory)
+      port = free_port
+      output, status = Open3.capture2e(self.class.application.env(directory), "bin/rails", "server", "-d", "-p", port.to_s, "-b", "127.0.0.1", chdir: directory)
+      assert_predicate status, :success?, output
+      await("its answer") { up("http://127.0.0.1:#{port}") == "200" }
+      Process.kill("TERM", Integer(File.read(pidfile), 10))
+      await("its end") { !File.exist?(pidfile) && up("http://127.0.0.1:#{port}").nil? }
+    ensure
+      Process.kill("KILL", Integer(File.read(pidfile), 10)) if File.exist?(pidfile)
+    end
+  end
+
+  private
+
+  def serve(*words)
+    server = RailsServer.new(*words, application: self.class.application).start
+    yield server
+  ensure
+    server&.stop
+  end
+
+  def up(url)
+    Net::HTTP.get_response(URI("#{url}/up")).code
+  rescue Errno::ECONNREFUSED
+    nil
+  end
+
+  def await(what, &)
+    Patience.await(what, &)
+  end
+
+  # The daemon closes what would tell a port that it has chosen.
+  def free_port
+    TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  end
+end

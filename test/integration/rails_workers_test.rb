@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+# What Rails does with one process, it does behind two workers: hijacked connections, streams, jobs, files, fragments, reloading in development.
+
+require_relative "../support/rails_case"
+
+class RailsWorkersTest < RailsCase
+  def self.env
+    { "WEB_CONCURRENCY" => "2" }
+  end
+
+  def self.processes
+    2
+  end
+
+  def test_both_workers_answer
+    pids = []
+    await("answers of two workers") { (pids |= Array.new(4) { Thread.new { json("/state").fetch("pid") } }.map(&:value)).size == 2 }
+    refute_includes pids, server.pid
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+# Executors that help out: while a call without Ruby's lock keeps the thread of the executor, requests go on in the same process; and what it means for
+# what requests share. Where a request is held, nothing but its release can end it, so an answer that comes meanwhile has come from a spare.
+
+require_relative "../support/held_requests"
+require_relative "../support/server_process"
+require_relative "../support/unit"
+require "neverblock"
+require "neverblock/server"
+
+class SparesTest < Minitest::Test
+  include HeldRequests
+
+  def test_a_request_that_keeps_its_thread_keeps_nobody_else
+    start
+    held = hold
+    assert_equal "nb-spare-0", ask("/")
+    assert_equal "nb-spare-0", ask("/")
+    @release << true
+    assert_equal "nb-executor-0", held.value
+    Patience.await("the executor serves again") { ask("/") == "nb-executor-0" }
+  end
+
+  def test_each_that_is_kept_has_a_spare_until_there_is_none_left
+    start(spares: 3)
+    held = Array.new(3) { hold }
+    assert_equal "nb-spare-2", ask("/")
+    3.times { @release << true }
+    assert_equal %w[nb-executor-0 nb-spare-0 nb-spare-1], held.map(&:value)
+  end
+
+  def test_without_spares_requests_wait
+    start(spares: 0)
+    hold
+    waits = client("/")
+    @release << true
+    assert_equal "nb-executor-0", waits.value
+  end
+
+  # The third could run on the spare, were it not for the two.
+  def test_together_they_run_no_more_requests_than_fibers_says
+    start(fibers: 2)
+    hold
+    parked = client("/park")
+    assert_equal "nb-spare-0", arrival
+    waits = client("/")
+    Patience.await("the third is there") { @server.stats.fetch(:requests) == 3 }
+    assert_equal 1, @server.stats.fetch(:queue)
+    2.times { @release << true }
+    assert_match(/\Anb-/, waits.value)
+    assert_equal "nb-spare-0", parked.value
+  end
+
+  def test_a_large_body_a_streamed_one_and_a_long_answer_go_through_a_spare
+    start
+    hold
+    body = "x" * 300_000
+    assert_equal "300000 nb-spare-0", Net::HTTP.post(URI("#{url}/size"), body).body
+    assert_equal 3_000_000, ask("/long").bytesize
+  end
+
+  # The connection goes from a fiber of one scheduler to one of the other, which waits in its own; the lock likewise.
+  def test_a_pool_and_a_mutex_are_handed_over_between_executors
+    pool = NeverBlock::Pool::FiberedConnectionPool.new(size: 1) { Object.new }
+    mutex = Mutex.new
+    user = lambda do
+      mutex.synchronize { pool.hold { @held.push(Thread.current.name) && @release.pop } }
+      pool.hold { mutex.synchronize { sleep 0 } }
+    end
+    start(user: user)
+    first = client("/user")
+    assert_equal "nb-executor-0", arrival
+    hold
+    second = client("/user")
+    assert_equal "nb-spare-0", ask("/") # whom waiting does not keep
+    3.times { @release << true }
+    assert_equal "nb-spare-0", arrival
+    assert_equal %w[nb-executor-0 nb-spare-0], [first.value, second.value]
+  end
+
+  def test_an_end_waits_for_what_a_spare_runs
+    start
+    hold
+    parked = client("/park")
+    assert_equal "nb-spare-0", arrival
+    @server.drain
+    2.times { @release << true }
+    assert_equal "nb-spare-0", parked.value
+    assert @server.wait(Patience::SECONDS)
+    assert_empty Thread.list.filter_map(&:name).grep(/\Anb-/)
+  end
+
+  def test_a_spare_that_ends_before_its_time_ends_the_server
+    start
+    hold
+    client("/die")
+    Patience.await("the end") { @server.failure }
+    assert_match(/the executor of nb-spare-0 has ended, and the server with it/, @log_reader.readpartial(4096))
+    @release << true
+    assert @server.wait(Patience::SECONDS)
+  end
+
+  private
+
+  def app(user)
+    lambda do |env|
+      case env["PATH_INFO"]
+      when "/held" then keep { @held.push(thread_name) && @release.pop }
+      when "/park" then @held.push(thread_name) && @release.pop
+      when "/size" then next [200, {}, ["#{env["rack.input"].read.bytesize} #{thread_name}"]]
+      when "/long" then next [200, {}, Enumerator.new { |out| 300.times { out << ("x" * 10_000) } }]
+      when "/user" then user.call
+      when "/die" then Thread.current.kill
+      end
+      [200, {}, [thread_name]]
+    end
+  end
+
+  def keep(&block)
+    NeverBlock::Compat.blocking(&block)
+  end
+
+  def thread_name
+    Thread.current.name
+  end
+
+  def start(user: nil, **settings)
+    serve(app(user), **settings)
+  end
+
+  # @return [Thread] a client whose request keeps an executor's thread until it is released
+  def hold
+    client("/held").tap { arrival }
+  end
+end

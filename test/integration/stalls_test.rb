@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "net/http"
+require_relative "../support/stalls_app"
+require_relative "../support/server_process_case"
+
+# A server that is held by requests until the test lets them go.
+class StallsCase < ServerProcessCase
+  class << self
+    # Further words of the command.
+    def options
+      []
+    end
+
+    def stalls
+      @stalls ||= StallsApp.new(@directory = Dir.mktmpdir("neverblock-stalls"))
+    end
+
+    def app
+      stalls.rackup
+    end
+
+    def server_options
+      { options: ["--admin", "http://127.0.0.1:0", *options], wrap: ["sh", "-c", "cd #{stalls.directory} && exec \"$@\"", "sh"] }
+    end
+
+    def run(...)
+      super
+    ensure
+      FileUtils.rm_rf(@directory) if @directory
+    end
+  end
+
+  def setup
+    skip "the watch is NeverBlock's" unless neverblock?
+  end
+
+  private
+
+  # A request that stalls, and others that wait for it, until the block, which is given its path, returns.
+  # @return [String] its path
+  def hold(place, kind)
+    tag = new_tag
+    path = "/#{place}/#{kind}/#{tag}"
+    self.class.stalls.close_gate(tag)
+    connect do |held|
+      held.write(request(path))
+      waiting = Thread.new { Thread.pass while ask("/").body == "fine" && !Thread.current[:enough] }
+      yield path
+      waiting[:enough] = true
+      self.class.stalls.open_gate(tag)
+      assert_equal "held", held.response.body
+      assert waiting.join(Patience::SECONDS), "who has waited is not answered"
+      path
+    ensure
+      waiting&.kill
+      self.class.stalls.open_gate(tag)
+    end
+  end
+
+  def admin(path)
+    Net::HTTP.get(URI("#{server.admin_url}#{path}"))
+  end
+
+  # Of /metrics, those of a kind and a place.
+  def counted(family, place, kind)
+    admin("/metrics")[/^neverblock_#{family}\{kind="#{kind}",culprit="#{Regexp.escape(self.class.stalls.culprit(place, kind))}"\} (\S+)$/, 1].to_f
+  end
+end
+
+# A stall is told while it lasts, with who is to blame. Without time slices, which would cut the ones in Ruby code short. Each stall lasts until the test, which
+# has read what is told of it, lets it go.
+class StallsTest < StallsCase
+  WORDS = { "ruby" => "Ruby code", "gc" => "garbage collection", "c_call" => "a C call that holds Ruby's lock", "blocking_call" => "a blocking call" }.freeze
+
+  def self.options
+    %w[--cooperative]
+  end
+
+  StallsApp::PLACES.product(WORDS.keys).each do |place, kind|
+    define_method("test_#{kind}_stall_in_#{place}_is_told_while_it_lasts_with_the_right_culprit_and_when_it_is_over") do
+      blame = "#{Regexp.escape(WORDS.fetch(kind))}, in .+, by #{Regexp.escape(self.class.stalls.culprit(place, kind))}$"
+      path = hold(place, kind) do |held|
+        assert_match(/ has kept its executor for \d+ ms so far: #{blame}/, server.await_stderr(/ warning: .*GET #{held} .*$/)[0])
+        Patience.await("the stall in the figures") { counted("stalls_total", place, kind).positive? }
+      end
+      assert_match(/ kept its executor for \d+ ms, which is over: #{blame}/, server.await_stderr(/ info: .*GET #{path} .*$/)[0])
+      Patience.await("its time in the figures") { counted("stall_seconds_total", place, kind) >= 0.1 }
+    end
+  end
+
+  # poll(2) ends with EINTR where a signal comes, and many a library takes that for a failure.
+  def test_a_call_that_a_signal_would_cut_short_is_left_alone_and_told_with_its_culprit_when_it_is_over
+    path = "/application/poll/#{tag = new_tag}"
+    self.class.stalls.close_gate(tag)
+    connect do |held|
+      held.write(request(path))
+      assert_match(/ has kept its executor for \d+ ms so far: its stack could not be read/, server.await_stderr(/ warning: .* has kept its executor .*could not be read.*$/)[0])
+      self.class.stalls.open_gate(tag)
+      assert_equal "1", held.response["x-polled"]
+    ensure
+      self.class.stalls.open_gate(tag)
+    end
+    over = server.await_stderr(/ info: .*a C call that holds Ruby's lock.*#{Regexp.escape(self.class.stalls.culprit("application", "poll"))}$/)[0]
+    assert_match(/which is over/, over)
+  end
+
+  def test_an_application_that_takes_long_to_load_is_no_stall
+    server.await_stderr(/process \d+/)
+    refute_match(/a fiber of no request/, server.stderr)
+  end
+end
+
+# In a worker, whose front goes on, and as JSON.
+class StallsOfWorkersTest < StallsCase
+  def self.options
+    %w[--cooperative -w 2 --log-format json]
+  end
+
+  def test_a_worker_tells_of_its_stall_while_it_lasts_and_the_front_has_the_figures
+    path = hold("gem", "c_call") do |held|
+      entry = entry_of(/"level":"warning".*#{held}/)
+      expected = { "stall" => "c_call", "culprit" => self.class.stalls.culprit("gem", "c_call"), "method" => "GET", "path" => held,
+"in" => entry["backtrace"][0][/in .(.*)'\z/, 1] }
+      assert_equal expected, entry.slice(*expected.keys)
+      assert_includes [0, 1], entry["worker"]
+      assert_match(/\A[\w-]+\z/, entry["request_id"])
+      Patience.await("the stall in the front's figures") { counted("stalls_total", "gem", "c_call") >= 1 }
+      page = JSON.parse(admin("/status.json")).fetch("stalls")
+      assert_operator page["total"], :>=, 1
+      assert_includes page["by"].map { |row| row.values_at("kind", "culprit") }, ["c_call", self.class.stalls.culprit("gem", "c_call")]
+    end
+    assert_operator entry_of(/"level":"info".*#{path}.*which is over/).fetch("stall_ms"), :>=, 100
+    Patience.await("its time in the front's figures") { counted("stall_seconds_total", "gem", "c_call") >= 0.1 }
+  end
+
+  def test_what_an_ended_worker_has_counted_stays
+    hold("middleware", "blocking_call") { |held| entry_of(/"level":"warning".*#{held}/) }
+    before = Patience.await("the stall in the front's figures") { counted("stalls_total", "middleware", "blocking_call").then { |count| count if count.positive? } }
+    pids = JSON.parse(admin("/status.json"))["executors"].map { |executor| executor["pid"] }
+    pids.each { |pid| Process.kill(:KILL, pid) }
+    Patience.await("other workers") { now = JSON.parse(admin("/status.json"))["executors"].map { |executor| executor["pid"] } and now.size == 2 && (now & pids).empty? }
+    assert_operator counted("stalls_total", "middleware", "blocking_call"), :>=, before
+  end
+
+  private
+
+  def entry_of(pattern)
+    JSON.parse(server.await_stderr(/^\{.*#{pattern}.*$/)[0])
+  end
+end

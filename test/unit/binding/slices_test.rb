@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require_relative "binding_case"
+
+# A server whose requests compute: others are taken and answered meanwhile. Each request that computes does so until another has been answered.
+class BindingSlicesTest < BindingCase
+  PLAIN_200 = [200, PLAIN].freeze
+
+  def answer(text)
+    [*PLAIN_200, [text]]
+  end
+
+  def test_a_request_is_answered_while_another_computes
+    answered = 0
+    serve do |env|
+      nil until answered.positive? || env["PATH_INFO"] == "/light"
+      answered += 1
+      answer("done")
+    end
+    client do |hog|
+      hog.get("/hog")
+      assert_equal 200, ask("/light").status
+      assert_equal 200, hog.response.status
+    end
+  end
+
+  # The executor goes on asking while all it has to do is to go on with those that compute. (One write and one read: this process's threads share Ruby's lock.)
+  def test_one_request_after_another_is_taken_while_four_compute
+    light = 0
+    serve do |env|
+      env["PATH_INFO"] == "/light" ? light += 1 : (nil until light >= 200)
+      answer("done")
+    end
+    hogs = Array.new(4) { client.tap { |wire| wire.get("/hog") } }
+    client do |wire|
+      wire.write("GET /light HTTP/1.1\r\nHost: x\r\n\r\n" * 200)
+      200.times { assert_equal 200, wire.response.status }
+    end
+    hogs.each { |hog| assert_equal 200, hog.response.status }
+  ensure
+    hogs&.each(&:close)
+  end
+
+  def test_a_streamed_body_is_written_beside_one_that_computes
+    done = false
+    serve do |env|
+      next answer((nil until done).to_s) if env["PATH_INFO"] == "/hog"
+
+      body = Enumerator.new { |out| 20.times { |i| out << "#{i}," && sleep(0.001) } }
+      [200, { "content-type" => "text/plain" }, body]
+    end
+    client do |hog|
+      hog.get("/hog")
+      assert_equal (0..19).map { |i| "#{i}," }.join, ask("/stream").body
+      done = true
+      assert_equal 200, hog.response.status
+    end
+  end
+
+  # The body's each, its to_s, close, and what runs after the response may be left as the application may.
+  def test_all_of_a_response_may_compute
+    lights = 0
+    compute = lambda do
+      before = lights
+      nil until lights > before
+    end
+    finished = Queue.new
+    body = Class.new do
+      define_method(:each) { |&part| 3.times { |i| compute.call || part.call("part #{i} ") } }
+      define_method(:close) { compute.call || finished << :closed }
+    end
+    serve do |env|
+      next (lights += 1) && answer("light") if env["PATH_INFO"] == "/light"
+
+      env["rack.response_finished"] << ->(*) { compute.call || finished << :finished }
+      [*PLAIN_200, body.new]
+    end
+    client do |hog|
+      hog.get("/hog")
+      ask("/light") until finished.size == 2
+      assert_equal "part 0 part 1 part 2 ", hog.response.body
+    end
+    assert_equal %i[closed finished], [finished.pop, finished.pop]
+  end
+
+  def test_one_that_fails_after_it_was_left_is_answered_500_and_logged
+    lights = 0
+    serve do |env|
+      next (lights += 1) && answer("light") if env["PATH_INFO"] == "/light"
+
+      nil until lights > 1
+      raise "broken after all"
+    end
+    client do |hog|
+      hog.get("/hog")
+      2.times { ask("/light") }
+      assert_equal 500, hog.response.status
+    end
+    assert_includes logged, "broken after all"
+  end
+
+  def test_the_server_drains_what_computes
+    light = false
+    serve { |env| env["PATH_INFO"] == "/light" ? (light = true) && answer("x") : answer((nil until light).to_s) }
+    client do |hog|
+      hog.get("/hog")
+      light_client = client.tap { |wire| wire.get("/light") }
+      assert_equal 200, light_client.response.status
+      light_client.close
+      assert_equal 200, hog.response.status
+    end
+    assert @server.stop_now(timeout: SECONDS)
+    @server = nil
+  end
+
+  def test_a_cooperative_server_has_none
+    serve(slice_ms: nil) { answer(Fiber.scheduler.slice_ms.inspect) }
+    assert_equal "nil", ask.body
+  end
+
+  def test_and_others_have_what_they_are_told
+    serve(slice_ms: 7) { answer([Fiber.scheduler.slice_ms, NB.uninterrupted { 1 }].inspect) }
+    assert_equal "[7, 1]", ask.body
+    assert_includes assert_raises(NeverBlock::ConfigError) { NeverBlock::Config.new(slice_ms: 0) }.message, "slice_ms"
+  end
+end

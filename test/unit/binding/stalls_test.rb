@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "binding_case"
+require "fiddle"
+
+# The watch at work all the time: after a millisecond each stint is asked where it is, by job, thread and signal, while requests go on, garbage is collected at
+# every object and executors come and go.
+class StallsBindingTest < BindingCase
+  WORDS = [Fiddle::Handle::DEFAULT["poll"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT].freeze
+  HOLDS = Fiddle::Function.new(*WORDS, need_gvl: true)
+  LETS_GO = Fiddle::Function.new(*WORDS, need_gvl: false)
+  KINDS = {
+    "/holds" => -> { HOLDS.call(nil, 0, 8) },
+    "/lets_go" => -> { LETS_GO.call(nil, 0, 8) },
+    "/ruby" => -> { 20_000.times { |number| number.to_s } },
+    "/big" => -> { (3**40_000).to_s },
+    "/gc" => -> { GC.start },
+    "/parks" => -> { sleep 0.001 },
+    "/nested" => -> { Enumerator.new { |row| 3.times { |number| row << number.to_s * 1000 } }.then { |rows| 3.times { rows.next } } },
+    "/raises" => -> { Array.new(3) { Integer("x", exception: false) }.fetch(7) { raise ArgumentError, "wanted" } }
+  }.freeze
+
+  def test_requests_are_answered_right_while_each_stint_is_looked_into
+    run_with_watch
+    KINDS.each_key { |path| 5.times { assert_answered(path) } }
+    @told = false
+    held = Thread.new { ask("/until_told") }
+    Patience.await("the entry") { logged.match?(%r{GET /until_told .* so far: a blocking call, in .*call, by test/unit/binding/stalls_test.rb:\d+$}) }
+    @told = true
+    assert_equal "/until_told", held.value.body
+  end
+
+  def test_so_they_are_while_garbage_is_collected_at_every_object
+    run_with_watch { |work| stressed(&work) }
+    %w[/holds /lets_go /parks /raises].each { |path| assert_answered(path) }
+  end
+
+  def test_an_executor_may_end_while_it_is_looked_into
+    3.times do
+      run_with_watch
+      threads = Array.new(3) { Thread.new { ask(%w[/holds /lets_go /big].sample) } }
+      threads.each(&:value)
+      assert @server.stop(timeout: SECONDS), "the server did not end"
+      @server = nil
+    end
+  end
+
+  private
+
+  def run_with_watch
+    serve(nil, stall_ms: 1) do |env|
+      work = KINDS.fetch(env["PATH_INFO"], method(:wait_until_told))
+      block_given? ? yield(work) : work.call
+      [200, PLAIN, [env["PATH_INFO"]]]
+    end
+  end
+
+  def wait_until_told
+    LETS_GO.call(nil, 0, 8) until @told
+  end
+
+  def stressed
+    GC.stress = true
+    yield
+  ensure
+    GC.stress = false
+  end
+
+  def assert_answered(path)
+    response = ask(path)
+    expected = path == "/raises" ? [500, "/raises"] : [200, path]
+    assert_equal expected.first, response.status
+    assert_equal expected.last, response.body unless path == "/raises"
+  end
+end

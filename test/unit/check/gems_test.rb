@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/check/bundle"
+require "neverblock/check/document"
+require "neverblock/check/rules/gems"
+require "tmpdir"
+
+# What is known of gems, by their versions.
+class CheckGemsTest < Minitest::Test
+  Check = NeverBlock::Check
+  # Gems that are there, and of these the ones that have been loaded.
+  Fake = Struct.new(:gems, :used, :problem, :ignored, :gemfile_name) do
+    def version(name) = gems[name] && Gem::Version.new(gems[name])
+    def loaded?(name) = used.include?(name)
+    def ignored? = ignored
+  end
+  Subject = Struct.new(:bundle, :app)
+
+  # Gem, version => level of what is found, or nil.
+  KNOWN = {
+    %w[rack-timeout 0.7.0] => :serious,
+    %w[request_store 1.6.0] => :serious,
+    %w[request_store 1.7.0] => nil,
+    %w[request_store 1.5.1] => nil,
+    %w[activerecord 7.0.8] => :serious,
+    %w[activerecord 7.1.0] => nil,
+    %w[hiredis-client 0.31.0] => :warning,
+    %w[pg 1.4.6] => :warning,
+    %w[pg 1.5.0] => nil,
+    %w[pg 1.8.0] => :note,
+    %w[mysql2 0.5.4] => :warning,
+    %w[mysql2 0.5.7] => nil,
+    %w[curb 1.4.0] => nil,
+    %w[sqlite3 1.7.3] => :note,
+    %w[nokogiri 1.18.10] => nil
+  }.freeze
+
+  KNOWN.each do |(name, version), level|
+    define_method("test_#{name} #{version} is #{level || "fine"}") do
+      found = findings({ name => version }).reject { |finding| finding.rule == "gems-known" }
+      level ? assert_equal([level], found.map(&:level)) : assert_empty(found)
+      found.each { |finding| assert_operator finding.seen, :start_with?, "#{name} #{version} " }
+    end
+  end
+
+  def test_a_gem_that_the_application_has_not_loaded_is_a_note_and_says_so
+    finding, = findings({ "rack-timeout" => "0.7.0" }, used: [])
+    assert_equal :note, finding.level
+    assert_includes finding.seen, "this application has not loaded it"
+  end
+
+  def test_without_an_application_the_lock_file_counts
+    finding, = findings({ "rack-timeout" => "0.7.0" }, used: [], app: nil)
+    assert_equal :serious, finding.level
+  end
+
+  def test_what_is_known_to_be_fine_is_one_note
+    found = findings({ "pg" => "1.7.0", "redis" => "5.4.1", "mysql2" => "0.5.4" }).find { |finding| finding.rule == "gems-known" }
+    assert_includes found.seen, "pg 1.7.0, redis 5.4.1"
+    refute_includes found.seen, "mysql2"
+  end
+
+  def test_a_gemfile_that_was_not_asked_is_told
+    bundle = Fake.new({}, [], nil, true, "Gemfile")
+    assert_equal(["bundler"], Check::Rules::Gems.call(Subject.new(bundle, nil)).map(&:rule))
+  end
+
+  def test_a_lock_file_is_found_from_a_folder_below_and_read
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "Gemfile"), "")
+      File.write(File.join(directory, "Gemfile.lock"), LOCK)
+      below = File.join(directory, "a/b")
+      FileUtils.mkdir_p(below)
+      bundle = Check::Bundle.new(below, {})
+      assert_equal Gem::Version.new("0.6.3"), bundle.version("rack-timeout")
+      assert_equal [File.join(directory, "Gemfile.lock"), false], [bundle.lock, bundle.loaded?("rack-timeout")]
+    end
+  end
+
+  LOCK = <<~TEXT
+    GEM
+      remote: https://gems.example/
+      specs:
+        rack-timeout (0.6.3)
+
+    PLATFORMS
+      ruby
+
+    DEPENDENCIES
+      rack-timeout
+  TEXT
+
+  def test_a_lock_file_with_the_marks_of_a_merge_is_told_and_no_error
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "Gemfile"), "")
+      File.write(File.join(directory, "Gemfile.lock"), "<<<<<<< HEAD\n#{LOCK}=======\n>>>>>>> other\n")
+      bundle = Check::Bundle.new(directory, {})
+      assert_match(/merge conflicts/, bundle.problem)
+      assert_includes Check::Rules::Gems.call(Subject.new(bundle, nil)).map(&:rule), "lock-file"
+    end
+  end
+
+  def test_a_gem_of_this_process_is_known_to_be_loaded
+    assert Check::Bundle.new(Dir.pwd).loaded?("minitest")
+  end
+
+  def test_the_guide_has_the_table
+    text = File.read(Check::Document::GUIDE_TABLE.path)
+    assert_equal text, Check::Document::GUIDE_TABLE.renew(text), "ruby -Ilib -rneverblock/check/document -e NeverBlock::Check::Document::GUIDE_TABLE.write"
+  end
+
+  def test_pages_that_rows_name_are_there
+    pages = Check::GemTable::ROWS.map { |row| row.guide.sub(/#.*/, "") }.uniq
+    pages.each { |page| assert_path_exists File.expand_path("../../../#{page}", __dir__) }
+  end
+
+  private
+
+  def findings(gems, used: gems.keys, app: -> {})
+    Check::Rules::Gems.call(Subject.new(Fake.new(gems, used), app))
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock"
+require "neverblock/check"
+require "neverblock/check/inspection"
+require "neverblock/config/settings"
+require "tempfile"
+
+# Families of rules one by one, against a machine, a Ruby and settings that are made up.
+class CheckRulesTest < Minitest::Test
+  Check = NeverBlock::Check
+  Rules = Check::Rules
+
+  def subject(app: nil, **settings)
+    Check::Subject.new(NeverBlock::Config::Settings.new(command: settings), Check::Bundle.new(Dir.pwd)).tap { |made| made.app = app }
+  end
+
+  def rules(findings)
+    findings.to_h { |finding| [finding.rule, finding.level] }
+  end
+
+  # --- Ruby
+
+  Compiler = Struct.new(:enabled?)
+
+  def test_old_rubies_are_told_with_what_they_do_not_have
+    found = Rules::Ruby.call(nil, version: "3.1.2", yjit: Compiler.new(true))
+    assert_equal({ "ruby" => :warning, "ruby-files" => :note }, rules(found))
+    assert_match(/Ruby 3\.1\.2 works/, found.first.seen)
+  end
+
+  def test_a_ruby_without_faults_is_not_told
+    assert_empty Rules::Ruby.call(nil, version: "3.4.11", yjit: Compiler.new(true))
+  end
+
+  def test_yjit_that_is_off_and_cannot_be_switched_on_later_is_told
+    assert_equal({ "yjit" => :note }, rules(Rules::Ruby.call(nil, version: "3.4.11", yjit: Compiler.new(false))))
+  end
+
+  # --- System
+
+  class Limits
+    def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps and vm.max_map_count is 8: use -f 1 or fewer")
+    def raise_descriptors = ["64 descriptors are allowed and 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
+    def tight_memory(_workers) = ["1024 fibers need 18 MB and more, and this process's control group allows 8 MB (the kernel kills what goes over): use fewer -f"]
+  end
+
+  def test_limits_of_the_machine_are_told_with_the_mend_that_the_server_names
+    found = Rules::System.call(subject, limits: Limits.new, status: status_file("Seccomp:\t0\n"))
+    assert_equal({ "max-map-count" => :serious, "descriptors" => :warning, "memory" => :serious }, rules(found))
+    assert_equal ["raise the hard limit (ulimit -Hn 11152)", "use fewer -f"], found.last(2).map(&:mend)
+  end
+
+  def test_a_filter_of_system_calls_is_told_and_what_it_refuses
+    limits = NeverBlock::Boot::Limits.new(subject.config)
+    NeverBlock.stub(:calls_refused, %w[openat2 statx]) do
+      found = Rules::System.call(subject, limits: limits, status: status_file("Name:\truby\nSeccomp:\t2\n")).find { |finding| finding.rule == "seccomp" }
+      assert_equal :warning, found.level
+      assert_includes found.seen, "openat2, statx"
+    end
+    NeverBlock.stub(:calls_refused, []) do
+      assert_equal :note, rules(Rules::System.call(subject, limits: limits, status: status_file("Seccomp:\t2\n")))["seccomp"]
+    end
+  end
+
+  # --- Build and settings
+
+  def test_what_was_left_out_at_build_time_is_told
+    assert_equal %w[build-preadv2 build-poller build-tls], Rules::Build.call(nil, { preadv2: false, poller: false }).map(&:rule)
+    assert_equal %w[build-tls], Rules::Build.call(nil, NeverBlock.built).map(&:rule) if RUBY_PLATFORM.include?("linux-gnu")
+  end
+
+  def test_workers_for_the_cpus
+    assert_match(/may use 8 CPUs/, Rules::Settings.call(subject(workers: 1), processors: 8).first.seen)
+    assert_match(/40 workers share 2 CPUs/, Rules::Settings.call(subject(workers: 40), processors: 2).first.seen)
+    assert_empty Rules::Settings.call(subject(workers: 4), processors: 4)
+  end
+
+  def test_what_cooperative_costs_is_told
+    assert_equal({ "cooperative" => :note }, rules(Rules::Settings.call(subject(cooperative: true), processors: 1)))
+  end
+
+  # --- Layers
+
+  Middleware = Struct.new(:app) do
+    def initialize(app)
+      super
+      @app = app
+    end
+
+    def call(env) = @app.call(env)
+  end
+
+  def test_middleware_inside_of_other_middleware_is_found
+    require "rack/lock"
+    app = Middleware.new(Middleware.new(Rack::Lock.new(->(_env) {})))
+    assert_equal({ "rack-lock" => :serious }, rules(Rules::Layers.call(subject(app: app))))
+    assert_empty Rules::Layers.call(subject(app: Middleware.new(->(_env) {})))
+  end
+
+  def test_a_ring_of_middleware_ends
+    app = Middleware.new(nil)
+    app.instance_variable_set(:@app, app)
+    assert_empty Rules::Layers.call(subject(app: app))
+  end
+
+  # --- all
+
+  def test_a_family_that_fails_is_a_note_and_the_others_go_on
+    bad = Module.new { def self.call(_subject) = raise("no such thing") }
+    good = Module.new { def self.call(_subject) = [Check::Finding.of(:warning, "x", "seen")] }
+    NeverBlock.const_set(:BadFamily, bad)
+    found = Rules.of([bad, good], subject)
+    assert_equal({ "check" => :note, "x" => :warning }, rules(found))
+    assert_match(/rules about badfamily have failed: no such thing \(RuntimeError\) at /, found.first.seen)
+  ensure
+    NeverBlock.send(:remove_const, :BadFamily)
+  end
+
+  def test_every_rule_has_its_place_in_the_guide
+    names = Dir[File.expand_path("../../../lib/neverblock/check/**/*.rb", __dir__)].flat_map do |file|
+      File.read(file).scan(/(?:(?:Finding\.of\(|split\(|\[)(?:level|:serious|:warning|:note), |\["3\.4", )"([a-z][a-z0-9-]+)"/).flatten
+    end
+    headings = File.read(File.expand_path("../../../#{Check::GUIDE}", __dir__)).scan(/^###? (\S+)$/).flatten
+    assert_operator names.uniq.size, :>, 25
+    assert_empty names.uniq - headings
+  end
+
+  private
+
+  def status_file(text)
+    (@file = Tempfile.new("status")).tap { |file| file.write(text) && file.close }.path
+  end
+end

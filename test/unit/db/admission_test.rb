@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require_relative "../verbs/verbs_case"
+require "neverblock/db/admission"
+require "neverblock/pool/line"
+
+class AdmissionTest < VerbsCase
+  Admission = NeverBlock::DB::Admission
+  Line = NeverBlock::Pool::Line
+
+  # An application whose requests do what they are told: nothing, or wait, or stand in the line.
+  class App
+    attr_reader :inside, :line
+
+    def initialize(places)
+      @line = Line.new(places)
+      @inside = []
+    end
+
+    def call(env)
+      @inside << env["name"]
+      env["steps"].each { |step| send(step) }
+      raise VerbsCase::Failure if env["fails"]
+    ensure
+      @line.leave(Fiber.current)
+    end
+
+    def elsewhere
+      sleep(0)
+    end
+
+    def connection
+      Admission.asks(@line.gate)
+      @line.enter(Fiber.current, VerbsCase::SECONDS)
+    end
+
+    # Until somebody resumes the fiber: what takes long.
+    def work
+      (@works ||= Thread::Queue.new).pop
+    end
+
+    def finish(count = 1)
+      count.times { @works << true }
+    end
+  end
+
+  def setup
+    @app = App.new(1)
+    @admission = Admission.new(@app)
+  end
+
+  def test_requests_whose_like_went_straight_to_the_line_wait_before_the_application_when_it_is_crowded
+    run_loop do
+      4.times { |number| visit("/notes/#{number}", :connection, :work) }
+
+      assert_equal %w[/notes/0 /notes/1], @app.inside, "one has the connection, and one is in the line"
+      assert_equal 2, @app.line.gate.held
+      4.times do
+        @app.finish
+        turns
+      end
+    end
+
+    assert_equal %w[/notes/0 /notes/1 /notes/2 /notes/3], @app.inside
+    assert_equal [0, 0, 0], [@app.line.gate.held, @app.line.waiting, @app.line.held]
+  end
+
+  def test_others_are_never_held
+    crowded do
+      visit("/quick")
+      visit("/notes", method: "POST")
+
+      assert_equal [%w[/quick /notes], 0], [@app.inside.last(2), @app.line.gate.held]
+    end
+  end
+
+  def test_nor_are_those_whose_like_waits_for_something_else_before_it_needs_a_connection
+    run_loop { visit("/search", :elsewhere, :connection) }
+    crowded do
+      visit("/search", :elsewhere, :connection)
+
+      assert_equal ["/search", 0], [@app.inside.last, @app.line.gate.held]
+    end
+  end
+
+  def test_a_like_that_needed_no_connection_is_not_held_any_more
+    crowded do
+      fiber = visit("/notes/5") # needs none this time
+      assert_equal 1, @app.line.gate.held
+      @app.finish
+      sleep(0) while fiber.alive?
+      visit("/others/1", :connection, :work) # the line is full again
+      visit("/notes/2")
+
+      assert_equal ["/notes/2", 0], [@app.inside.last, @app.line.gate.held]
+    end
+  end
+
+  def test_an_application_that_fails_holds_nothing_up
+    run_loop do
+      5.times { |number| visit("/notes/#{number}", :connection, :elsewhere, fails: true) }
+    end
+
+    assert_equal [5, 0, 0], [@app.inside.size, @app.line.gate.held, @app.line.held]
+  end
+
+  def test_in_a_blocking_fiber_nobody_is_held
+    crowded { Fiber.new(blocking: true) { call("/notes/1") }.resume }
+
+    assert_equal "/notes/1", @app.inside.last
+  end
+
+  def test_requests_are_alike_by_method_and_path_but_for_parts_with_digits
+    likes = Admission::Likes.new
+    of = ->(path, method = "GET") { likes.of("REQUEST_METHOD" => method, "PATH_INFO" => path) }
+
+    assert_equal of.call("/notes/17/edit"), of.call("/notes/4f3c-18/edit")
+    refute_equal of.call("/notes/17/edit"), of.call("/notes/17")
+    refute_equal of.call("/notes"), of.call("/notes", "POST")
+    assert of.call("/caf\xC3\xA9\xFF".b)
+    assert_nil of.call("/#{"a" * 200}")
+  end
+
+  def test_no_more_likes_are_remembered_than_so_many
+    likes = Admission::Likes.new
+    (Admission::Likes::MAX + 10).times { |number| likes.learn("GET /#{number}", :gate) }
+
+    assert_nil likes.gate("GET /9")
+    assert_equal :gate, likes.gate("GET /10")
+  end
+
+  private
+
+  # Calls the block while one request has the connection and one is in the line.
+  def crowded
+    run_loop do
+      2.times { visit("/notes/0", :connection, :work) }
+      yield
+      @app.finish(10)
+    end
+  end
+
+  def visit(path, *steps, **options)
+    Fiber.schedule { call(path, *steps, **options) }
+  end
+
+  def call(path, *steps, method: "GET", fails: false)
+    @admission.call("REQUEST_METHOD" => method, "PATH_INFO" => path, "name" => path, "steps" => steps, "fails" => fails)
+  rescue Failure
+    nil
+  end
+
+  def turns
+    10.times { sleep(0) }
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require_relative "../verbs/verbs_case"
+require "neverblock/pool/gate"
+
+class PoolGateTest < VerbsCase
+  # A line as its gate sees it, which a test makes longer and shorter.
+  class Line
+    attr_accessor :room
+    attr_reader :gate, :inside
+
+    def initialize(room = 0)
+      @room = room
+      @gate = NeverBlock::Pool::Gate.new(self)
+      @inside = []
+    end
+
+    # What a request does: it passes the gate, and stands in the line.
+    def visit(name)
+      @gate.pass
+      @inside << name
+      @room -= 1
+    end
+
+    def shorter(by = 1)
+      @room += by
+      @gate.look
+    end
+  end
+
+  def setup
+    @line = Line.new
+  end
+
+  def test_nobody_is_held_while_the_line_has_room
+    line = Line.new(3)
+    run_loop { 3.times { |number| Fiber.schedule { line.visit(number) } } }
+
+    assert_equal [[0, 1, 2], 0], [line.inside, line.gate.held]
+  end
+
+  def test_so_many_go_in_as_there_is_room_for_first_come_first_served
+    run_loop do
+      10.times { |number| Fiber.schedule { @line.visit(number) } }
+      assert_equal [[], 10], seen
+      @line.shorter
+      assert_equal [[0], 9], seen
+      @line.shorter(4)
+      assert_equal [[0, 1, 2, 3, 4], 5], seen
+      @line.shorter(100)
+      assert_equal [[*0..9], 0], seen
+    end
+  end
+
+  def test_who_comes_while_others_are_held_comes_after_them
+    run_loop do
+      Fiber.schedule { @line.visit(:first) }
+      @line.room = 5
+      Fiber.schedule { @line.visit(:second) }
+      assert_equal [[], 2], seen
+      @line.gate.look
+      assert_equal [%i[first second], 0], seen
+    end
+  end
+
+  def test_those_who_go_in_and_never_stand_in_the_line_keep_nobody_waiting
+    passed = []
+    run_loop do
+      20.times do |number|
+        Fiber.schedule do
+          @line.gate.pass
+          passed << number
+        end
+      end
+      @line.shorter(2)
+    end
+
+    assert_equal [*0..19], passed
+  end
+
+  def test_who_is_woken_and_finds_no_room_keeps_his_place
+    run_loop do
+      3.times { |number| Fiber.schedule { @line.visit(number) } }
+      @line.shorter
+      @line.room = 0 # somebody else has come
+      assert_equal [[], 3], seen
+      @line.shorter(3)
+      assert_equal [[0, 1, 2], 0], seen
+    end
+  end
+
+  def test_whose_wait_is_ended_holds_nothing_up
+    run_loop do
+      fibers = Array.new(4) do |number|
+        Fiber.schedule do
+          @line.visit(number)
+        rescue Failure
+          nil
+        end
+      end
+      fibers[1].raise(Failure)
+      assert_equal [[], 3], seen
+      @line.shorter(2)
+      @line.room -= 1 # somebody else has come
+      assert_equal [[0], 2], seen
+      fibers[2].raise(Failure)
+      assert_equal [[0], 1], seen
+      @line.shorter
+      assert_equal [[0, 3], 0], seen
+    end
+  end
+
+  def test_a_deadline_ends_the_wait
+    run_loop do
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { @line.visit(:late) } }
+      assert_equal [[], 0], seen
+    end
+  end
+
+  # The thread that is let go of is one whose loop is stuck with work: nobody of the other loop's waits for it.
+  def test_one_loop_that_is_busy_keeps_nobody_of_another_loop_waiting
+    stuck = Thread::Queue.new
+    others = Thread.new do
+      NB.run do
+        Fiber.schedule { @line.visit(:busy) }
+        Compat.blocking { stuck.pop }
+      end
+    end
+    run_loop do
+      sleep(0.001) until @line.gate.held == 1
+      Fiber.schedule { @line.visit(:quick) }
+      @line.shorter(2)
+      assert_equal [[:quick], 1], seen
+      stuck << true
+    end
+    others.join
+
+    assert_equal [[:quick, :busy], 0], [@line.inside, @line.gate.held]
+  end
+
+  Compat = NeverBlock::Compat
+
+  private
+
+  # Who has gone in, and how many are held, when all who were woken have run.
+  def seen
+    10.times { sleep(0) }
+    [@line.inside, @line.gate.held]
+  end
+end

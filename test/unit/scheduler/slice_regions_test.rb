@@ -1,0 +1,277 @@
+# frozen_string_literal: true
+
+require_relative "../../support/slices"
+require "neverblock"
+require "open3"
+require "tempfile"
+require "timeout"
+
+# Where no slice ends: each region computes until the end of one has been put off several times, beside a fiber that would run if it were left.
+class SchedulerSliceRegionsTest < Minitest::Test
+  include Slices
+
+  # @yield in a fiber that others wait for; where it is, it has to stay
+  def assert_stays(&region)
+    steps = []
+    in_slices do
+      fiber do
+        sleep(0)
+        assert region.call, "it was left"
+        steps << :region
+      end
+      fiber { sleep(0) && steps << :other }
+    end
+    assert_includes [%i[region other], %i[other region]], steps
+  end
+
+  def test_in_uninterrupted
+    assert_stays { NB.uninterrupted { stays? } }
+    assert_stays { NB.uninterrupted { NB.uninterrupted { nil } || stays? } }
+    assert_stays { NB.uninterrupted { [1].map { stays? }.first } }
+  end
+
+  def test_in_what_uninterrupted_resumes
+    assert_stays { NB.uninterrupted { Enumerator.new { |out| out << stays? }.next } }
+    assert_stays { NB.uninterrupted { Fiber.new(blocking: false) { stays? }.resume } }
+  end
+
+  def test_after_uninterrupted_however_it_was_left_slices_end_again
+    in_slices do
+      fiber do
+        sleep(0)
+        assert_equal 3, NB.uninterrupted { 3 }
+        be_cut
+        assert_raises(IOError) { NB.uninterrupted { raise IOError } }
+        be_cut
+        assert_equal 4, catch(:out) { NB.uninterrupted { throw :out, 4 } }
+        be_cut
+        [1].each { NB.uninterrupted { break } }
+        be_cut
+      end
+      fiber { sleep(0) }
+    end
+  end
+
+  # A wait in it switches, and the others' slices end meanwhile; when it goes on it stays again.
+  def test_uninterrupted_belongs_to_its_fiber
+    in_slices do
+      waits = false
+      fiber do
+        sleep(0)
+        NB.uninterrupted do
+          waits = true
+          sleep(0) while waits
+          assert stays?
+        end
+        be_cut
+      end
+      fiber do
+        sleep(0) until waits
+        be_cut
+        waits = false
+      end
+    end
+  end
+
+  def test_in_handle_interrupt_that_puts_interrupts_off
+    assert_stays { Thread.handle_interrupt(Object => :never) { stays? } }
+    assert_stays { Thread.handle_interrupt(RuntimeError => :on_blocking, IOError => :immediate) { stays? } }
+    assert_stays { Thread.handle_interrupt(Object => :never) { Enumerator.new { |out| out << stays? }.next } }
+  end
+
+  def test_where_handle_interrupt_lets_them_in_again_slices_end
+    in_slices do
+      2.times do
+        fiber do
+          sleep(0)
+          Thread.handle_interrupt(Exception => :never) do
+            assert stays?
+            Thread.handle_interrupt(Exception => :immediate) { be_cut }
+            assert stays?
+          end
+          be_cut
+        end
+      end
+    end
+  end
+
+  def test_not_in_handle_interrupt_in_uninterrupted
+    assert_stays { NB.uninterrupted { Thread.handle_interrupt(Exception => :immediate) { stays? } } }
+  end
+
+  def test_in_a_blocking_fiber_whose_waits_no_hook_sees
+    assert_stays { Fiber.new(blocking: true) { stays? }.resume }
+    assert_stays { Fiber.blocking { stays? } } if Fiber.respond_to?(:blocking)
+  end
+
+  def test_in_neverblock_false
+    assert_stays { NB.neverblock(false) { stays? } }
+  end
+
+  def test_in_a_file_that_is_loading_on_ruby_3_1
+    skip "a load may be left from Ruby 3.2 on" if RUBY_VERSION >= "3.2"
+
+    Tempfile.create(["region", ".rb"]) do |file|
+      file.write("$slices_region = $slices_stays.call")
+      file.close
+      $slices_stays = -> { stays? }
+      assert_stays { load(file.path) && $slices_region }
+    end
+  end
+
+  # As code of ours: by its path.
+  OURS = eval("->(body) { body.call }", nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
+  SPINS = eval(<<~RUBY, nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
+    lambda do |scheduler, refusals|
+      cuts, kept = scheduler.cuts, scheduler.kept
+      scheduler.end_slice
+      [3].each { nil } until scheduler.kept >= kept + refusals || scheduler.cuts > cuts
+      scheduler.cuts == cuts
+    end
+  RUBY
+
+  def test_in_code_of_ours_and_in_what_it_calls_of_rubys
+    assert_stays { SPINS.call(Fiber.scheduler, REFUSALS) }
+  end
+
+  def test_but_in_an_applications_block_that_code_of_ours_calls
+    in_slices do
+      2.times { fiber { sleep(0) && OURS.call(-> { be_cut }) } }
+    end
+  end
+
+  # The hook's own frame is on top: an Integer that is asked for in the hook, and a wait that has not begun.
+  def test_in_a_hook
+    in_slices do
+      mutex = Mutex.new
+      changed = ConditionVariable.new
+      woken = 0
+      slow = Class.new(Numeric) do
+        define_method(:divmod) { |_| 3.times { Fiber.scheduler.end_slice } && [5, 0] }
+        define_method(:coerce) { |other| [other, 5] }
+      end
+      fiber { mutex.synchronize { changed.wait(mutex, slow.new) && woken += 1 } }
+      fiber { mutex.synchronize { changed.signal } }
+      fiber { sleep(0) && be_cut }
+      fiber { sleep(0) && assert_equal(1, woken) }
+    end
+  end
+
+  def test_in_a_callback_of_sqlite
+    require "sqlite3"
+    assert_stays do
+      database = SQLite3::Database.new(":memory:")
+      stayed = nil
+      database.create_function("region", 0) { |call| call.result = (stayed = stays?) ? 1 : 0 }
+      database.execute("select region()")
+      stayed
+    end
+  end
+
+  # Its loop's fiber, which is the thread's own: a finalizer or a signal's handler may run there.
+  def test_in_the_loop
+    in_slices do |scheduler|
+      kept = scheduler.kept
+      assert_nil Thread.current[:none]
+      other = false
+      fiber { sleep(0) && other = true }
+      scheduler.end_slice
+      1000.times { nil }
+      assert_equal [0, kept, false], [scheduler.cuts, scheduler.kept, other]
+    end
+  end
+
+  # Where a handler of a signal may run in any fiber.
+  def test_on_the_main_thread
+    out = run_ruby(<<~RUBY)
+      Fiber.set_scheduler(scheduler = NeverBlock::Scheduler.new)
+      scheduler.slice_ms = 1
+      steps = []
+      Fiber.schedule do
+        sleep(0)
+        nil until scheduler.kept > 3
+        steps << :hog
+      end
+      Fiber.schedule { sleep(0) && steps << :other }
+      scheduler.run
+      p [scheduler.cuts, steps.sort]
+    RUBY
+    assert_equal "[0, [:hog, :other]]\n", out
+  end
+
+  def test_a_child_of_a_fiber_that_is_left_again_and_again_goes_on_alone
+    r, w = IO.pipe
+    in_slices do
+      fiber do
+        sleep(0)
+        be_cut
+        pid = fork do
+          3_000_000.times { nil }
+          w.write(Fiber.scheduler.nil? ? "child" : "scheduler")
+        end
+        be_cut
+        assert_predicate Process.wait2(pid).last, :success?
+        w.close
+      end
+      fiber { sleep(0) && 5.times { be_cut } }
+      fiber { assert_equal "child", r.read }
+    end
+  end
+
+  def test_a_child_may_have_slices_of_its_own
+    in_slices do
+      fiber do
+        sleep(0)
+        be_cut
+        pid = fork do
+          Thread.new do
+            Fiber.set_scheduler(NeverBlock::Scheduler.new)
+            Fiber.scheduler.slice_ms = 1
+            2.times { Fiber.schedule { sleep(0) && be_cut } }
+          end.join
+        end
+        assert_predicate Process.wait2(pid).last, :success?
+      end
+    end
+  end
+
+  # A thread of Ruby that never waits keeps the lock for 100 ms at a time; here it is asked for it.
+  def test_a_thread_that_keeps_rubys_lock_is_made_to_give_it
+    done = false
+    hog = Thread.new { nil until done }
+    in_slices do |scheduler|
+      fiber do
+        sleep(0.001) until scheduler.given > 2
+        done = true
+      end
+    end
+    assert hog.join(SECONDS)
+  ensure
+    done = true
+  end
+
+  def test_the_process_ends_while_fibers_are_left_and_the_ticker_looks
+    out = run_ruby(<<~RUBY)
+      ready = Queue.new
+      Thread.new do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+        Fiber.scheduler.slice_ms = 1
+        3.times { Fiber.schedule { sleep(0); loop { ready << 1 } } }
+      end
+      1000.times { ready.pop }
+      puts "ends"
+    RUBY
+    assert_equal "ends\n", out
+  end
+
+  private
+
+  # In a process of its own.
+  def run_ruby(code)
+    command = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", "require 'neverblock'\n#{code}"]
+    out, status = nil
+    Timeout.timeout(SECONDS) { out, status = Open3.capture2e(*command) }
+    assert_predicate status, :success?, out
+    out
+  end
+end

@@ -1,0 +1,462 @@
+# frozen_string_literal: true
+
+require_relative "../../support/slices"
+require "json"
+require "monitor"
+require "set"
+require "timeout"
+require "neverblock"
+
+# Time slices: a fiber that does not wait is left where it is, whatever it is in, and goes on as if nothing had been.
+class SchedulerSlicesTest < Minitest::Test
+  include Slices
+
+  def test_a_fiber_that_never_waits_lets_one_run_that_is_ready
+    done = false
+    in_slices do
+      fiber { sleep(0) && (nil until done) }
+      fiber { sleep(0) && done = true }
+    end
+    assert done
+  end
+
+  def test_a_timer_a_descriptor_a_thread_and_another_fiber_each_end_a_slice
+    wakes = {
+      timer: -> { sleep(0.002) },
+      descriptor: -> { IO.pipe.then { |r, w| Thread.new { w << "x" } && r.read(1) } },
+      thread: -> { Queue.new.then { |queue| Thread.new { queue << 1 } && queue.pop } },
+      offload: -> { NeverBlock.offload { 1 } }
+    }
+    wakes.each do |name, wake|
+      done = false
+      in_slices do
+        fiber { sleep(0) && (nil until done) }
+        fiber { wake.call && done = name }
+      end
+      assert_equal name, done
+    end
+  end
+
+  def test_fibers_that_compute_take_turns_in_the_order_in_which_they_were_left
+    order = []
+    in_slices do
+      3.times do |i|
+        fiber do
+          sleep(0)
+          3.times { order << i && be_cut }
+        end
+      end
+    end
+    assert_equal [0, 1, 2] * 3, order
+  end
+
+  def test_one_that_computes_alone_is_left_by_nobody
+    in_slices do |scheduler|
+      fiber do
+        sleep(0)
+        looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 0.02
+        assert_equal 0, scheduler.cuts
+      end
+    end
+  end
+
+  def test_without_slices_there_are_none
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      assert_nil scheduler.slice_ms
+      assert_equal [false, 0, 0], [scheduler.end_slice, scheduler.cuts, scheduler.kept]
+      assert_equal 5, NB.uninterrupted { 5 }
+      scheduler.slice_ms = 7
+      assert_equal 7, scheduler.slice_ms
+      scheduler.slice_ms = nil
+      assert_nil scheduler.slice_ms
+      [0, -1, 60_001].each { |odd| assert_includes assert_raises(ArgumentError) { scheduler.slice_ms = odd }.message, "1 to 60000" }
+    end
+    assert_equal(6, NB.uninterrupted { 6 })
+    assert_raises(LocalJumpError) { NB.uninterrupted }
+  end
+
+  # What Ruby code may be in the middle of when its slice ends: a block that C calls, several levels deep.
+  IN_BLOCKS = {
+    "sort_by" => ->(cut) { [3, 1, 2].sort_by { |n| cut.call || n } },
+    "sort" => ->(cut) { [3, 1, 2].sort { |a, b| cut.call || (a <=> b) } },
+    "max_by" => ->(cut) { [3, 1, 2].max_by { |n| cut.call || n } },
+    "uniq" => ->(cut) { [3, 3, 2].uniq { |n| cut.call || n } },
+    "group_by" => ->(cut) { [3, 3, 2].group_by { |n| cut.call || n.odd? } },
+    "gsub" => ->(cut) { "a-b-c".gsub(/[abc]/) { |c| cut.call || (c + c.upcase) } },
+    "scan" => ->(cut) { [].tap { |all| "a1b2".scan(/[a-z]\d/) { |c| cut.call || (all << c) } } },
+    "a hash's default" => ->(cut) { Hash.new { |hash, key| cut.call || (hash[key] = key * 2) }.then { |hash| [hash[2], hash[2]] } },
+    "each_with_object" => ->(cut) { (1..3).each_with_object([]) { |n, all| cut.call || (all << n) } },
+    "inject" => ->(cut) { (1..4).inject { |a, b| cut.call || (a + b) } },
+    "lazy" => ->(cut) { (1..Float::INFINITY).lazy.map { |n| cut.call || (n * 2) }.select { |n| (n % 3).zero? }.first(2) },
+    "zip" => ->(cut) { [1, 2].each_entry.zip((3..4).each_entry) { |_| cut.call } },
+    "each_slice" => ->(cut) { (1..5).each_slice(2).map { |slice| cut.call || slice } },
+    "catch" => ->(cut) { catch(:out) { [1].each { |n| cut.call || throw(:out, n) } } },
+    "instance_eval" => ->(cut) { "abc".instance_eval { cut.call || size } },
+    "method_missing" => ->(cut) { Class.new { define_method(:method_missing) { |name, *| cut.call || name } }.new.then { |o| [o.a, o.b] } },
+    "Comparable" => ->(cut) { Struct.new(:n) { include Comparable }.tap { |s| s.define_method(:<=>) { |o| cut.call || (n <=> o.n) } }.then { |s| s.new(1) < s.new(2) } },
+    "JSON" => ->(cut) { JSON.generate([Class.new { define_method(:to_json) { |*| cut.call || "7" } }.new]) },
+    "a string's %" => ->(cut) { format("%s!", Class.new { define_method(:to_s) { cut.call || "7" } }.new) },
+    "coerce" => ->(cut) { 1 + Class.new { define_method(:coerce) { |other| cut.call || [other, 5] } }.new },
+    "a Struct's each" => ->(cut) { Struct.new(:a, :b).new(1, 2).each { |n| cut.call || n }.to_a },
+    "Set" => ->(cut) { Set.new([1, 2]).map { |n| cut.call || n }.to_set.size },
+    "ObjectSpace" => ->(cut) { ObjectSpace.each_object(SchedulerSlicesTest.singleton_class) { |_| cut.call } },
+    "define_finalizer" => ->(cut) { 2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { cut.call || 1 } }
+  }.freeze
+
+  def test_what_c_calls_back_goes_on_as_if_nothing_had_been
+    IN_BLOCKS.each do |name, work|
+      expected = work.call(-> {})
+      found = Array.new(2)
+      in_slices do |scheduler|
+        2.times { |i| fiber { sleep(0) && found[i] = work.call(-> { !be_cut }) } }
+        fiber { sleep(0) } # somebody else
+        scheduler
+      end
+      found.each { |value| expected.nil? ? assert_nil(value, name) : assert_equal(expected, value, name) }
+    end
+  end
+
+  def test_a_mutex_held_by_a_fiber_that_was_left_keeps_others_out
+    mutex = Mutex.new
+    inside = 0
+    all = []
+    in_slices do
+      5.times do |i|
+        fiber do
+          sleep(0)
+          mutex.synchronize do
+            assert_equal 1, inside += 1
+            be_cut
+            all << i
+            inside -= 1
+          end
+        end
+      end
+    end
+    assert_equal [0, 1, 2, 3, 4], all
+    refute_predicate mutex, :locked?
+  end
+
+  def test_so_does_a_monitor_which_its_fiber_enters_again
+    monitor = Monitor.new
+    inside = 0
+    in_slices do
+      4.times do
+        fiber do
+          sleep(0)
+          monitor.synchronize do
+            be_cut
+            monitor.synchronize { assert_equal 1, inside += 1 }
+            be_cut
+            inside -= 1
+          end
+        end
+      end
+    end
+    assert_equal 0, inside
+  end
+
+  def test_a_condition_variable_loses_no_signal_beside_fibers_that_are_left
+    mutex = Mutex.new
+    changed = ConditionVariable.new
+    items = []
+    taken = []
+    in_slices do
+      3.times do
+        fiber do
+          mutex.synchronize do
+            be_cut
+            changed.wait(mutex) while items.empty?
+            be_cut
+            taken << items.shift
+          end
+        end
+      end
+      fiber do
+        3.times do |i|
+          mutex.synchronize do
+            items << i
+            be_cut
+            changed.signal
+            be_cut
+          end
+        end
+      end
+    end
+    assert_equal [0, 1, 2], taken.sort
+  end
+
+  def test_queues_lose_nothing
+    queue = SizedQueue.new(2)
+    taken = []
+    in_slices do
+      2.times { |i| fiber { 10.times { |n| queue.push((i * 10) + n) && be_cut } } }
+      2.times { fiber { 10.times { taken << queue.pop && be_cut } } }
+    end
+    assert_equal (0..19).to_a, taken.sort
+  end
+
+  def test_ensure_rescue_and_what_a_block_returns_are_as_ever
+    steps = []
+    found = nil
+    work = lambda do
+      be_cut
+      raise IOError, "x"
+    rescue IOError => e
+      be_cut
+      assert_same e, $!
+      steps << e.message
+      7
+    ensure
+      be_cut
+      steps << :ensure
+    end
+    in_slices do
+      fiber { sleep(0) && found = work.call }
+      fiber { sleep(0) && assert_nil($!) }
+    end
+    assert_equal [7, ["x", :ensure]], [found, steps]
+  end
+
+  # `$~` belongs to a method's call. (Blocks of one call share it, among fibers as among threads.)
+  def test_fiber_locals_and_match_data_stay_the_fibers
+    in_slices { 4.times { |i| fiber { sleep(0) && match(i) } } }
+  end
+
+  def match(number)
+    Thread.current[:slices] = number
+    assert_match(/\d/, "n#{number}")
+    "n#{number}" =~ /\d/
+    be_cut
+    assert_equal [number, number.to_s, "n#{number}"], [Thread.current[:slices], $~[0], $~.string]
+    replaced = "a-b".gsub(/[ab]/) { be_cut && ($~[0] * 2) }
+    assert_equal "aa-bb", replaced
+  end
+
+  # --- fibers within fibers ---
+
+  def test_the_body_of_an_enumerator_is_left_and_goes_on_where_it_was
+    all = Array.new(2) { [] }
+    in_slices do
+      2.times do |i|
+        fiber do
+          sleep(0)
+          enumerator = Enumerator.new { |out| 3.times { |n| be_cut && out << n } }
+          3.times { all[i] << enumerator.next && be_cut }
+          assert_raises(StopIteration) { enumerator.next }
+        end
+      end
+    end
+    assert_equal [[0, 1, 2]] * 2, all
+  end
+
+  def be_cut_and(value)
+    be_cut
+    value
+  end
+
+  def test_enumerators_within_enumerators
+    all = []
+    in_slices do
+      2.times do
+        fiber do
+          sleep(0)
+          inner = Enumerator.new { |out| 2.times { |n| out << be_cut_and(n) } }
+          outer = Enumerator.new { |out| 2.times { out << be_cut_and(inner.next) } }
+          all << [outer.next, outer.next]
+        end
+      end
+    end
+    assert_equal [[0, 1]] * 2, all
+  end
+
+  def test_a_fiber_of_the_applications_own_is_left_in_the_one_that_has_resumed_it
+    all = []
+    in_slices do
+      2.times do |i|
+        fiber do
+          sleep(0)
+          own = Fiber.new(blocking: false) do |a|
+            be_cut
+            b = Fiber.yield(a + 1)
+            be_cut
+            b + 10
+          end
+          all << [i, own.resume(1), be_cut_and(own.resume(2)), own.alive?]
+        end
+      end
+    end
+    assert_equal [[0, 2, 12], [1, 2, 12]], all.map { |found| found.first(3) }.sort
+  end
+
+  def test_fibers_that_transfer_to_each_other_too
+    all = []
+    in_slices do
+      fiber do
+        sleep(0)
+        home = Fiber.current
+        other = Fiber.new(blocking: false) do
+          be_cut
+          all << :other
+          home.transfer
+        end
+        other.transfer
+        all << be_cut_and(:home)
+      end
+      fiber { sleep(0) && be_cut }
+    end
+    assert_equal %i[other home], all
+  end
+
+  # --- interruptions ---
+
+  def test_a_timeout_that_is_over_is_raised_at_the_next_wait_and_not_where_the_fiber_was_left
+    steps = []
+    in_slices do
+      fiber do
+        sleep(0)
+        Timeout.timeout(0.002) do
+          looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          be_cut until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 0.01
+          steps << :computed
+          sleep(5)
+          steps << :slept
+        end
+      rescue Timeout::Error
+        steps << :late
+      end
+    end
+    assert_equal %i[computed late], steps
+  end
+
+  def test_what_is_raised_into_a_fiber_that_was_left_comes_at_its_next_wait
+    steps = []
+    in_slices do
+      waits = false
+      left = fiber do
+        sleep(0)
+        waits = true
+        be_cut while waits
+        steps << :computed
+        sleep(5)
+      rescue IOError => e
+        steps << e.message
+      end
+      fiber do
+        sleep(0) until waits
+        left.raise(IOError, "raised")
+        waits = false
+      end
+    end
+    assert_equal [:computed, "raised"], steps
+  end
+
+  if RUBY_VERSION >= "3.3"
+    def test_a_fiber_that_was_left_is_killed_at_its_next_wait
+      steps = []
+      in_slices do
+        waits = false
+        left = fiber do
+          sleep(0)
+          waits = true
+          be_cut while waits
+          steps << :computed
+          sleep(5)
+          steps << :slept
+        ensure
+          steps << :ensure
+        end
+        fiber do
+          sleep(0) until waits
+          left.kill
+          waits = false
+        end
+      end
+      assert_equal %i[computed ensure], steps
+    end
+  end
+
+  def test_what_is_raised_into_the_thread_ends_its_loop_though_all_its_fibers_compute
+    raised = Class.new(Exception) # rubocop:disable Lint/InheritException -- what is less costs the fiber only
+    ready = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.scheduler.slice_ms = 1
+      2.times { Fiber.schedule { sleep(0) && loop { be_cut && ready << 1 } } }
+    end
+    4.times { ready.pop }
+    thread.raise(raised)
+    assert_raises(raised) { thread.value }
+  end
+
+  def test_a_thread_is_killed_while_fibers_are_left
+    ready = Queue.new
+    thread = Thread.new do
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.scheduler.slice_ms = 1
+      2.times { Fiber.schedule { sleep(0) && loop { be_cut && ready << 1 } } }
+    end
+    4.times { ready.pop }
+    thread.kill
+    assert thread.join(SECONDS)
+  end
+
+  def test_the_scheduler_may_be_left_and_run_again_while_fibers_are_left
+    Thread.new do
+      scheduler = NeverBlock::Scheduler.new
+      scheduler.slice_ms = 1
+      Fiber.set_scheduler(scheduler)
+      steps = []
+      2.times { |i| Fiber.schedule { sleep(0) && be_cut && steps << i } }
+      Fiber.schedule { sleep(0) && raise(Interrupt, "x") }
+      assert_raises(Interrupt) { scheduler.run }
+      scheduler.run
+      assert_equal [0, 1], steps.sort
+    end.join
+  end
+
+  # --- memory ---
+
+  def test_a_collection_and_a_compaction_keep_what_a_fiber_that_was_left_holds
+    found = []
+    in_slices do
+      3.times do |i|
+        fiber do
+          sleep(0)
+          text = +"text #{i}"
+          be_cut
+          found << text
+        end
+      end
+      fiber do
+        sleep(0)
+        GC.start
+        GC.compact if GC.respond_to?(:compact)
+        Array.new(1000) { +"noise" }
+      end
+    end
+    assert_equal ["text 0", "text 1", "text 2"], found.sort
+  end
+
+  def test_under_a_stressed_collector
+    found = []
+    in_slices do
+      2.times do |i|
+        fiber do
+          sleep(0)
+          text = "x#{i}"
+          GC.stress = true
+          be_cut
+          GC.stress = false
+          found << text
+        end
+      end
+    end
+    assert_equal %w[x0 x1], found.sort
+  ensure
+    GC.stress = false
+  end
+end
