@@ -88,7 +88,7 @@ static void a_removed_looker_is_not_called_any_more(void **state) {
 }
 
 static void await_sleep(nb_clockwork *clockwork) {
-    while (!nb_doorbell_sleeping(nb_clockwork_bell(clockwork)))
+    while (!nb_clockwork_sleeps(clockwork))
         sched_yield();
 }
 

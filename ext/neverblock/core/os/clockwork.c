@@ -4,7 +4,6 @@
 #include "os/clockwork.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/alloc.h"
 #include "os/clock.h"
@@ -159,6 +158,13 @@ unsigned nb_clockwork_lookers(nb_clockwork *clockwork) {
     unsigned count = clockwork->count;
     pthread_mutex_unlock(&clockwork->lock);
     return count;
+}
+
+bool nb_clockwork_sleeps(nb_clockwork *clockwork) {
+    pthread_mutex_lock(&clockwork->lock);
+    bool sleeps = nb_doorbell_sleeping(&clockwork->bell) && !clockwork->rung;
+    pthread_mutex_unlock(&clockwork->lock);
+    return sleeps;
 }
 
 nb_doorbell *nb_clockwork_bell(nb_clockwork *clockwork) { return &clockwork->bell; }

@@ -11,6 +11,7 @@
 #ifndef NB_OS_CLOCKWORK_H
 #define NB_OS_CLOCKWORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/doorbell.h"
@@ -41,6 +42,8 @@ nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, voi
 void nb_clockwork_remove(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner);
 /* How many there are. Any thread. */
 unsigned nb_clockwork_lookers(nb_clockwork *clockwork);
+/* Whether the thread sleeps without a limit, and nothing that has been published would let it go on. Any thread. */
+bool nb_clockwork_sleeps(nb_clockwork *clockwork);
 
 /* nb_clockwork_stir's: the doorbell at which the thread sleeps, and what rings it. */
 nb_doorbell *nb_clockwork_bell(nb_clockwork *clockwork);
