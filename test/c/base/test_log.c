@@ -325,6 +325,15 @@ static void a_thread_that_did_not_start_is_tried_again_and_no_line_is_lost(void 
     close(fd);
 }
 
+static void a_warning_that_might_come_with_every_request_comes_once_a_minute(void **state) {
+    (void)state;
+    int64_t told_ns = 0, now_ns = 5;
+    assert_true(nb_log_due(&told_ns, now_ns));
+    assert_false(nb_log_due(&told_ns, now_ns + NB_LOG_AGAIN_NS - 1));
+    assert_true(nb_log_due(&told_ns, now_ns + NB_LOG_AGAIN_NS));
+    assert_false(nb_log_due(&told_ns, now_ns + NB_LOG_AGAIN_NS + 1));
+}
+
 int main(void) {
     nb_test_alarm(120);
     const struct CMUnitTest tests[] = {
@@ -338,6 +347,7 @@ int main(void) {
         cmocka_unit_test(lines_written_together_are_dropped_together),
         cmocka_unit_test(a_descriptor_without_a_reader_costs_lines_and_no_signal),
         cmocka_unit_test(destroying_leaves_a_stuck_thread_behind_which_frees_the_memory),
+        cmocka_unit_test(a_warning_that_might_come_with_every_request_comes_once_a_minute),
         cmocka_unit_test(without_memory_there_is_no_log),
         cmocka_unit_test(a_thread_that_did_not_start_is_tried_again_and_no_line_is_lost),
     };

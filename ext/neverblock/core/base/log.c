@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -216,6 +215,12 @@ void nb_log_info(nb_log *log, const char *format, ...) {
     va_start(arguments, format);
     write_line(log, "info", format, arguments);
     va_end(arguments);
+}
+
+bool nb_log_due(int64_t *told_ns, int64_t now_ns) {
+    if (*told_ns && now_ns - *told_ns < NB_LOG_AGAIN_NS) return false;
+    *told_ns = now_ns;
+    return true;
 }
 
 void nb_log_name(char out[NB_LOG_NAME_BYTES], nb_slice bytes) {

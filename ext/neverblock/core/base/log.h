@@ -9,6 +9,7 @@
 #ifndef NB_BASE_LOG_H
 #define NB_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ void nb_log_write(nb_log *log, const char *bytes, size_t size);
  * warns. */
 void nb_log_line(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void nb_log_info(nb_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a warning that might come with every request is to be written: the first, then one in NB_LOG_AGAIN_NS. *told_ns: 0 before the first. */
+#define NB_LOG_AGAIN_NS INT64_C(60000000000)
+bool nb_log_due(int64_t *told_ns, int64_t now_ns);
 /* As entries have it: "2026-11-21T18:03:26.000Z". wall_ns: nb_clock_wall_ns. */
 void nb_log_time(char out[NB_LOG_TIME_BYTES], int64_t wall_ns);
 /* Bytes from outside as a line may have them: printable ASCII as it is, all else as \\xNN, the rest cut off. `out` is NUL-terminated. */

@@ -505,7 +505,11 @@ static void body_failed(nb_loop *loop, nb_connection *connection, nb_status stat
     if (status == NB_INVALID || status == NB_TOO_LARGE) {
         nb_connection_refuse(loop, connection, exchange, refusal);
     } else if (status == NB_SYSTEM) {
-        nb_log_line(loop->log, "a request body could not be stored in %s: %s", loop->spool.directory, strerror(errno));
+        int error = errno;
+        if (nb_log_due(&loop->unstored_told_ns, loop->now_ns)) {
+            nb_log_line(loop->log, "a request body could not be stored in %s: %s", loop->spool.directory,
+                        strerror(error));
+        }
         nb_connection_shed(loop, connection, exchange, "the request body could not be stored", true);
     } else {
         nb_connection_shed(loop, connection, exchange, "no room for the request body, try again", true);

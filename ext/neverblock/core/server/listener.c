@@ -25,8 +25,6 @@
 /* Who waits for a place is seen when he comes, and when what he may wait is over: seen no more for longer, he has left. */
 #define CROWD_GAP_NS NB_NS_PER_S
 
-#define SHORTAGE_LOG_NS (60 * NB_NS_PER_S)
-
 /* Read of what a client who is refused has sent: left unread, it would make of the end a reset, and of the answer nothing. */
 #define REFUSED_READS 16
 #define REFUSED_READ_BYTES 4096
@@ -150,8 +148,7 @@ static bool close_files(nb_loop *loop) {
 }
 
 static void log_shortage(nb_loop *loop, int error) {
-    if (loop->shortage_logged_ns && loop->now_ns - loop->shortage_logged_ns < SHORTAGE_LOG_NS) return;
-    loop->shortage_logged_ns = loop->now_ns;
+    if (!nb_log_due(&loop->shortage_told_ns, loop->now_ns)) return;
     nb_log_line(loop->log,
                 "no descriptor left for another connection (%s): %llu connections and what else is open take up those "
                 "of `ulimit -n`, %llu; raise it, or lower `limits { connections }`, %u",

@@ -81,7 +81,8 @@ typedef struct nb_loop {
     int64_t listen_again_ns;    /* when to go on; 0: when there is room */
     int64_t crowd_since_ns;     /* since when somebody has waited for a place, one or another; 0: nobody ever has */
     int64_t crowd_seen_ns;      /* when somebody was seen to */
-    int64_t shortage_logged_ns; /* when the log was told that descriptors are short; 0: never */
+    int64_t shortage_told_ns;   /* nb_log_due: descriptors are short */
+    int64_t unstored_told_ns;   /* nb_log_due: a request body could not be stored */
     int descriptors_high;       /* from this number on they are not for connections */
     int spare_fd;               /* given up for a moment to refuse a client when there is no other descriptor */
     nb_connection *connections; /* all open ones of clients */
