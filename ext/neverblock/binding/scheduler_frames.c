@@ -2,7 +2,7 @@
  * scheduler_frames.c - may a fiber be left where it is? What its innermost frames say.
  *
  * Code of ours, Ruby or C, is written for fibers that switch only where they wait: it is never left, nor is what it calls of Ruby's own. Nor is a C
- * function that calls Ruby while it holds something that belongs to the thread: those are known by the class of their method.
+ * function that calls Ruby while it holds something that belongs to the thread, or one that is switching fibers itself: those are known by the class of their method.
  *
  * What a method says is looked up once. A method that is in the table is kept alive, so that no other can have its address.
  */
@@ -18,10 +18,11 @@
 
 typedef enum frame_kind {
     FRAME_UNKNOWN,
-    FRAME_RUBY,   /* of Ruby's own: who has called it decides */
-    FRAME_OURS,   /* stays */
-    FRAME_OTHERS, /* an application's or a gem's: may be left */
-    FRAME_STAYS,  /* whoever is above it stays */
+    FRAME_RUBY,     /* of Ruby's own: who has called it decides */
+    FRAME_OURS,     /* stays */
+    FRAME_OTHERS,   /* an application's or a gem's: may be left */
+    FRAME_STAYS,    /* whoever is above it stays */
+    FRAME_SWITCHES, /* Ruby's own, which stays itself: it may be between two fibers */
 } frame_kind;
 
 typedef struct known_frame {
@@ -36,6 +37,10 @@ static VALUE keeper, our_folder, ruby_folder;
 /* Classes whose C functions call back with a lock of the thread's. SQLite's connection is locked by its thread while a statement calls functions,
    collations and handlers that are written in Ruby (sqlite3_step; SQLITE_CONFIG_SERIALIZED). */
 static const char *const stays[] = {"SQLite3::", "Sqlite3::"};
+
+/* Classes whose C functions switch fibers. One that is switched to looks for interrupts before it has taken what it was given, be it a value or an
+   exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's own fiber is given is not looked at. */
+static const char *const switches[] = {"Fiber", "Enumerator"};
 
 static void keeper_mark(void *data) {
     (void)data;
@@ -57,14 +62,19 @@ static bool begins_with(VALUE text, VALUE with) {
     return !NIL_P(with) && begins(text, RSTRING_PTR(with), (size_t)RSTRING_LEN(with));
 }
 
+static bool begins_with_one_of(VALUE text, const char *const *all, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (begins(text, all[i], strlen(all[i]))) return true;
+    }
+    return false;
+}
+
 static frame_kind kind_of_function(VALUE frame) {
     VALUE path = rb_profile_frame_classpath(frame);
     if (!RB_TYPE_P(path, T_STRING)) return FRAME_RUBY;
     if (begins(path, "NeverBlock", strlen("NeverBlock"))) return FRAME_OURS;
-    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++) {
-        if (begins(path, stays[i], strlen(stays[i]))) return FRAME_STAYS;
-    }
-    return FRAME_RUBY;
+    if (begins_with_one_of(path, stays, sizeof stays / sizeof *stays)) return FRAME_STAYS;
+    return begins_with_one_of(path, switches, sizeof switches / sizeof *switches) ? FRAME_SWITCHES : FRAME_RUBY;
 }
 
 /* A function in C has no path (rb_profile_frame_path), code from `eval` the one it was given. */
@@ -105,7 +115,7 @@ bool nb_frames_may_be_left(void) {
     bool found = false;
     for (int i = 0; i < count; i++) {
         frame_kind kind = look_up(frames[i]);
-        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found)) return false;
+        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found) || (kind == FRAME_SWITCHES && i == 0)) return false;
         found = found || kind == FRAME_OTHERS;
     }
     return found || count == NB_FRAMES_MAX;

@@ -310,6 +310,52 @@ class SchedulerSlicesTest < Minitest::Test
     assert_equal %i[other home], all
   end
 
+  # Each looks for interrupts when it has been switched to, and then takes what it was given (cont.c, fiber_switch).
+  GIVEN = {
+    "resume and yield" => -> { Fiber.new(blocking: false) { |n| loop { n = Fiber.yield(n) } }.then { |own| ->(n) { own.resume(n) } } },
+    "transfer" => -> { Fiber.current.then { |home| Fiber.new(blocking: false) { |n| loop { n = home.transfer(n) } } }.then { |own| ->(n) { own.transfer(n) } } },
+    "an enumerator's next" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.next } } },
+    "an enumerator's peek" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.peek && all.next } } },
+    "what is raised" => lambda do
+      own = Fiber.new(blocking: false) do
+        Fiber.yield
+      rescue IOError => e
+        Fiber.yield(e.message.to_i)
+        retry
+      end
+      own.resume
+      ->(n) { own.raise(IOError, n.to_s).tap { own.resume } }
+    end
+  }.freeze
+  CUTS_AMONG_SWITCHES = 40
+
+  def test_what_a_fiber_is_given_by_another_is_not_lost_where_a_slice_ends
+    GIVEN.each do |name, make|
+      lost = nil
+      in_slices do |scheduler|
+        over = false
+        fiber do
+          lost = lost_among_switches(scheduler, make.call)
+          over = true
+        end
+        fiber { sleep(0) until over }
+      end
+      assert_nil lost, name
+    end
+  end
+
+  # The end of a slice is asked for all the time, and nearly all that is done until it comes are switches.
+  # @return [Integer, nil] which was lost
+  def lost_among_switches(scheduler, give)
+    sleep(0)
+    until_cuts = scheduler.cuts + CUTS_AMONG_SWITCHES
+    number = 0
+    while scheduler.cuts < until_cuts
+      scheduler.end_slice
+      return number if give.call(number += 1) != number
+    end
+  end
+
   # --- interruptions ---
 
   def test_a_timeout_that_is_over_is_raised_at_the_next_wait_and_not_where_the_fiber_was_left
