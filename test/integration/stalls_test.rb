@@ -68,26 +68,64 @@ class StallsCase < ServerProcessCase
   end
 end
 
-# A stall is told while it lasts, with who is to blame. Without time slices, which would cut the ones in Ruby code short. Each stall lasts until the test, which
-# has read what is told of it, lets it go.
-class StallsTest < StallsCase
+# A stall is told while it lasts, with who is to blame: each kind at each kind of place. Without time slices, which would cut the ones in Ruby code short. Each stall lasts until
+# the test, which has read what is told of it, lets it go. A kind has a server of its own, since the figures name 32 culprits.
+class StallCasesTest < StallsCase
   WORDS = { "ruby" => "Ruby code", "gc" => "garbage collection", "c_call" => "a C call that holds Ruby's lock", "blocking_call" => "a blocking call" }.freeze
 
   def self.options
     %w[--cooperative]
   end
 
-  StallsApp::PLACES.product(WORDS.keys).each do |place, kind|
-    define_method("test_#{kind}_stall_in_#{place}_is_told_while_it_lasts_with_the_right_culprit_and_when_it_is_over") do
-      blame = "#{Regexp.escape(WORDS.fetch(kind))}, in .+, by #{Regexp.escape(self.class.stalls.culprit(place, kind))}$"
-      path = hold(place, kind) do |held|
-        assert_match(/ has kept its executor for \d+ ms so far: #{blame}/, server.await_stderr(/ warning: .*GET #{held} .*$/)[0])
-        Patience.await("the stall in the figures") { counted("stalls_total", place, kind).positive? }
-      end
-      assert_match(/ kept its executor for \d+ ms, which is over: #{blame}/, server.await_stderr(/ info: .*GET #{path} .*$/)[0])
-      Patience.await("its time in the figures") { counted("stall_seconds_total", place, kind) >= 0.1 }
+  def self.runnable_methods
+    self == StallCasesTest ? [] : super
+  end
+
+  # @param kind [String]
+  # @param places [Array<String>]
+  def self.cases(kind, places)
+    places.each do |place|
+      define_method("test_#{kind}_stall_in_#{place}_is_told_once_while_it_lasts_with_the_right_culprit_and_once_when_it_is_over") { stall(kind, place) }
     end
   end
+
+  private
+
+  def stall(kind, place)
+    culprit = self.class.stalls.culprit(place, kind)
+    method = place == "native" ? "(?:StallsNative\\.)?#{StallsApp::NATIVE.fetch(kind)}" : "\\S+" # a function in C is named, though no file has a line of it
+    blame = "#{WORDS.fetch(kind)}, in #{method}, by #{Regexp.escape(culprit)}$"
+    path = hold(place, kind) do |held|
+      entry = server.await_stderr(/ warning: GET #{held} .*\n(?:    .*\n)+/)[0]
+      assert_match(/ warning: GET #{held} \([\w-]+\) has kept its executor for \d+ ms so far: #{blame}/, entry)
+      assert_match(/^    .*#{Regexp.escape(culprit[/\S+\z/])}:in /, entry)
+      Patience.await("the stall in the figures") { counted("stalls_total", place, kind).positive? }
+    end
+    assert_match(/ kept its executor for \d+ ms, which is over: #{blame}/, server.await_stderr(/ info: .*GET #{path} .*$/)[0])
+    Patience.await("its time in the figures") { counted("stall_seconds_total", place, kind) >= 0.1 }
+    assert_equal 2, server.stderr.scan(path).size
+  end
+end
+
+class StallsInRubyTest < StallCasesTest
+  cases "ruby", StallsApp::PLACES
+
+  def test_an_application_that_takes_long_to_load_is_no_stall
+    server.await_stderr(/process \d+/)
+    refute_match(/a fiber of no request/, server.stderr)
+  end
+end
+
+class StallsInCollectionsTest < StallCasesTest
+  cases "gc", StallsApp::PLACES
+end
+
+class StallsInBlockingCallsTest < StallCasesTest
+  cases "blocking_call", [*StallsApp::PLACES, "native"]
+end
+
+class StallsInCCallsTest < StallCasesTest
+  cases "c_call", [*StallsApp::PLACES, "native"]
 
   # poll(2) ends with EINTR where a signal comes, and many a library takes that for a failure.
   def test_a_call_that_a_signal_would_cut_short_is_left_alone_and_told_with_its_culprit_when_it_is_over
@@ -95,19 +133,69 @@ class StallsTest < StallsCase
     self.class.stalls.close_gate(tag)
     connect do |held|
       held.write(request(path))
-      assert_match(/ has kept its executor for \d+ ms so far: its stack could not be read/, server.await_stderr(/ warning: .* has kept its executor .*could not be read.*$/)[0])
+      server.await_stderr(/ warning: a fiber has kept its executor for \d+ ms so far: a C call that holds Ruby's lock, in poll\(2\)$/)
       self.class.stalls.open_gate(tag)
       assert_equal "1", held.response["x-polled"]
     ensure
       self.class.stalls.open_gate(tag)
     end
-    over = server.await_stderr(/ info: .*a C call that holds Ruby's lock.*#{Regexp.escape(self.class.stalls.culprit("application", "poll"))}$/)[0]
-    assert_match(/which is over/, over)
+    culprit = self.class.stalls.culprit("application", "poll")
+    server.await_stderr(/ info: GET #{path} .* kept its executor for \d+ ms, which is over: a C call that holds Ruby's lock, in poll\(2\), by #{Regexp.escape(culprit)}$/)
+    assert_match(/^neverblock_stalls_total\{kind="c_call",culprit="#{Regexp.escape(culprit)}"\} 1$/, admin("/metrics"))
   end
 
-  def test_an_application_that_takes_long_to_load_is_no_stall
-    server.await_stderr(/process \d+/)
-    refute_match(/a fiber of no request/, server.stderr)
+  # Attaches as gdb and strace do, and stops nothing.
+  DEBUGGER = <<~RUBY
+    require "fiddle"
+    ptrace = Fiddle::Function.new(Fiddle::Handle::DEFAULT["ptrace"], [Fiddle::TYPE_LONG, Fiddle::TYPE_LONG, Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP], Fiddle::TYPE_LONG)
+    puts ptrace.call(0x4206, Integer(ARGV[0]), nil, nil).zero? ? "attached" : "refused" # PTRACE_SEIZE (ptrace(2)); the end of the tracer detaches
+    $stdout.flush
+    $stdin.read
+  RUBY
+
+  def test_nothing_is_told_while_a_debugger_is_attached
+    IO.popen([RbConfig.ruby, "-e", DEBUGGER, server.pid.to_s], "r+") do |debugger|
+      skip "this machine lets no process trace another" unless debugger.gets == "attached\n"
+      path = hold("debugged", "c_call") { Patience.await("a stall that would have been told") { busy_for_s > 0.5 } }
+      refute_includes server.stderr, path
+    end
+    stall("c_call", "debugged")
+  end
+
+  private
+
+  # How long the executor has run its fiber.
+  def busy_for_s
+    JSON.parse(admin("/status.json"))["executors"].map { |executor| executor["busy_for_s"] }.max
+  end
+end
+
+# Where others than the executor of fibers run.
+class StallsOfOthersTest < StallCasesTest
+  def self.stalls
+    @stalls ||= super.tap { |app| FileUtils.mkdir_p("#{app.directory}/config") && File.write("#{app.directory}/config/neverblock.rb", "route \"/lane/*\", lane: :thread\n") }
+  end
+
+  def self.options
+    []
+  end
+
+  # A lane's thread is there to be kept; Ruby's lock is everybody's.
+  def test_a_lanes_call_that_holds_rubys_lock_is_told_with_its_route
+    stall("c_call", "lane")
+  end
+
+  def test_a_lanes_blocking_call_is_none
+    path = hold("lane", "blocking_call") { stall("blocking_call", "application") }
+    refute_includes server.stderr, path
+  end
+
+  # The first keeps the executor, the second the spare that took its place.
+  def test_a_spares_stall_is_told_as_an_executors
+    hold("gem", "blocking_call") do |first|
+      server.await_stderr(/ warning: GET #{first} /)
+      stall("blocking_call", "nested")
+    end
   end
 end
 

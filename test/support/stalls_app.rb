@@ -1,24 +1,44 @@
 # frozen_string_literal: true
 
 # The text of an application that stalls in each kind of way at each kind of place, until the test lets it go: what keeps the executor waits for a byte of a FIFO
-# that the test writes. A gem with a name and a line of its own is made for each run.
+# that the test writes. Its gems have a name, a version and lines of their own in each run, and one of them is made in C.
 
 require "fileutils"
+require "open3"
+require "rbconfig"
 require "securerandom"
 
 class StallsApp
-  # What each kind of stall is written as. `gate` is the FIFO. "poll" is a C call that no signal may interrupt.
+  # What each kind of stall is written as. `gate` is the FIFO.
   KINDS = {
     "ruby" => "nil while gate.read_nonblock(1, exception: false) == :wait_readable",
     "gc" => "GC.start while gate.read_nonblock(1, exception: false) == :wait_readable",
     "c_call" => "HoldsLock.call(gate.fileno, +\" \", 1)",
-    "poll" => "$polled = Polls.call([gate.fileno, 1, 0].pack('iss'), 1, -1)",
     "blocking_call" => "LetsGo.call(gate.fileno, +\" \", 1)"
   }.freeze
-  PLACES = %w[application nested middleware view gem gem_in_library].freeze
+  # In C calls that hold Ruby's lock: one that a signal would cut short, and one after which Ruby looks nowhere until the method's last line.
+  SPECIAL = { "poll" => "$polled = Polls.call([gate.fileno, 1, 0].pack('iss'), 1, -1)" }.freeze
 
-  # A place where a stall stands, as the log names it.
-  Place = Struct.new(:file, :line, :shown)
+  # How a stall stands at each kind of place: in a method that is given the gate and the request's env. What it returns is the response's body, where it is an object of
+  # several methods.
+  METHODS = {
+    "application" => "%s",
+    "nested" => "[3, 1, 2].sort_by { |number| number == 3 ? (%s; 3) : number }",
+    "enumerator" => "Enumerator.new { |yielder| (%s) and yielder << 1; yielder << 2 }.next",
+    "fiber" => "Fiber.new { %s }.resume",
+    "eval" => "binding.eval(%%q(%s))",
+    "named_eval" => "Class.new.class_eval(%%q(%s), __FILE__, __LINE__)",
+    "to_s" => "\"\#{Object.new.tap { |object| object.define_singleton_method(:to_s) { (%s).to_s } }}\"",
+    "ensured" => "begin; raise 'first'; rescue; 1; ensure; %s; end",
+    "body" => "Enumerator.new { |parts| (%s); parts << 'held' }",
+    "callback" => "env['rack.response_finished'] << ->(*) { %s }",
+    "lane" => "%s",
+    "debugged" => "%s"
+  }.freeze
+  GEMS = { "gem" => "%s", "gem_in_library" => "Set.new([gate]).each { |gate| %s }" }.freeze
+  PLACES = [*(METHODS.keys - %w[lane debugged]), *GEMS.keys, "middleware", "view", "loaded"].freeze
+  # Of the gem in C.
+  NATIVE = { "c_call" => "hold_lock", "blocking_call" => "let_go" }.freeze
 
   # @return [String] where its files are
   attr_reader :directory
@@ -26,11 +46,13 @@ class StallsApp
   # @param directory [String] where its files go
   def initialize(directory)
     @directory = File.realpath(directory)
-    @gem_name = "x#{SecureRandom.alphanumeric(9).downcase}-#{rand(9)}.#{rand(99)}"
     @places = {}
-    write_gem
-    write_application
-    write_views
+    write_gems
+    write_native_gem
+    METHODS.each { |place, code| write_module(place, code, "#{place}.rb") }
+    write_middleware
+    KINDS.each_value.with_index { |code, at| write("views/#{at}.html.erb", ["<p>a view</p>", "", "<% #{code} %>"], "view") }
+    KINDS.each_value.with_index { |code, at| write("loaded/#{at}.rb", ["# at its top", "gate = $gate", code], "loaded") }
   end
 
   # @return [String] what the log is to blame
@@ -41,16 +63,30 @@ class StallsApp
   # @return [String] text of the rackup file
   def rackup
     <<~RACKUP
+      require "erb"
       require "fiddle"
+      require "set"
       read = Fiddle::Handle::DEFAULT["read"]
       words = [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG], Fiddle::TYPE_LONG
       HoldsLock = Fiddle::Function.new(read, *words, need_gvl: true)
       Polls = Fiddle::Function.new(Fiddle::Handle::DEFAULT["poll"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
       LetsGo = Fiddle::Function.new(read, *words, need_gvl: false)
       sleep 0.3 # a load that takes long is no stall
-      require "#{@directory}/app.rb"
-      use StallsMiddleware
-      run StallsApplication
+      [#{@files.map(&:inspect).join(", ")}].each { |file| require file }
+      KINDS = #{KINDS.keys}
+      use Middleware
+      run ->(env) {
+        _, place, kind, tag = env["PATH_INFO"].split("/")
+        next [200, {}, ["fine"]] unless tag
+        gate = $gate = File.open(#{fifo("").inspect} + tag, File::RDWR)
+        body =
+          case place
+          when "view" then ERB.new(File.read(view = "#{@directory}/views/\#{KINDS.index(kind)}.html.erb")).tap { |erb| erb.filename = view }.result(binding)
+          when "loaded" then load "#{@directory}/loaded/\#{KINDS.index(kind)}.rb"
+          else Object.const_get("Stalls\#{place.split("_").map(&:capitalize).join}").public_send(kind, gate, env)
+          end
+        [200, { "x-polled" => $polled.to_s }, body.respond_to?(:each) && place == "body" ? body : ["held"]]
+      }
     RACKUP
   end
 
@@ -71,52 +107,84 @@ class StallsApp
 
   private
 
-  def write(name, lines, place, folder: @directory, shown: name)
+  # @param lines [Array<String>] of a file, in which each kind's code is on one
+  # @param shown [String] how the log names the file
+  # @return [String] its path
+  def write(name, lines, place, folder: @directory, shown: name, codes: KINDS.merge(SPECIAL))
     path = File.join(folder, name)
     FileUtils.mkdir_p(File.dirname(path))
     File.write(path, "#{lines.join("\n")}\n")
-    KINDS.each do |kind, code|
+    codes.each do |kind, code|
       number = lines.index { |line| line.include?(code) } or next
       @places[[place, kind]] = "#{shown}:#{number + 1}"
     end
+    path
   end
 
-  def write_gem
-    name = @gem_name[/\A\w+/]
-    folder = File.join(@directory, "gems", @gem_name)
-    lines = Array.new(rand(1..200), "") + ["module StallsGem"]
-    KINDS.each { |kind, code| lines << "  def self.#{kind}(gate)" << "    #{code}" << "  end" }
-    write("lib/#{name}.rb", lines << "end", "gem", folder: folder, shown: "#{@gem_name} lib/#{name}.rb")
-    lines = Array.new(rand(1..200), "") + ["require 'set'", "module StallsGemInLibrary"]
-    KINDS.each { |kind, code| lines << "  def self.#{kind}(gate)" << "    Set.new([gate]).each { |gate| #{code} }" << "  end" }
-    write("lib/#{name}/inner.rb", lines << "end", "gem_in_library", folder: folder, shown: "#{@gem_name} lib/#{name}/inner.rb")
+  def constant(place)
+    "Stalls#{place.split("_").map(&:capitalize).join}"
   end
 
-  def write_application
-    name = @gem_name[/\A\w+/]
-    library = File.join(@directory, "gems", @gem_name, "lib", name)
-    lines = ["require #{library.inspect}", "require #{File.join(library, "inner").inspect}", "require 'erb'", "module Nested"]
-    KINDS.each { |kind, code|
-      lines << "  def self.#{kind}(gate) = [3, 1, 2].sort_by { |number| number == 3 ? inner_#{kind}(gate) : number }"
-      lines << "  def self.inner_#{kind}(gate)" << "    #{code}" << "    1" << "  end"
+  # A module with a method for each kind.
+  def write_module(place, code, name, codes: KINDS.merge(SPECIAL), **rest)
+    lines = Array.new(rand(1..200), "") + ["module #{constant(place)}"]
+    codes.each { |kind, stall| lines << "  def self.#{kind}(gate, env)" << "    #{format(code, stall)}" << "  end" }
+    (@files ||= []) << write(name, lines << "end", place, codes: codes, **rest)
+  end
+
+  # @return [String] name and version, none that is anywhere else
+  def invent_gem
+    "x#{SecureRandom.alphanumeric(9).downcase}-#{rand(9)}.#{rand(99)}"
+  end
+
+  def write_gems
+    gem = invent_gem
+    GEMS.each { |place, code| write_module(place, code, "lib/#{place}.rb", folder: File.join(@directory, "gems", gem), shown: "#{gem} lib/#{place}.rb") }
+  end
+
+  # It stalls in C, called by its own Ruby.
+  def write_native_gem
+    gem = invent_gem
+    folder = File.join(@directory, "gems", gem)
+    FileUtils.mkdir_p(folder)
+    File.write(File.join(folder, "stalls_native.c"), NATIVE_TEXT)
+    File.write(File.join(folder, "extconf.rb"), "require 'mkmf'\ncreate_makefile('stalls_native')\n")
+    output, status = Open3.capture2e("#{RbConfig.ruby} extconf.rb && make", chdir: folder)
+    raise output unless status.success?
+
+    write_module("native", "%s", "lib/native.rb", folder: folder, shown: "#{gem} lib/native.rb", codes: NATIVE.transform_values { |name| "StallsNative.#{name}(gate.fileno)" })
+    @files.unshift(File.join(folder, "stalls_native.#{RbConfig::CONFIG["DLEXT"]}"))
+  end
+
+  NATIVE_TEXT = <<~C
+    #include <ruby.h>
+    #include <ruby/thread.h>
+    #include <unistd.h>
+
+    static void *take(void *fd) {
+        char byte;
+        return (void *)(read((int)(long)fd, &byte, 1));
     }
-    write("nested.rb", lines << "end", "nested")
-    lines = ["require #{File.join(@directory, "nested").inspect}", "class StallsMiddleware", "  def initialize(app) = @app = app", "  def call(env)",
-             "    _, place, kind, tag = env['PATH_INFO'].split('/')", "    return @app.call(env) unless place == 'middleware'",
-             "    gate = File.open(#{File.join(@directory, "gate-").inspect} + tag, File::RDWR)", "    case kind"]
-    KINDS.each { |kind, code| lines << "    when '#{kind}' then #{code}" }
-    write("middleware.rb", lines + ["    end", "    [200, {}, ['held']]", "  end", "end"], "middleware")
-    lines = ["require #{File.join(@directory, "middleware").inspect}", "StallsApplication = lambda do |env|",
-             "  _, place, kind, tag = env['PATH_INFO'].split('/')", "  next [200, {}, ['fine']] unless tag", "  gate = File.open(#{File.join(@directory, "gate-").inspect} + tag, File::RDWR)",
-             "  case place", "  when 'nested' then Nested.public_send(kind, gate)", "  when 'gem' then StallsGem.public_send(kind, gate)",
-             "  when 'gem_in_library' then StallsGemInLibrary.public_send(kind, gate)",
-             "  when 'view' then ERB.new(File.read(view = File.join(#{@directory.inspect}, 'views', kind + '.html.erb'))).tap { |erb| erb.filename = view }.result(binding)",
-             "  when 'application'", "    case kind"]
-    KINDS.each { |kind, code| lines << "    when '#{kind}' then #{code}" }
-    write("app.rb", lines + ["    end", "  end", "  [200, { 'x-polled' => $polled.to_s }, ['held']]", "end"], "application")
-  end
 
-  def write_views
-    KINDS.each { |kind, code| write("views/#{kind}.html.erb", ["<p>a view</p>", "", "<% #{code} %>"], "view") }
+    static VALUE hold_lock(VALUE self, VALUE fd) { return LONG2NUM((long)take((void *)NUM2LONG(fd))); }
+
+    static VALUE let_go(VALUE self, VALUE fd) {
+        return LONG2NUM((long)rb_thread_call_without_gvl(take, (void *)NUM2LONG(fd), NULL, NULL));
+    }
+
+    void Init_stalls_native(void) {
+        VALUE module = rb_define_module("StallsNative");
+        rb_define_singleton_method(module, "hold_lock", hold_lock, 1);
+        rb_define_singleton_method(module, "let_go", let_go, 1);
+    }
+  C
+  private_constant :NATIVE_TEXT
+
+  def write_middleware
+    lines = ["class Middleware", "  def initialize(app) = @app = app", "  def call(env)",
+             "    _, place, kind, tag = env['PATH_INFO'].split('/')", "    return @app.call(env) unless place == 'middleware'",
+             "    gate = File.open(#{fifo("").inspect} + tag, File::RDWR)", "    case kind"]
+    KINDS.each { |kind, code| lines << "    when '#{kind}' then #{code}" }
+    @files << write("middleware.rb", lines + ["    end", "    [200, {}, ['held']]", "  end", "end"], "middleware")
   end
 end

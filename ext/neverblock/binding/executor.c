@@ -919,7 +919,7 @@ static VALUE run_body(VALUE self) {
     if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_slice(executor->scheduler, executor->slice_ms);
     ask_for_more(executor);
     ring_all(executor);
-    nb_stalls_begin(executor, executor->lane ? Qnil : executor->stalls); /* what keeps a lane's thread is meant to */
+    nb_stalls_begin(executor, executor->stalls);
     run_on(executor);
     executor->finished = true;
     return Qnil;

@@ -9,6 +9,7 @@
 #include <ruby/thread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,7 @@ struct watched {
     clockid_t clock;
     bool clocked;
     bool begun; /* the ticker looks */
+    bool lane;  /* what keeps its thread is meant to, but where it holds Ruby's lock */
 
     /* the answer */
     _Atomic uint32_t state;
@@ -66,7 +68,9 @@ struct watched {
     int64_t asked_ran_ns;
     nb_stall_culprit culprit;
     uint32_t row;
+    const char *waits_in; /* the system call that nobody may interrupt; NULL: none */
     bool told, counted;
+    bool unheard; /* told without its culprit, and counted when that is known */
     int64_t told_ns[NB_TALLY_ROWS + 1];
     uint64_t untold[NB_TALLY_ROWS + 1];
 
@@ -192,12 +196,13 @@ static bool still_there(const watched *one) {
     return nb_executor_switched_ns(one->executor) == atomic_load(&one->asked_stint);
 }
 
-/* More than half of what the thread ran since the comparison were garbage collections (whose time Ruby takes by the processor's clock), or one
-   was seen at work. False: it has not run for long enough to say. */
+/* More than half of what the thread ran since the comparison were garbage collections (whose time Ruby takes by the processor's clock), or one was seen at work by which nothing
+   could be compared. False: it has not run for long enough to say. */
 static bool find_ruby_or_gc(watched *one) {
+    bool seen = atomic_exchange(&one->collecting, false);
     one->stall.kind = NB_STALL_gc;
-    if (atomic_exchange(&one->collecting, false)) return true;
     if (one->compared_stint != atomic_load(&one->asked_stint)) {
+        if (seen) return true;
         atomic_store(&one->compare, true);
         compare(one);
     }
@@ -322,15 +327,19 @@ static bool threads_move(void) {
     return set && strcmp(set, "1") == 0;
 }
 
-/* What an application's call would notice is not done: where it was is known when it returns. */
+/* What an application's call would notice is not done: where it was is known when it returns. (A futex may be the lock itself, which another thread holds.) */
 static void interrupt(watched *one) {
-    if (!handles_signal() || threads_move() || !nb_thread_restarts(one->thread_number)) {
-        atomic_store(&one->call_stint, one->watch.stint_ns);
+    if (handles_signal() && !threads_move() && nb_thread_restarts(one->thread_number)) {
+        atomic_store(&one->signalled, true);
+        pthread_kill(one->thread, SIGURG);
         return;
     }
-    atomic_store(&one->signalled, true);
-    pthread_kill(one->thread, SIGURG);
+    one->waits_in = nb_thread_waits_in(one->thread_number);
+    if (one->waits_in && strcmp(one->waits_in, "futex(2)") == 0) return;
+    atomic_store(&one->call_stint, one->watch.stint_ns);
 }
+
+static bool in_call(const watched *one, int64_t stint_ns) { return atomic_load(&one->call_stint) == stint_ns; }
 
 /* --- the ticker's part --- */
 
@@ -361,6 +370,7 @@ static bool work_waits(const watched *one) {
 static void ask(watched *one) {
     atomic_store(&one->asked_stint, one->watch.stint_ns);
     atomic_store(&one->collecting, false);
+    one->waits_in = NULL;
     int64_t ran = ran_ns(one), passed_ns = nb_clock_monotonic_ns() - one->ran_at_ns;
     one->asked_ran_ns = ran;
     atomic_store(&one->half_waited, one->clocked && (ran - one->ran_ns) * 2 < passed_ns);
@@ -408,15 +418,22 @@ static void write_entry(watched *one, entry_fn *entry, int64_t lasted_ns) {
     nb_text_deinit(&text);
 }
 
-/* Who is to blame; counted, and whether there is to be an entry (`told`). */
-static void take_note(watched *one, int64_t now_ns) {
-    one->counted = one->told = false;
+/* By its trace; where that is of when the call returned, the system call in which it waited is what ran. */
+static void blame(watched *one, bool late) {
     nb_stall_places_blame(one->places, &one->stall, &one->culprit);
-    if (one->culprit.prompt || nb_process_traced()) return;
+    if (late && one->waits_in) snprintf(one->culprit.in, sizeof(one->culprit.in), "%s", one->waits_in);
+}
+
+static void count(watched *one) {
     nb_tally *tally = &one->executor->board->stalls;
-    one->row = nb_tally_row_of(tally, (uint16_t)one->stall.kind, one->culprit.at);
+    one->row = NB_TALLY_OTHER;
+    if (*one->culprit.at) one->row = nb_tally_row_of(tally, (uint16_t)one->stall.kind, one->culprit.at);
     nb_tally_count(tally, one->row, 1, 0);
     one->counted = true;
+}
+
+/* Whether there is to be an entry (`told`): of each row one in a while. */
+static void decide(watched *one, int64_t now_ns) {
     one->told = one->told_ns[one->row] == 0 || now_ns - one->told_ns[one->row] >= TELL_EVERY_NS;
     if (one->told) {
         one->told_ns[one->row] = now_ns;
@@ -425,31 +442,46 @@ static void take_note(watched *one, int64_t now_ns) {
     }
 }
 
+static bool debugged(const watched *one) { return one->culprit.prompt || nb_process_traced(); }
+
+/* Its thread has not come to say where it is: of that, what the system tells. */
+static void describe_unheard(watched *one) {
+    clear(&one->stall);
+    one->stall.kind = in_call(one, one->watch.stint_ns) ? NB_STALL_c_call : NB_STALL_unknown;
+}
+
 static void tell(watched *one, int64_t now_ns) {
-    if (atomic_load(&one->state) != ANSWERED) { /* its thread has not come to say where it is */
-        clear(&one->stall);
-        one->stall.kind = NB_STALL_unknown;
-    }
-    take_note(one, now_ns);
+    bool heard = atomic_load(&one->state) == ANSWERED;
+    if (!heard) describe_unheard(one);
+    blame(one, !heard);
+    if (debugged(one)) return;
+    one->unheard = !heard;
+    one->row = NB_TALLY_OTHER;
+    if (heard) count(one);
+    decide(one, now_ns);
     if (!one->told) return;
     write_entry(one, nb_stall_entry_begun, now_ns - one->watch.stint_ns);
     one->untold[one->row] = 0;
 }
 
 static void tell_over(watched *one, int64_t lasted_ns) {
+    if (one->unheard) count(one);
     if (one->counted) nb_tally_count(&one->executor->board->stalls, one->row, 0, (uint64_t)lasted_ns);
     if (one->told) write_entry(one, nb_stall_entry_over, lasted_ns);
-    one->counted = one->told = false;
+    one->counted = one->told = one->unheard = false;
 }
 
 /* What could not be asked while it lasted was said when the call returned. */
 static bool said_late(watched *one, int64_t stint_ns) {
     if (atomic_load(&one->state) != ANSWERED || one->answered_stint != stint_ns) return false;
-    return atomic_load(&one->call_stint) == stint_ns;
+    return in_call(one, stint_ns);
 }
 
+/* It was not told while it lasted. */
 static void tell_late(watched *one, int64_t now_ns, int64_t lasted_ns) {
-    take_note(one, now_ns);
+    if (debugged(one)) return;
+    count(one);
+    decide(one, now_ns);
     bool told = one->told;
     tell_over(one, lasted_ns);
     if (told) one->untold[one->row] = 0;
@@ -463,9 +495,11 @@ static nb_stall_sight sight_of(watched *one, int64_t now_ns) {
         return sight;
     }
     if (one->watch.phase < NB_STALL_COMPARED) return sight;
-    sight.work_waits = work_waits(one);
+    sight.work_waits = !one->lane && work_waits(one);
     sight.answered = answered(one);
-    sight.yields = sight.answered && one->stall.kind != NB_STALL_c_call && one->stall.kind != NB_STALL_blocking_call;
+    sight.yields = one->lane || sight.answered;
+    if (sight.answered && one->stall.kind == NB_STALL_c_call) sight.yields = false;
+    if (sight.answered && one->stall.kind == NB_STALL_blocking_call) sight.yields = one->lane;
     sight.stuck = one->watch.phase == NB_STALL_ASKED && !sight.answered && stuck(one, now_ns);
     return sight;
 }
@@ -476,8 +510,8 @@ static int64_t look(void *owner, int64_t now_ns) {
     int64_t stint_ns = one->watch.stint_ns;
     nb_stall_next next = nb_stall_watch_look(&one->watch, &sight);
     bool late = (next.what & (NB_STALL_LATE | NB_STALL_OVER)) && said_late(one, stint_ns);
+    if (late) blame(one, true);
     if (late && (next.what & NB_STALL_LATE)) tell_late(one, now_ns, next.lasted_ns);
-    if (late && (next.what & NB_STALL_OVER)) nb_stall_places_blame(one->places, &one->stall, &one->culprit);
     if (next.what & NB_STALL_OVER) tell_over(one, next.lasted_ns);
     if (next.what & (NB_STALL_FORGET | NB_STALL_OVER)) withdraw(one);
     if (next.what & NB_STALL_COMPARE) {
@@ -564,7 +598,9 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     nb_stall_watch_init(&one->watch, NUM2LL(option(options, "ms")) * NB_NS_PER_MS);
     memset(one->told_ns, 0, sizeof(one->told_ns));
     memset(one->untold, 0, sizeof(one->untold));
-    one->told = one->counted = false;
+    one->told = one->counted = one->unheard = false;
+    one->lane = executor->lane > 0;
+    one->waits_in = NULL;
     one->thread = pthread_self();
     one->thread_number = nb_thread_number();
     one->clocked = nb_thread_clock(one->thread, &one->clock);

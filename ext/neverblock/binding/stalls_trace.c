@@ -67,6 +67,7 @@ static int digits(char *out, int number) {
 
 #define NUMBER_AND_QUOTES 24 /* ":2147483647:in '" and "'" */
 #define NAME_BYTES 80
+#define EVALUATED "(eval)" /* as Ruby shows it */
 
 /* As this Ruby has it (Feature #16495). */
 #if RUBY_API_VERSION_CODE < 30400
@@ -75,10 +76,18 @@ static int digits(char *out, int number) {
 #define QUOTED ":in '"
 #endif
 
+/* A frame within a method is given as that method: where its line comes before the method's first it is of text that the method evaluates, whose path nobody tells. */
+static int copy_path(char *out, int room, VALUE place, int number) {
+    VALUE first = rb_profile_frame_first_lineno(place);
+    if (!RB_FIXNUM_P(first) || number >= FIX2INT(first)) return copy(out, room, rb_profile_frame_path(place));
+    memcpy(out, EVALUATED, sizeof(EVALUATED) - 1);
+    return (int)sizeof(EVALUATED) - 1;
+}
+
 /* A method in C has no line of its own: it is shown at its caller's, as Ruby does. */
 static void add_frame(nb_stall *stall, VALUE frame, VALUE place, int number) {
     char line[NB_STALL_LINE_BYTES_MAX];
-    int size = copy(line, (int)sizeof(line) - NUMBER_AND_QUOTES - NAME_BYTES, rb_profile_frame_path(place));
+    int size = copy_path(line, (int)sizeof(line) - NUMBER_AND_QUOTES - NAME_BYTES, place, number);
     if (size == 0) return;
     line[size++] = ':';
     size += digits(line + size, number > 0 ? number : 0);

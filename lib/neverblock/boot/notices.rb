@@ -7,11 +7,12 @@ require "neverblock/version"
 module NeverBlock
   module Boot
     module Notices
-      RUBY_ADVISED = "3.3"
+      RUBY_ADVISED = "3.3.1"
       # What an operator would notice; the faults that can be worked around from outside are, one by one, in compat/ and the scheduler.
       WEAKER = {
         "3.1" => "here code that is loaded while serving stops all requests (load it at boot), and Ruby's own mutexes have known faults in fibers (Bug #19480)",
-        "3.2" => "here Ruby's own mutexes have known faults in fibers (Bug #19480)"
+        "3.2" => "here Ruby's own mutexes have known faults in fibers (Bug #19480)",
+        "3.3.0" => "here code that computes is cut into slices late or never, so that it stops all requests (Bug #20197)"
       }.freeze
 
       module_function
@@ -28,7 +29,7 @@ module NeverBlock
 
       # @return [String, nil] one line about a Ruby that works, but less well than newer ones
       def weaker_ruby(version = RUBY_VERSION)
-        weakness = WEAKER[version[/\A\d+\.\d+/]] or return nil
+        weakness = WEAKER[version] || WEAKER[version[/\A\d+\.\d+/]] or return nil
 
         "Ruby #{version} works; #{weakness}. #{RUBY_ADVISED} or newer is advised"
       end

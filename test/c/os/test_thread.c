@@ -174,13 +174,15 @@ static void poll_byte(int fd) {
     assert_int_equal(1, poll(&waited, 1, -1));
 }
 
-static bool restarts_in(void (*wait)(int fd), const int ends[2]) {
+/* in: the name that is told of the call. */
+static bool restarts_in(void (*wait)(int fd), const int ends[2], const char *in) {
     waiter w = {.begun = NB_TEST_GATE, .wait = wait, .fd = ends[0]};
     pthread_t thread = nb_test_thread(wait_in_call, &w);
     nb_test_gate_wait(&w.begun, 1);
     while (!nb_thread_sleeps(w.number)) {
     }
     bool restarts = nb_thread_restarts(w.number);
+    assert_string_equal(in, nb_thread_waits_in(w.number));
     assert_int_equal(1, write(ends[1], "x", 1));
     nb_test_join(thread);
     return restarts;
@@ -191,12 +193,12 @@ static void a_signal_would_cut_short_a_poll_and_a_read_with_a_time_limit_and_no_
     int pipes[2], sockets[2];
     assert_int_equal(0, pipe(pipes));
     assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
-    assert_true(restarts_in(read_byte, pipes));
-    assert_true(restarts_in(read_byte, sockets));
-    assert_false(restarts_in(poll_byte, pipes));
+    assert_true(restarts_in(read_byte, pipes, "read(2)"));
+    assert_true(restarts_in(read_byte, sockets, "read(2)"));
+    assert_false(restarts_in(poll_byte, pipes, "poll(2)"));
     const struct timeval minute = {60, 0};
     assert_int_equal(0, setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof minute));
-    assert_false(restarts_in(read_byte, sockets));
+    assert_false(restarts_in(read_byte, sockets, "read(2)"));
     for (int i = 0; i < 2; i++) {
         close(pipes[i]);
         close(sockets[i]);
@@ -211,6 +213,7 @@ static void a_thread_that_computes_has_nothing_to_be_cut_short(void **state) {
     nb_test_gate_open(&s.end);
     while (!nb_thread_restarts(s.number)) { /* until it spins */
     }
+    assert_null(nb_thread_waits_in(s.number));
     atomic_store(&s.spins, false);
     nb_test_gate_wait(&s.begun, 2);
     nb_test_gate_open(&s.end);

@@ -69,7 +69,7 @@ static void its_end_is_a_line(void **state) {
     stall.kind = NB_STALL_unknown;
     nb_stall_entry_over(&text, &voice, &stall, &culprit);
     expect("neverblock: 2026-11-21T18:03:26.123Z info: GET /a\\x1b\xffz (id7) kept its executor for 104 ms, which is "
-           "over: its stack could not be read\n");
+           "over: nobody says where: Ruby's lock is held, by this thread or another\n");
 }
 
 static void programs_read_an_object(void **state) {

@@ -105,16 +105,23 @@ static bool has_time_limit(int fd) {
     return receives.tv_sec || receives.tv_usec || sends.tv_sec || sends.tv_usec;
 }
 
+#define NO_CALL (-1)
+
 /* "running", or "NUMBER ARGUMENT0 ...", the arguments in hexadecimal; a number below 0: in no call, but not running (a page fault). */
-bool nb_thread_restarts(long number) {
+static bool read_call(long number, long *call, unsigned long arguments[4]) {
     char text[256];
     if (!read_task(number, "syscall", text, sizeof text)) return false;
-    if (strncmp(text, "running", 7) == 0) return true;
-    char *rest;
-    long call = strtol(text, &rest, 10);
-    unsigned long arguments[4] = {0};
+    char *rest = text;
+    *call = strncmp(text, "running", 7) == 0 ? NO_CALL : strtol(text, &rest, 10);
     for (int i = 0; i < 4; i++)
-        arguments[i] = strtoul(rest, &rest, 16);
+        arguments[i] = *call < 0 ? 0 : strtoul(rest, &rest, 16);
+    return true;
+}
+
+bool nb_thread_restarts(long number) {
+    long call;
+    unsigned long arguments[4];
+    if (!read_call(number, &call, arguments)) return false;
     switch (call) {
     case SYS_read:
     case SYS_write:
@@ -142,6 +149,42 @@ bool nb_thread_restarts(long number) {
     }
 }
 
+/* Calls in which a thread waits (those that not every architecture has are in an #if). */
+static const struct {
+    long call;
+    const char *name;
+} waits[] = {
+    {SYS_read, "read(2)"},
+    {SYS_write, "write(2)"},
+    {SYS_recvfrom, "recv(2)"},
+    {SYS_sendto, "send(2)"},
+    {SYS_recvmsg, "recvmsg(2)"},
+    {SYS_sendmsg, "sendmsg(2)"},
+    {SYS_connect, "connect(2)"},
+    {SYS_accept4, "accept(2)"},
+    {SYS_futex, "futex(2)"},
+    {SYS_nanosleep, "nanosleep(2)"},
+    {SYS_clock_nanosleep, "nanosleep(2)"},
+    {SYS_ppoll, "poll(2)"},
+    {SYS_pselect6, "select(2)"},
+    {SYS_epoll_pwait, "epoll_wait(2)"},
+#if defined(SYS_poll)
+    {SYS_poll, "poll(2)"},
+    {SYS_select, "select(2)"},
+    {SYS_epoll_wait, "epoll_wait(2)"},
+#endif
+};
+
+const char *nb_thread_waits_in(long number) {
+    long call;
+    unsigned long arguments[4];
+    if (!read_call(number, &call, arguments)) return NULL;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        if (waits[i].call == call) return waits[i].name;
+    }
+    return NULL;
+}
+
 bool nb_thread_others_run(void) {
     bool any = false;
     long own = nb_thread_number();
@@ -165,6 +208,11 @@ bool nb_thread_sleeps(long number) {
 bool nb_thread_restarts(long number) {
     (void)number;
     return false;
+}
+
+const char *nb_thread_waits_in(long number) {
+    (void)number;
+    return NULL;
 }
 
 bool nb_thread_others_run(void) { return false; }

@@ -30,6 +30,8 @@ bool nb_thread_others_run(void);
 /* Whether a signal whose handler was installed with SA_RESTART goes unnoticed by what the thread does: it computes, or it is in a system call
    that is restarted (signal(7)). False also when that cannot be found out: poll(2), nanosleep(2) and their like would end with EINTR. */
 bool nb_thread_restarts(long number);
+/* The system call in which it waits, by its page of the manual ("poll(2)"). NULL: in none, in one that is not known here, or that cannot be found out. */
+const char *nb_thread_waits_in(long number);
 
 /* The clock that counts what a thread runs, for nb_thread_ran_ns by others. False: there is none. */
 bool nb_thread_clock(pthread_t thread, clockid_t *clock);

@@ -193,10 +193,10 @@ static void add_process(nb_process_figures *total, const nb_process_figures *pro
 
 void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
     if (!loop->figures || loop->number > 0) return; /* each loop has a channel to it */
+    nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
     if (channel->before != NB_CHANNEL_NONE) return; /* the executor it helps tells the same */
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
-    nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
 }
 
 /* Workers are a process each. Executors of one process tell the same, some later than others: the latest counts. */
@@ -225,6 +225,7 @@ static void add_spare(const nb_dispatch_channel *channel, nb_executor_now *execu
     executor->parked += parked > pooled ? parked - pooled : 0;
     executor->ready += LOAD(figures->ready);
     now->queued += nb_link_pending(channel->channel->link);
+    nb_tally_add(&now->stalls, &channel->channel->board->stalls);
 }
 
 static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_figures_now *now) {

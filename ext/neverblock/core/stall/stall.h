@@ -21,7 +21,7 @@
     X(c_call, "a C call that holds Ruby's lock")                            \
     X(blocking_call, "a blocking call")                                     \
     X(other_thread, "Ruby code of another thread, which keeps Ruby's lock") \
-    X(unknown, "its stack could not be read")
+    X(unknown, "nobody says where: Ruby's lock is held, by this thread or another")
 
 typedef enum nb_stall_kind {
 #define NB_STALL_KIND(name, words) NB_STALL_##name,

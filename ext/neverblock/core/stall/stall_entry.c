@@ -31,7 +31,7 @@ static long long milliseconds(const nb_stall_voice *voice) { return voice->laste
 static void add_who(nb_text *text, const nb_stall *stall) {
     const nb_stall_request *request = &stall->request;
     if (!*request->method) {
-        nb_text_add(text, stall->kind == NB_STALL_unknown ? "a fiber" : "a fiber of no request");
+        nb_text_add(text, stall->lines == 0 ? "a fiber" : "a fiber of no request");
         return;
     }
     add_words(text, request->method);
