@@ -26,9 +26,12 @@ class BindingCase < Minitest::Test
 
   private
 
+  # No stall of a machine that stands still is in the log.
+  NO_STALL_MS = 60_000
+
   # Starts a server of the test; it is stopped in teardown.
-  def serve(app = nil, **settings, &block)
-    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, **settings)
+  def serve(app = nil, stall_ms: NO_STALL_MS, **settings, &block)
+    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, stall_ms: stall_ms, **settings)
     @server = NeverBlock::Server.new(config, app || block, log: @log).start
   end
 

@@ -30,6 +30,7 @@ class CompatIOCloseTest < Minitest::Test
   def test_a_file_that_was_written_is_closed_by_a_thread_on_ruby_34
     skip "blocking_operation_wait is Ruby 3.4's" if RUBY_VERSION < "3.4"
 
+    NeverBlock::Blockers.forget
     Tempfile.create { |file| assert_equal 1, in_fiber { offloaded { file.close } } }
   end
 
