@@ -132,6 +132,14 @@ void nb_executor_define(VALUE module);
 /* Of a NeverBlock::Executor. */
 nb_executor *nb_executor_get(VALUE self);
 
+/* That the current thread runs, or NULL. */
+nb_executor *nb_executor_running_here(void);
+
+/* What it tells the loops of itself. */
+static inline nb_executor_figures *nb_executor_figures_of(const nb_executor *executor) {
+    return &executor->board->figures;
+}
+
 /* A fork's child goes on with the fiber that forked; the channel is its parent's. */
 bool nb_executor_in_child(const nb_executor *executor);
 
