@@ -14,10 +14,10 @@ class LanesTest < Minitest::Test
   def test_a_request_of_a_lane_keeps_its_thread_and_nobody_else
     start
     held = client("/lane/held")
-    assert_equal "nb-lane-0 blocking", arrival
-    assert_equal "nb-executor-0 cooperative", ask("/")
+    assert_match(/\Anb-lane-\d blocking\z/, by = arrival)
+    assert_match(/ cooperative\z/, ask("/"))
     @release << true
-    assert_equal "nb-lane-0 blocking", held.value
+    assert_equal by, held.value
   end
 
   def test_as_many_run_as_the_route_says_as_many_wait_and_more_are_refused
@@ -26,7 +26,7 @@ class LanesTest < Minitest::Test
     waits = client("/lane/")
     Patience.await("one waits") { @server.stats.fetch(:queue) == 1 }
     assert_equal "503", Net::HTTP.get_response(URI("#{url}/lane/")).code
-    assert_equal "nb-executor-0 cooperative", ask("/")
+    assert_match(/ cooperative\z/, ask("/"))
     2.times { @release << true }
     assert_equal ["nb-lane-0 blocking", "nb-lane-1 blocking"], held.map(&:value).sort
     assert_match(/\Anb-lane-\d blocking\z/, waits.value)

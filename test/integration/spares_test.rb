@@ -65,14 +65,16 @@ class SparesTest < Minitest::Test
     pool = NeverBlock::Pool::FiberedConnectionPool.new(size: 1) { Object.new }
     mutex = Mutex.new
     user = lambda do
+      @held.push(Thread.current.name)
       mutex.synchronize { pool.hold { @held.push(Thread.current.name) && @release.pop } }
       pool.hold { mutex.synchronize { sleep 0 } }
     end
     start(user: user)
     first = client("/user")
-    assert_equal "nb-executor-0", arrival
+    assert_equal %w[nb-executor-0 nb-executor-0], [arrival, arrival] # it has come, and has both
     hold
     second = client("/user")
+    assert_equal "nb-spare-0", arrival
     assert_equal "nb-spare-0", ask("/") # whom waiting does not keep
     3.times { @release << true }
     assert_equal "nb-spare-0", arrival

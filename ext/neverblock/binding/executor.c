@@ -242,7 +242,7 @@ static VALUE run_body(VALUE self) {
 static VALUE run_end(VALUE self) {
     nb_executor *executor = nb_executor_get(self);
     executor->over = true;
-    nb_stalls_end(executor);
+    VALUE ending = nb_stalls_end(executor);
     for (nb_executor **link = &all_running; *link; link = &(*link)->next) {
         if (*link != executor) continue;
         *link = executor->next;
@@ -258,6 +258,7 @@ static VALUE run_end(VALUE self) {
     if (executor->server) nb_engine_leave(executor->owner);
     if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
     if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
+    if (!NIL_P(ending)) rb_funcall(ending, rb_intern("join"), 0);
     return Qnil;
 }
 

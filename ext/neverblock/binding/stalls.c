@@ -94,17 +94,19 @@ static struct {
     pid_t pid; /* whose thread it is */
     long number;
     unsigned users; /* watched executors */
+    uintptr_t turn; /* of threads: one whose turn is over ends */
     bool wanted, interrupted;
     _Atomic bool waits; /* it was asked, and has not had Ruby's lock since */
 } reporter = {.lock = PTHREAD_MUTEX_INITIALIZER, .thread = Qnil};
 
 static void answer(watched *one, VALUE current);
 
-static void *await_question(void *unused) {
+/* The question of a turn that is over is the next thread's. */
+static void *await_question(void *turn) {
     pthread_mutex_lock(&reporter.lock);
-    while (!reporter.wanted && !reporter.interrupted)
+    while (!reporter.wanted && !reporter.interrupted && reporter.turn == (uintptr_t)turn)
         pthread_cond_wait(&reporter.asked, &reporter.lock);
-    reporter.wanted = reporter.interrupted = false;
+    if (reporter.turn == (uintptr_t)turn) reporter.wanted = reporter.interrupted = false;
     pthread_mutex_unlock(&reporter.lock);
     return NULL;
 }
@@ -112,7 +114,7 @@ static void *await_question(void *unused) {
 static void interrupt_reporter(void *unused) {
     pthread_mutex_lock(&reporter.lock);
     reporter.interrupted = true;
-    pthread_cond_signal(&reporter.asked);
+    pthread_cond_broadcast(&reporter.asked);
     pthread_mutex_unlock(&reporter.lock);
 }
 
@@ -122,22 +124,22 @@ static void answer_all(VALUE current) {
     }
 }
 
-static VALUE report(void *unused) {
+static VALUE report(void *turn) {
+    if (reporter.turn != (uintptr_t)turn) return Qnil;
     reporter.number = nb_thread_number();
-    while (reporter.users > 0) {
-        rb_thread_call_without_gvl(await_question, NULL, interrupt_reporter, NULL);
+    for (;;) {
+        rb_thread_call_without_gvl(await_question, turn, interrupt_reporter, NULL);
+        if (reporter.turn != (uintptr_t)turn) return Qnil;
         atomic_store(&reporter.waits, false);
         answer_all(reporter.thread);
     }
-    reporter.thread = Qnil;
-    return Qnil;
 }
 
 static void ask_reporter(void) {
     pthread_mutex_lock(&reporter.lock);
     reporter.wanted = true;
     atomic_store(&reporter.waits, true);
-    pthread_cond_signal(&reporter.asked);
+    pthread_cond_broadcast(&reporter.asked);
     pthread_mutex_unlock(&reporter.lock);
 }
 
@@ -152,9 +154,21 @@ static void start_reporter(void) {
     }
     reporter.users++;
     if (!NIL_P(reporter.thread)) return;
-    reporter.thread = rb_thread_create(report, NULL);
+    reporter.thread = rb_thread_create(report, (void *)reporter.turn);
     rb_funcall(reporter.thread, rb_intern("name="), 1, rb_str_new_cstr("nb-stalls"));
     rb_funcall(reporter.thread, rb_intern("report_on_exception="), 1, Qfalse);
+}
+
+/* The thread that was the last user's, which ends now; else nil. */
+static VALUE leave_reporter(void) {
+    if (--reporter.users > 0) return Qnil;
+    VALUE ending = reporter.thread;
+    reporter.thread = Qnil;
+    pthread_mutex_lock(&reporter.lock);
+    reporter.turn++;
+    pthread_cond_broadcast(&reporter.asked);
+    pthread_mutex_unlock(&reporter.lock);
+    return ending;
 }
 
 /* --- the job in the executor's own thread --- */
@@ -610,19 +624,20 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     if (!nb_ticker_add(look, one)) nb_stalls_end(executor);
 }
 
-void nb_stalls_end(nb_executor *executor) {
+VALUE nb_stalls_end(nb_executor *executor) {
     watched *one = executor->watched;
-    if (!one) return;
+    if (!one) return Qnil;
+    VALUE ending = Qnil;
     if (one->begun && !nb_executor_in_child(executor)) {
         nb_ticker_remove(look, one);
-        reporter.users--;
-        interrupt_reporter(NULL);
+        ending = leave_reporter();
     }
     one->begun = false;
     atomic_store(&one->state, IDLE);
     atomic_store(&one->signalled, false);
     one->executor = NULL;
     executor->watched = NULL;
+    return ending;
 }
 
 void nb_stalls_define(VALUE module) {
