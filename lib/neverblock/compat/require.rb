@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
 # Ruby 3.1: a `require` that parks its fiber loses it or crashes when another fiber requires the same file, and autoload from several fibers raises
-# NameError. Bug #18663, fxn/zeitwerk#214. While a file is loading, what waits in it blocks the thread; autoload calls require, so it is covered.
+# NameError. Bug #18663, fxn/zeitwerk#214. While a file is loading, what waits in it blocks the thread.
 #
 # The methods are replaced and not prepended: Zeitwerk, Bootsnap and RubyGems replace them by aliases, and an alias of a prepended method calls itself for ever.
+#
+# Autoload calls `require` of the main object (variable.c, autoload_require), and to Ruby the thread is loading from there on. So that object has a method of its own: what others
+# have put around Kernel#require since, which looks at files or takes locks (Zeitwerk's), must not park either.
 
 module NeverBlock
   module Compat
@@ -47,4 +50,10 @@ module Kernel
 
   define_singleton_method(:require) { |name| NeverBlock::Compat::Require.load { public_require.call(name) } }
   define_singleton_method(:load) { |name, wrap = false| NeverBlock::Compat::Require.load { public_load.call(name, wrap) } }
+end
+
+class << TOPLEVEL_BINDING.receiver
+  # With `def`: where a method of a block returns, a slice could end (vm_eval.c, vm_call0_body), and Ruby is not done with the constant yet.
+  def require(name) = NeverBlock::Compat::Require.load { super }
+  private :require
 end

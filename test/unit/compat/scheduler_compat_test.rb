@@ -99,6 +99,37 @@ class CompatTest < Minitest::Test
     assert_match(/\A(true|false)\z/, IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read))
   end
 
+  # What Zeitwerk does around Kernel#require when a constant is loaded: it looks at files (on another thread), and takes locks. Two executors load the same constants.
+  def test_a_constant_is_there_in_all_fibers_of_all_threads_when_what_is_around_require_waits
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      require "tmpdir"
+      module Kernel
+        alias_method :other_require, :require
+        def require(name)
+          sleep(0.001)
+          other_require(name).tap { sleep(0.001) }
+        end
+      end
+      names = %i[A B C D]
+      Dir.mktmpdir do |dir|
+        names.each do |name|
+          Object.autoload(name, path = File.join(dir, "\#{name}.rb"))
+          File.write(path, "sleep(0.001); \#{name} = 5")
+        end
+        seen = Queue.new
+        Array.new(2) do
+          Thread.new do
+            Fiber.set_scheduler(NeverBlock::Scheduler.new)
+            5.times { Fiber.schedule { names.each { |name| sleep(0); seen << (Object.const_get(name) rescue $!) } } }
+          end
+        end.each(&:join)
+        print Array.new(seen.size) { seen.pop }.tally
+      end
+    RUBY
+    assert_equal({ 5 => 40 }.to_s, IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read))
+  end
+
   def test_an_enumerator_in_a_fiber_answers_as_elsewhere
     outside = enumerations
     inside = nil
