@@ -34,9 +34,10 @@ static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
 static size_t known_count;
 static VALUE keeper, our_folder, ruby_folder;
 
-/* Classes whose C functions call back with a lock of the thread's. SQLite's connection is locked by its thread while a statement calls functions,
-   collations and handlers that are written in Ruby (sqlite3_step; SQLITE_CONFIG_SERIALIZED). */
-static const char *const stays[] = {"SQLite3::", "Sqlite3::"};
+/* Classes whose C functions call back with something that is the thread's. SQLite's connection is locked by its thread while a statement calls functions,
+   collations and handlers that are written in Ruby (sqlite3_step; SQLITE_CONFIG_SERIALIZED). A walk of the heap has lazy sweeping switched off, and
+   switches on at its end what was on at its beginning (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
+static const char *const stays[] = {"SQLite3::", "Sqlite3::", "ObjectSpace"};
 
 /* Classes whose C functions switch fibers. One that is switched to looks for interrupts before it has taken what it was given, be it a value or an
    exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's own fiber is given is not looked at. */

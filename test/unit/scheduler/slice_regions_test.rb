@@ -168,6 +168,15 @@ class SchedulerSliceRegionsTest < Minitest::Test
     end
   end
 
+  # Two walks that overlap crash Ruby (gc.c, objspace_each_objects).
+  def test_in_a_walk_of_the_heap
+    assert_stays do
+      stayed = nil
+      ObjectSpace.each_object(SchedulerSliceRegionsTest.singleton_class) { stayed = stays? if stayed.nil? }
+      stayed
+    end
+  end
+
   # Its loop's fiber, which is the thread's own: a finalizer or a signal's handler may run there.
   def test_in_the_loop
     in_slices do |scheduler|

@@ -101,7 +101,6 @@ class SchedulerSlicesTest < Minitest::Test
     "coerce" => ->(cut) { 1 + Class.new { define_method(:coerce) { |other| cut.call || [other, 5] } }.new },
     "a Struct's each" => ->(cut) { Struct.new(:a, :b).new(1, 2).each { |n| cut.call || n }.to_a },
     "Set" => ->(cut) { Set.new([1, 2]).map { |n| cut.call || n }.to_set.size },
-    "ObjectSpace" => ->(cut) { ObjectSpace.each_object(SchedulerSlicesTest.singleton_class) { |_| cut.call } },
     "define_finalizer" => ->(cut) { 2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { cut.call || 1 } }
   }.freeze
 
