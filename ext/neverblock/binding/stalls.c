@@ -59,6 +59,8 @@ struct watched {
     nb_stall stall;
     /* what it is compared with, by the executor's own thread */
     _Atomic bool compare;
+    _Atomic int64_t
+        served_ran_ns; /* its thread's clock when it last ran a job of ours, whether or not that could say something */
     int64_t compared_stint, compared_ran_ns;
     size_t compared_gc_ms;
 
@@ -184,7 +186,10 @@ static void job(void *unused) {
     VALUE current = rb_thread_current();
     for (watched *one = atomic_load(&all_watched); one; one = one->next) {
         if (!one->executor) continue;
-        if (current == one->executor->thread) compare(one);
+        if (current == one->executor->thread) {
+            atomic_store(&one->served_ran_ns, nb_clock_thread_ns());
+            compare(one);
+        }
         answer(one, current);
     }
 }
@@ -363,7 +368,8 @@ static int64_t ran_ns(const watched *one) { return one->clocked ? nb_thread_ran_
    the one that has the lock. (Native threads of a busy process may keep that open: not for ever.) */
 static bool stuck(const watched *one, int64_t now_ns) {
     if (!atomic_load(&reporter.waits) || !nb_thread_sleeps(reporter.number)) return false;
-    if (ran_ns(one) - one->asked_ran_ns >= UNSERVED_NS) return true;
+    int64_t served_ns = atomic_load(&one->served_ran_ns);
+    if (ran_ns(one) - (served_ns > one->asked_ran_ns ? served_ns : one->asked_ran_ns) >= UNSERVED_NS) return true;
     if (!nb_thread_sleeps(one->thread_number)) return false;
     return !nb_thread_others_run() || now_ns - one->watch.asked_ns >= UNANSWERED_NS;
 }
@@ -614,6 +620,7 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     memset(one->untold, 0, sizeof(one->untold));
     one->told = one->counted = one->unheard = false;
     one->lane = executor->lane > 0;
+    atomic_store(&one->served_ran_ns, 0);
     one->waits_in = NULL;
     one->thread = pthread_self();
     one->thread_number = nb_thread_number();
