@@ -93,7 +93,7 @@ class StallCasesTest < StallsCase
 
   def stall(kind, place)
     culprit = self.class.stalls.culprit(place, kind)
-    method = place == "native" ? "(?:StallsNative\\.)?#{StallsApp::NATIVE.fetch(kind)}" : "\\S+" # a function in C is named, though no file has a line of it
+    method = place == "native" ? "(?:StallsNative\\.)?#{StallsApp::NATIVE.fetch(kind)}" : "[^,]+" # a function in C is named, though no file has a line of it
     blame = "#{WORDS.fetch(kind)}, in #{method}, by #{Regexp.escape(culprit)}$"
     path = hold(place, kind) do |held|
       entry = server.await_stderr(/ warning: GET #{held} .*\n(?:    .*\n)+/)[0]

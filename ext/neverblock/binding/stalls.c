@@ -30,6 +30,8 @@
 
 /* Ruby code looks for interrupts far more often: a thread that has run so long without is in a C call. */
 #define UNSERVED_NS (10 * NB_NS_PER_MS)
+/* Ruby code that makes short calls, which release the lock, runs the job between two of them. */
+#define QUIET_NS (4 * NB_NS_PER_MS)
 /* A Ruby thread that has the lock and processor time answers within. */
 #define UNANSWERED_NS (500 * NB_NS_PER_MS)
 /* Stalls by one culprit are all counted, and an entry is made of the first in this time. */
@@ -59,8 +61,8 @@ struct watched {
     nb_stall stall;
     /* what it is compared with, by the executor's own thread */
     _Atomic bool compare;
-    _Atomic int64_t
-        served_ran_ns; /* its thread's clock when it last ran a job of ours, whether or not that could say something */
+    _Atomic int64_t quiet_since_ns; /* it was asked then, or has run a job of ours, whatever that could say */
+    _Atomic int64_t served_ran_ns;  /* its thread's clock at that job */
     int64_t compared_stint, compared_ran_ns;
     size_t compared_gc_ms;
 
@@ -188,6 +190,7 @@ static void job(void *unused) {
         if (!one->executor) continue;
         if (current == one->executor->thread) {
             atomic_store(&one->served_ran_ns, nb_clock_thread_ns());
+            atomic_store(&one->quiet_since_ns, nb_clock_monotonic_ns());
             compare(one);
         }
         answer(one, current);
@@ -246,7 +249,7 @@ static bool describe_here(watched *one) {
 }
 
 /* By another thread, which has Ruby's lock now. Asleep by its status, the executor's is in a call that has released the lock. Else it waits for
-   the lock: it was made to yield it, or another thread has kept it. False: that is for the other thread to say. */
+   the lock: it was made to yield it, or another thread has kept it. False: that is for the other thread to say, or Ruby code makes short calls. */
 static bool describe_from_elsewhere(watched *one, VALUE current) {
     if (returns_from_call(one)) {
         nb_stalls_trace_thread(&one->stall, one->executor->thread);
@@ -256,6 +259,7 @@ static bool describe_from_elsewhere(watched *one, VALUE current) {
     bool runs = RB_TYPE_P(status, T_STRING) && strcmp(RSTRING_PTR(status), "run") == 0;
     bool waited = runs && atomic_load(&one->half_waited);
     if (waited && current == reporter.thread) return false;
+    if (!runs && nb_clock_monotonic_ns() - atomic_load(&one->quiet_since_ns) < QUIET_NS) return false;
     one->stall.kind = waited ? NB_STALL_other_thread : runs ? NB_STALL_ruby : NB_STALL_blocking_call;
     if (waited) {
         nb_stalls_trace_here(&one->stall);
@@ -393,6 +397,7 @@ static void ask(watched *one) {
     one->waits_in = NULL;
     int64_t ran = ran_ns(one), passed_ns = nb_clock_monotonic_ns() - one->ran_at_ns;
     one->asked_ran_ns = ran;
+    atomic_store(&one->quiet_since_ns, nb_clock_monotonic_ns());
     atomic_store(&one->half_waited, one->clocked && (ran - one->ran_ns) * 2 < passed_ns);
 }
 
