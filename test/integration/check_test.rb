@@ -64,6 +64,12 @@ class CheckTest < Minitest::Test
     assert_includes(report["findings"].map { |finding| finding["mend"] }, "bundle install")
   end
 
+  def test_a_gem_that_is_missing_is_told_with_one_mend
+    report, = json("require 'no_such_library_here'\n#{HELLO}")
+    assert_match(/config\.ru:1: cannot load such file -- no_such_library_here.*add it to the Gemfile/, report["findings"].first["seen"])
+    assert_nil report["findings"].first["mend"]
+  end
+
   def test_what_the_application_writes_is_shown_when_asked_for
     out, err, = check("puts 'loading'\nwarn 'with a warning'\n#{HELLO}", env: { "NB_DEBUG" => "1" })
     assert_equal "loading\nwith a warning\n", err

@@ -61,7 +61,7 @@ module NeverBlock
       end
 
       def mend_of(cause)
-        return if cause.nil? # what is wrong is said with its mend
+        return if cause.nil? || cause.is_a?(LoadError) # what is wrong is said with its mend
         return "bundle install" if defined?(::Bundler::GemNotFound) && cause.is_a?(::Bundler::GemNotFound)
 
         "NB_DEBUG=1 shows what it writes; what is said of gems holds for those of the lock file"
