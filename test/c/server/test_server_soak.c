@@ -149,8 +149,6 @@ static void soak(unsigned executors, bool guest, const char *poller) {
     nb_test_world_init(&w);
     print_message("seed %llu\n", (unsigned long long)seed);
     w.config.queue_max = 20;
-    w.config.header_timeout_ms = 60000;
-    w.config.idle_timeout_ms = 60000; /* long enough for no good client to meet them */
     w.config.spool_bytes_max = 2000000;
     w.config.response_backlog_bytes = 262144;
     w.config.connections_max = 400;

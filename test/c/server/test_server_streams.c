@@ -51,7 +51,6 @@ static void many_slow_readers_hold_no_more_than_the_budget_and_others_are_served
     nb_test_world *w = *state;
     nb_test_client *clients[READERS];
     w->config.response_bytes_max = 4000000;
-    w->config.body_timeout_ms = 600000; /* they are slow, and no slower machine ends them */
     nb_test_world_open(w, 1);
     slow_readers(w, clients, "/chunked/12000000");
     assert_holds(w, 1000000, 4000000 + NB_RING_BYTES + READERS * NB_RESPONSE_FLOOR_BYTES);
@@ -71,7 +70,6 @@ static void what_slow_readers_held_is_free_again_when_they_have_gone(void **stat
     nb_test_world *w = *state;
     nb_test_client *clients[READERS];
     w->config.response_bytes_max = 1000000;
-    w->config.body_timeout_ms = 600000; /* they are slow, and no slower machine ends them */
     nb_test_world_open(w, 1);
     slow_readers(w, clients, "/big/100000000");
     for (int i = 0; i < READERS; i++)
@@ -113,7 +111,6 @@ static void answers_that_nobody_reads_hold_the_pipeline_and_all_come_when_they_a
     nb_test_world *w = *state;
     static char requests[PIPELINED * 64];
     size_t size = 0;
-    w->config.body_timeout_ms = 600000; /* no slower machine ends it */
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
     for (int i = 0; i < PIPELINED; i++)

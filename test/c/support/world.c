@@ -12,6 +12,9 @@
 #include "base/alloc.h"
 #include "server/site.h"
 
+/* No machine stands still for so long while a client of a test has yet to send, or to read, what it will. */
+#define NO_MACHINE_MS 600000
+
 unsigned nb_test_descriptors(void) {
     unsigned count = 0;
     DIR *directory = opendir("/proc/self/fd");
@@ -26,6 +29,8 @@ void nb_test_world_init(nb_test_world *world) {
     memset(world, 0, sizeof *world);
     nb_server_config_default(&world->config);
     world->config.spool_directory = "/tmp";
+    world->config.header_timeout_ms = world->config.body_timeout_ms = NO_MACHINE_MS;
+    world->config.idle_timeout_ms = world->config.shutdown_timeout_ms = NO_MACHINE_MS;
     const char *io_threads = getenv("NB_TEST_IO_THREADS"); /* the whole suite with several loops */
     if (io_threads) world->config.io_threads = (uint32_t)atoi(io_threads);
     world->live_before = nb_alloc_live();

@@ -38,7 +38,7 @@ typedef struct nb_test_world {
     void (*inspect)(nb_server *server); /* when all has ended, before it is destroyed; NULL is fine */
 } nb_test_world;
 
-/* Default settings, short timeouts where they only bound a failing test. */
+/* Default settings, but for timeouts, which are longer than any test: one that is about a timeout sets its own. */
 void nb_test_world_init(nb_test_world *world);
 /* Starts the server on a loopback port with so many executors. */
 void nb_test_world_open(nb_test_world *world, unsigned executors);
