@@ -152,6 +152,15 @@ static bool source_waits(void *owner) {
     return false;
 }
 
+static bool source_starves(void *owner) {
+    const nb_executor *executor = owner;
+    if (executor->running >= executor->fibers_max) return false;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (atomic_load_explicit(&executor->ports[i].channel->memory->loop_starved, memory_order_relaxed)) return true;
+    }
+    return false;
+}
+
 static bool source_prepare_sleep(void *owner) {
     nb_executor *executor = owner;
     trim_pool(executor);
@@ -182,6 +191,7 @@ void nb_executor_attach(nb_executor *executor) {
         .wait = source_wait,
         .turn_end = source_turn_end,
         .waits = source_waits,
+        .starves = source_starves,
         .finished = source_finished,
         .owner = executor,
         .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,

@@ -44,6 +44,8 @@ typedef struct nb_scheduler_source {
     void (*turn_end)(void *owner);
     /* Something has come that the next drain takes; any fiber of the scheduler's thread. */
     bool (*waits)(void *owner);
+    /* Something would come if turn_end were called: all that it has asked for has. Any thread with the GVL. */
+    bool (*starves)(void *owner);
     /* Nothing will come any more: the loop may end when no fiber is left, parked ones included. */
     bool (*finished)(void *owner);
     void *owner;

@@ -34,6 +34,9 @@ static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
 static size_t known_count;
 static VALUE keeper, our_folder, ruby_folder;
 
+/* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find half done. */
+static const char *const stands_in[] = {"neverblock/compat/enumerator.rb"};
+
 /* Classes whose C functions call back with something that is the thread's. SQLite's connection is locked by its thread while a statement calls functions,
    collations and handlers that are written in Ruby (sqlite3_step; SQLITE_CONFIG_SERIALIZED). A walk of the heap has lazy sweeping switched off, and
    switches on at its end what was on at its beginning (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
@@ -78,12 +81,21 @@ static frame_kind kind_of_function(VALUE frame) {
     return begins_with_one_of(path, switches, sizeof switches / sizeof *switches) ? FRAME_SWITCHES : FRAME_RUBY;
 }
 
+static frame_kind kind_of_ours(VALUE path) {
+    const char *file = RSTRING_PTR(path) + RSTRING_LEN(our_folder);
+    size_t size = (size_t)(RSTRING_LEN(path) - RSTRING_LEN(our_folder));
+    for (size_t i = 0; i < sizeof stands_in / sizeof *stands_in; i++) {
+        if (size == strlen(stands_in[i]) && memcmp(file, stands_in[i], size) == 0) return FRAME_RUBY;
+    }
+    return FRAME_OURS;
+}
+
 /* A function in C has no path (rb_profile_frame_path), code from `eval` the one it was given. */
 static frame_kind kind_of(VALUE frame) {
     VALUE path = rb_profile_frame_path(frame);
     if (!RB_TYPE_P(path, T_STRING) || begins(path, "<cfunc>", strlen("<cfunc>"))) return kind_of_function(frame);
     if (begins(path, "<internal:", strlen("<internal:"))) return FRAME_RUBY;
-    if (begins_with(path, our_folder)) return FRAME_OURS;
+    if (begins_with(path, our_folder)) return kind_of_ours(path);
     return begins_with(path, ruby_folder) ? FRAME_RUBY : FRAME_OTHERS;
 }
 

@@ -244,11 +244,14 @@ void nb_scheduler_slice_define(VALUE klass, VALUE module);
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut);
 /* No fiber runs. */
 void nb_slices_rest(nb_slices *slices);
-/* The thread waits for Ruby's lock; it has it again. */
+/* The thread is about to sleep without Ruby's lock; it waits for it; it has it again. */
+void nb_slices_sleep(nb_slices *slices);
 void nb_slices_want_lock(nb_slices *slices);
 void nb_slices_have_lock(nb_slices *slices);
 /* Slices of so long from now on, a ticker looking after them. Raises NeverBlock::Error, NoMemoryError. */
 void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns);
+/* The loop runs on the calling thread from now on, until nb_slices_sleep. */
+void nb_slices_begin(nb_slices *slices);
 void nb_slices_close(nb_scheduler *scheduler);
 /* Is there anything to do before the next fiber of `cut` goes on? */
 bool nb_slices_work_waits(nb_scheduler *scheduler);

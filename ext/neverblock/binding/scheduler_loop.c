@@ -234,6 +234,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
 
     if (!scheduler->switched) stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
     if (!scheduler->switched && scheduler->slices) nb_slices_rest(scheduler->slices);
+    if (scheduler->slices) nb_slices_sleep(scheduler->slices);
     scheduler->sleeper = pthread_self();
     scheduler->sleeping = true;
     rb_nogvl(sleep_body, &call, sleep_interrupt, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
@@ -282,7 +283,9 @@ static void lend_lock(nb_scheduler *scheduler) {
     int64_t began_ns = nb_clock_monotonic_ns();
     stamp(scheduler, 0);
     if (scheduler->slices) nb_slices_rest(scheduler->slices);
+    if (scheduler->slices) nb_slices_want_lock(scheduler->slices);
     rb_thread_schedule();
+    if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
     scheduler->lend_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
 }
 
@@ -370,7 +373,9 @@ static VALUE run_end(VALUE argument) {
     scheduler->loop = call->outer_loop;
     scheduler->switched = call->outer_switched;
     stamp(scheduler, 0);
-    if (scheduler->slices) nb_slices_rest(scheduler->slices);
+    if (!scheduler->slices) return Qnil;
+    nb_slices_rest(scheduler->slices);
+    if (NIL_P(scheduler->loop)) nb_slices_sleep(scheduler->slices);
     return Qnil;
 }
 
@@ -378,6 +383,7 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
     run_call call = {scheduler, until, scheduler->loop, scheduler->switched};
     scheduler->loop = rb_fiber_current();
     scheduler->switched = false;
+    if (scheduler->slices) nb_slices_begin(scheduler->slices);
     rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "ticker.h"
 
 /* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks again; and how long a thread that waits
@@ -26,6 +27,8 @@
 #define NB_CUT_NS NB_NS_PER_MS
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
+/* A thread that is awake and has not run for so long sits in a call, and does not wait for the lock. */
+#define NB_STILL_NS (200 * NB_NS_PER_MS)
 /* How long a thread that gives the lock up stays away from it at most, and between two looks whether it was taken. */
 #define NB_GIVE_NS NB_NS_PER_MS
 #define NB_GIVE_STEP_NS 50000
@@ -35,17 +38,25 @@
 /* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look at it. */
 struct nb_slices {
     nb_slices *next;
+    nb_scheduler *scheduler;
     int64_t slice_ns;
+    clockid_t clock; /* of what the thread runs, if it is `clocked` */
+    bool clocked;
     _Atomic int64_t switched_ns; /* when the thread began to run its fiber; 0: it runs none */
     _Atomic bool cut_before;     /* the fiber's slice had ended, and it has not waited since */
     _Atomic uint32_t lock;       /* odd: the thread waits for Ruby's lock */
+    _Atomic bool asleep;         /* it does not want it */
     _Atomic bool forced;         /* the next job cuts that may, whatever the time is */
     uint64_t cuts, kept; /* slices that have ended; ends that were put off, as the fiber could not be left there */
     uint64_t given;      /* times another thread has given Ruby's lock up for this one */
-    int64_t given_ns;
+    int64_t
+        idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
+    int64_t ran_ns;   /* what it had run then */
+    int64_t given_ns; /* when it was last offered the lock and did not take it */
     /* the ticker's */
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
+    int64_t ran_seen_ns, still_ns; /* what the thread had run, and since when it has not run more */
 };
 
 static nb_slices *in_use, *unused;
@@ -87,6 +98,19 @@ static int64_t look_at_lock(nb_slices *slices, uint32_t lock, int64_t now_ns) {
     return now_ns + NB_CUT_NS;
 }
 
+/* A thread from which Ruby has taken the lock, in a fiber or between two, tells nobody that it waits for it. */
+static void look_at_thread(nb_slices *slices, int64_t now_ns) {
+    if (!slices->clocked) return;
+    int64_t ran_ns = nb_thread_ran_ns(slices->clock);
+    if (ran_ns != slices->ran_seen_ns) {
+        slices->ran_seen_ns = ran_ns;
+        slices->still_ns = now_ns;
+    } else if (now_ns - slices->still_ns >= NB_CUT_NS / 2 && now_ns - slices->still_ns < NB_STILL_NS) {
+        slices->contended_ns = now_ns;
+        ask_for_job();
+    }
+}
+
 static int64_t look_at_fiber(const nb_slices *slices, int64_t now_ns) {
     int64_t switched_ns = slices->switched_ns;
     if (switched_ns == 0) return NB_TICKER_NEVER;
@@ -100,6 +124,7 @@ static int64_t look(void *owner, int64_t now_ns) {
     nb_slices *slices = owner;
     uint32_t lock = slices->lock;
     if (lock & 1) return look_at_lock(slices, lock, now_ns);
+    if (!slices->asleep) look_at_thread(slices, now_ns);
     int64_t next_ns = look_at_fiber(slices, now_ns);
     bool contended = slices->contended_ns != 0 && now_ns - slices->contended_ns < NB_CONTENDED_NS;
     return contended && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
@@ -119,17 +144,31 @@ static void lock_turn(nb_slices *slices, uint32_t odd) {
     if ((lock & 1) != odd) atomic_store_explicit(&slices->lock, lock + 1, memory_order_relaxed);
 }
 
+void nb_slices_sleep(nb_slices *slices) { atomic_store_explicit(&slices->asleep, true, memory_order_relaxed); }
 void nb_slices_want_lock(nb_slices *slices) { lock_turn(slices, 1); }
-void nb_slices_have_lock(nb_slices *slices) { lock_turn(slices, 0); }
+
+void nb_slices_have_lock(nb_slices *slices) {
+    atomic_store_explicit(&slices->asleep, false, memory_order_relaxed);
+    lock_turn(slices, 0);
+}
 
 /* --- The end of a slice --- */
 
-bool nb_slices_work_waits(nb_scheduler *scheduler) {
+/* As far as it can be seen from another thread, too: by all but the descriptors. */
+static bool work_is_seen(const nb_scheduler *scheduler) {
     if (!nb_list_empty(&scheduler->ready) || !nb_list_empty(&scheduler->pass) || nb_inbox_pending(scheduler))
         return true;
     if (nb_timers_next_ns(&scheduler->timers) <= nb_clock_monotonic_ns()) return true;
-    if (scheduler->attached && scheduler->source.waits && scheduler->source.waits(scheduler->source.owner)) return true;
+    return scheduler->attached && scheduler->source.waits && scheduler->source.waits(scheduler->source.owner);
+}
+
+bool nb_slices_work_waits(nb_scheduler *scheduler) {
+    if (work_is_seen(scheduler)) return true;
     return scheduler->watching > 0 && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
+}
+
+static bool source_starves(const nb_scheduler *scheduler) {
+    return scheduler->attached && scheduler->source.starves && scheduler->source.starves(scheduler->source.owner);
 }
 
 /* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole slice
@@ -139,7 +178,7 @@ static bool is_over(nb_scheduler *scheduler) {
     int64_t ran_ns = nb_clock_monotonic_ns() - slices->switched_ns;
     if (ran_ns < (slices->cut_before ? NB_CUT_NS : slices->slice_ns)) return false;
     if (ran_ns >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
-    return nb_slices_work_waits(scheduler);
+    return nb_slices_work_waits(scheduler) || source_starves(scheduler);
 }
 
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
@@ -166,43 +205,68 @@ static void end_slice(nb_scheduler *scheduler) {
 
 /* --- Ruby's lock, kept by another thread --- */
 
+void nb_slices_begin(nb_slices *slices) {
+    slices->clocked = nb_thread_clock(pthread_self(), &slices->clock);
+    nb_slices_have_lock(slices);
+}
+
 static void nap(void) {
     struct timespec step = {0, NB_GIVE_STEP_NS};
     nanosleep(&step, NULL);
 }
 
+static bool has_run(const nb_slices *slices) {
+    return slices->clocked && nb_thread_ran_ns(slices->clock) != slices->ran_ns;
+}
+
+typedef struct give_call {
+    const nb_slices *slices;
+    uint32_t lock; /* as it was; even: the thread was in the middle of a fiber */
+    bool taken;
+} give_call;
+
 static void *until_taken(void *argument) {
-    const nb_slices *slices = argument;
-    uint32_t lock = slices->lock;
-    for (int64_t waited_ns = 0; waited_ns < NB_GIVE_NS && slices->lock == lock && (lock & 1);
-         waited_ns += NB_GIVE_STEP_NS)
+    give_call *call = argument;
+    const nb_slices *slices = call->slices;
+    for (int64_t waited_ns = 0; waited_ns < NB_GIVE_NS && !call->taken; waited_ns += NB_GIVE_STEP_NS) {
         nap();
+        call->taken = call->lock & 1 ? slices->lock != call->lock : has_run(slices);
+    }
     return NULL;
 }
 
 /* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be swallowed. */
-static void give_lock_to(nb_slices *slices) { rb_nogvl(until_taken, slices, NULL, NULL, RB_NOGVL_INTR_FAIL); }
-
-static void *one_nap(void *unused_argument) {
-    (void)unused_argument;
-    nap();
-    return NULL;
+static bool give_lock_to(nb_slices *slices) {
+    give_call call = {slices, slices->lock, false};
+    slices->given++;
+    if (slices->clocked) slices->ran_ns = nb_thread_ran_ns(slices->clock);
+    rb_nogvl(until_taken, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    return call.taken;
 }
 
-/* An executor that Ruby has taken the lock from in the middle of a fiber gets it back after a slice; nothing tells whether it waits for it. */
+/* The thread is awake and does not have the lock. Between two fibers, and in one that has not had its slice, it is to have it at once; in one that computes when
+   others wait, else after a slice. The fiber may sit in a call without the lock as well, which nothing tells: then it is not taken, and not offered again for a slice. */
+static bool is_due(nb_slices *slices, int64_t now_ns) {
+    int64_t switched_ns = slices->switched_ns;
+    if (slices->asleep || now_ns - slices->given_ns < slices->slice_ns) return false;
+    if (slices->idle_ns < switched_ns || has_run(slices)) {
+        slices->idle_ns = now_ns;
+        if (slices->clocked) slices->ran_ns = nb_thread_ran_ns(slices->clock);
+    }
+    if (switched_ns == 0 || slices->idle_ns - switched_ns < slices->slice_ns) return true;
+    return now_ns - slices->idle_ns >= slices->slice_ns || work_is_seen(slices->scheduler) ||
+           source_starves(slices->scheduler);
+}
+
 static void give_lock(void) {
     int64_t now_ns = nb_clock_monotonic_ns();
     for (nb_slices *slices = in_use; slices; slices = slices->next) {
         if (slices->lock & 1) {
-            slices->given++;
             give_lock_to(slices);
             return;
         }
-        if (slices->switched_ns == 0 || now_ns - slices->switched_ns < slices->slice_ns) continue;
-        if (now_ns - slices->given_ns < slices->slice_ns) continue;
-        slices->given_ns = now_ns;
-        slices->given++;
-        rb_nogvl(one_nap, NULL, NULL, NULL, RB_NOGVL_INTR_FAIL);
+        if (!is_due(slices, now_ns)) continue;
+        if (!give_lock_to(slices)) slices->given_ns = now_ns;
         return;
     }
 }
@@ -239,9 +303,11 @@ void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns) {
     }
     nb_slices *slices = slices_new();
     uint32_t lock = slices->lock;
-    *slices = (nb_slices){.next = in_use, .slice_ns = slice_ns, .lock = lock & ~UINT32_C(1)};
+    *slices = (nb_slices){
+        .next = in_use, .scheduler = scheduler, .slice_ns = slice_ns, .lock = lock & ~UINT32_C(1), .asleep = true};
     in_use = slices;
     scheduler->slices = slices;
+    if (!NIL_P(scheduler->loop)) nb_slices_begin(slices);
     if (nb_ticker_add(look, slices)) return;
     nb_slices_close(scheduler);
     rb_raise(rb_path2class("NeverBlock::Error"),

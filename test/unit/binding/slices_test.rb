@@ -41,6 +41,27 @@ class BindingSlicesTest < BindingCase
     hogs&.each(&:close)
   end
 
+  # The request that lets it go on is the last that was asked for, and nothing is asked for between the two.
+  def test_a_request_is_answered_beside_one_that_computes_though_the_executor_had_not_asked_for_it
+    going = Queue.new
+    answered = 0
+    serve(credit: 1) do |env|
+      case env["PATH_INFO"]
+      when "/hog" then going.pop && (nil until answered.positive?)
+      when "/go" then going << 1
+      when "/light" then answered += 1
+      end
+      answer("done")
+    end
+    client do |hog|
+      hog.get("/hog")
+      Patience.await("the request that computes") { going.num_waiting == 1 }
+      assert_equal 200, ask("/go").status
+      assert_equal 200, ask("/light").status
+      assert_equal 200, hog.response.status
+    end
+  end
+
   def test_a_streamed_body_is_written_beside_one_that_computes
     done = false
     serve do |env|
