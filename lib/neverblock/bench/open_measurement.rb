@@ -65,7 +65,7 @@ module NeverBlock
         server, runner, generator, machine, wall = spent
         good = answers.select(&:good?)
         others = [(machine - server - runner - generator) / wall, 0].max
-        late = percentile(answers.map { |answer| answer.sent_us.negative? ? Float::INFINITY : answer.sent_us - answer.due_us }, 0.99)
+        late = percentile(answers.filter_map { |answer| answer.sent_us - answer.due_us unless answer.sent_us.negative? }, 0.99)
         errors = answers.reject(&:good?).map { |answer| answer.status.zero? ? "none" : answer.status.to_s }.tally
         { "requests" => answers.size, "seconds" => wall.round(3), "rate" => (good.size / (answers.last.due_us / 1e6)).round(2), "errors" => errors,
           "error_count" => answers.size - good.size, **latencies(good), "late_p99_us" => late, "slow_count" => good.count { |answer| answer.latency_us > SLOW_US },
@@ -101,7 +101,7 @@ module NeverBlock
       def flags(errors, late, others)
         found = []
         found << "errors: #{errors.map { |pair| pair.join(" ") }.join(", ")}" unless errors.empty?
-        found << "the load generator was late" if late > LATE_US_MAX
+        found << "the load generator was late" if late.nil? || late > LATE_US_MAX
         found << "other work took #{(others * 100).round} % of a processor" if others > Measurement::OTHERS_MAX
         found
       end

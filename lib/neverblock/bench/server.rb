@@ -6,8 +6,8 @@ require "rbconfig"
 
 module NeverBlock
   module Bench
-    # How a server is started: command line, environment, folder.
-    Launch = Struct.new(:command, :environment, keyword_init: true)
+    # How a server is started: command line, environment; where it tells of itself, if that is an address of its own.
+    Launch = Struct.new(:command, :environment, :admin_url, keyword_init: true)
 
     # The Ruby that runs every Ruby server: this one, with YJIT where it was built with it (Debian's 3.3 and 3.4 are not).
     RUBY = [RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-rbundler/setup"].freeze

@@ -40,6 +40,8 @@ module NeverBlock
       attr_reader :tree
       # @return [Array<String>]
       attr_reader :command
+      # @return [String] where it tells of its health
+      attr_reader :admin_url
 
       def initialize(server, app:, path:, directory:)
         @server = server
@@ -48,6 +50,7 @@ module NeverBlock
         @log = File.join(directory, "log")
         launch = server.launch(port: @port, app: app, directory: directory)
         @command = launch.command
+        @admin_url = launch.admin_url || url
         @environment = Environment.clean.merge(launch.environment)
         @directory = directory
       end

@@ -94,8 +94,8 @@ class BenchCLITest < BenchCase
   end
 
   def test_a_name_that_does_not_exist_is_one_line_and_status_1
-    assert_equal 1, bench("stalls")
-    assert_match(/\Aneverblock bench: benchmark stalls does not exist yet; there are: hello, delays.*\n\z/, @err.string)
+    assert_equal 1, bench("stall")
+    assert_match(/\Aneverblock bench: no benchmark is called "stall"; there are: hello, delays.*\n\z/, @err.string)
   end
 
   def test_wrong_options_are_one_line_and_status_1
