@@ -64,6 +64,9 @@ module NeverBlock
     # @return [Array<Route>] the first that matches wins
     attr_reader :routes
 
+    # @return [Boolean] whether there are lanes beside those of routes: for what the application holds, and for what is learned
+    attr_reader :own_lanes
+
     # @return [Files] what it serves of the disk
     attr_reader :files
     # @return [String, nil] where results of downloads are posted
@@ -81,6 +84,8 @@ module NeverBlock
     # @param log_format [Symbol] :text (default) or :json
     # @param log_requests [Boolean, Symbol] default false
     # @param stall_ms [Integer] default 100
+    # @param own_lanes [Boolean] default true; false: the application is not safe on several threads
+    # @param learn_lanes [Boolean] whether requests like those that have stalled go to a lane; default true
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
     # @param files [Files, Hash] see Files.new; default none
     # @param report [String, nil] URL to which results of downloads are posted
@@ -89,7 +94,7 @@ module NeverBlock
     # @raise [ConfigError]
     def initialize(binds: [DEFAULT_BIND], admin: nil, fibers: DEFAULT_FIBERS, executors: 1, spares: DEFAULT_SPARES, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
                    log_fd: 2, log_format: :text, log_requests: false, stall_ms: Catalog[:"executor.stall_ms"].default, routes: [], files: {}, report: nil, on_download: [],
-                   slice_ms: Catalog[:"executor.slice_ms"].default, **settings)
+                   own_lanes: true, learn_lanes: Catalog[:learn_lanes].default, slice_ms: Catalog[:"executor.slice_ms"].default, **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
@@ -107,6 +112,8 @@ module NeverBlock
       @log_format = Catalog[:log_format].read(log_format)
       @log_requests = Catalog[:log_requests].read(log_requests)
       @stall_ms = Catalog[:"executor.stall_ms"].read(stall_ms)
+      @own_lanes = own_lanes
+      @learn_lanes = learn_lanes
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
       @report = report && Catalog[:"sendfile.report"].read(report)
       @on_download = on_download.dup.freeze
@@ -124,6 +131,11 @@ module NeverBlock
     # @return [Hash{Symbol => Object}] keywords for a native executor
     def executor_options
       { slice_ms: slice_ms, **files.executor_options }
+    end
+
+    # @return [Boolean] whether lanes are learned, which takes stalls that are seen
+    def learns_lanes?
+      own_lanes && @learn_lanes && stall_ms.positive?
     end
 
     # @return [Float] seconds

@@ -65,6 +65,7 @@ module NeverBlock
       @io_loop = IoLoop.new(config, log, native: @native)
       executors = make_executors
       @io_loop.engine.start
+      @rules = LaneRules.follow(->(rules) { @io_loop.lane_rules = rules })
       serving&.call # before an executor can end
       @left = executors.size + @helpers.size
       run(executors, on_end)
@@ -180,6 +181,7 @@ module NeverBlock
       @lock.synchronize do
         return if @closed || @io_loop.nil?
 
+        LaneRules.unfollow(@rules)
         @io_loop.close
         @closed = true
       end

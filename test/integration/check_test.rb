@@ -154,6 +154,21 @@ class CheckTest < Minitest::Test
     assert_empty %w[rack-lock isolation eager-load active-job pool-size] - found
   end
 
+  # The controller is loaded by what is asked of its routes, not by the application.
+  def test_routes_of_held_actions_are_told_and_those_that_cannot_be
+    held = <<~RUBY
+      initializer("held") do |app|
+        Pages.allowblock :index, :other
+        app.routes.append { get "by/:host", to: "pages#other", constraints: ->(_) { true }; get "by/:name", to: "none#none" }
+      end
+    RUBY
+    report, status = json(format(RAILS, 'require "neverblock"', held), words: %w[-e production], files: DATABASE)
+    assert_equal 0, status, report["findings"].first["seen"]
+    found = report["findings"].select { |finding| finding["rule"] == "allowblock" }.to_h { |finding| finding.values_at("level", "seen") }
+    assert_match(%r{run on a thread of their own, one at a time in each process: .*GET /page/:id\(\.:format\) \(pages#other\)}, found.fetch("note"))
+    assert_match(%r{do not tell GET /by/:host\(\.:format\) \(pages#other\) from other routes}, found.fetch("warning"))
+  end
+
   def test_rails_without_our_railtie_is_serious
     report, status = json(format(RAILS, "", ""), words: %w[-e production], files: DATABASE)
     assert_equal 1, status

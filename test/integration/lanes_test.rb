@@ -2,6 +2,7 @@
 
 # Routes whose requests run on threads of their own: one at a time each, without a scheduler, as many as the route says, and a queue of the route's.
 
+require "json"
 require_relative "../support/held_requests"
 require_relative "../support/unit"
 require_relative "../support/workers_case"
@@ -76,6 +77,108 @@ class LanesTest < Minitest::Test
   end
 end
 
+# Requests that go to a lane because calls of others like them have kept the executor.
+class LearnedLanesTest < Minitest::Test
+  include HeldRequests
+
+  def test_those_like_some_that_have_stalled_again_and_again_go_to_a_lane
+    start
+    stall_until_learned
+    held = client("/held/17")
+    assert_match(/\Anb-lane-\d\z/, arrival)
+    assert_equal "nb-executor-0", ask("/held")
+    @release << true
+    assert_match(/\Anb-lane-\d\z/, held.value)
+    assert_equal [%w[GET /held/0]], lanes.fetch("learned").map { |like| like.values_at("method", "path") }
+    assert_includes 0..60, lanes.dig("learned", 0, "left_s")
+    assert_match(/^neverblock_lanes_learned_total 1$/, Net::HTTP.get(URI("#{@server.admin_url}/metrics")))
+    assert_match(%r{info: GET /held/0 has stalled by calls that block, again and again: such requests run on threads of a lane for 60 s$}, @log_reader.readpartial(65_536))
+  end
+
+  def test_a_route_that_says_fibers_stays_there
+    start(routes: [["/held/*", { lane: :fibers }]])
+    stall_until_learned
+    assert_equal "nb-executor-0", held_once(17)
+  end
+
+  def test_where_nothing_is_to_be_learned_they_stay
+    [{ learn_lanes: false }, { own_lanes: false }].each do |settings|
+      start(**settings)
+      5.times { |number| stall(number) }
+      assert_equal [0, []], lanes.values_at("learned_total", "learned")
+      assert_equal "nb-executor-0", held_once(17)
+      @server.stop_now
+    end
+  end
+
+  # Without time slices, which would keep it from being a stall at all.
+  def test_code_that_computes_is_none_of_them
+    start(slice_ms: nil)
+    5.times do |number|
+      before = stalls
+      computes = client("/computes/#{number}")
+      arrival
+      waits = client("/")
+      Patience.await("the stall to be told") { stalls > before }
+      @release << true
+      [computes, waits].each(&:value)
+    end
+    assert_equal 0, lanes.fetch("learned_total")
+  end
+
+  private
+
+  def app
+    lambda do |env|
+      case env["PATH_INFO"]
+      when %r{\A/held/} then NeverBlock::Compat.blocking { @held.push(Thread.current.name) && @release.pop }
+      when %r{\A/computes/}
+        @held.push(Thread.current.name)
+        nil while @release.empty?
+        @release.pop
+      end
+      [200, {}, [Thread.current.name]]
+    end
+  end
+
+  def start(**settings)
+    serve(app, stall_ms: 20, spares: 0, admin: "http://127.0.0.1:0", **settings)
+  end
+
+  def stall_until_learned
+    3.times { |number| stall(number) }
+    Patience.await("such requests to be learned") { lanes.fetch("learned_total") == 1 }
+  end
+
+  # A request whose call keeps its executor until that has been told.
+  def stall(number)
+    before = stalls
+    held = client("/held/#{number}")
+    arrival
+    Patience.await("the stall to be told") { stalls > before }
+    @release << true
+    held.value
+  end
+
+  # @return [String] the thread of one
+  def held_once(number)
+    client("/held/#{number}")
+    arrival.tap { @release << true }
+  end
+
+  def stalls
+    status.dig("stalls", "total")
+  end
+
+  def lanes
+    status.fetch("lanes")
+  end
+
+  def status
+    JSON.parse(Net::HTTP.get(URI("#{@server.admin_url}/status.json")))
+  end
+end
+
 class WorkersLanesTest < WorkersCase
   APP = <<~RUBY
     require "socket"
@@ -99,7 +202,48 @@ class WorkersLanesTest < WorkersCase
     end
   end
 
+  BLOCKS = <<~RUBY
+    require "socket"
+    run lambda { |env|
+      NB.neverblock(false) { TCPSocket.open("127.0.0.1", Integer(env["QUERY_STRING"])) { |io| io.read } } unless env["QUERY_STRING"].empty?
+      [200, {}, [Thread.current.name]]
+    }
+  RUBY
+
+  # The front hears of it from each.
+  def test_what_has_stalled_in_any_worker_goes_to_a_lane_of_all
+    Gate.open do |gate|
+      with_file("executor { stall_ms 20 }") do |file|
+        serve(BLOCKS, options: ["-C", file, "--admin", "http://127.0.0.1:0"]) do |server|
+          3.times { |number| stall(server, gate, number) }
+          await("such requests to be learned", server) { lanes(server).fetch("learned_total") == 1 }
+          held = Thread.new { get(server, "/held/17?#{gate.port}") }
+          gate.arrival.close
+          assert_match(/\Anb-lane-\d\z/, held.value)
+          assert_equal "nb-executor-0", get(server, "/held")
+        end
+      end
+    end
+  end
+
   private
+
+  def stall(server, gate, number)
+    before = status(server).dig("stalls", "total")
+    held = Thread.new { get(server, "/held/#{number}?#{gate.port}") }
+    arrival = gate.arrival
+    await("the stall to be told", server) { status(server).dig("stalls", "total") > before }
+    arrival.close
+    held.value
+  end
+
+  def lanes(server)
+    status(server).fetch("lanes")
+  end
+
+  def status(server)
+    JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json")))
+  end
 
   def with_file(text)
     Dir.mktmpdir do |directory|

@@ -128,7 +128,7 @@ class SparesTest < Minitest::Test
   end
 
   def start(user: nil, **settings)
-    serve(app(user), **settings)
+    serve(app(user), learn_lanes: false, **settings) # what is held so often would go to a lane
   end
 
   # @return [Thread] a client whose request keeps an executor's thread until it is released

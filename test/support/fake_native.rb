@@ -68,6 +68,15 @@ class FakeNative
       raise @failures.shift unless @failures.empty?
     end
 
+    # Nothing of these is told: what they do is the engine's business.
+    def lane(_threads, _queue)
+      @lanes = @lanes.to_i + 1
+    end
+
+    def learn_lanes(lane)
+      lane
+    end
+
     def start
       @calls << [:start]
     end
@@ -114,13 +123,18 @@ class FakeNative
     end
 
     def run
-      raise death if death && !helps
+      raise death if death && !helper?
 
-      helps ? @finished.pop : engine.await_end
+      helper? ? @finished.pop : engine.await_end
     end
 
     def finish
       @finished.close
+    end
+
+    # @return [Boolean] whether it is a spare or the thread of a lane
+    def helper?
+      !helps.nil? || options.key?(:lane)
     end
 
     # @return [Executor, nil] whose spare it is

@@ -99,10 +99,32 @@ class RailsCase < Minitest::Test
   def test_an_action_may_hold_its_thread_and_says_so_once
     held = { "filter" => false, "action" => false }
     free = { "filter" => true, "action" => true }
-    answers = %w[export report gentle plain export].map { |action| json("/modes/#{action}") }
+    answers = %w[export report gentle plain export].map { |action| json("/modes/#{action}").except("thread") }
     assert_equal [held, held, free, free, held], answers
     assert_includes 1..self.class.processes, server.log.scan("allowblock: while ModesController#export waits").size, "of each process"
     assert_equal 0, server.log.scan("while ModesController#plain").size
+  end
+
+  # In development the first request that needs a controller loads it.
+  def test_routes_that_lead_to_such_an_action_have_a_thread_of_their_own
+    await("the routes to be told") { on_a_lane?("/modes/export") }
+    assert(%w[/exports/7 /exports/7.json /exports/7/ /modes/report].all? { |path| on_a_lane?(path) })
+    assert(%w[/exports/new /modes/gentle /modes/plain /of/there/exports].none? { |path| on_a_lane?(path) })
+    refute on_a_lane?("/of/here/exports"), "path and method do not tell it from the route behind it"
+    assert_match(%r{allowblock: method and path alone do not tell GET /of/:host/exports}, server.log)
+    assert_match(%r{allowblock: run on a thread of their own, one at a time in each process: .*GET /exports/:id\(\.:format\) \(modes#export\)}, server.stderr)
+  end
+
+  def test_routes_are_told_again_when_code_is_loaded_again
+    await("the routes to be told") { on_a_lane?("/modes/report") }
+    path = server.in_directory("app/controllers/modes_controller.rb")
+    text = File.read(path)
+    File.write(path, text.sub(", :report", ""))
+    await("the routes to be told again") { !on_a_lane?("/modes/report") }
+    assert on_a_lane?("/exports/7")
+  ensure
+    File.write(path, text) if text
+    await("the routes to be as they were") { on_a_lane?("/modes/report") }
   end
 
   def test_a_form_is_taken_with_its_token_and_session
@@ -209,6 +231,10 @@ class RailsCase < Minitest::Test
 
   def server
     self.class.server
+  end
+
+  def on_a_lane?(path)
+    json(path).fetch("thread").start_with?("nb-lane")
   end
 
   def later_requests

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "link.h"
 #include "neverblock.h"
 #include "scheduler_list.h"
@@ -235,8 +236,70 @@ static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
     return UINT2NUM(made);
 }
 
+/* learn_lanes(lane) -> lane: requests whose calls keep executors again and again go there. Raises NeverBlock::Error after start or for a lane there is not. */
+static VALUE engine_learn_lanes(VALUE self, VALUE lane) {
+    nb_status status = nb_server_learn_lanes(nb_engine_server(self), (uint16_t)number(lane, NB_LANES_MAX, "lane"));
+    if (status != NB_OK) rb_raise(nb_error_class, "there is no lane %" PRIsVALUE ", or the engine has started", lane);
+    return lane;
+}
+
+typedef struct rules_call {
+    nb_lane_rules *rules;
+    VALUE rows;
+} rules_call;
+
+/* [methods, pattern, lane] */
+static void add_rule(nb_lane_rules *rules, VALUE row) {
+    Check_Type(row, T_ARRAY);
+    VALUE pattern = rb_ary_entry(row, 1);
+    StringValue(pattern);
+    uint16_t methods = (uint16_t)number(rb_ary_entry(row, 0), UINT16_MAX, "methods");
+    uint16_t lane = (uint16_t)number(rb_ary_entry(row, 2), NB_LANES_MAX, "lane");
+    nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
+    nb_status status = nb_lane_rules_add(rules, methods, text, lane);
+    RB_GC_GUARD(pattern);
+    if (status == NB_INVALID) rb_raise(rb_eArgError, "%+" PRIsVALUE " is no rule of a lane", row);
+    if (status == NB_FULL)
+        rb_raise(nb_error_class, "rules of lanes are at most %u of %u bytes", NB_LANE_RULES_MAX,
+                 NB_LANE_RULES_TEXT_BYTES);
+}
+
+static VALUE add_rules(VALUE argument) {
+    const rules_call *call = (const rules_call *)argument;
+    for (long i = 0; i < RARRAY_LEN(call->rows); i++)
+        add_rule(call->rules, rb_ary_entry(call->rows, i));
+    return Qnil;
+}
+
+/* lane_rules = [[methods, pattern, lane], ...]: what the application says of its requests, the first that takes one wins. methods: a bit for each, as in LANE_METHODS;
+ * pattern: as core/server/path_pattern.h has it; lane: 0 for fibers. Any time. Raises ArgumentError for what is no rule, NeverBlock::Error for too many; then it
+ * is as before. */
+static VALUE engine_set_lane_rules(VALUE self, VALUE rows) {
+    int tag = 0;
+    nb_server *server = nb_engine_server(self);
+    Check_Type(rows, T_ARRAY);
+    rules_call call = {nb_alloc_zero(1, sizeof(nb_lane_rules)), rows};
+    if (!call.rules) rb_memerror();
+    rb_protect(add_rules, (VALUE)&call, &tag);
+    nb_status status = tag ? NB_OK : nb_server_lane_rules(server, call.rules);
+    nb_free(call.rules);
+    if (tag) rb_jump_tag(tag);
+    if (status != NB_OK) rb_raise(rb_eArgError, "a rule names a lane that there is not");
+    return rows;
+}
+
+static VALUE lane_methods(void) {
+    VALUE methods = rb_hash_new();
+    for (int method = NB_METHOD_OTHER; method < NB_METHOD_COUNT; method++) {
+        nb_slice name = nb_method_name((nb_method)method);
+        if (method == NB_METHOD_OTHER) name = NB_SLICE("OTHER");
+        rb_hash_aset(methods, rb_str_freeze(rb_str_new(name.data, (long)name.size)), UINT2NUM(1u << method));
+    }
+    return rb_obj_freeze(methods);
+}
+
 /* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane) -> its number, from 1. pattern: an absolute path, or a prefix that
- * ends with "*". cancel_on_disconnect, algorithm (its number), rate (bytes a second), lane (its number): nil for what the whole server does. The first that matches
+ * ends with "*". cancel_on_disconnect, algorithm (its number), rate (bytes a second), lane (its number, 0 for fibers whatever is learned): nil for what the whole server does. The first that matches
  * wins. Raises ArgumentError for what is no pattern, NeverBlock::Error after start or when there are too many. */
 static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
     VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane;
@@ -247,6 +310,7 @@ static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
     if (!NIL_P(algorithm)) route.send_by.algorithm = (uint16_t)number(algorithm, UINT16_MAX, "algorithm");
     if (!NIL_P(rate)) route.send_by.rate = number(rate, UINT64_MAX, "rate");
     if (!NIL_P(lane)) route.lane = (uint16_t)number(lane, NB_LANES_MAX, "lane");
+    route.in_fibers = !NIL_P(lane) && route.lane == 0;
     nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
     nb_status status = nb_server_route_add(nb_engine_server(self), text, route, &made);
     RB_GC_GUARD(pattern);
@@ -391,6 +455,9 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
     rb_define_method(class, "lane", engine_lane, 2);
+    rb_define_method(class, "learn_lanes", engine_learn_lanes, 1);
+    rb_define_method(class, "lane_rules=", engine_set_lane_rules, 1);
+    rb_define_const(class, "LANE_METHODS", lane_methods());
     rb_define_method(class, "route", engine_route, -1);
     rb_define_method(class, "admin_tcp", engine_admin_tcp, 2);
     rb_define_method(class, "admin_unix", engine_admin_unix, 2);

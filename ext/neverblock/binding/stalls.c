@@ -455,6 +455,9 @@ static void count(watched *one) {
     if (*one->culprit.at) one->row = nb_tally_row_of(tally, (uint16_t)one->stall.kind, one->culprit.at);
     nb_tally_count(tally, one->row, 1, 0);
     one->counted = true;
+    const nb_stall_request *request = &one->stall.request;
+    if (one->stall.kind == NB_STALL_blocking_call && *request->method)
+        nb_stalled_tell(&one->executor->board->stalled, request->method, request->path);
 }
 
 /* Whether there is to be an entry (`told`): of each row one in a while. */

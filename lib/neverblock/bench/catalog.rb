@@ -5,7 +5,7 @@ module NeverBlock
     # Finds the claims under benchmark/ by name.
     class Catalog
       # Every name that is, or will be, a benchmark.
-      NAMES = %w[hello delays handoff clients switch memory workers rails activerecord sequel mixed mysql downloads sendfile undisturbed stalls].freeze
+      NAMES = %w[hello delays handoff clients switch memory workers rails activerecord sequel mixed mysql downloads sendfile undisturbed stalls railstalls].freeze
 
       # @param directory [String]
       def initialize(directory: File.join(ROOT, "benchmark"))

@@ -49,11 +49,12 @@ module NeverBlock
       def start(serving: nil, &on_end)
         raise Error, "this server was started before; make a new one" if @io_loop
 
-        @io_loop = Server::IoLoop.new(config, log, native: @native, front: 1, on_download: ->(reports) { @supervisor.post(:downloads_ended, reports) })
+        workers = Boot::Processors.workers(@settings[:workers])
+        @io_loop = Server::IoLoop.new(config, log, native: @native, front: 1, processes: workers, on_download: ->(reports) { @supervisor.post(:downloads_ended, reports) })
         NeverBlock.subreaper
         first = fork_mold unless @origin
         @io_loop.engine.start
-        @supervisor = Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: Boot::Processors.workers(@settings[:workers]), spares: config.spares,
+        @supervisor = Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: workers, spares: config.spares, lanes: @io_loop.method(:lane_rules=),
                                      processes: Processes.new(alone: !first), **(first ? { molds: ->(_now) { first }, again: LOADED_ELSEWHERE } : molds_of_origin))
         Title.set("front")
         @supervisor.on_serving = serving

@@ -69,8 +69,9 @@ module NeverBlock
       # @param killed [#oom_kills] counts what was killed for want of memory
       # @param clock [#call] monotonic seconds
       # @param spares [Integer] of each worker's executor
+      # @param lanes [#call] takes what the application says of the lanes of its requests (Array<LaneRules::Rule>)
       def initialize(engine:, settings:, log:, molds:, again: nil, workers: settings[:workers], processes: Processes.new, killed: Boot::Cgroup.new,
-                     clock: Deadline.method(:now), spares: 0)
+                     clock: Deadline.method(:now), spares: 0, lanes: ->(_rules) {})
         @engine = engine
         @settings = settings
         @log = log
@@ -80,6 +81,7 @@ module NeverBlock
         @killed = killed
         @clock = clock
         @spares = spares
+        @lanes = lanes
         @roster = Roster.new(workers)
         @back_off = BackOff.new(clock)
         @rounds = Rounds.new(self, settings, processes)

@@ -4,6 +4,7 @@
 #
 #   it is told   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
 #   it tells     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }   { event: "retire" } (it had SIGTERM)
+#                { event: "lanes", rules: }   (what the application says of them: LaneRules)
 #                { event: "backtrace", lines: }   { event: "ending" }   { event: "downloads", called:, failed:, lost: } (reports it is done with)
 #
 # It ends when its executor has: told so through the channel, after its last request. The application's at_exit runs then, for a bounded time. The end of the control
@@ -16,6 +17,7 @@ require "neverblock/cluster/title"
 require "neverblock/downloads/calls"
 require "neverblock/downloads/losses"
 require "neverblock/downloads/report"
+require "neverblock/lane_rules"
 require "neverblock/rack/layers"
 require "neverblock/serving"
 require "neverblock/stalls"
@@ -59,6 +61,8 @@ module NeverBlock
         heed_term # an application that traps it for a process of its own would end this one with all it runs
         NeverBlock.end_with_parent(false) # its mold may end now, and the front's end is heard
         start(executor)
+        LaneRules.follow(method(:lanes_changed))
+        tell_lanes
         @control.tell({ event: "ready" })
         listen until @ended
         leave
@@ -166,6 +170,7 @@ module NeverBlock
         words = readable.include?(@wake) ? @wake.read_nonblock(64, exception: false) : ""
         @control.tell({ event: "retire" }) if words.is_a?(String) && words.include?("T")
         tell_reported
+        tell_lanes
         (@control.read || ::Process.exit!(1)).each { |message| obey(message) } if readable.include?(@control.io)
       end
 
@@ -194,6 +199,18 @@ module NeverBlock
           sums[fate] += number
         end
         @control.tell({ event: "downloads", **sums }) unless sums.empty?
+      end
+
+      # Any thread.
+      def lanes_changed(rules)
+        @lanes = rules
+        @waker.write_nonblock("L", exception: false)
+      end
+
+      def tell_lanes
+        rules = @lanes
+        @lanes = nil
+        @control.tell({ event: "lanes", rules: rules.map(&:to_a) }) if rules
       end
 
       def tell_backtrace

@@ -51,8 +51,6 @@ module NeverBlock
       # Of the Ruby class Config alone: no promise that they stay.
       INTERNAL = "Internal"
 
-      STALLS_MEANWHILE = "this version learns none"
-
       def self.option(name, section, type, **rest)
         Option.new(name: name, section: section, type: type, **rest)
       end
@@ -161,7 +159,7 @@ module NeverBlock
                                                       help: "that one fiber may keep its executor before the log tells of a stall, see stalls.md; 0: never"),
         option(:spares, EXECUTOR, whole(0..256), group: :executor, default: 4, unit: "threads",
                                                 help: "that take a process's requests while a call without Ruby's lock keeps its executor"),
-        option(:learn_lanes, EXECUTOR, FLAG, default: true, works: [false], later: STALLS_MEANWHILE, help: "routes that stalled run on threads"),
+        option(:learn_lanes, EXECUTOR, FLAG, default: true, help: "requests like those whose calls have kept executors again and again run on threads of a lane, for a while"),
         option(:cancel_on_disconnect, EXECUTOR, FLAG, default: false, engine: :cancel_on_disconnect,
                                                       help: "NB::ClientGone at a request's next wait when its client has left")
       ].freeze

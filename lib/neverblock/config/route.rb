@@ -29,7 +29,7 @@ module NeverBlock
                    help: "whether the application is called when the head is there and reads the body as it comes, or when the body is whole"),
         Option.new(name: :cancel_on_disconnect, type: Type::Flag.new, help: "as the setting of this name, for these paths"),
         Option.new(name: :lane, type: Type::Choice.new(:thread, :fibers), default: :fibers,
-                   help: "where requests run: in fibers, or each on a thread of its own, for code that keeps its thread"),
+                   help: "where requests run: in fibers (said of a route, also where they have stalled), or each on a thread of its own, for code that keeps its thread"),
         Option.new(name: :at_once, type: Type::Whole.new(1..64), default: AT_ONCE, help: "with `lane: :thread`, most requests running at once in a process"),
         Option.new(name: :queue, type: Type::Whole.new(0..1_000_000), help: "with `lane: :thread`, most requests waiting; more: 503. As `limits { queue }` unless given"),
         Option.new(name: :algorithm, type: Type::Algorithm.new, help: "how files are sent, as `sendfile { algorithm }`"),
@@ -87,6 +87,8 @@ module NeverBlock
 
       # @return [Boolean] whether requests run on threads of their own
       attr_reader :lane
+      # @return [Boolean] whether they run in fibers, whatever is learned of them
+      attr_reader :in_fibers
       # @return [Integer, nil] of these threads in a process; nil: it has none
       attr_reader :at_once
       # @return [Integer, nil] most requests waiting for one; nil: as for the whole server
@@ -99,6 +101,7 @@ module NeverBlock
         @algorithm = words[:algorithm]
         @rate = words[:rate]
         @lane = words[:lane] == :thread
+        @in_fibers = words[:lane] == :fibers
         @at_once = words.fetch(:at_once, (AT_ONCE if @lane))
         @queue = words[:queue]
         freeze

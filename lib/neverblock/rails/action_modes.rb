@@ -3,13 +3,15 @@
 # Controllers say which of their actions must not let others run while they wait, as with NeverBlock of 2008:
 #
 #   class ReportsController < ApplicationController
-#     allowblock :export, :figures    # these hold their thread: NB.neverblock(false) around each
+#     allowblock :export, :figures    # these hold their thread
 #   end
 #
-# Without names: every action. A subclass that knows better says `neverblock :figures`. A held action keeps all requests of its process waiting while it waits;
-# a line of Rails' log says so once for each.
+# Without names: every action. A subclass that knows better says `neverblock :figures`. Requests that routes lead to such an action run on a thread of their own
+# (LaneRoutes), where nothing is to be done. Those that come another way are held in place: NB.neverblock(false) around each, which keeps all requests of its process
+# waiting while it waits; a line of Rails' log says so once for each.
 
 require "neverblock/blocking_mode"
+require "neverblock/rails/lane_routes"
 
 module NeverBlock
   module ActionModes
@@ -50,6 +52,7 @@ module NeverBlock
 
         kept = actions.empty? ? {} : neverblock_actions # all: what was said of some no longer counts
         self.neverblock_actions = kept.merge((actions.empty? ? [EVERY] : actions.map(&:to_sym)).to_h { |name| [name, held] }).freeze
+        LaneRoutes.changed
       end
     end
 
@@ -62,6 +65,11 @@ module NeverBlock
         ActionModes.tell_once("#{self.class.name}##{action_name}", logger)
         NeverBlock.neverblock(false) { super }
       end
+    end
+
+    # @return [Hash{String => Class}] by path, those that are loaded
+    def self.controllers
+      AbstractController::Base.descendants.select { |one| one.respond_to?(:neverblock_actions) && one.name }.to_h { |one| [one.controller_path, one] }
     end
 
     @told = {}

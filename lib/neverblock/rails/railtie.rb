@@ -4,6 +4,7 @@
 #
 #   isolation   the state of a request (CurrentAttributes, connections, ...) is its fiber's: config.active_support.isolation_level = :fiber, in time for initializers
 #   actions     `allowblock :export` and `neverblock :index` in controllers (ActionModes)
+#   lanes       the routes of actions that `allowblock` names run on a thread of their own (LaneRoutes)
 #   Capybara    `Capybara.server = :neverblock`
 #
 # `rails server` and `neverblock` run the application the same way. Rails 7.1 and later.
@@ -22,6 +23,13 @@ module NeverBlock
 
     initializer "neverblock.actions" do
       ActiveSupport.on_load(:action_controller) { include ActionModes }
+    end
+
+    # In development controllers are loaded by the first request that needs them, and loaded again.
+    initializer "neverblock.lanes" do |app|
+      app.executor.to_complete { LaneRoutes.refresh(app) }
+      app.reloader.to_prepare { LaneRoutes.changed }
+      config.after_initialize { LaneRoutes.refresh(app) }
     end
 
     initializer "neverblock.system_tests" do

@@ -18,7 +18,7 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, latency, executors, stalls, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
+        [head, facts, latency, executors, stalls, lanes, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
       private
@@ -91,6 +91,14 @@ module NeverBlock
           [part.text("culprit") || "?", part.text("kind") || "?", Units.count(part.number("total")), Units.duration(part.number("time_s"))]
         end
         Columns.align([%w[stalls\ by kind count time], *rows])
+      end
+
+      # Requests that run on threads as they have stalled.
+      def lanes
+        parts = @document.parts("lanes", "learned")
+        return [] if parts.empty?
+
+        Columns.align([["lanes learned", "for"], *parts.map { |part| ["#{part.text("method")} #{part.text("path")}", Units.duration(part.number("left_s"))] }])
       end
 
       def rest

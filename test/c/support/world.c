@@ -49,6 +49,24 @@ void nb_test_world_open(nb_test_world *world, unsigned executors) {
     nb_test_world_open_routed(world, executors, (const char *const[]){NULL});
 }
 
+static void add_lane(nb_test_world *world, unsigned behind) {
+    uint16_t lane;
+    if (world->lane_threads == 0) return;
+    assert_status(NB_OK, nb_server_lane_add(world->server, world->lane_threads, world->lane_queue, &lane));
+    assert_int_equal(1, lane);
+    if (world->lane_learns) assert_status(NB_OK, nb_server_learn_lanes(world->server, lane));
+    for (unsigned i = 0; i < world->lane_threads; i++)
+        assert_status(NB_OK, nb_server_lane_channel_add(world->server, lane, &world->channels[behind + i]));
+}
+
+static void start_lane(nb_test_world *world) {
+    nb_test_executor_options one_at_a_time = {.credit = 1};
+    for (unsigned i = 0; i < world->lane_threads; i++) {
+        unsigned number = world->executor_count++;
+        world->executors[number] = nb_test_executor_start(world->server, world->channels[number], &one_at_a_time);
+    }
+}
+
 void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]) {
     nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
@@ -65,6 +83,7 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
         assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
     for (unsigned i = 0; i < executors && !world->config.front; i++)
         assert_status(NB_OK, nb_server_channel_add(world->server, &world->channels[i]));
+    add_lane(world, executors);
     assert_status(NB_OK, nb_server_start(world->server));
     for (unsigned i = 0; i < executors; i++) {
         if (world->config.front) {
@@ -74,6 +93,7 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
             world->executor_count = i + 1;
         }
     }
+    start_lane(world);
 }
 
 unsigned nb_test_world_mute(nb_test_world *world) {

@@ -20,6 +20,10 @@ typedef struct nb_test_world {
     nb_route route; /* what the routes of nb_test_world_open_routed mean */
     nb_server *server;
     uint16_t port;
+    uint16_t
+        lane_threads; /* of lane 1, whose executors are behind the others and take one request at a time; 0: no lane */
+    uint32_t lane_queue; /* most that wait there */
+    bool lane_learns;
     const char *
         served; /* a folder that the server serves itself, that X-Sendfile may name, and X-Accel-Redirect as /in/; NULL: none; set it before
                            nb_test_world_open */

@@ -23,6 +23,12 @@ class WatchReportTest < WatchCase
     assert_match(/^1 .* \? +-$/, text)
   end
 
+  def test_requests_that_were_sent_to_a_lane_are_named
+    text = Report.new(Document.new({ "lanes" => { "learned" => [{ "method" => "GET", "path" => "/reports/0", "left_s" => 59.5 }] } })).to_s
+    assert_match(/^lanes learned +for$/, text)
+    assert_match(%r{^GET /reports/0 +59\.5 s$}, text)
+  end
+
   def test_what_a_server_does_not_have_is_left_out_or_a_dash
     assert_equal "NeverBlock ? on Ruby ?, process ?\nstate         unknown, up -\n", Report.new(Document.new({})).to_s
     text = Report.new(Document.new({ "state" => "running", "memory" => { "rss_bytes" => 5 }, "latency_s" => { "run" => { "count" => 1 } }, "new" => { "x" => 1 } })).to_s

@@ -253,6 +253,15 @@ static void add_stalls(nb_text *text, const nb_figures_now *now) {
     stall_samples(text, &now->stalls, true);
 }
 
+static void add_lanes(nb_text *text, const nb_loop *loop) {
+    nb_lanes_now now = nb_lanes_read(&loop->all->lanes, loop->now_ns, NULL, NULL);
+    gauge(text, "lanes_learned", "Kinds of requests (method and path) that run in a lane because they have stalled.",
+          now.in_lane);
+    counter(text, "lanes_learned_total", "Times that a kind of requests went to the lane because it had stalled.",
+            now.learned_total);
+    counter(text, "lanes_returned_total", "Times that one was back in fibers, on trial.", now.returned_total);
+}
+
 static void add_process(nb_text *text, const nb_figures_now *now) {
     counter(text, "dns_lookups_total", "Host names asked of the system's resolver.", now->processes.dns_lookups);
     counter(text, "dns_cached_total", "Host names answered from the cache.", now->processes.dns_cached);
@@ -373,6 +382,7 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_executors(text, &now);
     add_workers(text, &now);
     add_stalls(text, &now);
+    add_lanes(text, loop);
     add_files(text, loop);
     add_process(text, &now);
     counter(text, "admin_requests_total", "Requests answered by the admin pages, this one included.",

@@ -12,6 +12,7 @@
 #include "server/downloads.h"
 #include "server/figures.h"
 #include "server/loop.h"
+#include "server/path_pattern.h"
 #include "stall/stall.h"
 
 static void begin(nb_text *text, const char *name, char bracket) {
@@ -173,6 +174,30 @@ static void add_stalls(nb_text *text, const nb_tally *stalls) {
     nb_text_add(text, "]}");
 }
 
+static void add_learned(void *context, const nb_learned_like *like, int64_t left_ns) {
+    nb_text *text = context;
+    char path[NB_LEARNED_PATTERN_BYTES + 1];
+    nb_slice method = nb_method_name(like->method);
+    nb_path_pattern_show((nb_slice){like->pattern, like->bytes}, path);
+    begin(text, NULL, '{');
+    begin(text, "method", 0);
+    nb_text_format(text, "\"%.*s\"", (int)method.size, method.data);
+    add_string(text, "path", path);
+    add_seconds(text, "left_s", left_ns > 0 ? (uint64_t)left_ns : 0);
+    nb_text_add(text, "}");
+}
+
+static void add_lanes(nb_text *text, const nb_loop *loop) {
+    begin(text, "lanes", '{');
+    begin(text, "learned", '[');
+    nb_lanes_now now = nb_lanes_read(&loop->all->lanes, loop->now_ns, add_learned, text);
+    nb_text_add(text, "]");
+    add_number(text, "learned_total", now.learned_total);
+    add_number(text, "returned_total", now.returned_total);
+    add_number(text, "rules", now.rules);
+    nb_text_add(text, "}");
+}
+
 static uint64_t all_downloads(const nb_loop *loop, nb_download_result result) {
     uint64_t sum = 0;
     for (uint16_t number = 0; number <= nb_algorithms_count(); number++) {
@@ -259,6 +284,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_latency(text, loop);
     add_executors(text, &now);
     add_stalls(text, &now.stalls);
+    add_lanes(text, loop);
     add_downloads(text, loop);
     add_process(text, loop, &now);
     nb_text_add(text, "}\n");

@@ -444,6 +444,7 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
     nb_dispatch_look(&loop->dispatch, loop->now_ns);
+    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->now_ns);
     if (loop->figures) loop->figures->polled_ns = loop->now_ns;
     if (status != NB_OK) return false;
     next_executor_look(loop, count > 0);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "send/pace.h"
+#include "server/lanes.h"
 #include "server/queues.h"
 #include "server/reports.h"
 #include "server/site.h"
@@ -26,6 +27,7 @@ typedef struct nb_loops {
     nb_queues lane_queues[NB_LANES_MAX];
     uint16_t lane_threads[NB_LANES_MAX]; /* of each lane, in each process */
     uint16_t lane_count;
+    nb_lanes lanes;                  /* who goes where */
     nb_site site;                    /* the files they serve */
     nb_address_paces *address_paces; /* NULL: no limit */
     nb_reports_reader reports;       /* of downloads with names */

@@ -32,6 +32,7 @@ typedef enum nb_route_choice { NB_ROUTE_UNSAID, NB_ROUTE_NO, NB_ROUTE_YES } nb_r
 typedef struct nb_route {
     uint8_t stream_input;         /* true: the request is given on when its head is there; the body follows */
     uint8_t cancel_on_disconnect; /* nb_route_choice; NB_ROUTE_UNSAID: as for the whole server */
+    uint8_t in_fibers;            /* true: its requests are in no lane, whatever the application or others say */
     uint16_t lane;                /* where its requests run, as nb_server_lane_add has numbered them; 0: in fibers */
     nb_send_by send_by;           /* its files */
 } nb_route;

@@ -52,6 +52,7 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
         nb_loop_deinit(&loops->each[--made]); /* the first is the last */
     }
     nb_site_deinit(&loops->site);
+    nb_lanes_deinit(&loops->lanes);
     if (loops->reports.open) nb_wake_deinit(&loops->reports.wake);
     nb_free(loops->each);
     nb_address_paces_destroy(loops->address_paces);
@@ -62,7 +63,12 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
     loops->count = loops->queues.count = (uint16_t)(wanted < NB_IO_THREADS_MAX ? wanted : NB_IO_THREADS_MAX);
     loops->each = nb_alloc_zero(loops->count, sizeof(nb_loop));
     if (!loops->each) return NB_NO_MEMORY;
-    nb_status status = nb_site_init(&loops->site, loops, (nb_symlinks)config->symlinks);
+    nb_status status = nb_lanes_init(&loops->lanes);
+    if (status != NB_OK) {
+        nb_free(loops->each);
+        return status;
+    }
+    status = nb_site_init(&loops->site, loops, (nb_symlinks)config->symlinks);
     if (status == NB_OK && config->address_rate)
         status = nb_address_paces_create(config->address_rate, &loops->address_paces);
     if (status != NB_OK) deinit_loops(loops, 0);
@@ -273,6 +279,20 @@ nb_status nb_server_lane_add(nb_server *server, uint16_t threads, uint32_t waiti
     }
     loops->lane_threads[loops->lane_count++] = threads;
     *number = loops->lane_count;
+    return NB_OK;
+}
+
+nb_status nb_server_learn_lanes(nb_server *server, uint16_t lane) {
+    if (server->started || lane == 0 || lane > server->loops.lane_count) return NB_FULL;
+    nb_lanes_learn(&server->loops.lanes, lane);
+    return NB_OK;
+}
+
+nb_status nb_server_lane_rules(nb_server *server, const nb_lane_rules *rules) {
+    for (uint16_t i = 0; i < rules->count; i++) {
+        if (rules->each[i].lane > server->loops.lane_count) return NB_INVALID;
+    }
+    nb_lanes_set_rules(&server->loops.lanes, rules);
     return NB_OK;
 }
 

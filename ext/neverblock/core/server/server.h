@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "intake/channel.h"
+#include "server/lane_rules.h"
 #include "server/routes.h"
 
 /* Every setting with its unit and default: field, default. X(type, name, default) */
@@ -109,6 +110,10 @@ nb_status nb_server_spare_add(nb_server *server, nb_channel *helped, nb_channel 
 /* A lane, before start: `threads` of each process run its requests, and at most `waiting_max` wait. *lane: its number, from 1, for a route. NB_FULL: too
  * late, or too many. */
 nb_status nb_server_lane_add(nb_server *server, uint16_t threads, uint32_t waiting_max, uint16_t *lane);
+/* Likewise: requests whose calls keep executors again and again run in this lane (learned.h). */
+nb_status nb_server_learn_lanes(nb_server *server, uint16_t lane);
+/* What the application says of its requests, in the place of what it said before. Copied. Any time, any thread. NB_INVALID: of a lane there is not. */
+nb_status nb_server_lane_rules(nb_server *server, const nb_lane_rules *rules);
 /* Likewise nb_server_channel_add, for one of its threads in this process. */
 nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channel **channel);
 nb_status nb_server_start(nb_server *server);

@@ -51,7 +51,28 @@ module NeverBlock
 
         def application(subject)
           app = ::Rails.application or return []
-          [concurrency(app), eager(app), reloading(app, subject), queue(app)].compact
+          [concurrency(app), eager(app), reloading(app, subject), queue(app), *held(app, subject)].compact
+        end
+
+        # Routes of actions that allowblock names.
+        def held(app, subject)
+          return [] unless defined?(::NeverBlock::LaneRoutes)
+
+          load_controllers(app)
+          found = LaneRoutes.of(app)
+          lanes = subject.settings[:cooperative] ? nil : LaneRules.told(found.rules)
+          untold = found.untold.map { |route| Finding.of(:warning, "allowblock", "allowblock: #{LaneRoutes::UNTOLD.call(route)}", "a path of its own for it", guide: GUIDE) }
+          [(Finding.of(:note, "allowblock", lanes, nil, guide: GUIDE) if lanes), *untold].compact
+        end
+
+        # Those that routes name; what is wrong with one is said by its first request.
+        def load_controllers(app)
+          app.reload_routes_unless_loaded if app.respond_to?(:reload_routes_unless_loaded)
+          app.routes.routes.filter_map { |route| route.defaults[:controller] }.uniq.each do |name|
+            "#{name.camelize}Controller".safe_constantize
+          rescue StandardError, ScriptError
+            nil
+          end
         end
 
         def concurrency(app)
@@ -83,7 +104,7 @@ module NeverBlock
           Finding.of(:note, "active-job", "ActiveJob's async adapter runs jobs in threads of the server, and loses them when it ends",
                      "a queue of its own process (Solid Queue, Sidekiq)", guide: GUIDE)
         end
-        private_class_method :version, :outside, :isolation, :application, :concurrency, :eager, :reloading, :queue
+        private_class_method :version, :outside, :isolation, :application, :concurrency, :eager, :reloading, :queue, :held, :load_controllers
       end
     end
   end

@@ -2,6 +2,8 @@
 
 # What molds and workers tell the front (see Mold and Worker), and what follows from it.
 
+require "neverblock/lane_rules"
+
 module NeverBlock
   module Cluster
     class Supervisor
@@ -67,6 +69,7 @@ module NeverBlock
           when "retire" then asked_to_leave(worker)
           when "backtrace" then @rounds.answered(worker, message[:lines])
           when "downloads" then reports_told(worker, message)
+          when "lanes" then @lanes.call(LaneRules.read(message[:rules]))
           when "ending" then worker.ending = now
           end
         end

@@ -6,6 +6,10 @@ Rails.application.routes.draw do
   get "held" => "pages#held"
   get "greeting" => "pages#greeting"
   get "modes/:action", controller: "modes"
+  get "exports/new" => "modes#plain"
+  get "exports/:id" => "modes#export"
+  get "of/:host/exports" => "modes#export", constraints: ->(request) { request.path_parameters[:host] == "here" }
+  get "of/:host/exports" => "modes#plain"
   get "form" => "pages#form"
   post "form" => "pages#submit"
   get "streamed" => "pages#streamed"

@@ -1,0 +1,100 @@
+/*
+ * path_pattern.c - see path_pattern.h.
+ */
+#include "server/path_pattern.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define NOWHERE SIZE_MAX
+
+static bool is_place(char byte) {
+    return byte == NB_PATTERN_PART || byte == NB_PATTERN_REST || byte == NB_PATTERN_DIGITS;
+}
+
+bool nb_path_pattern_is(nb_slice pattern) {
+    if (pattern.size == 0 || pattern.data[0] != '/') return false;
+    for (size_t i = 0; i < pattern.size; i++) {
+        char byte = pattern.data[i];
+        bool sent = byte > ' ' && byte <= '~' && byte != '?' && byte != '#';
+        if (!sent && !is_place(byte)) return false;
+    }
+    return true;
+}
+
+/* Where the segment that begins here ends; `at` where it has no digit. */
+static size_t end_with_digits(nb_slice path, size_t at) {
+    size_t end = at;
+    bool digit = false;
+    while (end < path.size && path.data[end] != '/') {
+        digit = digit || (path.data[end] >= '0' && path.data[end] <= '9');
+        end++;
+    }
+    return digit ? end : at;
+}
+
+static bool in_part(nb_slice path, size_t at) { return at < path.size && path.data[at] != '/' && path.data[at] != '.'; }
+
+/* The last place of each kind that could still take more: where it ends in the path, and what follows it in the pattern. */
+typedef struct open_place {
+    size_t end, next;
+} open_place;
+
+/* What the pattern has at `in` takes what the path has at `at`; both move behind it. */
+static bool step(nb_slice pattern, nb_slice path, size_t *in, size_t *at, open_place *part, open_place *rest) {
+    char byte = pattern.data[*in];
+    size_t end = *at + 1;
+    if (byte == NB_PATTERN_DIGITS) {
+        end = end_with_digits(path, *at);
+        if (end == *at) return false;
+    } else if (byte == NB_PATTERN_PART) {
+        if (!in_part(path, *at)) return false;
+        *part = (open_place){end, *in + 1};
+    } else if (byte == NB_PATTERN_REST) {
+        if (*at == path.size) return false;
+        *rest = (open_place){end, *in + 1};
+        part->end = NOWHERE; /* what comes before this one is as short as it can be, and so leaves most */
+    } else if (*at == path.size || path.data[*at] != byte) {
+        return false;
+    }
+    *at = end;
+    (*in)++;
+    return true;
+}
+
+bool nb_path_pattern_matches(nb_slice pattern, nb_slice path) {
+    size_t in = 0, at = 0;
+    open_place part = {NOWHERE, 0}, rest = {NOWHERE, 0};
+    while (in < pattern.size || at < path.size) {
+        if (in < pattern.size && step(pattern, path, &in, &at, &part, &rest)) continue;
+        if (part.end != NOWHERE && in_part(path, part.end)) {
+            at = ++part.end;
+            in = part.next;
+            continue;
+        }
+        if (rest.end == NOWHERE || rest.end == path.size) return false;
+        at = ++rest.end;
+        in = rest.next;
+        part.end = NOWHERE;
+    }
+    return true;
+}
+
+size_t nb_path_pattern_like(nb_slice path, char *out, size_t room) {
+    size_t size = 0, at = 0;
+    while (at < path.size) {
+        size_t end = at > 0 && path.data[at - 1] == '/' ? end_with_digits(path, at) : at;
+        if (size == room) return 0;
+        out[size++] = end > at ? NB_PATTERN_DIGITS : path.data[at];
+        at = end > at ? end : at + 1;
+    }
+    return size;
+}
+
+void nb_path_pattern_show(nb_slice pattern, char *out) {
+    for (size_t i = 0; i < pattern.size; i++) {
+        char byte = pattern.data[i];
+        out[i] = is_place(byte) ? ":*0"[byte - NB_PATTERN_PART] : byte;
+    }
+    out[pattern.size] = '\0';
+}

@@ -1,0 +1,131 @@
+/*
+ * test_path_pattern.c - what a pattern takes, what it does not, and the pattern of all paths like one.
+ */
+#include "server/path_pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/test.h"
+
+static nb_slice text(const char *bytes) { return nb_slice_of(bytes, strlen(bytes)); }
+
+/* The path lies in memory of exactly its size, so that ASan sees a byte read beyond it. */
+static bool matches(const char *pattern, const char *path) {
+    size_t size = strlen(path);
+    char *exact = malloc(size ? size : 1);
+    memcpy(exact, path, size);
+    bool found = nb_path_pattern_matches(text(pattern), nb_slice_of(exact, size));
+    free(exact);
+    return found;
+}
+
+static void what_has_no_place_takes_itself_alone(void **state) {
+    (void)state;
+    assert_true(matches("/reports", "/reports"));
+    const char *const others[] = {"", "/", "/report", "/reports/", "/reportss", "/Reports"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(matches("/reports", others[i]));
+}
+
+static void a_part_is_a_byte_or_more_without_slash_and_dot(void **state) {
+    (void)state;
+    assert_true(matches("/r/\1/export", "/r/7/export"));
+    assert_true(matches("/r/\1", "/r/a-b"));
+    assert_true(matches("/r/\1.\1", "/r/7.json"));
+    assert_true(matches("/\1-\1", "/a--b"));
+    assert_true(matches("/\1-\1.x", "/a-b-c.x"));
+    assert_false(matches("/r/\1", "/r/"));
+    assert_false(matches("/r/\1", "/r/7.json"));
+    assert_false(matches("/r/\1", "/r/7/8"));
+    assert_false(matches("/r/\1.\1", "/r/7"));
+    assert_false(matches("/r/\1/export", "/r/7/exports"));
+}
+
+static void the_rest_is_a_byte_or_more_of_any_kind(void **state) {
+    (void)state;
+    assert_true(matches("/f/\2", "/f/a/b.c/d"));
+    assert_true(matches("/f/\2/x", "/f/x/x/x"));
+    assert_true(matches("/f/\2/\1.y", "/f/a.b/c/d.y"));
+    assert_true(matches("/\2/a/\2/b", "/0/a/a/b/b"));
+    assert_false(matches("/f/\2", "/f/"));
+    assert_false(matches("/f/\2/x", "/f/x"));
+    assert_false(matches("/f/\2/\1.y", "/f/a/b/c.z"));
+}
+
+static void a_segment_with_a_digit_is_one_from_slash_to_slash(void **state) {
+    (void)state;
+    assert_true(matches("/r/\3/x", "/r/7/x"));
+    assert_true(matches("/r/\3", "/r/a7.json"));
+    assert_false(matches("/r/\3", "/r/a"));
+    assert_false(matches("/r/\3", "/r/"));
+    assert_false(matches("/r/\3", "/r/a/7"));
+}
+
+static void paths_like_one_differ_in_segments_with_digits(void **state) {
+    (void)state;
+    char out[64];
+    static const struct {
+        const char *path, *like;
+    } rows[] = {{"/", "/"},           {"/r", "/r"},         {"/r/17/x", "/r/\3/x"},
+                {"/r/a17b", "/r/\3"}, {"/17/18", "/\3/\3"}, {"/r/17/", "/r/\3/"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t size = nb_path_pattern_like(text(rows[i].path), out, sizeof out);
+        assert_int_equal(strlen(rows[i].like), size);
+        assert_memory_equal(rows[i].like, out, size);
+        assert_true(matches(rows[i].like, rows[i].path));
+    }
+    assert_int_equal(0, nb_path_pattern_like(text("/abc"), out, 3));
+}
+
+static void patterns_are_paths_with_places_and_shown_with_signs(void **state) {
+    (void)state;
+    char shown[16];
+    const char *const wrong[] = {"", "r", "\1", "/a b", "/a?b", "/a#b", "/\x7f", "/\xc3\xa9", "/\4", "/\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(nb_path_pattern_is(text(wrong[i])));
+    assert_false(nb_path_pattern_is(nb_slice_of("/a\0b", 4)));
+    assert_true(nb_path_pattern_is(text("/a/\1.\1/\2/\3/*:")));
+    nb_path_pattern_show(text("/a/\1.\2/\3"), shown);
+    assert_string_equal("/a/:.*/0", shown);
+}
+
+/* Written another way: every place tries every length. */
+static bool takes(const char *pattern, const char *path) {
+    if (!*pattern) return !*path;
+    if (*pattern != '\1' && *pattern != '\2') return *path == *pattern && takes(pattern + 1, path + 1);
+    for (const char *end = path; *end && (*pattern == '\2' || (*end != '/' && *end != '.')); end++) {
+        if (takes(pattern + 1, end + 1)) return true;
+    }
+    return false;
+}
+
+static void many_made_patterns_take_what_trying_every_length_finds(void **state) {
+    (void)state;
+    static const char of_patterns[] = "\1\2/a.", of_paths[] = "/a.b";
+    unsigned seed = 1, found = 0;
+    for (int i = 0; i < 200000; i++) {
+        char pattern[9] = "/", path[13] = "/";
+        size_t sizes[] = {1 + (seed = seed * 1103515245u + 12345u) / 65536u % 7, 1 + seed / 8u % 11};
+        for (size_t j = 1; j < sizes[0]; j++)
+            pattern[j] = of_patterns[(seed = seed * 1103515245u + 12345u) / 65536u % 5];
+        for (size_t j = 1; j < sizes[1]; j++)
+            path[j] = of_paths[(seed = seed * 1103515245u + 12345u) / 65536u % 4];
+        assert_int_equal(takes(pattern, path), matches(pattern, path));
+        found += takes(pattern, path);
+    }
+    assert_true(found > 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_no_place_takes_itself_alone),
+        cmocka_unit_test(a_part_is_a_byte_or_more_without_slash_and_dot),
+        cmocka_unit_test(the_rest_is_a_byte_or_more_of_any_kind),
+        cmocka_unit_test(a_segment_with_a_digit_is_one_from_slash_to_slash),
+        cmocka_unit_test(paths_like_one_differ_in_segments_with_digits),
+        cmocka_unit_test(patterns_are_paths_with_places_and_shown_with_signs),
+        cmocka_unit_test(many_made_patterns_take_what_trying_every_length_finds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
