@@ -101,6 +101,7 @@ class RailsCase < Minitest::Test
     free = { "filter" => true, "action" => true }
     answers = %w[export report gentle plain export].map { |action| json("/modes/#{action}").except("thread") }
     assert_equal [held, held, free, free, held], answers
+    2.times { assert_equal held, json("/of/here/exports").except("thread") } # which stays in place
     assert_includes 1..self.class.processes, server.log.scan("allowblock: while ModesController#export waits").size, "of each process"
     assert_equal 0, server.log.scan("while ModesController#plain").size
   end
