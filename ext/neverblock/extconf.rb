@@ -18,7 +18,7 @@ SOURCES = {
   "core/http1" => %w[byte_class chunked date field_name framing head_parser head_writer host],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
-  "core/intake" => %w[body channel request stalled],
+  "core/intake" => %w[body channel crowds request stalled],
   "core/files" => %w[accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files path ranges top_names],
   "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
   "core/server" => %w[
@@ -26,8 +26,8 @@ SOURCES = {
     listener loop loops named opening parts path_pattern queues recall reply reports request_log routes server site spares static timeouts upload
   ],
   "binding" => %w[
-    blockers engine engine_algorithms engine_files engine_reports env executor executor_figures executor_messages executor_parts executor_source executor_spare hijack
-    input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_file scheduler_frames scheduler_heap scheduler_hold scheduler_inbox
+    blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare
+    hijack input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_file scheduler_frames scheduler_heap scheduler_hold scheduler_inbox
     scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve scheduler_slice scheduler_start scheduler_timeout scheduler_wait stalls stalls_trace task ticker
   ]
 }.freeze

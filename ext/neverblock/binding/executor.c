@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "engine.h"
+#include "executor_entry.h"
 #include "executor_figures.h"
 #include "executor_messages.h"
 #include "executor_source.h"

@@ -63,7 +63,8 @@ struct nb_task {
     uint64_t wait_number; /* of the last wait of its writers, over all its requests */
     nb_task *input_next;  /* in the list of those that tell what they took of their request's body */
     bool input_due;
-    bool retired; /* its fiber is to end */
+    bool retired;   /* its fiber is to end */
+    uint16_t crowd; /* its slice has ended before: its place among those of its like (intake/crowds.h); NB_CROWD_NONE */
 };
 
 struct nb_port {
@@ -109,6 +110,8 @@ struct nb_executor {
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
     uint64_t received;        /* requests, since the start, those recalled included */
+    int64_t entry_until_ns;   /* no request is begun with after that in this turn */
+    int64_t entry_ns;         /* of its thread's time that a request takes until it first waits, a mean; 0: not known */
     const nb_task *direct;    /* whose fiber the drain has switched to; it has not parked since */
     unsigned forks;           /* nb_fork_generation, when it began to run */
     bool figures;             /* somebody reads what has to be measured (intake/channel.h) */

@@ -166,6 +166,7 @@ bool nb_executor_next(nb_task *task) {
     if (executor->direct != task) return false;
     const nb_message *message = next_message(port);
     if (!message || message->type != NB_MESSAGE_REQUEST) return false;
+    if (nb_executor_switched_ns(executor) > executor->entry_until_ns) return false;
     nb_request_message *request = (nb_request_message *)(uintptr_t)message;
     if (request->body_fd >= 0) return false;
     if (nb_exchange_id_slot(message->exchange) >= port->by_exchange_count)
@@ -289,13 +290,16 @@ static bool blocked(const nb_port *port) {
 }
 
 bool nb_port_drain(nb_port *port) {
+    nb_executor *executor = port->executor;
     const nb_message *message;
     port->taken = 0;
     port->in_hand = false;
     if (port->room_first && !blocked(port)) wake_for_room(port);
     while ((message = next_message(port))) {
+        if (message->type == NB_MESSAGE_REQUEST && nb_scheduler_now(executor->scheduler) > executor->entry_until_ns)
+            break;
         receive(port, message);
-        if (nb_executor_in_child(port->executor)) return false;
+        if (nb_executor_in_child(executor)) return false;
     }
     if (port->taken) nb_ring_release(&port->requests);
     answer_refused(port);

@@ -8,7 +8,7 @@
 
 void nb_executor_messages_define(void);
 
-/* Takes all that has come, and sends what there is room for now. False: this is the child of a fork now; the other requests are run by the parent. */
+/* Takes what has come, of requests as many as a turn begins with (executor_entry.h), and sends what there is room for now. False: this is the child of a fork now; the other requests are run by the parent. */
 bool nb_port_drain(nb_port *port);
 /* Something has come, or what waits for room has some. */
 bool nb_port_has_something(nb_port *port);

@@ -3,6 +3,7 @@
  */
 #include "executor_source.h"
 
+#include "executor_entry.h"
 #include "executor_figures.h"
 #include "executor_messages.h"
 #include "executor_parts.h"
@@ -12,9 +13,6 @@
 
 /* How often the fibers that the last such time did not need are let go. */
 #define TRIM_EVERY_NS (10 * INT64_C(1000000000))
-
-/* Work asked for ahead. Where the requests are small that is many of them, so that neither side is woken for a few. */
-#define AHEAD_NS (200 * INT64_C(1000))
 
 /* How long responses may wait for the loop's turn while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
@@ -29,8 +27,10 @@ static void ring_loops(nb_executor *executor) {
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
     unsigned taken = 0;
-    if (executor->figures && executor->turn_began_ns == 0)
-        executor->turn_began_ns = nb_scheduler_now(executor->scheduler);
+    uint64_t received = executor->received;
+    int64_t began_ns = nb_scheduler_now(executor->scheduler);
+    nb_executor_entry_begin(executor, began_ns);
+    if (executor->figures && executor->turn_began_ns == 0) executor->turn_began_ns = began_ns;
     uint16_t number = executor->port_next;
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_port *port = &executor->ports[number];
@@ -39,6 +39,7 @@ static bool source_drain(void *owner) {
         number = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
     }
     executor->port_next = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
+    nb_executor_entry_end(executor, began_ns, executor->received - received);
     return taken > 0;
 }
 
@@ -59,24 +60,6 @@ static void trim_pool(nb_executor *executor) {
     executor->trimmed_ns = now;
     executor->running_peak = executor->running;
     nb_task_retire_idle(executor, kept);
-}
-
-static uint32_t credit_of(const nb_executor *executor) {
-    const nb_board *board = executor->board;
-    uint32_t request_ns = atomic_load_explicit(&nb_executor_figures_of(executor)->request_ns, memory_order_relaxed);
-    uint64_t quick = request_ns ? (uint64_t)AHEAD_NS / request_ns : 0;
-    if (quick <= board->credit_slow) return board->credit_slow;
-    return quick < board->credit ? (uint32_t)quick : board->credit;
-}
-
-void nb_executor_ask_for_more(nb_executor *executor) {
-    nb_board *board = executor->board;
-    uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
-    atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
-    uint32_t credit = nb_scheduler_has_cut(executor->scheduler) ? 1 : credit_of(executor);
-    uint64_t wanted = executor->received + (free_fibers < credit ? free_fibers : credit);
-    if (wanted <= atomic_load_explicit(&board->wanted, memory_order_relaxed)) return;
-    atomic_store_explicit(&board->wanted, wanted, memory_order_release);
 }
 
 /* All that are: what they have is given in the order in which it came (server/queues.h). */
@@ -192,6 +175,7 @@ void nb_executor_attach(nb_executor *executor) {
         .turn_end = source_turn_end,
         .waits = source_waits,
         .starves = source_starves,
+        .cut = nb_executor_cut,
         .finished = source_finished,
         .owner = executor,
         .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,

@@ -200,6 +200,7 @@ static void end_slice(nb_scheduler *scheduler) {
     }
     slices->forced = false;
     slices->cuts++;
+    if (scheduler->attached && scheduler->source.cut) scheduler->source.cut(scheduler->source.owner);
     nb_wait_cut(scheduler);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "executor_entry.h"
 #include "hijack.h"
 #include "http1/head_parser.h"
 #include "input.h"
@@ -280,6 +281,7 @@ static void forget(nb_task *task) {
     task->request = NULL;
     task->unacknowledged = 0;
     task->step = 0;
+    nb_executor_leave(task);
     task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
     task->head_sent = task->ended = task->unbegun = task->overdue = false;
     push_idle(task);
@@ -392,6 +394,7 @@ static nb_task *new_task(nb_executor *executor) {
         rb_memerror();
     }
     task->executor = executor;
+    task->crowd = NB_CROWD_NONE;
     task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
     task->input = task->writer = task->socket = task->deadline = task->limit.late.raises = Qnil;
     tasks[executor->task_count++] = task;

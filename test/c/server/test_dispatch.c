@@ -95,7 +95,7 @@ static const nb_message *next(int i) {
 }
 
 static int chosen(void) {
-    nb_dispatch_channel *channel = nb_dispatch_choose(&f.dispatch, 100);
+    nb_dispatch_channel *channel = nb_dispatch_choose(&f.dispatch, 100, 0);
     return channel ? (int)(channel - f.dispatch.channels) : -1;
 }
 
@@ -133,7 +133,7 @@ static void sleepers_come_first_then_who_runs_the_fewest_then_the_order(void **s
 static void one_without_room_is_not_chosen_while_another_has_some(void **state) {
     (void)state;
     ask(0, 1000);
-    while (nb_dispatch_choose(&f.dispatch, 400000))
+    while (nb_dispatch_choose(&f.dispatch, 400000, 0))
         assert_status(NB_OK, give(exchange(), 400000));
     ask(1, 1);
     assert_status(NB_OK, give(exchange(), 400000));
@@ -275,9 +275,9 @@ static nb_exchange *given_to(int i) {
 
 static void fill_ring(int i) {
     ask(i, 1000);
-    while (nb_dispatch_choose(&f.dispatch, sizeof(nb_request_message)))
-        assert_status(NB_OK,
-                      give(exchange(), nb_dispatch_choose(&f.dispatch, 200000) ? 200000 : sizeof(nb_request_message)));
+    while (nb_dispatch_choose(&f.dispatch, sizeof(nb_request_message), 0))
+        assert_status(
+            NB_OK, give(exchange(), nb_dispatch_choose(&f.dispatch, 200000, 0) ? 200000 : sizeof(nb_request_message)));
     while (nb_ring_reserve(&f.dispatch.channels[i].requests, sizeof(nb_message)))
         assert_true(tell(&f.dispatch.channels[i], NB_MESSAGE_DRAINED, 0, 0));
     ask(i, 0);
@@ -314,6 +314,74 @@ static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void 
 }
 
 /* The executor made room and looked at loop_starved before the loop set it: nobody will ring, so the loop must look itself. */
+static nb_status give_path(nb_exchange *e, const char *path) {
+    nb_request_message *made = message(sizeof(*made) + 64, -1);
+    char *text = (char *)(made + 1);
+    memcpy(text, "GET", 3);
+    memcpy(text + 3, path, strlen(path));
+    made->method_text = (nb_span){.offset = sizeof(*made), .size = 3};
+    made->path = (nb_span){.offset = sizeof(*made) + 3, .size = (uint32_t)strlen(path)};
+    nb_status status = nb_dispatch_message(&f.dispatch, e, made);
+    if (status != NB_OK) nb_free(made);
+    return status;
+}
+
+/* The executor tells that enough requests like this are half done. A place among them. */
+static uint16_t crowd(int i, const char *path) {
+    uint16_t place = NB_CROWD_NONE;
+    for (unsigned n = 0; n < NB_CROWD_SIZE; n++)
+        place = nb_crowds_join(&board_of(i)->crowds, nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}));
+    atomic_store(&board_of(i)->crowds.working, true);
+    return place;
+}
+
+static bool may_sleep(void) {
+    bool something = nb_dispatch_announce_sleep(&f.dispatch);
+    nb_dispatch_awake(&f.dispatch);
+    return !something;
+}
+
+static void one_of_a_crowd_waits_and_others_pass_it(void **state) {
+    (void)state;
+    nb_exchange *held = exchange(), *other = exchange();
+    uint16_t place = crowd(0, "/reports/1");
+    ask(0, 10);
+    assert_status(NB_OK, give_path(held, "/reports/2"));
+    assert_status(NB_OK, give_path(other, "/notes"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, held->channel);
+    assert_int_equal(0, other->channel);
+    assert_true(may_sleep());
+    nb_crowds_leave(&board_of(0)->crowds, place);
+    assert_false(may_sleep());
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(0, held->channel);
+}
+
+static void one_of_a_crowd_goes_to_an_executor_that_has_none(void **state) {
+    (void)state;
+    nb_exchange *e = exchange();
+    crowd(0, "/reports/1");
+    ask(0, 10);
+    ask(1, 1);
+    assert_status(NB_OK, give_path(e, "/reports/2"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(1, e->channel);
+}
+
+static void nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for(void **state) {
+    (void)state;
+    nb_exchange *e = exchange();
+    crowd(0, "/reports/1");
+    ask(0, 10);
+    assert_status(NB_OK, give_path(e, "/reports/2"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, e->channel);
+    atomic_store(&board_of(0)->crowds.working, false);
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(0, e->channel);
+}
+
 static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
     (void)state;
     nb_exchange *goes = given_to(0);
@@ -539,6 +607,9 @@ int main(void) {
         CASE(what_was_published_several_times_rings_once_when_it_is_pumped),
         CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
         CASE(the_loop_does_not_sleep_while_there_is_room_for_news),
+        CASE(one_of_a_crowd_waits_and_others_pass_it),
+        CASE(one_of_a_crowd_goes_to_an_executor_that_has_none),
+        CASE(nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),

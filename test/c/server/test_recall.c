@@ -80,7 +80,7 @@ static void look_after(int64_t ns) {
 }
 
 static int chosen(void) {
-    nb_dispatch_channel *channel = nb_dispatch_choose(&f.dispatch, 100);
+    nb_dispatch_channel *channel = nb_dispatch_choose(&f.dispatch, 100, 0);
     return channel ? (int)(channel - f.dispatch.channels) : -1;
 }
 

@@ -8,6 +8,36 @@ class ExecutorTest < BindingCase
 
   # --- its life ---
 
+  # A turn begins with a millisecond of what has come, here with one: it has its turn after the one in which it became ready, behind one of the next.
+  def test_a_fiber_that_is_ready_goes_on_before_a_burst_is_begun_with_whole
+    asked = Queue.new
+    written = false
+    order = []
+    serve(slice_ms: nil, spares: 0) do |env|
+      path = env["PATH_INFO"]
+      asked.pop if path == "/waits"
+      order << path
+      (nil until written) || asked << true if path == "/first"
+      compute_past_a_millisecond if path == "/burst"
+      [200, PLAIN, [path]]
+    end
+    clients = [client.tap { |wire| wire.get("/waits") }]
+    Thread.pass until asked.num_waiting == 1
+    clients << client.tap { |wire| wire.get("/first") }
+    Thread.pass until order.any?
+    clients.concat(Array.new(6) { client.tap { |wire| wire.get("/burst") } })
+    written = true
+    clients.each { |wire| assert_equal 200, wire.response.status }
+    assert_includes order.first(3), "/waits"
+  ensure
+    clients&.each(&:close)
+  end
+
+  def compute_past_a_millisecond
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) - began < 0.002
+  end
+
   def test_it_is_made_for_an_open_engine_and_a_sensible_number_of_fibers
     [nil, 3, "engine", Object.new, NeverBlock::Engine].each { |wrong| assert_raises(TypeError) { NeverBlock::Executor.new(wrong, FINE) } }
     [0, -1, 1_000_001, 1 << 70, nil, "7", :x, [], Float::NAN].each do |wrong|

@@ -62,6 +62,32 @@ class BindingSlicesTest < BindingCase
     end
   end
 
+  # The fifth has been read before what is sent after it, and would have been begun with before.
+  def test_of_one_like_no_fifth_is_begun_with_while_four_are_half_done
+    begun = released = 0
+    serve do |env|
+      next answer("light") if env["PATH_INFO"] == "/light"
+
+      mine = begun += 1
+      nil until released >= mine
+      answer("done")
+    end
+    hogs = Array.new(4) { |number| client.tap { |wire| wire.get("/reports/#{number}") } }
+    ask("/light") until begun == 4
+    ask("/light") # while all four have been left
+    hogs << client.tap { |wire| wire.get("/reports/4") }
+    3.times { assert_equal 200, ask("/light").status }
+    assert_equal 4, begun
+    released = 1
+    assert_equal 200, hogs.first.response.status
+    ask("/light") until begun == 5
+    released = 5
+    hogs.drop(1).each { |hog| assert_equal 200, hog.response.status }
+  ensure
+    released = 5
+    hogs&.each(&:close)
+  end
+
   def test_a_streamed_body_is_written_beside_one_that_computes
     done = false
     serve do |env|

@@ -25,6 +25,7 @@
 #include "base/ring.h"
 #include "base/status.h"
 #include "base/tally.h"
+#include "intake/crowds.h"
 #include "intake/message.h"
 #include "intake/stalled.h"
 #include "os/net.h"
@@ -71,7 +72,7 @@ typedef struct nb_channel_listener {
 } nb_channel_listener;
 
 /* Both sides are of one build, or attach fails: the rings trust each other's layout. */
-#define NB_CHANNEL_LAYOUT 6u
+#define NB_CHANNEL_LAYOUT 7u
 
 /* Of the executor, for all loops. */
 typedef struct nb_board {
@@ -90,6 +91,7 @@ typedef struct nb_board {
     nb_pulse pulse;
     nb_spare_call call; /* of a spare */
     nb_executor_figures figures;
+    nb_crowds crowds;
     nb_tally stalls;    /* by kind (nb_stall_kind) and culprit; counted by the watch's thread */
     nb_stalled stalled; /* requests that calls have kept it with; told by the same thread */
 } nb_board;

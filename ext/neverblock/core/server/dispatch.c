@@ -18,7 +18,11 @@ struct nb_waiting {
     nb_waiting *previous, *next;
     nb_exchange *exchange;
     nb_request_message *message;
+    uint64_t like; /* of the request (crowds.h); 0: nobody has asked yet */
 };
+
+/* Of those that are held, so many are passed in search of one that is not. */
+#define PASSED_MAX 1024u
 
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max) {
     memset(dispatch, 0, sizeof(*dispatch));
@@ -177,16 +181,38 @@ static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb
     return load_of(first) < load_of(second);
 }
 
-static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    return channel->channel && !channel->pipe_full && credit_left(channel) > 0 && !nb_dispatch_rests(dispatch, channel);
+/* Of several loops each keeps to the order of all, and holds nothing. */
+static bool is_crowded(const nb_dispatch *dispatch) {
+    for (uint16_t i = 0; i < dispatch->count && !dispatch->queues; i++) {
+        const nb_channel *channel = dispatch->channels[i].channel;
+        if (channel && atomic_load_explicit(&channel->board->crowds.working, memory_order_relaxed)) return true;
+    }
+    return false;
 }
 
-nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes) {
+static bool holds(const nb_dispatch_channel *channel, uint64_t like) {
+    return nb_crowds_hold(&channel->channel->board->crowds, like);
+}
+
+/* Some executor lets no more of its like in. */
+static bool is_held(const nb_dispatch *dispatch, uint64_t like) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        if (dispatch->channels[i].channel && holds(&dispatch->channels[i], like)) return true;
+    }
+    return false;
+}
+
+static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, uint64_t like) {
+    return channel->channel && !holds(channel, like) && !channel->pipe_full && credit_left(channel) > 0 &&
+           !nb_dispatch_rests(dispatch, channel);
+}
+
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t like) {
     nb_dispatch_channel *best = NULL;
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->busy || channel->late || !asks(dispatch, channel)) continue;
+        if (channel->busy || channel->late || !asks(dispatch, channel, like)) continue;
         bool sleeps = sleeps_idle(channel);
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
@@ -201,7 +227,7 @@ static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange);
 static void *reserve(nb_dispatch *dispatch, size_t bytes, nb_dispatch_channel **chosen) {
     nb_dispatch_channel *channel;
     do {
-        channel = nb_dispatch_choose(dispatch, bytes);
+        channel = nb_dispatch_choose(dispatch, bytes, 0);
         if (!channel) return NULL;
     } while (!nb_link_take_credit(channel->channel->link));
     *chosen = channel;
@@ -309,7 +335,7 @@ void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_wa
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
     size_t bytes = nb_request_message_bytes(facts);
     nb_dispatch_channel *channel = NULL;
-    bool waits = dispatch->first || gives_way(dispatch, facts->arrived_ns);
+    bool waits = dispatch->first || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
     void *place = waits ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
@@ -326,9 +352,9 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
 }
 
 /* True when it went into a ring; the message is then freed. */
-static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
+static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message, uint64_t like) {
     nb_dispatch_channel *channel;
-    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes))) {
+    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes, like))) {
         if (!nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
         nb_free(message);
         return true;
@@ -338,8 +364,8 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     message->message.exchange = nb_exchange_id_of(exchange);
-    bool waits = dispatch->first || gives_way(dispatch, message->arrived_ns);
-    if (!waits && send_message(dispatch, exchange, message)) return NB_OK;
+    bool waits = dispatch->first || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
+    if (!waits && send_message(dispatch, exchange, message, 0)) return NB_OK;
     return queue(dispatch, exchange, message);
 }
 
@@ -496,10 +522,10 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     }
 }
 
-nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes) {
+nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t like) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->busy || !asks(dispatch, channel) || nb_dispatch_is_blocked(channel)) continue;
+        if (!channel->busy || !asks(dispatch, channel, like) || nb_dispatch_is_blocked(channel)) continue;
         nb_dispatch_drop_begun(channel);
         if (!channel->given_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
     }
@@ -507,22 +533,37 @@ nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes
 }
 
 /* With nobody free, a busy executor has its next request in hand, and goes on without waiting for the loop; whoever is free first has it. */
-static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
-    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes);
+static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message, uint64_t like) {
+    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, like);
     if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
     nb_dispatch_mark_late(channel);
     nb_free(message);
     return true;
 }
 
+static nb_slice slice_of(const nb_request_message *message, nb_span span) {
+    return (nb_slice){(const char *)message + span.offset, span.size};
+}
+
+static uint64_t like_of(const nb_request_message *message) {
+    return nb_like_of(slice_of(message, message->method_text), slice_of(message, message->path));
+}
+
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
-    while (dispatch->first) {
-        nb_waiting *waiting = dispatch->first;
+    bool crowded = is_crowded(dispatch);
+    uint32_t held = 0;
+    for (nb_waiting *waiting = dispatch->first, *next; waiting && held < PASSED_MAX; waiting = next) {
+        next = waiting->next;
+        if (crowded && waiting->like == 0) waiting->like = like_of(waiting->message);
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
-        if (!send_message(dispatch, waiting->exchange, waiting->message) &&
-            !send_ahead(dispatch, waiting->exchange, waiting->message))
+        if (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
+            send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like)) {
+            unqueue(dispatch, waiting);
+        } else if (is_held(dispatch, waiting->like)) {
+            held++;
+        } else {
             return;
-        unqueue(dispatch, waiting);
+        }
     }
 }
 
@@ -569,6 +610,15 @@ static size_t news_bytes(const nb_dispatch_channel *channel) {
     return handover ? sizeof(nb_hijacked_message) + handover->size : sizeof(nb_message);
 }
 
+/* The first of the queue that the executor does not hold. */
+static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    const nb_waiting *waiting = dispatch->first;
+    for (uint32_t held = 0; waiting && holds(channel, waiting->like); waiting = waiting->next) {
+        if (++held == PASSED_MAX) return NULL;
+    }
+    return waiting;
+}
+
 /* There is something to do with the channel that was not seen when it was last tried. */
 static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool news) {
     if (nb_ring_readable(&channel->responses)) return true;
@@ -576,9 +626,11 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
     if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
     if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
-    return starved && !gives_way(dispatch, dispatch->first->message->arrived_ns) && !nb_dispatch_is_stuck(channel) &&
-           credit_left(channel) > 0 && !nb_dispatch_rests(dispatch, channel) &&
-           nb_ring_reserve(&channel->requests, dispatch->first->message->message.bytes);
+    if (!starved || gives_way(dispatch, dispatch->first->message->arrived_ns) || nb_dispatch_is_stuck(channel) ||
+        credit_left(channel) == 0 || nb_dispatch_rests(dispatch, channel))
+        return false;
+    const nb_waiting *first = first_for(dispatch, channel);
+    return first && nb_ring_reserve(&channel->requests, first->message->message.bytes);
 }
 
 static bool announce_one(nb_dispatch *dispatch) {

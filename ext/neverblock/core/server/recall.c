@@ -165,10 +165,10 @@ static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
 /* One that is free and has fewer in hand: half of them, again and again, or all would go to and fro between two that are quick by turns. Or one
    that is busy too and has none in hand, where this one has several. */
 static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *channel, size_t bytes) {
-    nb_dispatch_channel *free = nb_dispatch_choose(dispatch, bytes);
+    nb_dispatch_channel *free = nb_dispatch_choose(dispatch, bytes, 0);
     if (free) nb_dispatch_drop_begun(free);
     if (free) return free->given_count < channel->given_count || nb_dispatch_is_blocked(channel);
-    return channel->given_count > 1 && nb_dispatch_choose_busy(dispatch, bytes);
+    return channel->given_count > 1 && nb_dispatch_choose_busy(dispatch, bytes, 0);
 }
 
 /* The oldest goes to another executor, or is answered by the server when it is overdue. False: none did. */

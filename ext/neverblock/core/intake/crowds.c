@@ -1,0 +1,60 @@
+/*
+ * crowds.c - see crowds.h.
+ */
+#include "intake/crowds.h"
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
+#define FNV_BASIS UINT64_C(14695981039346656037)
+#define FNV_PRIME UINT64_C(1099511628211)
+
+static uint64_t add(uint64_t hash, char byte) { return (hash ^ (uint8_t)byte) * FNV_PRIME; }
+
+static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+/* A part with a digit counts as that digit's place, whatever it says. */
+static uint64_t add_part(uint64_t hash, const char *part, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (is_digit(part[i])) return add(hash, '0');
+    }
+    for (size_t i = 0; i < size; i++) {
+        hash = add(hash, part[i]);
+    }
+    return hash;
+}
+
+uint64_t nb_like_of(nb_slice method, nb_slice path) {
+    uint64_t hash = add(add_part(FNV_BASIS, method.data, method.size), ' ');
+    size_t size = path.size < NB_LIKE_PATH_BYTES ? path.size : NB_LIKE_PATH_BYTES;
+    for (size_t begin = 0, end = 0; begin <= size; begin = end + 1) {
+        for (end = begin; end < size && path.data[end] != '/'; end++) {
+        }
+        hash = add(add_part(hash, path.data + begin, end - begin), '/');
+    }
+    return hash ? hash : 1;
+}
+
+static uint16_t place_of(uint64_t like) { return (uint16_t)(like % NB_CROWDS_MAX); }
+
+uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like) {
+    uint16_t place = place_of(like);
+    nb_crowd *crowd = &crowds->places[place];
+    uint64_t there = atomic_load_explicit(&crowd->like, memory_order_relaxed);
+    if (there != 0 && there != like) return NB_CROWD_NONE;
+    atomic_store_explicit(&crowd->like, like, memory_order_relaxed);
+    atomic_fetch_add_explicit(&crowd->count, 1, memory_order_relaxed);
+    return place;
+}
+
+void nb_crowds_leave(nb_crowds *crowds, uint16_t place) {
+    if (place == NB_CROWD_NONE) return;
+    nb_crowd *crowd = &crowds->places[place];
+    if (atomic_fetch_sub_explicit(&crowd->count, 1, memory_order_relaxed) == 1)
+        atomic_store_explicit(&crowd->like, 0, memory_order_relaxed);
+}
+
+bool nb_crowds_hold(const nb_crowds *crowds, uint64_t like) {
+    if (like == 0 || !atomic_load_explicit(&crowds->working, memory_order_relaxed)) return false;
+    const nb_crowd *crowd = &crowds->places[place_of(like)];
+    return atomic_load_explicit(&crowd->like, memory_order_relaxed) == like &&
+           atomic_load_explicit(&crowd->count, memory_order_relaxed) >= NB_CROWD_SIZE;
+}

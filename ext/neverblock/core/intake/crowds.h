@@ -1,0 +1,50 @@
+/*
+ * crowds.h - requests of one like (the same method and path, but for parts with digits) that compute for longer than a slice of time. Where several of them
+ * are half done, no more enter: none would end sooner, and each would hold a fiber and its objects meanwhile. Requests of other likes pass them.
+ *
+ * Lies on the board (channel.h): the executor counts, the loop looks. A like for which there is no place is not counted, and never held.
+ */
+#ifndef NB_INTAKE_CROWDS_H
+#define NB_INTAKE_CROWDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+/* Likes counted at once. */
+#define NB_CROWDS_MAX 64u
+/* Requests of one like that may be half done: so many have equal shares of the processor, and one that takes long keeps none of its like waiting. */
+#define NB_CROWD_SIZE 4u
+/* Of a path so many bytes count. */
+#define NB_LIKE_PATH_BYTES 96u
+/* No place. */
+#define NB_CROWD_NONE UINT16_MAX
+
+typedef struct nb_crowd {
+    _Atomic uint64_t like; /* 0: the place is free */
+    _Atomic uint32_t count;
+} nb_crowd;
+
+typedef struct nb_crowds {
+    _Atomic bool
+        working; /* some request's slice has ended, and it has not gone on since: the processor is what they wait for */
+    nb_crowd places[NB_CROWDS_MAX];
+} nb_crowds;
+
+/* /notes/17 is like /notes/18. Never 0. */
+uint64_t nb_like_of(nb_slice method, nb_slice path);
+
+/* --- the executor's side --- */
+
+/* A request's slice has ended for the first time. Its place, to be left when it has ended; NB_CROWD_NONE: there is none. */
+uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like);
+void nb_crowds_leave(nb_crowds *crowds, uint16_t place);
+
+/* --- the loop's --- */
+
+/* Enough of them are half done, and the processor is busy with such. */
+bool nb_crowds_hold(const nb_crowds *crowds, uint64_t like);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * test_crowds.c - which requests are alike, who is counted, and who is held.
+ */
+#include "intake/crowds.h"
+
+#include "support/test.h"
+
+static uint64_t like(const char *method, const char *path) {
+    return nb_like_of((nb_slice){method, strlen(method)}, (nb_slice){path, strlen(path)});
+}
+
+static void paths_are_alike_but_for_parts_with_digits(void **state) {
+    (void)state;
+    assert_true(like("GET", "/notes/17") == like("GET", "/notes/18"));
+    assert_true(like("GET", "/notes/17/edit") == like("GET", "/notes/a1b2/edit"));
+    assert_true(like("GET", "/notes/17") != like("POST", "/notes/17"));
+    assert_true(like("GET", "/notes/17") != like("GET", "/notes/17/edit"));
+    assert_true(like("GET", "/notes/new") != like("GET", "/notes/old"));
+    assert_true(like("GET", "/notes/new") != like("GET", "/notesnew"));
+    assert_true(like("GET", "") != 0);
+}
+
+static void what_follows_the_first_bytes_of_a_path_does_not_count(void **state) {
+    (void)state;
+    char one[NB_LIKE_PATH_BYTES + 8], other[NB_LIKE_PATH_BYTES + 8];
+    memset(one, 'x', sizeof(one));
+    memset(other, 'x', sizeof(other));
+    other[NB_LIKE_PATH_BYTES] = 'y';
+    assert_true(nb_like_of(NB_SLICE("GET"), (nb_slice){one, sizeof(one)}) ==
+                nb_like_of(NB_SLICE("GET"), (nb_slice){other, sizeof(other)}));
+    other[NB_LIKE_PATH_BYTES - 1] = 'y';
+    assert_true(nb_like_of(NB_SLICE("GET"), (nb_slice){one, sizeof(one)}) !=
+                nb_like_of(NB_SLICE("GET"), (nb_slice){other, sizeof(other)}));
+}
+
+static void a_like_is_held_while_enough_are_half_done_and_the_processor_is_busy(void **state) {
+    (void)state;
+    nb_crowds crowds = {0};
+    uint16_t place = NB_CROWD_NONE;
+    for (unsigned i = 0; i < NB_CROWD_SIZE; i++) {
+        crowds.working = true;
+        assert_false(nb_crowds_hold(&crowds, 7));
+        place = nb_crowds_join(&crowds, 7);
+        assert_int_not_equal(NB_CROWD_NONE, place);
+    }
+    assert_true(nb_crowds_hold(&crowds, 7));
+    assert_false(nb_crowds_hold(&crowds, 8));
+    assert_false(nb_crowds_hold(&crowds, 0));
+    crowds.working = false;
+    assert_false(nb_crowds_hold(&crowds, 7));
+    crowds.working = true;
+    nb_crowds_leave(&crowds, place);
+    assert_false(nb_crowds_hold(&crowds, 7));
+}
+
+static void two_likes_of_one_place_are_not_taken_for_each_other(void **state) {
+    (void)state;
+    nb_crowds crowds = {.working = true};
+    uint16_t place = nb_crowds_join(&crowds, 7);
+    for (unsigned i = 0; i <= NB_CROWD_SIZE; i++) {
+        assert_int_equal(NB_CROWD_NONE, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX));
+    }
+    assert_false(nb_crowds_hold(&crowds, 7 + NB_CROWDS_MAX));
+    nb_crowds_leave(&crowds, NB_CROWD_NONE);
+    nb_crowds_leave(&crowds, place);
+    assert_int_equal(place, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_alike_but_for_parts_with_digits),
+        cmocka_unit_test(what_follows_the_first_bytes_of_a_path_does_not_count),
+        cmocka_unit_test(a_like_is_held_while_enough_are_half_done_and_the_processor_is_busy),
+        cmocka_unit_test(two_likes_of_one_place_are_not_taken_for_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
