@@ -67,14 +67,22 @@ void nb_executor_cut(void *owner) {
     VALUE fiber = rb_fiber_current();
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task *task = executor->tasks[i];
-        if (task->fiber != fiber || !task->busy || task->crowd != NB_CROWD_NONE) continue;
-        uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
-        task->crowd = nb_crowds_join(&executor->board->crowds, like);
+        if (task->fiber != fiber || !task->busy) continue;
+        nb_crowds *crowds = &executor->board->crowds;
+        if (task->crowd != NB_CROWD_NONE) {
+            nb_crowds_stay(crowds, task->crowd, nb_clock_monotonic_ns());
+        } else {
+            uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
+            task->crowd = nb_crowds_join(crowds, like, nb_clock_monotonic_ns());
+        }
+        return;
     }
 }
 
 void nb_executor_leave(nb_task *task) {
     nb_executor *executor = task->executor;
-    if (!executor->over && !nb_executor_in_child(executor)) nb_crowds_leave(&executor->board->crowds, task->crowd);
+    if (task->crowd == NB_CROWD_NONE) return;
+    if (!executor->over && !nb_executor_in_child(executor))
+        nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
     task->crowd = NB_CROWD_NONE;
 }

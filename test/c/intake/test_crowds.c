@@ -40,7 +40,7 @@ static void a_like_is_held_while_enough_are_half_done_and_the_processor_is_busy(
     for (unsigned i = 0; i < NB_CROWD_SIZE; i++) {
         crowds.working = true;
         assert_false(nb_crowds_hold(&crowds, 7));
-        place = nb_crowds_join(&crowds, 7);
+        place = nb_crowds_join(&crowds, 7, 0);
         assert_int_not_equal(NB_CROWD_NONE, place);
     }
     assert_true(nb_crowds_hold(&crowds, 7));
@@ -49,21 +49,47 @@ static void a_like_is_held_while_enough_are_half_done_and_the_processor_is_busy(
     crowds.working = false;
     assert_false(nb_crowds_hold(&crowds, 7));
     crowds.working = true;
-    nb_crowds_leave(&crowds, place);
+    nb_crowds_leave(&crowds, place, 0);
+    assert_false(nb_crowds_hold(&crowds, 7));
+}
+
+/* Each of them may be waiting for the one that is held. */
+static void where_none_ends_one_more_enters_now_and_then(void **state) {
+    (void)state;
+    nb_crowds crowds = {.working = true};
+    uint16_t place = NB_CROWD_NONE;
+    int64_t now_ns = 5;
+    for (unsigned i = 0; i < NB_CROWD_SIZE; i++)
+        place = nb_crowds_join(&crowds, 7, now_ns);
+    nb_crowds_stay(&crowds, place, now_ns + NB_CROWD_PATIENCE_NS - 1);
+    assert_true(nb_crowds_hold(&crowds, 7));
+    for (unsigned more = 0; more < 3; more++) {
+        nb_crowds_stay(&crowds, place, now_ns += NB_CROWD_PATIENCE_NS);
+        assert_false(nb_crowds_hold(&crowds, 7));
+        nb_crowds_stay(&crowds, place, now_ns + NB_CROWD_PATIENCE_NS / 2);
+        assert_false(nb_crowds_hold(&crowds, 7));
+        nb_crowds_join(&crowds, 7, now_ns);
+        assert_true(nb_crowds_hold(&crowds, 7));
+    }
+    for (unsigned left = 0; left < 3; left++) {
+        nb_crowds_leave(&crowds, place, now_ns);
+        assert_true(nb_crowds_hold(&crowds, 7));
+    }
+    nb_crowds_leave(&crowds, place, now_ns);
     assert_false(nb_crowds_hold(&crowds, 7));
 }
 
 static void two_likes_of_one_place_are_not_taken_for_each_other(void **state) {
     (void)state;
     nb_crowds crowds = {.working = true};
-    uint16_t place = nb_crowds_join(&crowds, 7);
+    uint16_t place = nb_crowds_join(&crowds, 7, 0);
     for (unsigned i = 0; i <= NB_CROWD_SIZE; i++) {
-        assert_int_equal(NB_CROWD_NONE, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX));
+        assert_int_equal(NB_CROWD_NONE, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX, 0));
     }
     assert_false(nb_crowds_hold(&crowds, 7 + NB_CROWDS_MAX));
-    nb_crowds_leave(&crowds, NB_CROWD_NONE);
-    nb_crowds_leave(&crowds, place);
-    assert_int_equal(place, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX));
+    nb_crowds_leave(&crowds, NB_CROWD_NONE, 0);
+    nb_crowds_leave(&crowds, place, 0);
+    assert_int_equal(place, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX, 0));
 }
 
 int main(void) {
@@ -71,6 +97,7 @@ int main(void) {
         cmocka_unit_test(paths_are_alike_but_for_parts_with_digits),
         cmocka_unit_test(what_follows_the_first_bytes_of_a_path_does_not_count),
         cmocka_unit_test(a_like_is_held_while_enough_are_half_done_and_the_processor_is_busy),
+        cmocka_unit_test(where_none_ends_one_more_enters_now_and_then),
         cmocka_unit_test(two_likes_of_one_place_are_not_taken_for_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,7 +330,7 @@ static nb_status give_path(nb_exchange *e, const char *path) {
 static uint16_t crowd(int i, const char *path) {
     uint16_t place = NB_CROWD_NONE;
     for (unsigned n = 0; n < NB_CROWD_SIZE; n++)
-        place = nb_crowds_join(&board_of(i)->crowds, nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}));
+        place = nb_crowds_join(&board_of(i)->crowds, nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}), 0);
     atomic_store(&board_of(i)->crowds.working, true);
     return place;
 }
@@ -352,7 +352,7 @@ static void one_of_a_crowd_waits_and_others_pass_it(void **state) {
     assert_int_equal(NB_CHANNEL_NONE, held->channel);
     assert_int_equal(0, other->channel);
     assert_true(may_sleep());
-    nb_crowds_leave(&board_of(0)->crowds, place);
+    nb_crowds_leave(&board_of(0)->crowds, place, 0);
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held->channel);

@@ -6,6 +6,8 @@ require_relative "binding_case"
 class BindingSlicesTest < BindingCase
   PLAIN_200 = [200, PLAIN].freeze
 
+  def cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
+
   def answer(text)
     [*PLAIN_200, [text]]
   end
@@ -62,29 +64,35 @@ class BindingSlicesTest < BindingCase
     end
   end
 
-  # The fifth has been read before what is sent after it, and would have been begun with before.
-  def test_of_one_like_no_fifth_is_begun_with_while_four_are_half_done
-    begun = released = 0
-    serve do |env|
-      next answer("light") if env["PATH_INFO"] == "/light"
-
-      mine = begun += 1
-      nil until released >= mine
+  # Four, and one for each time that none came or ended for a while, as on a machine that stands still. All of them were, before.
+  def test_of_many_that_are_alike_few_are_half_done
+    half_done = []
+    begun = ended = 0
+    serve do
+      half_done << ((begun += 1) - ended)
+      until_ns = cpu_ns + 40_000_000
+      nil until cpu_ns > until_ns
+      ended += 1
       answer("done")
     end
-    hogs = Array.new(4) { |number| client.tap { |wire| wire.get("/reports/#{number}") } }
-    ask("/light") until begun == 4
-    ask("/light") # while all four have been left
-    hogs << client.tap { |wire| wire.get("/reports/4") }
-    3.times { assert_equal 200, ask("/light").status }
-    assert_equal 4, begun
-    released = 1
-    assert_equal 200, hogs.first.response.status
-    ask("/light") until begun == 5
-    released = 5
-    hogs.drop(1).each { |hog| assert_equal 200, hog.response.status }
+    hogs = Array.new(32) { |number| client.tap { |wire| wire.get("/reports/#{number}") } }
+    hogs.each { |hog| assert_equal "done", hog.response.body }
+    assert_includes 2..12, half_done.max
   ensure
-    released = 5
+    hogs&.each(&:close)
+  end
+
+  def test_of_one_like_all_come_in_though_none_ends_before
+    begun = 0
+    serve do
+      begun += 1
+      nil until begun >= 6
+      answer("all")
+    end
+    hogs = Array.new(6) { |number| client.tap { |wire| wire.get("/reports/#{number}") } }
+    hogs.each { |hog| assert_equal "all", hog.response.body }
+  ensure
+    begun = 6
     hogs&.each(&:close)
   end
 

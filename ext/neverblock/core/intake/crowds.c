@@ -35,26 +35,43 @@ uint64_t nb_like_of(nb_slice method, nb_slice path) {
 
 static uint16_t place_of(uint64_t like) { return (uint16_t)(like % NB_CROWDS_MAX); }
 
-uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like) {
+/* The executor alone writes. */
+static void change(nb_crowd *crowd, uint32_t count, uint32_t limit, int64_t now_ns) {
+    atomic_store_explicit(&crowd->limit, limit, memory_order_relaxed);
+    atomic_store_explicit(&crowd->count, count, memory_order_relaxed);
+    crowd->changed_ns = now_ns;
+}
+
+uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like, int64_t now_ns) {
     uint16_t place = place_of(like);
     nb_crowd *crowd = &crowds->places[place];
     uint64_t there = atomic_load_explicit(&crowd->like, memory_order_relaxed);
     if (there != 0 && there != like) return NB_CROWD_NONE;
+    uint32_t count = atomic_load_explicit(&crowd->count, memory_order_relaxed);
+    change(crowd, count + 1, NB_CROWD_SIZE, now_ns);
     atomic_store_explicit(&crowd->like, like, memory_order_relaxed);
-    atomic_fetch_add_explicit(&crowd->count, 1, memory_order_relaxed);
     return place;
 }
 
-void nb_crowds_leave(nb_crowds *crowds, uint16_t place) {
+void nb_crowds_stay(nb_crowds *crowds, uint16_t place, int64_t now_ns) {
+    nb_crowd *crowd = &crowds->places[place];
+    if (now_ns - crowd->changed_ns < NB_CROWD_PATIENCE_NS) return;
+    uint32_t count = atomic_load_explicit(&crowd->count, memory_order_relaxed);
+    if (count >= NB_CROWD_SIZE) change(crowd, count, count + 1, now_ns);
+}
+
+void nb_crowds_leave(nb_crowds *crowds, uint16_t place, int64_t now_ns) {
     if (place == NB_CROWD_NONE) return;
     nb_crowd *crowd = &crowds->places[place];
-    if (atomic_fetch_sub_explicit(&crowd->count, 1, memory_order_relaxed) == 1)
-        atomic_store_explicit(&crowd->like, 0, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&crowd->count, memory_order_relaxed) - 1;
+    change(crowd, count, NB_CROWD_SIZE, now_ns);
+    if (count == 0) atomic_store_explicit(&crowd->like, 0, memory_order_relaxed);
 }
 
 bool nb_crowds_hold(const nb_crowds *crowds, uint64_t like) {
     if (like == 0 || !atomic_load_explicit(&crowds->working, memory_order_relaxed)) return false;
     const nb_crowd *crowd = &crowds->places[place_of(like)];
     return atomic_load_explicit(&crowd->like, memory_order_relaxed) == like &&
-           atomic_load_explicit(&crowd->count, memory_order_relaxed) >= NB_CROWD_SIZE;
+           atomic_load_explicit(&crowd->count, memory_order_relaxed) >=
+               atomic_load_explicit(&crowd->limit, memory_order_relaxed);
 }

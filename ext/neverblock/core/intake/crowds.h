@@ -1,6 +1,7 @@
 /*
  * crowds.h - requests of one like (the same method and path, but for parts with digits) that compute for longer than a slice of time. Where several of them
- * are half done, no more enter: none would end sooner, and each would hold a fiber and its objects meanwhile. Requests of other likes pass them.
+ * are half done, no more enter: none would end sooner, and each would hold a fiber and its objects meanwhile. Requests of other likes pass them. Where
+ * none of them ends for a while one more enters, and so on: what they wait for may be the next.
  *
  * Lies on the board (channel.h): the executor counts, the loop looks. A like for which there is no place is not counted, and never held.
  */
@@ -17,6 +18,8 @@
 #define NB_CROWDS_MAX 64u
 /* Requests of one like that may be half done: so many have equal shares of the processor, and one that takes long keeps none of its like waiting. */
 #define NB_CROWD_SIZE 4u
+/* When none has come or ended for so long, one more enters. */
+#define NB_CROWD_PATIENCE_NS (100 * INT64_C(1000000))
 /* Of a path so many bytes count. */
 #define NB_LIKE_PATH_BYTES 96u
 /* No place. */
@@ -24,7 +27,8 @@
 
 typedef struct nb_crowd {
     _Atomic uint64_t like; /* 0: the place is free */
-    _Atomic uint32_t count;
+    _Atomic uint32_t count, limit;
+    int64_t changed_ns; /* the executor's */
 } nb_crowd;
 
 typedef struct nb_crowds {
@@ -39,8 +43,10 @@ uint64_t nb_like_of(nb_slice method, nb_slice path);
 /* --- the executor's side --- */
 
 /* A request's slice has ended for the first time. Its place, to be left when it has ended; NB_CROWD_NONE: there is none. */
-uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like);
-void nb_crowds_leave(nb_crowds *crowds, uint16_t place);
+uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like, int64_t now_ns);
+/* A slice of one that has joined has ended again. */
+void nb_crowds_stay(nb_crowds *crowds, uint16_t place, int64_t now_ns);
+void nb_crowds_leave(nb_crowds *crowds, uint16_t place, int64_t now_ns);
 
 /* --- the loop's --- */
 
