@@ -199,9 +199,10 @@ static void hand_over(nb_loop *loop, nb_connection *connection) {
     nb_figures_dropped(loop, exchange);
     exchange->connection = NULL;
     exchange->handover = handover;
-    nb_dispatch_hand_over(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+    /* Out of the poller while the descriptor is ours: a worker's keeps the socket in it, and what comes would be for a connection that is no more. */
     nb_connection_leave(loop, connection);
     nb_connection_bury(loop, connection);
+    nb_dispatch_hand_over(nb_dispatch_of(&loop->dispatch, exchange), exchange);
     NB_COUNT(loop, hijacked, 1);
 }
 
