@@ -138,8 +138,8 @@ class ConfigurationTest < Minitest::Test
 
   # The I/O loop's own lines are written in C and go through Ruby to become entries.
   def test_what_the_io_loop_says_is_json_too
-    serve("--log-format", "json", wrap: ["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"]) do |server|
-      clients = Array.new(60) { TCPSocket.new("127.0.0.1", URI(server.url).port) }
+    serve("--log-format", "json", wrap: ["sh", "-c", 'ulimit -n 80; exec "$@"', "sh"]) do |server|
+      clients = Array.new(120) { TCPSocket.new("127.0.0.1", URI(server.url).port) }
       server.await_stderr(/"level":"warning".*no descriptor left for another connection.*"source":"io_loop"/)
       assert(server.stderr.lines.all? { |line| JSON.parse(line) })
     ensure

@@ -11,6 +11,8 @@ require "neverblock"
 
 class BindingCase < Minitest::Test
   SECONDS = Patience::SECONDS
+  # No stall of a machine that stands still is in the log.
+  NO_STALL_MS = 60_000
   PLAIN = { "content-type" => "text/plain" }.freeze
 
   def setup
@@ -25,9 +27,6 @@ class BindingCase < Minitest::Test
   end
 
   private
-
-  # No stall of a machine that stands still is in the log.
-  NO_STALL_MS = 60_000
 
   # Starts a server of the test; it is stopped in teardown.
   def serve(app = nil, stall_ms: NO_STALL_MS, **settings, &block)
