@@ -396,7 +396,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
     exchange->cancellable = cancellable(loop, route);
     if (route) exchange->send_by = route->send_by;
-    exchange->lane = nb_lanes_choose(&loop->all->lanes, route, head);
+    exchange->lane = nb_lanes_choose(&loop->all->lanes, &loop->dispatch, route, head);
     nb_request_facts facts = {
         .head = head,
         .framing = framing,

@@ -283,6 +283,10 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     return count;
 }
 
+bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
+    return nb_dispatch_waiting(dispatch) == 0 && free_fibers(dispatch) > 0;
+}
+
 static bool full(const nb_dispatch *dispatch) {
     uint32_t waiting = nb_dispatch_waiting(dispatch);
     if (waiting < dispatch->waiting_max) return false;

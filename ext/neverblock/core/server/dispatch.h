@@ -99,13 +99,19 @@ void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number)
 void nb_dispatch_add_lane(nb_dispatch *dispatch, nb_dispatch *lane);
 /* Frees the lanes. */
 void nb_dispatch_deinit(nb_dispatch *dispatch);
-/* The exchange's own, of those that hang on the first. */
-static inline nb_dispatch *nb_dispatch_of(nb_dispatch *first, const nb_exchange *exchange) {
-    while (first->lane != exchange->lane) {
+/* A lane's dispatch, of those that hang on the first; it is there. */
+static inline nb_dispatch *nb_dispatch_lane(nb_dispatch *first, uint16_t lane) {
+    while (first->lane != lane) {
         first = first->next_lane;
     }
     return first;
 }
+/* The exchange's own. */
+static inline nb_dispatch *nb_dispatch_of(nb_dispatch *first, const nb_exchange *exchange) {
+    return nb_dispatch_lane(first, exchange->lane);
+}
+/* Nobody waits, and some executor has a free fiber. */
+bool nb_dispatch_has_room(const nb_dispatch *dispatch);
 /* Requests that wait in this lane, of all loops; in all lanes, of this loop, of all loops. */
 uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch);
 uint32_t nb_dispatch_waiting_here(const nb_dispatch *dispatch);

@@ -33,18 +33,18 @@ void nb_lanes_set_rules(nb_lanes *lanes, const nb_lane_rules *rules) {
 
 void nb_lanes_learn(nb_lanes *lanes, uint16_t lane) { lanes->learned_lane = lane; }
 
-static uint16_t look_up(nb_lanes *lanes, const nb_head *head) {
+static uint16_t look_up(nb_lanes *lanes, nb_dispatch *first, const nb_head *head) {
     pthread_mutex_lock(&lanes->lock);
     const nb_lane_rule *rule = nb_lane_rules_find(&lanes->rules, head->method, head->path);
     uint16_t lane = rule ? rule->lane : 0;
-    if (lane == 0 && nb_learned_in_lane(&lanes->learned, head->method, head->path)) lane = lanes->learned_lane;
+    bool learned = lane == 0 && nb_learned_in_lane(&lanes->learned, head->method, head->path);
     pthread_mutex_unlock(&lanes->lock);
-    return lane;
+    return learned && nb_dispatch_has_room(nb_dispatch_lane(first, lanes->learned_lane)) ? lanes->learned_lane : lane;
 }
 
-uint16_t nb_lanes_choose(nb_lanes *lanes, const nb_route *route, const nb_head *head) {
+uint16_t nb_lanes_choose(nb_lanes *lanes, nb_dispatch *first, const nb_route *route, const nb_head *head) {
     if (route && (route->lane || route->in_fibers)) return route->lane;
-    return atomic_load_explicit(&lanes->asked, memory_order_relaxed) ? look_up(lanes, head) : 0;
+    return atomic_load_explicit(&lanes->asked, memory_order_relaxed) ? look_up(lanes, first, head) : 0;
 }
 
 /* --- what is learned --- */

@@ -37,8 +37,9 @@ void nb_lanes_set_rules(nb_lanes *lanes, const nb_lane_rules *rules);
 /* Before the loops start. */
 void nb_lanes_learn(nb_lanes *lanes, uint16_t lane);
 
-/* The lane's number; 0: fibers. route: the request's, or NULL. Any loop. */
-uint16_t nb_lanes_choose(nb_lanes *lanes, const nb_route *route, const nb_head *head);
+/* The lane's number; 0: fibers. route: the request's, or NULL. first: of the loop that asks. What was learned is no limit: where that lane has
+   no thread free, fibers run the request. Any loop. */
+uint16_t nb_lanes_choose(nb_lanes *lanes, nb_dispatch *first, const nb_route *route, const nb_head *head);
 /* The first loop, once a turn: what the dispatch's executors have told, and whose time in the lane is over. */
 void nb_lanes_hear(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns);
 
