@@ -133,9 +133,9 @@ module NeverBlock
       { slice_ms: slice_ms, **files.executor_options }
     end
 
-    # @return [Boolean] whether lanes are learned, which takes stalls that are seen
+    # @return [Boolean] whether lanes are learned, which takes stalls that are seen. Not in development, where requests stall while their code is loaded
     def learns_lanes?
-      own_lanes && @learn_lanes && stall_ms.positive?
+      own_lanes && @learn_lanes && stall_ms.positive? && !ENV.values_at("RACK_ENV", "RAILS_ENV").include?("development")
     end
 
     # @return [Float] seconds

@@ -284,7 +284,12 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
 }
 
 bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
-    return nb_dispatch_waiting(dispatch) == 0 && free_fibers(dispatch) > 0;
+    if (nb_dispatch_waiting(dispatch) > 0) return false;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (channel->channel && credit_left(channel) > 0) return true;
+    }
+    return false;
 }
 
 static bool full(const nb_dispatch *dispatch) {

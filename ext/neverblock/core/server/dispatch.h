@@ -110,7 +110,7 @@ static inline nb_dispatch *nb_dispatch_lane(nb_dispatch *first, uint16_t lane) {
 static inline nb_dispatch *nb_dispatch_of(nb_dispatch *first, const nb_exchange *exchange) {
     return nb_dispatch_lane(first, exchange->lane);
 }
-/* Nobody waits, and some executor has a free fiber. */
+/* Nobody waits, and some executor asks for a request. */
 bool nb_dispatch_has_room(const nb_dispatch *dispatch);
 /* Requests that wait in this lane, of all loops; in all lanes, of this loop, of all loops. */
 uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch);
