@@ -225,7 +225,7 @@ class WorkersLanesTest < WorkersCase
   def test_what_has_stalled_in_any_worker_goes_to_a_lane_of_all
     Gate.open do |gate|
       with_file("executor { stall_ms 20 }") do |file|
-        serve(BLOCKS, options: ["-C", file, "--admin", "http://127.0.0.1:0"]) do |server|
+        serve(BLOCKS, options: ["-e", "production", "-C", file, "--admin", "http://127.0.0.1:0"]) do |server|
           3.times { |number| stall(server, gate, number) }
           await("such requests to be learned", server) { lanes(server).fetch("learned_total") == 1 }
           held = Thread.new { get(server, "/held/17?#{gate.port}") }
