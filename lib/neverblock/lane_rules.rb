@@ -5,7 +5,7 @@
 
 module NeverBlock
   module LaneRules
-    # The bytes by which core/server/path_pattern.h knows what differs from path to path.
+    # The bytes by which core/intake/path_pattern.h knows what differs from path to path.
     PART = "\x01"
     REST = "\x02"
     # As the engine bounds them (core/server/lane_rules.h): rules, and bytes of all patterns.

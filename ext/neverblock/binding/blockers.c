@@ -9,6 +9,7 @@
 
 #include <ruby/debug.h>
 
+#include "base/hash.h"
 #include "base/sites.h"
 #include "os/clock.h"
 
@@ -22,10 +23,10 @@ static uint64_t key_here(void) {
     VALUE frames[FRAMES];
     int lines[FRAMES];
     int count = rb_profile_frames(SELF, FRAMES, frames, lines);
-    uint64_t key = UINT64_C(1469598103934665603); /* FNV-1a */
+    uint64_t key = NB_HASH64_BASIS;
     for (int i = 0; i < count; i++) {
-        key = (key ^ (uint64_t)frames[i]) * UINT64_C(1099511628211);
-        key = (key ^ (uint64_t)lines[i]) * UINT64_C(1099511628211);
+        key = nb_hash64_mix(key, (uint64_t)frames[i]);
+        key = nb_hash64_mix(key, (uint64_t)lines[i]);
     }
     return key >> KEY_SPARE_BITS;
 }

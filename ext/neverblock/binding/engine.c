@@ -272,7 +272,7 @@ static VALUE add_rules(VALUE argument) {
 }
 
 /* lane_rules = [[methods, pattern, lane], ...]: what the application says of its requests, the first that takes one wins. methods: a bit for each, as in LANE_METHODS;
- * pattern: as core/server/path_pattern.h has it; lane: 0 for fibers. Any time. Raises ArgumentError for what is no rule, NeverBlock::Error for too many; then it
+ * pattern: as core/intake/path_pattern.h has it; lane: 0 for fibers. Any time. Raises ArgumentError for what is no rule, NeverBlock::Error for too many; then it
  * is as before. */
 static VALUE engine_set_lane_rules(VALUE self, VALUE rows) {
     int tag = 0;

@@ -180,6 +180,14 @@ void nb_executor_send(nb_task *task, size_t bytes);
 void nb_executor_flush(nb_task *task);
 /* Body bytes a response may have sent since its backlog was last known to be low; then its writer parks. */
 uint64_t nb_executor_backlog_high(const nb_task *task);
+/* The task whose request the fiber runs; NULL: none. Safe in a signal handler. */
+static inline nb_task *nb_executor_task_of(const nb_executor *executor, VALUE fiber) {
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_task *task = executor->tasks[i];
+        if (task->fiber == fiber && task->busy) return task;
+    }
+    return NULL;
+}
 /* The task of an exchange, if it is a task of the executor that the current thread runs. */
 nb_task *nb_executor_find_task(nb_exchange_id exchange);
 /* Parks until the connection that was asked for is the task's (`taken`). Raises NeverBlock::ClientGone, and what is raised into the fiber

@@ -64,18 +64,14 @@ static nb_slice words(const char *text) { return (nb_slice){text, strlen(text)};
 void nb_executor_cut(void *owner) {
     _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
     nb_executor *executor = owner;
-    VALUE fiber = rb_fiber_current();
-    for (uint32_t i = 0; i < executor->task_count; i++) {
-        nb_task *task = executor->tasks[i];
-        if (task->fiber != fiber || !task->busy) continue;
-        nb_crowds *crowds = &executor->board->crowds;
-        if (task->crowd != NB_CROWD_NONE) {
-            nb_crowds_stay(crowds, task->crowd, nb_clock_monotonic_ns());
-        } else {
-            uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
-            task->crowd = nb_crowds_join(crowds, like, nb_clock_monotonic_ns());
-        }
-        return;
+    nb_crowds *crowds = &executor->board->crowds;
+    nb_task *task = nb_executor_task_of(executor, rb_fiber_current());
+    if (!task) return;
+    if (task->crowd != NB_CROWD_NONE) {
+        nb_crowds_stay(crowds, task->crowd, nb_clock_monotonic_ns());
+    } else {
+        uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
+        task->crowd = nb_crowds_join(crowds, like, nb_clock_monotonic_ns());
     }
 }
 

@@ -116,10 +116,6 @@ void nb_stalls_trace_signalled(nb_stall *stall) {
 void nb_stalls_trace_request(nb_stall *stall, const nb_executor *executor) {
     VALUE fiber = nb_scheduler_switched_fiber(executor->scheduler);
     if (NIL_P(fiber)) return;
-    for (uint32_t i = 0; i < executor->task_count; i++) {
-        const nb_task *task = executor->tasks[i];
-        if (task->fiber != fiber || !task->busy) continue;
-        stall->request = task->words;
-        return;
-    }
+    const nb_task *task = nb_executor_task_of(executor, fiber);
+    if (task) stall->request = task->words;
 }

@@ -48,6 +48,7 @@ module NeverBlock
         @wake, @waker = IO.pipe
         @lock = Mutex.new
         @reported = Thread::Queue.new
+        @lanes = Thread::Queue.new
       end
 
       # Serves until it is told to end.
@@ -203,13 +204,12 @@ module NeverBlock
 
       # Any thread.
       def lanes_changed(rules)
-        @lanes = rules
+        @lanes << rules
         @waker.write_nonblock("L", exception: false)
       end
 
       def tell_lanes
-        rules = @lanes
-        @lanes = nil
+        rules = @lanes.pop until @lanes.empty?
         @control.tell({ event: "lanes", rules: rules.map(&:to_a) }) if rules
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The paths of a route as patterns (core/server/path_pattern.h): one for each way its optional parts may be there or not. Read of the tree that Rails has made of its
+# The paths of a route as patterns (core/intake/path_pattern.h): one for each way its optional parts may be there or not. Read of the tree that Rails has made of its
 # path (Journey).
 
 require "neverblock/lane_rules"

@@ -42,6 +42,45 @@ static void a_child_never_sees_a_change_half_made(void **state) {
     pthread_join(thread, NULL);
 }
 
+static atomic_int first; /* 1: its thread is called, 2: it is inside */
+
+static void *be_the_first(void *unused) {
+    (void)unused;
+    while (atomic_load(&first) != 1)
+        sched_yield();
+    nb_fork_enter();
+    left++;
+    atomic_store(&first, 2);
+    for (int i = 0; i < 10000; i++)
+        sched_yield();
+    right++;
+    nb_fork_leave();
+    return NULL;
+}
+
+/* Called by fork(2) before what the library has installed: the later installed is the earlier called (pthread_atfork(3)). */
+static void call_the_first(void) {
+    if (atomic_load(&first) != 0) return;
+    atomic_store(&first, 1);
+    while (atomic_load(&first) != 2)
+        sched_yield();
+}
+
+/* The first test: nobody has entered in this process. */
+static void the_first_to_enter_is_waited_for_by_a_fork_that_has_begun(void **state) {
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(0, pthread_create(&thread, NULL, be_the_first, NULL));
+    assert_int_equal(0, pthread_atfork(call_the_first, NULL, NULL));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(left == right ? 0 : 1);
+    int status;
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status);
+    pthread_join(thread, NULL);
+}
+
 static void the_child_may_enter_again_and_fork(void **state) {
     (void)state;
     nb_fork_enter();
@@ -63,6 +102,7 @@ static void the_child_may_enter_again_and_fork(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_to_enter_is_waited_for_by_a_fork_that_has_begun),
         cmocka_unit_test(a_child_never_sees_a_change_half_made),
         cmocka_unit_test(the_child_may_enter_again_and_fork),
     };

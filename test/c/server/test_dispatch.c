@@ -26,11 +26,7 @@ static fixture f;
 
 static int setup(void **state) {
     (void)state;
-    f.live = nb_alloc_live();
-    f.descriptors = nb_test_descriptors();
-    assert_status(NB_OK, nb_wake_init(&f.wake));
-    nb_exchanges_init(&f.exchanges);
-    nb_dispatch_init(&f.dispatch, &f.exchanges, 4);
+    nb_test_dispatch_open(&f.dispatch, &f.exchanges, &f.wake, 4, &f.live, &f.descriptors);
     for (int i = 0; i < 3; i++) {
         nb_channel *channel;
         assert_status(NB_OK, nb_test_channel_create(&f.wake, false, &channel));

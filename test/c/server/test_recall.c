@@ -30,13 +30,9 @@ typedef struct fixture {
 static fixture f;
 
 static int open_fixture(bool shared) {
-    f.live = nb_alloc_live();
-    f.descriptors = nb_test_descriptors();
+    nb_test_dispatch_open(&f.dispatch, &f.exchanges, &f.wake, 100, &f.live, &f.descriptors);
     f.client = (nb_connection *)(void *)&f;
     f.now_ns = NB_NS_PER_S;
-    assert_status(NB_OK, nb_wake_init(&f.wake));
-    nb_exchanges_init(&f.exchanges);
-    nb_dispatch_init(&f.dispatch, &f.exchanges, 100);
     for (int i = 0; i < CHANNELS; i++) {
         nb_channel *channel = NULL;
         assert_status(NB_OK, shared ? nb_test_channel_create(&f.wake, true, &channel)

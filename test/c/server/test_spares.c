@@ -36,13 +36,9 @@ static void make(bool shared, int i) {
 }
 
 static int open_fixture(bool shared) {
-    f.live = nb_alloc_live();
-    f.descriptors = nb_test_descriptors();
+    nb_test_dispatch_open(&f.dispatch, &f.exchanges, &f.wake, 100, &f.live, &f.descriptors);
     f.client = (nb_connection *)(void *)&f;
     f.now_ns = NB_NS_PER_S;
-    assert_status(NB_OK, nb_wake_init(&f.wake));
-    nb_exchanges_init(&f.exchanges);
-    nb_dispatch_init(&f.dispatch, &f.exchanges, 100);
     f.dispatch.spare_after_ns = STALL;
     for (int i = 0; i <= SPARES; i++)
         make(shared, i);
@@ -249,8 +245,8 @@ static void one_that_has_not_begun_when_its_executor_moves_gives_back(void **sta
     assert_true(begins(0));
 }
 
-static void a_spare_that_is_blocked_has_a_spare_and_that_needs_both_to_be(void **state) {
-    (void)state;
+/* The executor and its first spare: the second has begun. */
+static void both_are_blocked(void) {
     all_ask();
     is_blocked(0);
     assert_true(begins(1));
@@ -262,6 +258,11 @@ static void a_spare_that_is_blocked_has_a_spare_and_that_needs_both_to_be(void *
     answers(2, true);
     look_after(QUICK);
     assert_true(begins(2));
+}
+
+static void a_spare_that_is_blocked_has_a_spare_and_that_needs_both_to_be(void **state) {
+    (void)state;
+    both_are_blocked();
     switches(0); /* the first is back */
     look_after(QUICK);
     request();
@@ -271,16 +272,7 @@ static void a_spare_that_is_blocked_has_a_spare_and_that_needs_both_to_be(void *
 
 static void beyond_the_last_spare_one_request_is_in_its_hands_and_nobody_is_called(void **state) {
     (void)state;
-    all_ask();
-    is_blocked(0);
-    assert_true(begins(1));
-    switches(1);
-    look_after(LOOK);
-    request();
-    look_after(STALL);
-    answers(2, true);
-    look_after(QUICK);
-    assert_true(begins(2));
+    both_are_blocked();
     switches(2);
     look_after(LOOK);
     request();

@@ -1,5 +1,5 @@
 /*
- * dispatch.h - the end of a test's dispatch, and of what it was made of.
+ * dispatch.h - the beginning and the end of a test's dispatch, and of what it is made of.
  */
 #ifndef NB_TEST_DISPATCH_H
 #define NB_TEST_DISPATCH_H
@@ -8,6 +8,16 @@
 #include "server/dispatch.h"
 #include "support/test.h"
 #include "support/world.h"
+
+/* live, descriptors: how many there are before, for the end. */
+static inline void nb_test_dispatch_open(nb_dispatch *dispatch, nb_exchanges *exchanges, nb_wake *wake,
+                                         uint32_t waiting_max, long *live, unsigned *descriptors) {
+    *live = nb_alloc_live();
+    *descriptors = nb_test_descriptors();
+    assert_status(NB_OK, nb_wake_init(wake));
+    nb_exchanges_init(exchanges);
+    nb_dispatch_init(dispatch, exchanges, waiting_max);
+}
 
 /* live, descriptors: how many there were before. 0; -1, with a line, when some are left: what a cmocka teardown returns. */
 static inline int nb_test_dispatch_close(nb_dispatch *dispatch, nb_exchanges *exchanges, nb_wake *wake, long live,

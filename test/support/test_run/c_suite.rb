@@ -3,8 +3,12 @@
 class TestRun
   # The cmocka tests of the core, built and run by test/c/Makefile under one sanitizer. Counts are read from cmocka's own lines.
   class CSuite
+    AGAIN_MOST = 3
     SANITIZERS = %w[asan tsan].freeze
     MARK = /\A\[\s*(RUN|OK|FAILED|SKIPPED|ERROR|PASSED|=+)\s*\]\s?(.*)/
+
+    # As Output names the failure of one test.
+    FAILURE = /\Ac \(\w+\) (\S+): /
 
     # A progress line for each object; cmocka's second count.
     NOISE = /\A(CC |\s*$|\s*\d+ (SKIPPED|FAILED) TEST\(S\))/
@@ -30,6 +34,13 @@ class TestRun
 
     # @return [Tally]
     def run(out)
+      tally = attempt(targets, out)
+      @options[:again] && single_tests?(tally) ? tally.after(attempt(binaries(tally), out)) : tally
+    end
+
+    private
+
+    def attempt(targets, out)
       targets.sum(Tally.new) do |target|
         output = Output.new(name, verbose: @options[:verbose], out: out)
         outcome = Child.run(make(target), chdir: @root) { |line| output.line(line) }
@@ -37,7 +48,14 @@ class TestRun
       end
     end
 
-    private
+    # Few enough to be by chance, and each a test that said so itself: what a sanitizer found is never chance.
+    def single_tests?(tally)
+      tally.failed.between?(1, AGAIN_MOST) && tally.failures.all?(FAILURE)
+    end
+
+    def binaries(tally)
+      tally.failures.map { |failure| "#{failure[FAILURE, 1]}.c" }.uniq
+    end
 
     # TEST= takes one part of a path.
     def targets
@@ -62,7 +80,7 @@ class TestRun
         @running = false # between "[ RUN" and the result of a test
         @held = []
         @seconds = {}
-        @named_in_binary = 0 # failures cmocka has named since the last binary ended
+        @named = [] # failures cmocka has named since the last binary ended
       end
 
       # What a test prints is kept back until it is known whether somebody needs to read it.
@@ -80,6 +98,7 @@ class TestRun
 
       def tally(outcome)
         release(show: true)
+        @failures.concat(@named.map { |test| "#{@suite} #{test}" })
         tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips, failures: @failures, seconds: @seconds)
         return tally if outcome == :ok || (outcome == :failed && tally.failed.positive?)
 
@@ -120,10 +139,7 @@ class TestRun
 
       def failed(text)
         @running = false
-        return if @summary
-
-        @named_in_binary += 1
-        @failures << "#{@suite} #{text}"
+        @named << text unless @summary
       end
 
       def skipped(text)
@@ -135,14 +151,18 @@ class TestRun
       def plain(line)
         if line =~ /\AFAIL (\S+) \((exit \d+)\)/
           @running = false
-          @failures << "#{@suite} #{Regexp.last_match(1)} (#{Regexp.last_match(2)})" if @named_in_binary.zero?
-          @named_in_binary = 0
+          ended_badly(Regexp.last_match(1), Regexp.last_match(2))
         elsif line =~ /\Aok\s+(\S+) .* in (\d+) s$/
           @seconds["#{@suite} #{Regexp.last_match(1)}"] = Regexp.last_match(2).to_f
-          @named_in_binary = 0
+          @named.clear
         else
           @before = line.strip
         end
+      end
+
+      def ended_badly(binary, how)
+        @failures.concat(@named.empty? ? ["#{@suite} #{binary} (#{how})"] : @named.map { |test| "#{@suite} #{binary}: #{test}" })
+        @named.clear
       end
     end
   end

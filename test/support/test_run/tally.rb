@@ -27,6 +27,15 @@ class TestRun
       skips.size
     end
 
+    # @param second [Tally] of what failed here, run again alone
+    # @return [Tally] what passes there passed, and is named unstable; this one when not all of it was run again
+    def after(second)
+      return self if second.passed + second.failed < failed
+
+      passing = failures - second.failures
+      Tally.new(passed: passed + passing.size, failed: second.failed, skips: skips, failures: second.failures, unstable: unstable + passing, seconds: seconds)
+    end
+
     # A run that ended badly although no single test is to blame.
     def with_failure(name)
       self + Tally.new(failed: 1, failures: [name])

@@ -60,7 +60,7 @@ class TestRunTest < Minitest::Test
     tally = c_tally(CMOCKA, :failed)
     assert_equal "2 passed, 2 failed, 1 skipped", tally.to_s
     assert_equal({ "c (asan) base/test_c" => 12.0 }, tally.seconds)
-    assert_equal ["c (asan) breaks", "c (asan) base/test_b (exit 139)"], tally.failures
+    assert_equal ["c (asan) base/test_a: breaks", "c (asan) base/test_b (exit 139)"], tally.failures
     assert_equal [["c (asan) needs_kqueue", "no kqueue on this system"]], tally.skips
   end
 
@@ -89,6 +89,26 @@ class TestRunTest < Minitest::Test
   end
 
   UNSTABLE = "def test_a = File.exist?('seen') || (File.write('seen', '') and flunk)\n def test_b = assert(true)"
+
+  # @param outputs [Hash] what make prints, by its TEST
+  def c_again(outputs)
+    Dir.mktmpdir do |root|
+      FileUtils.mkdir_p(File.join(root, "test/c/base"))
+      outputs.each { |test, text| File.write(File.join(root, "test/c", "#{test}.out"), text) }
+      File.write(File.join(root, "test/c/Makefile"), "check:\n\t@cat $(TEST).out; ! grep -q FAIL $(TEST).out\n")
+      TestRun::CSuite.new(root, [], { again: true }, sanitizer: "asan").run(StringIO.new)
+    end
+  end
+
+  def test_a_test_of_the_core_that_fails_runs_again_and_a_binary_that_dies_does_not
+    breaks = "[ RUN      ] breaks\n[  FAILED  ] breaks\nFAIL base/test_a (exit 1)\n"
+    passes = "[ RUN      ] breaks\n[       OK ] breaks\nok   base/test_a 1 passed in 0 s\n"
+    tally = c_again("" => breaks, "base/test_a.c" => passes)
+    assert_equal ["1 passed, 0 failed, 0 skipped", ["c (asan) base/test_a: breaks"]], [tally.to_s, tally.unstable]
+    assert_equal ["c (asan) base/test_a: breaks"], c_again("" => breaks, "base/test_a.c" => breaks).failures
+    assert_equal ["c (asan) base/test_a (exit 66)"], c_again("" => "FAIL base/test_a (exit 66)\n", "base/test_a.c" => passes).failures
+    assert_equal 1, c_again("" => breaks, "base/test_a.c" => "").failed
+  end
 
   def test_one_that_fails_runs_again_when_that_is_asked_for_and_is_named
     assert_equal [1, "1 passed, 1 failed, 0 skipped"], run_in({ "test/unit/a_test.rb" => UNSTABLE }).then { |status, lines| [status, lines.last] }

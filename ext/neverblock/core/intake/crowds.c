@@ -3,33 +3,21 @@
  */
 #include "intake/crowds.h"
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
-#define FNV_BASIS UINT64_C(14695981039346656037)
-#define FNV_PRIME UINT64_C(1099511628211)
+#include "base/hash.h"
+#include "intake/path_pattern.h"
 
-static uint64_t add(uint64_t hash, char byte) { return (hash ^ (uint8_t)byte) * FNV_PRIME; }
-
-static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
-
-/* A part with a digit counts as that digit's place, whatever it says. */
-static uint64_t add_part(uint64_t hash, const char *part, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (is_digit(part[i])) return add(hash, '0');
-    }
-    for (size_t i = 0; i < size; i++) {
-        hash = add(hash, part[i]);
-    }
+static uint64_t add(uint64_t hash, nb_slice text) {
+    for (size_t i = 0; i < text.size; i++)
+        hash = nb_hash64_mix(hash, (uint8_t)text.data[i]);
     return hash;
 }
 
 uint64_t nb_like_of(nb_slice method, nb_slice path) {
-    uint64_t hash = add(add_part(FNV_BASIS, method.data, method.size), ' ');
-    size_t size = path.size < NB_LIKE_PATH_BYTES ? path.size : NB_LIKE_PATH_BYTES;
-    for (size_t begin = 0, end = 0; begin <= size; begin = end + 1) {
-        for (end = begin; end < size && path.data[end] != '/'; end++) {
-        }
-        hash = add(add_part(hash, path.data + begin, end - begin), '/');
-    }
+    char pattern[NB_LIKE_PATH_BYTES];
+    if (path.size > NB_LIKE_PATH_BYTES) path.size = NB_LIKE_PATH_BYTES;
+    size_t size = nb_path_pattern_like(path, pattern, sizeof(pattern));
+    uint64_t hash = nb_hash64_mix(add(NB_HASH64_BASIS, method), ' ');
+    hash = add(hash, (nb_slice){pattern, size});
     return hash ? hash : 1;
 }
 

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int inside, forks; /* seq_cst: of a thread that enters and one that forks, one sees the other */
 
 static void before(void) {
@@ -24,10 +23,10 @@ static void in_child(void) {
     atomic_store(&inside, 0);
 }
 
-static void install(void) { pthread_atfork(before, in_parent, in_child); }
+/* When the library is loaded: a fork(2) that has begun calls nobody who comes to it meanwhile. */
+__attribute__((constructor)) static void install(void) { pthread_atfork(before, in_parent, in_child); }
 
 void nb_fork_enter(void) {
-    pthread_once(&once, install);
     for (;;) {
         atomic_fetch_add(&inside, 1);
         if (atomic_load(&forks) == 0) return;

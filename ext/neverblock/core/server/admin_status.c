@@ -12,7 +12,7 @@
 #include "server/downloads.h"
 #include "server/figures.h"
 #include "server/loop.h"
-#include "server/path_pattern.h"
+#include "intake/path_pattern.h"
 #include "stall/stall.h"
 
 static void begin(nb_text *text, const char *name, char bracket) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "server/path_pattern.h"
+#include "intake/path_pattern.h"
 
 nb_status nb_lane_rules_add(nb_lane_rules *rules, uint16_t methods, nb_slice pattern, uint16_t lane) {
     if (methods == 0 || !nb_path_pattern_is(pattern)) return NB_INVALID;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "server/path_pattern.h"
+#include "intake/path_pattern.h"
 
 /* A stall has lasted far longer when it is told. */
 #define HEAR_EVERY_NS (10 * NB_NS_PER_MS)

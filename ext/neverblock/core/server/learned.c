@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "server/path_pattern.h"
+#include "intake/path_pattern.h"
 
 static bool is(const nb_learned_like *like, nb_method method, nb_slice pattern) {
     return like->method == method && nb_slice_equal((nb_slice){like->pattern, like->bytes}, pattern);

@@ -1,7 +1,7 @@
 /*
  * test_path_pattern.c - what a pattern takes, what it does not, and the pattern of all paths like one.
  */
-#include "server/path_pattern.h"
+#include "intake/path_pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  * Every other byte stands for itself. Those of places cannot be in the path of a request (RFC 3986 section 3.3).
  */
-#ifndef NB_SERVER_PATH_PATTERN_H
-#define NB_SERVER_PATH_PATTERN_H
+#ifndef NB_INTAKE_PATH_PATTERN_H
+#define NB_INTAKE_PATH_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>

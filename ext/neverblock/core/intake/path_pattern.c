@@ -1,7 +1,7 @@
 /*
  * path_pattern.c - see path_pattern.h.
  */
-#include "server/path_pattern.h"
+#include "intake/path_pattern.h"
 
 #include <stdint.h>
 #include <string.h>
