@@ -81,8 +81,8 @@ static bool room_possible(nb_loop *loop) {
 static bool make_room(nb_loop *loop) {
     nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
     if (!oldest) return false;
-    nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
     NB_COUNT(loop, evicted, 1);
+    nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
     return true;
 }
 
@@ -99,12 +99,12 @@ static void refuse(nb_loop *loop, int fd) {
     char sent[REFUSED_READ_BYTES];
     struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
     size_t moved;
+    NB_COUNT(loop, turned_away, 1); /* who has the answer finds it counted */
     (void)nb_net_writev(fd, &part, 1, &moved);
     nb_net_finish(fd);
     for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
     }
     nb_net_close(fd, false);
-    NB_COUNT(loop, turned_away, 1);
 }
 
 static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
