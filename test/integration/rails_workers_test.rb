@@ -15,7 +15,7 @@ class RailsWorkersTest < RailsCase
 
   def test_both_workers_answer
     pids = []
-    await("answers of two workers") { (pids |= Array.new(4) { Thread.new { json("/state").fetch("pid") } }.map(&:value)).size == 2 }
+    await("answers of two workers") { (pids |= states.map { |state| state.fetch("pid") }).size == 2 }
     refute_includes pids, server.pid
   end
 end

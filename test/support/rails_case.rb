@@ -71,6 +71,7 @@ class RailsCase < Minitest::Test
   end
 
   def test_requests_that_are_inside_together_have_their_own_current_attributes
+    await_reloaded
     Gate.open do |gate|
       asks = Array.new(TOGETHER) { |number| Thread.new { json("/held?port=#{gate.port}&user=user#{number}") } }
       Array.new(TOGETHER) { gate.arrival }.each(&:close)
@@ -82,6 +83,7 @@ class RailsCase < Minitest::Test
   def test_a_file_that_changes_is_reloaded_under_concurrent_requests_and_none_sees_half_of_it
     Gate.open do |gate|
       seen = %w[second third].map do |word|
+        await_reloaded
         asks = Array.new(8) { Thread.new { json("/greeting?port=#{gate.port}") } }
         inside = asks.map { gate.arrival }
         File.write(server.in_directory("app/models/greeting.rb"), "class Greeting\n  TEXT = #{word.inspect}\nend\n")
@@ -236,6 +238,21 @@ class RailsCase < Minitest::Test
 
   def on_a_lane?(path)
     json(path).fetch("thread").start_with?("nb-lane")
+  end
+
+  # @return [Array<Hash>] of any of the processes
+  def states
+    Array.new(4) { Thread.new { json("/state") } }.map(&:value)
+  end
+
+  # With Rails, whatever serves it, the request that has loaded changed code again keeps all others of its process waiting until it ends: so it must be none
+  # that waits for others at a gate.
+  def await_reloaded
+    pids = []
+    await("every process to have loaded the code that changed") do
+      pids |= states.reject { |state| state.fetch("reloads") }.map { |state| state.fetch("pid") }
+      pids.size == self.class.processes
+    end
   end
 
   def later_requests
