@@ -74,7 +74,8 @@ static void every_accepted_vector_comes_back_from_its_message(void **state) {
         memcpy(bytes, vectors[i].bytes, vectors[i].size);
         if (vectors[i].refused == 0 && parse(bytes, vectors[i].size, &framing, &used)) {
             nb_peer peer = {"2001:db8::1%12", 65535};
-            nb_request_facts facts = {&head, &framing, &peer, {bytes, used}, 0x100000007u, 123456789, 31, 65000};
+            nb_request_facts facts = {&head, &framing, &peer, {bytes, used}, 0x100000007u, 123456789,
+                                      31,    65000,    7,     false,         false};
             nb_request_message *message = write_message(&facts, 0);
             check_message(message, &facts);
             free(message);
@@ -92,7 +93,7 @@ static void a_body_of_every_small_size_keeps_the_message_aligned(void **state) {
     size_t used;
     nb_peer peer = {"", 0};
     assert_true(parse(bytes, sizeof bytes - 1, &framing, &used));
-    nb_request_facts facts = {&head, &framing, &peer, {bytes, used}, 1, 2, 3, 0};
+    nb_request_facts facts = {&head, &framing, &peer, {bytes, used}, 1, 2, 3, 0, 0, false, false};
     for (size_t size = 0; size < 40; size++) {
         nb_request_message *message = write_message(&facts, size + 8);
         size_t head_bytes = message->message.bytes;
