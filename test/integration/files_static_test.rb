@@ -449,6 +449,7 @@ class FilesStaticTest < ServerProcessCase
     figures = downloads
     assert_operator figures.dig("algorithms", "eba", "bytes_total"), :>=, LARGE.bytesize
     assert_operator figures.dig("first_byte_s", "count"), :>=, 4
+    assert_operator figures.dig("bytes_per_second", "p50"), :>, 0 # of large.bin
   end
 
   # --- beside the application ---

@@ -10,7 +10,7 @@ module MetricsDocument
   # Of the server whose metrics they are: one that has them all.
   CONFIGURED = ["-C", File.expand_path("metrics_config.rb", __dir__)].freeze
   OPTIONS = ["-w", "2", *CONFIGURED].freeze
-  UNITS = { "seconds" => "seconds", "bytes" => "bytes" }.freeze
+  UNITS = { "seconds" => "seconds", "bytes" => "bytes", "second" => "bytes a second" }.freeze
 
   Family = Struct.new(:name, :type, :help, :labels) do
     def unit

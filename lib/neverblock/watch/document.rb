@@ -57,6 +57,12 @@ module NeverBlock
         list(path).grep(Hash).map { |values| Document.new(values) }
       end
 
+      # @return [Array<String>] what an object's parts are called
+      def names(*path)
+        value = dig(path)
+        value.is_a?(Hash) ? value.keys : []
+      end
+
       # @return [Boolean] whether there is an object or a list at this path
       def any?(*path)
         value = dig(path)

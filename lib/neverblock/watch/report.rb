@@ -18,7 +18,7 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, latency, executors, stalls, lanes, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
+        [head, facts, latency, executors, stalls, lanes, algorithms, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
       private
@@ -101,16 +101,29 @@ module NeverBlock
         Columns.align([["lanes learned", "for"], *parts.map { |part| ["#{part.text("method")} #{part.text("path")}", Units.duration(part.number("left_s"))] }])
       end
 
+      # Ways to send files, of those that have sent any.
+      def algorithms
+        rows = @document.names("downloads", "algorithms").filter_map do |name|
+          complete, bytes, bursts = %w[complete_total bytes_total bursts_total].map { |figure| @document.number("downloads", "algorithms", name, figure) }
+          [name, Units.count(complete), Units.bytes(bytes), Units.count(bursts)] if bytes&.positive?
+        end
+        rows.empty? ? [] : Columns.align([%w[files\ sent\ by complete bytes steps], *rows])
+      end
+
       def rest
-        [DOWNLOADS, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map { |name, entries| row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) } }
+        [DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
+          row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) }
+        end
       end
 
       # Label, path, unit.
-      DOWNLOADS = ["downloads", [["active", %w[downloads active], :count], ["complete", %w[downloads complete_total], :count],
-                                 ["not modified", %w[downloads not_modified_total], :count],
+      DOWNLOADS = ["downloads", [["active", %w[downloads active], :count], ["queued", %w[downloads queued], :count], ["threads busy", %w[downloads workers_busy], :count],
+                                 ["complete", %w[downloads complete_total], :count], ["not modified", %w[downloads not_modified_total], :count],
+                                 ["refused", %w[downloads refused_total], :count], ["missing", %w[downloads missing_total], :count],
                                  ["aborted", %w[downloads aborted_total], :count], ["timed out", %w[downloads timed_out_total], :count],
-                                 ["first byte p50", %w[downloads first_byte_s p50], :duration], ["p99", %w[downloads first_byte_s p99], :duration],
-                                 ["threads busy", %w[downloads workers_busy], :count], ["queued", %w[downloads queued], :count]]].freeze
+                                 ["shrunk", %w[downloads shrunk_total], :count], ["stopped", %w[downloads stopped_total], :count]]].freeze
+      FIRST_BYTE = ["first byte", [["p50", %w[downloads first_byte_s p50], :duration], ["p99", %w[downloads first_byte_s p99], :duration]]].freeze
+      SPEED = ["speed", [["p50", %w[downloads bytes_per_second p50], :speed], ["p90", %w[downloads bytes_per_second p90], :speed]]].freeze
       I_O_LOOP = ["I/O loop", [["turns", %w[loop turns_total], :count], ["by executors", %w[loop guest_turns_total], :count],
                                ["lag p50", %w[loop lag_s p50], :duration], ["p99", %w[loop lag_s p99], :duration], ["max", %w[loop lag_s max], :duration]]].freeze
       DNS = ["DNS", [["lookups", %w[dns lookups_total], :count], ["cached", %w[dns cached_total], :count], ["failed", %w[dns failed_total], :count],
@@ -120,7 +133,7 @@ module NeverBlock
       GC = ["GC", [["runs", %w[gc count_total], :count], ["minor", %w[gc minor_total], :count], ["major", %w[gc major_total], :count],
                    ["time", %w[gc time_s], :duration]]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      private_constant :DOWNLOADS, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+      private_constant :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
 
       def figures(entries)
         entries.map { |label, path, unit| "#{label} #{Units.public_send(unit, @document.number(*path))}" }.join(", ")

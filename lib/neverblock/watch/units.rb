@@ -48,6 +48,12 @@ module NeverBlock
         unit == "B" ? "#{value.round} B" : "#{significant(value)} #{unit}"
       end
 
+      # @param number [Numeric, nil] bytes a second
+      # @return [String] 12.1 MB/s
+      def speed(number)
+        number.nil? ? UNKNOWN : "#{bytes(number)}/s"
+      end
+
       # @param seconds [Numeric, nil]
       # @return [String] 3 days 4 h, 2 h 13 min, 13 min 5 s, 42 s
       def age(seconds)

@@ -94,6 +94,23 @@ static void one_is_complete_with_its_last_byte(void **state) {
     assert_null(f->connection.downloads);
 }
 
+static void the_speed_of_large_ones_is_measured(void **state) {
+    (void)state;
+    static nb_histogram room;
+    respond(100, NB_DOWNLOAD_SPEED_BYTES_MIN - 1, MS);
+    leave(100 + NB_DOWNLOAD_SPEED_BYTES_MIN - 1, 2 * MS);
+    assert_int_equal(0, measured(nb_downloads_speed));
+    respond(100, 4 * NB_DOWNLOAD_SPEED_BYTES_MIN, 100 * MS);
+    leave(100 + NB_DOWNLOAD_SPEED_BYTES_MIN, 101 * MS);
+    leave(3 * NB_DOWNLOAD_SPEED_BYTES_MIN, 2100 * MS); /* 4 MiB in 2 s */
+    assert_int_equal(1, measured(nb_downloads_speed));
+    uint64_t bytes = nb_histogram_quantile_ns(nb_downloads_speed(f->loop, &room), 500);
+    assert_in_range(bytes, 2 * NB_DOWNLOAD_SPEED_BYTES_MIN * 31 / 32, 2 * NB_DOWNLOAD_SPEED_BYTES_MIN * 33 / 32);
+    respond(0, 2 * NB_DOWNLOAD_SPEED_BYTES_MIN, 2110 * MS); /* no time at all */
+    leave(2 * NB_DOWNLOAD_SPEED_BYTES_MIN, 2110 * MS);
+    assert_int_equal(2, measured(nb_downloads_speed));
+}
+
 static void several_on_a_connection_end_one_after_the_other(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++)
@@ -209,6 +226,7 @@ static void every_result_has_a_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_is_complete_with_its_last_byte),
+        CASE(the_speed_of_large_ones_is_measured),
         CASE(several_on_a_connection_end_one_after_the_other),
         CASE(each_counts_for_the_algorithm_that_sends_it),
         CASE(a_connection_that_ends_ends_all_that_are_on_their_way),

@@ -16,6 +16,17 @@ class WatchReportTest < WatchCase
     assert_match(/^0 +29 +28 +1 +1,024 +1,234,500 +9,000 +0 s +1\.20 ms$/, text)
   end
 
+  def test_downloads_by_what_became_of_them_and_by_the_way_they_were_sent
+    text = Report.new(document).to_s
+    assert_match(/^downloads +active 3, queued 1, threads busy 2, complete 1,500, not modified 70, refused 4, missing 5, aborted 6, timed out 7, shrunk 8, stopped 9$/, text)
+    assert_match(/^first byte +p50 340 µs, p99 51\.2 ms$/, text)
+    assert_match(%r{^speed +p50 1\.00 MB/s, p90 12\.0 MB/s$}, text)
+    assert_match(/^files sent by +complete +bytes +steps$/, text)
+    assert_match(/^auto +1,400 +5\.20 GB +9,100$/, text)
+    assert_match(/^eba +100 +12\.0 MB +200$/, text)
+    refute_match(/^sba/, text)
+  end
+
   def test_workers_have_their_process_and_its_memory
     text = Report.new(Document.new({ "executors" => [{ "id" => 0, "pid" => 4712, "rss_bytes" => 80_100_000 }, { "id" => 1 }] })).to_s
     assert_match(/^executor .* lag p99 +process +resident$/, text)

@@ -13,11 +13,27 @@
 #include "server/loop.h"
 #include "stall/stall.h"
 
+/* What a histogram is told in: its bounds as recorded, and how one is written. */
+typedef struct scale {
+    const uint64_t *bounds;
+    unsigned count;
+    void (*write)(nb_text *text, uint64_t value);
+} scale;
+
 /* From a tenth of a millisecond to a minute. */
 static const uint64_t bounds_ns[] = {100000,     250000,     500000,      1000000,     2500000,     5000000,
                                      10000000,   25000000,   50000000,    100000000,   250000000,   500000000,
                                      1000000000, 2500000000, 5000000000u, 10000000000, 30000000000, 60000000000};
+/* From a bad telephone line to memory. */
+static const uint64_t bounds_bytes[] = {10000,     25000,     50000,     100000,    250000,   500000,
+                                        1000000,   2500000,   5000000,   10000000,  25000000, 50000000,
+                                        100000000, 250000000, 500000000, 1000000000};
 #define BOUNDS (sizeof(bounds_ns) / sizeof(*bounds_ns))
+
+static void whole(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
+
+static const scale in_seconds = {bounds_ns, BOUNDS, nb_text_seconds};
+static const scale in_bytes = {bounds_bytes, sizeof(bounds_bytes) / sizeof(*bounds_bytes), whole};
 
 #define PREFIX "neverblock_"
 
@@ -52,19 +68,26 @@ static void gauge(nb_text *text, const char *name, const char *help, uint64_t va
     sample(text, name, "", value);
 }
 
-static void histogram(nb_text *text, const char *name, const char *labels, const nb_histogram *measured) {
+static void scaled_histogram(nb_text *text, const char *name, const char *labels, const nb_histogram *measured,
+                             const scale *in) {
     uint64_t counts[BOUNDS];
-    uint64_t count = nb_histogram_at_most(measured, bounds_ns, counts, BOUNDS);
+    uint64_t count = nb_histogram_at_most(measured, in->bounds, counts, in->count);
     const char *comma = *labels ? "," : "";
-    for (size_t i = 0; i < BOUNDS; i++) {
+    for (unsigned i = 0; i < in->count; i++) {
         nb_text_format(text, PREFIX "%s_bucket{%s%sle=\"", name, labels, comma);
-        nb_text_seconds(text, bounds_ns[i]);
+        in->write(text, in->bounds[i]);
         nb_text_format(text, "\"} %" PRIu64 "\n", counts[i]);
     }
     nb_text_format(text, PREFIX "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, count);
-    seconds(text, name, "_sum", labels, nb_counted(&measured->sum_ns));
+    add_labels(text, name, "_sum", labels);
+    in->write(text, nb_counted(&measured->sum_ns));
+    nb_text_add(text, "\n");
     add_labels(text, name, "_count", labels);
     nb_text_format(text, "%" PRIu64 "\n", count);
+}
+
+static void histogram(nb_text *text, const char *name, const char *labels, const nb_histogram *measured) {
+    scaled_histogram(text, name, labels, measured, &in_seconds);
 }
 
 static void add_server(nb_text *text, const nb_loop *loop) {
@@ -369,6 +392,10 @@ static void add_files(nb_text *text, const nb_loop *loop) {
     histogram(text, "download_first_byte_seconds", "", nb_downloads_first_byte(loop, &room));
     family(text, "download_duration_seconds", "histogram", "From a request's first byte to the last byte of its file.");
     histogram(text, "download_duration_seconds", "", nb_downloads_whole(loop, &room));
+    family(text, "download_bytes_per_second", "histogram",
+           "Bytes a second of complete downloads of 1 MiB and more, from the request's first byte to the last of its "
+           "file.");
+    scaled_histogram(text, "download_bytes_per_second", "", nb_downloads_speed(loop, &room), &in_bytes);
 }
 
 void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {

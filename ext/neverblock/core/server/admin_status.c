@@ -37,7 +37,10 @@ static void add_string(nb_text *text, const char *name, const char *value) {
     nb_text_json(text, value);
 }
 
-static void add_histogram(nb_text *text, const char *name, const nb_histogram *histogram) {
+static void whole(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
+
+static void add_quantiles(nb_text *text, const char *name, const nb_histogram *histogram,
+                          void (*write)(nb_text *text, uint64_t value)) {
     static const struct {
         const char *name;
         unsigned permille;
@@ -45,16 +48,21 @@ static void add_histogram(nb_text *text, const char *name, const nb_histogram *h
     uint64_t count = nb_histogram_count(histogram);
     begin(text, name, '{');
     add_number(text, "count", count);
-    add_seconds(text, "sum", nb_counted(&histogram->sum_ns));
+    begin(text, "sum", 0);
+    write(text, nb_counted(&histogram->sum_ns));
     for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++) {
         begin(text, quantiles[i].name, 0);
         if (count) {
-            nb_text_seconds(text, nb_histogram_quantile_ns(histogram, quantiles[i].permille));
+            write(text, nb_histogram_quantile_ns(histogram, quantiles[i].permille));
         } else {
             nb_text_add(text, "null");
         }
     }
     nb_text_add(text, "}");
+}
+
+static void add_histogram(nb_text *text, const char *name, const nb_histogram *histogram) {
+    add_quantiles(text, name, histogram, nb_text_seconds);
 }
 
 static void add_identity(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
@@ -236,6 +244,7 @@ static void add_downloads(nb_text *text, const nb_loop *loop) {
     add_number(text, "open_files", NB_SUM(loop, files_open));
     add_histogram(text, "first_byte_s", nb_downloads_first_byte(loop, &room));
     add_histogram(text, "duration_s", nb_downloads_whole(loop, &room));
+    add_quantiles(text, "bytes_per_second", nb_downloads_speed(loop, &room), whole);
     nb_text_add(text, "}");
 }
 

@@ -25,9 +25,10 @@ const char *nb_download_result_name(nb_download_result result) {
 
 nb_status nb_downloads_measure(nb_downloads *downloads) {
     if (downloads->first_byte) return NB_OK;
-    downloads->first_byte = nb_alloc_zero(2, sizeof(nb_histogram));
+    downloads->first_byte = nb_alloc_zero(3, sizeof(nb_histogram));
     if (!downloads->first_byte) return NB_NO_MEMORY;
     downloads->whole = downloads->first_byte + 1;
+    downloads->speed = downloads->first_byte + 2;
     return NB_OK;
 }
 
@@ -38,7 +39,7 @@ void nb_downloads_deinit(nb_downloads *downloads) {
         nb_free(note);
     }
     nb_free(downloads->first_byte);
-    downloads->first_byte = downloads->whole = NULL;
+    downloads->first_byte = downloads->whole = downloads->speed = NULL;
 }
 
 static nb_download_note *take_note(nb_downloads *downloads) {
@@ -109,12 +110,21 @@ void nb_downloads_leaving(nb_loop *loop, nb_connection *connection, nb_exchange 
     connection->downloads_last = note;
 }
 
+static void measure(nb_downloads *downloads, const nb_download_note *note, int64_t now_ns) {
+    if (!downloads->whole || !note->asked_ns) return;
+    int64_t took_ns = now_ns > note->asked_ns ? now_ns - note->asked_ns : 1;
+    uint64_t bytes = note->end - note->begin;
+    nb_histogram_record(downloads->whole, took_ns);
+    if (bytes >= NB_DOWNLOAD_SPEED_BYTES_MIN)
+        nb_histogram_record(downloads->speed, (int64_t)((double)bytes * 1e9 / (double)took_ns));
+}
+
 static void complete(nb_loop *loop, nb_connection *connection, int64_t now_ns) {
     nb_downloads *downloads = &loop->downloads;
     nb_download_note *note = connection->downloads;
     connection->downloads = note->next;
     nb_count(&downloads->bytes, note->end - note->begin);
-    if (downloads->whole && note->asked_ns) nb_histogram_record(downloads->whole, now_ns - note->asked_ns);
+    measure(downloads, note, now_ns);
     end(downloads, note->algorithm, NB_DOWNLOAD_complete);
     nb_reports_end(loop, &note->report, NB_DOWNLOAD_complete, note->end - note->begin);
     give_note(downloads, note);
@@ -126,7 +136,7 @@ void nb_downloads_sent(nb_loop *loop, nb_connection *connection) {
          note = connection->downloads) {
         if (note->first_ns == 0 && downloads->first_byte && note->asked_ns)
             nb_histogram_record(downloads->first_byte, loop->now_ns - note->asked_ns);
-        note->first_ns = loop->now_ns;
+        if (note->first_ns == 0) note->first_ns = loop->now_ns;
         if (note->end > connection->sent) return;
         complete(loop, connection, loop->now_ns);
     }
@@ -169,17 +179,25 @@ uint64_t nb_downloads_sum(const nb_loop *loop, uint16_t algorithm, nb_download_r
                         place + ((size_t)algorithm * NB_DOWNLOAD_RESULT_COUNT + result) * sizeof(_Atomic uint64_t));
 }
 
-static const nb_histogram *together(const nb_loop *loop, nb_histogram *room, bool whole) {
+/* place: of a pointer in nb_downloads. */
+static const nb_histogram *together(const nb_loop *loop, nb_histogram *room, size_t place) {
     memset(room, 0, sizeof(*room));
     for (uint16_t i = 0; i < loop->all->count; i++) {
-        const nb_downloads *downloads = &loop->all->each[i].downloads;
-        if (downloads->whole) nb_histogram_add(room, whole ? downloads->whole : downloads->first_byte);
+        const char *downloads = (const char *)&loop->all->each[i].downloads;
+        const nb_histogram *measured = *(nb_histogram *const *)(const void *)(downloads + place);
+        if (measured) nb_histogram_add(room, measured);
     }
     return room;
 }
 
 const nb_histogram *nb_downloads_first_byte(const nb_loop *loop, nb_histogram *room) {
-    return together(loop, room, false);
+    return together(loop, room, offsetof(nb_downloads, first_byte));
 }
 
-const nb_histogram *nb_downloads_whole(const nb_loop *loop, nb_histogram *room) { return together(loop, room, true); }
+const nb_histogram *nb_downloads_whole(const nb_loop *loop, nb_histogram *room) {
+    return together(loop, room, offsetof(nb_downloads, whole));
+}
+
+const nb_histogram *nb_downloads_speed(const nb_loop *loop, nb_histogram *room) {
+    return together(loop, room, offsetof(nb_downloads, speed));
+}

@@ -33,6 +33,9 @@ typedef enum nb_download_result {
 
 const char *nb_download_result_name(nb_download_result result);
 
+/* What is smaller has left at once for the socket's buffer (tcp(7): 4 MB at the most, less at first): its speed says nothing of the client. */
+#define NB_DOWNLOAD_SPEED_BYTES_MIN (UINT64_C(1) << 20)
+
 /* A download whose response is whole in its connection's outbox. */
 typedef struct nb_download_note nb_download_note;
 struct nb_download_note {
@@ -49,8 +52,9 @@ typedef struct nb_downloads {
     _Atomic uint64_t
         results[NB_ALGORITHMS_MAX + 1][NB_DOWNLOAD_RESULT_COUNT]; /* by the algorithm's number; 0: nothing was sent */
     _Atomic uint64_t bytes;                                       /* of those complete */
-    nb_histogram *first_byte,
-        *whole; /* from the request to the first and to the last byte; NULL: nobody wants to know */
+    /* From the request to the first and to the last byte; bytes a second between the request and the last, of those of NB_DOWNLOAD_SPEED_BYTES_MIN
+       and more. NULL: nobody wants to know. */
+    nb_histogram *first_byte, *whole, *speed;
     nb_download_note *free;
     unsigned free_count;
 } nb_downloads;
@@ -78,5 +82,7 @@ uint64_t nb_downloads_sum(const struct nb_loop *loop, uint16_t algorithm, nb_dow
 /* Where there are several loops the sum is made in `room`, the caller's. */
 const nb_histogram *nb_downloads_first_byte(const struct nb_loop *loop, nb_histogram *room);
 const nb_histogram *nb_downloads_whole(const struct nb_loop *loop, nb_histogram *room);
+/* Bytes a second in the place of nanoseconds. */
+const nb_histogram *nb_downloads_speed(const struct nb_loop *loop, nb_histogram *room);
 
 #endif
