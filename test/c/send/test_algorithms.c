@@ -738,6 +738,30 @@ static void auto_has_workers_read_what_is_not_and_sends_from_the_loop(void **sta
     }
 }
 
+static void auto_sends_what_there_is_and_has_workers_read_the_rest(void **state) {
+    (void)state;
+    enum { THERE = 11 * 131072, BYTES = 2500000 };
+    open_for("auto", 4);
+    atomic_store(&pages, COLD);
+    atomic_store(&read_until, THERE + 1000); /* no page is looked for between there and the next 128 KB */
+    add_file(pattern_file(BYTES), 0, BYTES);
+    sink *s = new_sink(BYTES, 1000, BYTES);
+    nb_sending *sending = begin(s);
+    uint64_t sent;
+    assert_int_equal(NB_STEP_WORKER, nb_sending_step(sending, UINT64_MAX, &sent));
+    assert_int_equal(THERE, sent);
+    await_returned(sending);
+    assert_int_equal(NB_STEP_LOOP, nb_sending_take_back(sending));
+    the.sent += sent;
+    assert_int_equal(NB_STEP_DONE, drive(sending, s, UINT64_MAX));
+    nb_sending_end(sending);
+    assert_true(on_this_thread(s));
+    assert_int_equal(BYTES - THERE, atomic_load(&the.senders.read_ahead));
+    assert_pattern(s, BYTES);
+    free_sink(s);
+    (void)teardown(state);
+}
+
 static void auto_counts_pages_that_do_not_stay_and_lets_a_worker_send_them(void **state) {
     (void)state;
     open_for("auto", 4);
@@ -924,6 +948,7 @@ int main(void) {
         cmocka_unit_test(enba_never_blocks),
         cmocka_unit_test(auto_sends_from_the_loop_what_is_in_memory),
         cmocka_unit_test(auto_has_workers_read_what_is_not_and_sends_from_the_loop),
+        cmocka_unit_test(auto_sends_what_there_is_and_has_workers_read_the_rest),
         cmocka_unit_test(auto_counts_pages_that_do_not_stay_and_lets_a_worker_send_them),
         cmocka_unit_test(auto_does_not_look_again_for_what_any_download_has_just_found),
         cmocka_unit_test(auto_sends_a_small_file_in_one_call_with_its_head),
