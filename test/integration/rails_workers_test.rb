@@ -18,4 +18,9 @@ class RailsWorkersTest < RailsCase
     await("answers of two workers") { (pids |= states.map { |state| state.fetch("pid") }).size == 2 }
     refute_includes pids, server.pid
   end
+
+  def test_routes_are_there_before_the_first_request
+    state = json("/state")
+    refute_equal state.fetch("pid"), state.fetch("drawn_in")
+  end
 end

@@ -5,6 +5,7 @@
 #   isolation   the state of a request (CurrentAttributes, connections, ...) is its fiber's: config.active_support.isolation_level = :fiber, in time for initializers
 #   actions     `allowblock :export` and `neverblock :index` in controllers (ActionModes)
 #   lanes       the routes of actions that `allowblock` names run on a thread of their own (LaneRoutes)
+#   routes      are there before the first request
 #   Capybara    `Capybara.server = :neverblock`
 #
 # `rails server` and `neverblock` run the application the same way. Rails 7.1 and later.
@@ -31,6 +32,9 @@ module NeverBlock
       app.reloader.to_prepare { LaneRoutes.changed }
       config.after_initialize { LaneRoutes.refresh(app) }
     end
+
+    # By itself Rails 8 has the first request that needs them load them in development, and 8.0 answers 404 to those that come meanwhile.
+    server { |app| app.reload_routes_unless_loaded if app.respond_to?(:reload_routes_unless_loaded) }
 
     initializer "neverblock.system_tests" do
       ActiveSupport.on_load(:action_dispatch_system_test_case) { require "neverblock/capybara" }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+ROUTES_FIRST_DRAWN_IN = Process.pid unless defined?(ROUTES_FIRST_DRAWN_IN)
+
 Rails.application.routes.draw do
   get "up" => "rails/health#show"
   get "state" => "pages#state"

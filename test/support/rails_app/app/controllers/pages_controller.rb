@@ -3,7 +3,7 @@
 class PagesController < ApplicationController
   def state
     render json: { level: ActiveSupport::IsolatedExecutionState.isolation_level, initializers: LEVEL_SEEN_BY_INITIALIZERS, pid: Process.pid, env: Rails.env,
-                   thread: Thread.current.name, loaded: Rails.application.config.eager_load, reloads: Rails.application.reloader.check! }
+                   drawn_in: ROUTES_FIRST_DRAWN_IN, thread: Thread.current.name, loaded: Rails.application.config.eager_load, reloads: Rails.application.reloader.check! }
   end
 
   def held
