@@ -134,9 +134,9 @@ class ServerProcess
 
   # @return [Process::Status, nil] nil when it still runs after that many seconds
   def wait(seconds)
-    limit = now + seconds
+    limit = Patience::Limit.new(seconds)
     until (done = Process.wait(@pid, Process::WNOHANG))
-      return nil if now > limit
+      return nil if limit.over?
 
       sleep 0.005
     end
@@ -167,9 +167,9 @@ class ServerProcess
   # Waits until standard error matches; logs are written by a thread of their own.
   # @raise [Failed] after `seconds`
   def await_stderr(pattern, seconds: Patience::SECONDS)
-    limit = now + seconds
+    limit = Patience::Limit.new(seconds)
     until (match = pattern.match(stderr))
-      raise Failed, "no #{pattern.inspect} on standard error within #{seconds} s:\n#{stderr}" if now > limit
+      raise Failed, "no #{pattern.inspect} on standard error within #{seconds} s:\n#{stderr}" if limit.over?
 
       sleep 0.005
     end
@@ -279,9 +279,5 @@ class ServerProcess
   def finish_reader
     @stderr_text = stderr
     @reader&.join(Patience::SECONDS)
-  end
-
-  def now
-    Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -137,7 +137,8 @@ module NeverBlock
       def drain(name)
         cause = @again ? "to be started again" : "SIG#{name}"
         @server.log.info("#{cause}: draining; requests have #{seconds(@server.config.shutdown_timeout)} to end, once more cuts them")
-        @later.call(@server.config.shutdown_timeout + GRACE_S) { @events << :overdue }
+        # One after the other: where the process stands still for longer than both (docker pause), the requests are cut before it leaves without them.
+        @later.call(@server.config.shutdown_timeout) { @later.call(GRACE_S) { @events << :overdue } }
         @server.drain
       end
 
