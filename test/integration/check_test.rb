@@ -82,6 +82,11 @@ class CheckTest < Minitest::Test
     assert_match(/\Aneverblock: .*neverblock\.rb:1: .*fibres.*\n\z/, err)
   end
 
+  def test_a_path_that_was_meant_for_the_probe_is_told_so
+    out, err, status = check(HELLO, words: %w[--probe /reports])
+    assert_equal ["", "neverblock: --probe takes its paths behind an equals sign: --probe=/reports\n", 1], [out, err, status]
+  end
+
   def test_sinatra_with_the_state_of_a_request_in_the_wrong_places
     report, status = json(<<~RUBY, words: %w[--probe=/,/fine])
       require "sinatra/base"

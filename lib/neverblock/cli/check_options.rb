@@ -77,6 +77,14 @@ module NeverBlock
         found
       end
 
+      # "--probe /reports" was meant for the probe: a rackup file is a file.
+      def rackup_of(words)
+        stray = words.find { |word| word.start_with?("/") && !File.file?(word) }
+        raise ConfigError, "--probe takes its paths behind an equals sign: --probe=#{stray}" if @probe&.empty? && stray
+
+        super
+      end
+
       # What unknown names are compared with.
       def refuse_unknown(name)
         own = %w[--json --probe --patience --help]
