@@ -39,15 +39,17 @@ module NeverBlock
         end
 
         # What many workers of one thread are for, and as few of ours as do the same work.
-        # @param own [Integer] workers of NeverBlock
+        # @param own [Array<Integer>] workers of NeverBlock; 1: one process, without a front
         # @param puma [Integer] workers of Puma, with a thread each
         # @param pool [Integer] connections of all workers together
         # @param gems [String] as in with_database; so is the block
-        # @return [Array<Server>] neverblock, Puma
+        # @return [Array<Server>] neverblock with each of these numbers, Puma
         def workers_with_database(own:, puma:, pool:, gems:, &environment)
-          ours = NeverBlockServer.new("neverblock w#{own}", settings: "#{own} workers, fibers: #{FIBERS}, pool in each: #{pool / own}", fibers: FIBERS, workers: own,
-                                                            bundle: Bundle.new("neverblock", with: gems), environment: -> { environment.call(pool / own) })
-          [ours, puma_workers(puma, 1, bundle: Bundle.new("puma", with: gems), environment: -> { environment.call(pool / puma) })]
+          ours = own.map do |count|
+            NeverBlockServer.new("neverblock w#{count}", settings: "#{"#{count} workers, " if count > 1}fibers: #{FIBERS}, pool in each: #{pool / count}", fibers: FIBERS,
+                                                         workers: count, bundle: Bundle.new("neverblock", with: gems), environment: -> { environment.call(pool / count) })
+          end
+          [*ours, puma_workers(puma, 1, bundle: Bundle.new("puma", with: gems), environment: -> { environment.call(pool / puma) })]
         end
 
         private
