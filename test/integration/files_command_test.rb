@@ -97,6 +97,9 @@ class FilesCommandProcessTest < ServerProcessCase
   def test_head
     assert_match(/^content-length: 2000000\r$/i, curl("/large.bin", "-I"))
     assert_match(/\AHTTP\/1\.1 200/, curl("/", "-I"))
+    ["/", "/no-\u00fc", "/sub"].each do |path| # of text that is not all ASCII, too (Rack CVE-2026-34831)
+      assert_equal curl(path, "-I")[/^content-length: (\d+)\r$/i, 1].to_i, curl(path).bytesize, path
+    end
   end
 
   def test_it_says_where_it_is_and_how_to_open_it_to_the_network

@@ -331,7 +331,7 @@ class FilesStaticTest < ServerProcessCase
   # --- what is said of some files ---
 
   def test_cache_rules_hold_for_their_paths_and_a_name_made_of_its_content_is_kept_for_ever
-    expected = { "/page.html" => "no-cache", "/docs/" => "max-age=60", "/text.txt" => nil, "/assets/logo.png" => nil,
+    expected = { "/page.html" => "no-cache", "/%70age%2ehtml" => "no-cache", "/docs/" => "max-age=60", "/text.txt" => nil, "/assets/logo.png" => nil,
                  "/assets/site-0123456789abcdef0123456789abcdef.css" => "public, max-age=31536000, immutable" }
     assert_equal(expected, expected.to_h { |target, _| [target, ask(target)["cache-control"]] })
   end

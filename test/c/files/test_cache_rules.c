@@ -46,6 +46,8 @@ static void the_first_rule_that_matches_wins(void **state) {
     expect("private", "a/b");
     expect("private", "a/c");
     expect("", "a");
+    expect("", "a-b/c"); /* Rack CVE-2026-34785: a beginning ends where a name does */
+    expect("", "ab");
     expect("", "");
     assert_status(NB_OK, add("/*", "all"));
     expect("all", "a");

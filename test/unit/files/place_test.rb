@@ -47,10 +47,19 @@ class FilesPlaceTest < Minitest::Test
     assert_equal File.dirname(@served.path), Place.new(@served.path, :follow).find(["outside"])
   end
 
-  def test_a_folder_beside_whose_name_begins_alike_is_outside
+  def test_a_folder_beside_whose_name_begins_alike_is_outside # Rack CVE-2025-27610, CVE-2026-22860
     Dir.mkdir("#{@served.path}-old")
     @served.link("old", "#{@served.path}-old")
     assert_nil @place.find(["old"])
+  end
+
+  def test_the_name_of_the_root_is_no_pattern # Rack CVE-2026-34763
+    @served.write("a+b.(c|[d]*/in.txt", "in")
+    @served.write("aab.c/out.txt", "out")
+    place = Place.new(File.join(@served.path, "a+b.(c|[d]*"))
+    assert_equal File.join(@served.path, "a+b.(c|[d]*/in.txt").b, place.find(["in.txt"])
+    File.symlink(File.join(@served.path, "aab.c"), File.join(@served.path, "a+b.(c|[d]*/out"))
+    assert_nil place.find(["out", "out.txt"])
   end
 
   def test_links_of_the_owner_are_followed_anywhere_and_those_of_others_nowhere
