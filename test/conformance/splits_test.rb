@@ -33,6 +33,10 @@ class SplitsTest < ServerProcessCase
     RACKUP
   end
 
+  def self.server_options
+    { options: ServerProcess::UNHURRIED }
+  end
+
   # Cut points, more of them where the requests' heads are than inside the large bodies.
   def pieces(random)
     count = random.rand(1..PIECES_MAX)

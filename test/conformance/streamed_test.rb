@@ -11,8 +11,9 @@ module StreamedInput
   def server_options
     @folder ||= Dir.mktmpdir("neverblock-routes").tap { |path| Minitest.after_run { FileUtils.rm_rf(path) } }
     path = File.join(@folder, "neverblock.rb")
-    File.write(path, "route \"/*\", input: :stream\n")
-    { options: ["-C", path] }
+    *words, unhurried = ServerProcess::UNHURRIED
+    File.write(path, "#{File.read(unhurried)}route \"/*\", input: :stream\n")
+    { options: [*words, path] }
   end
 end
 

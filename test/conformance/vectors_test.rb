@@ -21,6 +21,10 @@ class VectorsTest < ServerProcessCase
       APP
     end
 
+    def server_options
+      { options: ServerProcess::UNHURRIED }
+    end
+
     def summary
       lines = Conformance.table.rows.map do |row|
         right, all = TALLY[row.number]

@@ -23,6 +23,9 @@ class ServerProcess
   LISTENING = /Listening on (\S+)/
   ADMIN = /Admin on (\S+)/
 
+  # Options of a server whose clients have all the time there is.
+  UNHURRIED = ["-C", File.join(__dir__, "unhurried_config.rb")].freeze
+
   # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
