@@ -404,6 +404,7 @@ class FilesStaticTest < ServerProcessCase
       assert_operator sent.bytesize, :<, 20_000_000
       assert_equal "x", sent.squeeze
     end
+    server.await_stderr(/warning: \S+\/shrinking\.bin became shorter while it was sent, and its download was cut/)
   end
 
   def test_a_file_that_grows_while_it_is_sent_ends_where_it_was_said_to

@@ -1,5 +1,5 @@
 /*
- * test_descriptors.c - how many descriptors there may be, and which comes next.
+ * test_descriptors.c - how many descriptors there may be, which comes next, and what one is of.
  */
 #include "os/descriptors.h"
 
@@ -38,11 +38,23 @@ static void there_may_be_none(void **state) {
     assert_int_equal(INT_MAX, next);
 }
 
+static void a_file_is_known_by_its_descriptor(void **state) {
+    (void)state;
+    char found[64];
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(9, nb_os_descriptor_path(fd, found, sizeof found));
+    assert_memory_equal("/dev/null", found, 9);
+    assert_int_equal(4, nb_os_descriptor_path(fd, found, 4));
+    close(fd);
+    assert_int_equal(0, nb_os_descriptor_path(fd, found, sizeof found));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_most_are_what_the_process_may_have),
         cmocka_unit_test(the_next_is_the_lowest_that_is_free),
         cmocka_unit_test(there_may_be_none),
+        cmocka_unit_test(a_file_is_known_by_its_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

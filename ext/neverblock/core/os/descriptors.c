@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,3 +24,22 @@ int nb_os_descriptors_next(int fd) {
     close(next);
     return next;
 }
+
+#if defined(F_GETPATH)
+/* fcntl(2) of macOS. */
+size_t nb_os_descriptor_path(int fd, char *out, size_t size) {
+    char path[PATH_MAX];
+    if (fcntl(fd, F_GETPATH, path) != 0) return 0;
+    size_t bytes = strlen(path) < size ? strlen(path) : size;
+    memcpy(out, path, bytes);
+    return bytes;
+}
+#else
+/* proc_pid_fd(5); elsewhere there is none. */
+size_t nb_os_descriptor_path(int fd, char *out, size_t size) {
+    char link[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t bytes = readlink(link, out, size);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+#endif

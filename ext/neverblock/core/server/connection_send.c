@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "server/connection_internal.h"
 #include "server/downloads.h"
 #include "server/figures.h"
@@ -250,11 +251,27 @@ static void all_has_left(nb_loop *loop, nb_connection *connection) {
     if (nb_connection_client_left(connection)) nb_connection_end(loop, connection, false);
 }
 
+/* Who writes files in place learns why downloads break off. */
+static void tell_shrunk(nb_loop *loop, const nb_connection *connection) {
+    const nb_file *file = nb_outbox_file(connection->sending ? &connection->sending->outbox : &connection->outbox);
+    if (!file || !nb_log_due(&loop->shrunk_told_ns, loop->now_ns)) return;
+    char path[NB_LOG_NAME_BYTES], name[NB_LOG_NAME_BYTES];
+    size_t size = nb_os_descriptor_path(file->fd, path, sizeof(path));
+    nb_log_name(name, nb_slice_of(path, size));
+    nb_log_line(
+        loop->log,
+        "%s became shorter while it was sent, and its download was cut: files are replaced by renaming new ones",
+        size ? name : "a file");
+}
+
 void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     connection->dirty = false;
     if (connection->state == NB_CONNECTION_ENDED) return;
     nb_status status = send_owed(loop, connection);
-    if (status == NB_EOF) connection->download_end = NB_DOWNLOAD_shrunk;
+    if (status == NB_EOF) {
+        connection->download_end = NB_DOWNLOAD_shrunk;
+        tell_shrunk(loop, connection);
+    }
     if (status == NB_EOF || status == NB_SYSTEM || status == NB_NO_MEMORY) {
         nb_connection_end(loop, connection, true);
         return;

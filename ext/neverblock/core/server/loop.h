@@ -83,6 +83,7 @@ typedef struct nb_loop {
     int64_t crowd_seen_ns;      /* when somebody was seen to */
     int64_t shortage_told_ns;   /* nb_log_due: descriptors are short */
     int64_t unstored_told_ns;   /* nb_log_due: a request body could not be stored */
+    int64_t shrunk_told_ns;     /* nb_log_due: a file became shorter while it was sent */
     int descriptors_high;       /* from this number on they are not for connections */
     int spare_fd;               /* given up for a moment to refuse a client when there is no other descriptor */
     nb_connection *connections; /* all open ones of clients */
