@@ -39,10 +39,16 @@ module NeverBlock
       # @return [String, nil] a line to log
       def enable_yjit(wanted, yjit: find_yjit)
         return nil if !wanted || yjit.nil? || yjit.enabled?
-        return "YJIT is off and this Ruby switches it on only at its start: RUBYOPT=--yjit makes most applications faster" unless yjit.respond_to?(:enable)
+        return "YJIT is off and this Ruby switches it on only at its start: #{yjit_options} makes most applications faster" unless yjit.respond_to?(:enable)
 
         yjit.enable
         nil
+      end
+
+      # What switches it on where that cannot be done from inside. Ruby 3.1 writes to all the memory that may once hold machine code: 256 MB in each process by itself.
+      # @return [String]
+      def yjit_options(version = RUBY_VERSION)
+        version < "3.2" ? "RUBYOPT=\"--yjit --yjit-exec-mem-size=64\"" : "RUBYOPT=--yjit"
       end
 
       def find_yjit

@@ -46,7 +46,12 @@ class NoticesTest < Minitest::Test
   end
 
   def test_a_ruby_that_cannot_switch_it_on_says_how_to
-    assert_match(/RUBYOPT=--yjit/, Notices.enable_yjit(true, yjit: OldYJIT.new))
+    assert_includes Notices.enable_yjit(true, yjit: OldYJIT.new), Notices.yjit_options
     assert_nil Notices.enable_yjit(true, yjit: nil)
+  end
+
+  # Each is one that a Ruby of that version starts with.
+  def test_only_ruby_3_1_needs_to_be_told_how_much_memory
+    assert_equal ['RUBYOPT="--yjit --yjit-exec-mem-size=64"', "RUBYOPT=--yjit"], %w[3.1.2 3.2.0].map { |version| Notices.yjit_options(version) }
   end
 end

@@ -41,7 +41,7 @@ module NeverBlock
           return Finding.of(:note, "yjit", "this Ruby was built without YJIT, which makes most applications faster", "a Ruby that has it") unless compiler
           return if compiler.enabled? || compiler.respond_to?(:enable) # the server does it
 
-          Finding.of(:note, "yjit", "YJIT is off, and this Ruby switches it on only at its start", "RUBYOPT=--yjit")
+          Finding.of(:note, "yjit", "YJIT is off, and this Ruby switches it on only at its start", Boot::Notices.yjit_options)
         end
         private_class_method :weaker, :faults, :yjit
       end
