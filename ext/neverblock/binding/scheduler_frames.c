@@ -23,6 +23,7 @@ typedef enum frame_kind {
     FRAME_OTHERS,   /* an application's or a gem's: may be left */
     FRAME_STAYS,    /* whoever is above it stays */
     FRAME_SWITCHES, /* Ruby's own, which stays itself: it may be between two fibers */
+    FRAME_NOTHING,  /* as Ruby's own, and what it calls may be between two fibers that give each other nothing */
 } frame_kind;
 
 typedef struct known_frame {
@@ -36,15 +37,17 @@ static VALUE keeper, our_folder, ruby_folder;
 
 /* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find half done. */
 static const char *const stands_in[] = {"neverblock/compat/enumerator.rb"};
+/* The same, and all fibers they switch to or from are given nothing. */
+static const char *const gives_nothing[] = {"neverblock/compat/enumerator/cursor.rb"};
 
 /* Classes whose C functions call back with something that is the thread's. SQLite's connection is locked by its thread while a statement calls functions,
    collations and handlers that are written in Ruby (sqlite3_step; SQLITE_CONFIG_SERIALIZED). A walk of the heap has lazy sweeping switched off, and
    switches on at its end what was on at its beginning (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
 static const char *const stays[] = {"SQLite3::", "Sqlite3::", "ObjectSpace"};
 
-/* Classes whose C functions switch fibers. One that is switched to looks for interrupts before it has taken what it was given, be it a value or an
-   exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's own fiber is given is not looked at. */
-static const char *const switches[] = {"Fiber", "Enumerator"};
+/* Classes whose C functions switch fibers; not those within them, such as Enumerator::Yielder. One that is switched to looks for interrupts before it has taken what it
+   was given, be it a value or an exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's own fiber is given is not looked at. */
+static const char *const switching[] = {"Fiber", "Enumerator"};
 
 static void keeper_mark(void *data) {
     (void)data;
@@ -73,20 +76,28 @@ static bool begins_with_one_of(VALUE text, const char *const *all, size_t count)
     return false;
 }
 
+static bool is_one_of(const char *text, size_t size, const char *const *all, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (size == strlen(all[i]) && memcmp(text, all[i], size) == 0) return true;
+    }
+    return false;
+}
+
 static frame_kind kind_of_function(VALUE frame) {
     VALUE path = rb_profile_frame_classpath(frame);
     if (!RB_TYPE_P(path, T_STRING)) return FRAME_RUBY;
     if (begins(path, "NeverBlock", strlen("NeverBlock"))) return FRAME_OURS;
     if (begins_with_one_of(path, stays, sizeof stays / sizeof *stays)) return FRAME_STAYS;
-    return begins_with_one_of(path, switches, sizeof switches / sizeof *switches) ? FRAME_SWITCHES : FRAME_RUBY;
+    bool between = is_one_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), switching,
+                             sizeof switching / sizeof *switching);
+    return between ? FRAME_SWITCHES : FRAME_RUBY;
 }
 
 static frame_kind kind_of_ours(VALUE path) {
     const char *file = RSTRING_PTR(path) + RSTRING_LEN(our_folder);
     size_t size = (size_t)(RSTRING_LEN(path) - RSTRING_LEN(our_folder));
-    for (size_t i = 0; i < sizeof stands_in / sizeof *stands_in; i++) {
-        if (size == strlen(stands_in[i]) && memcmp(file, stands_in[i], size) == 0) return FRAME_RUBY;
-    }
+    if (is_one_of(file, size, stands_in, sizeof stands_in / sizeof *stands_in)) return FRAME_RUBY;
+    if (is_one_of(file, size, gives_nothing, sizeof gives_nothing / sizeof *gives_nothing)) return FRAME_NOTHING;
     return FRAME_OURS;
 }
 
@@ -120,15 +131,21 @@ static frame_kind look_up(VALUE frame) {
     return kind;
 }
 
+/* A switch of fibers in which something may be on its way. */
+static bool switches(const VALUE *frames, int count) {
+    return look_up(frames[0]) == FRAME_SWITCHES && !(count > 1 && look_up(frames[1]) == FRAME_NOTHING);
+}
+
 /* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing yet. */
 bool nb_frames_may_be_left(void) {
     VALUE frames[NB_FRAMES_MAX];
     int lines[NB_FRAMES_MAX];
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     bool found = false;
+    if (count > 0 && switches(frames, count)) return false;
     for (int i = 0; i < count; i++) {
         frame_kind kind = look_up(frames[i]);
-        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found) || (kind == FRAME_SWITCHES && i == 0)) return false;
+        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found)) return false;
         found = found || kind == FRAME_OTHERS;
     }
     return found || count == NB_FRAMES_MAX;

@@ -3,8 +3,8 @@
  * job does in the thread it meets.
  *
  * The ticker only sees for how long the thread has run one fiber, or has waited for Ruby's lock, and asks for the job again each millisecond from
- * then on. A job is Ruby's to run, later or on another thread than was meant: so it decides anew, by what it finds in the thread it runs on,
- * and a job that comes too late does nothing. There, Ruby's lock held, between two instructions of Ruby code or where a C function lets
+ * then on; sooner where the fiber could not be left. A job is Ruby's to run, later or on another thread than was meant: so it decides anew, by
+ * what it finds in the thread it runs on, and a job that comes too late does nothing. There, Ruby's lock held, between two instructions of Ruby code or where a C function lets
  * interrupts act (wherever Ruby could switch threads as well), the fiber is put into the list `cut` and transfers to the loop, as a fiber
  * that waits does. docs/decisions/0007 says where that must not be, and how each case is kept out.
  */
@@ -25,8 +25,15 @@
 /* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks again; and how long a thread that waits
    for Ruby's lock is left to. */
 #define NB_CUT_NS NB_NS_PER_MS
+/* Where the fiber could not be left, the next question comes so soon: an Enumerator that was just between two fibers is not a moment later, though most questions meet
+   it there. So many come as soon; the next ones after twice, three times that: what cannot be left for long is not asked all the time. */
+#define NB_AGAIN_NS (NB_NS_PER_MS / 10)
+#define NB_AGAIN_COUNT 32
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
+/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, lest it looks while one of the
+   others runs, and next when that would have had a slice. */
+#define NB_CUT_SEEN_NS (20 * NB_NS_PER_MS)
 /* A thread that is awake and has not run for so long sits in a call, and does not wait for the lock. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
 /* How long a thread that gives the lock up stays away from it at most, and between two looks whether it was taken. */
@@ -47,8 +54,9 @@ struct nb_slices {
     _Atomic uint32_t lock;       /* odd: the thread waits for Ruby's lock */
     _Atomic bool asleep;         /* it does not want it */
     _Atomic bool forced;         /* the next job cuts that may, whatever the time is */
-    uint64_t cuts, kept; /* slices that have ended; ends that were put off, as the fiber could not be left there */
-    uint64_t given;      /* times another thread has given Ruby's lock up for this one */
+    _Atomic uint32_t kept;       /* ends that were put off, as the fiber could not be left there */
+    _Atomic uint64_t cuts;       /* slices that have ended */
+    uint64_t given;              /* times another thread has given Ruby's lock up for this one */
     int64_t
         idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
     int64_t ran_ns;   /* what it had run then */
@@ -57,6 +65,10 @@ struct nb_slices {
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
     int64_t ran_seen_ns, still_ns; /* what the thread had run, and since when it has not run more */
+    int64_t stint_ns, asked_ns;    /* the stint for which it has asked last, and when */
+    uint64_t cuts_seen;
+    int64_t cut_seen_ns;       /* when there was last a fiber that was cut */
+    uint32_t kept_seen, again; /* what was put off by then; how many in a row have been, of this stint */
 };
 
 static nb_slices *in_use, *unused;
@@ -111,13 +123,43 @@ static void look_at_thread(nb_slices *slices, int64_t now_ns) {
     }
 }
 
-static int64_t look_at_fiber(const nb_slices *slices, int64_t now_ns) {
+static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
+
+/* Of the last question, as far as is known. */
+static bool was_put_off(const nb_slices *slices) { return slices->kept != slices->kept_seen; }
+
+static int64_t again_ns(const nb_slices *slices) {
+    return was_put_off(slices) ? smaller(NB_AGAIN_NS * (1 + slices->again / NB_AGAIN_COUNT), NB_CUT_NS) : NB_CUT_NS;
+}
+
+/* The first look after a question is for its answer. */
+static int64_t ask_for_end(nb_slices *slices, int64_t switched_ns, int64_t now_ns) {
+    bool same = slices->stint_ns == switched_ns;
+    if (same && now_ns < slices->asked_ns + again_ns(slices)) return slices->asked_ns + again_ns(slices);
+    slices->again = same && was_put_off(slices) ? slices->again + 1 : 0;
+    slices->stint_ns = switched_ns;
+    slices->asked_ns = now_ns;
+    slices->kept_seen = slices->kept;
+    ask_for_job();
+    return now_ns + NB_AGAIN_NS;
+}
+
+static int64_t look_at_fiber(nb_slices *slices, int64_t now_ns) {
     int64_t switched_ns = slices->switched_ns;
     if (switched_ns == 0) return NB_TICKER_NEVER;
+    if (slices->forced) {
+        ask_for_job();
+        return now_ns;
+    }
     int64_t due_ns = switched_ns + (slices->cut_before ? NB_CUT_NS : slices->slice_ns);
-    if (due_ns > now_ns && !slices->forced) return due_ns;
-    ask_for_job();
-    return slices->forced ? now_ns : now_ns + NB_CUT_NS;
+    return due_ns > now_ns ? due_ns : ask_for_end(slices, switched_ns, now_ns);
+}
+
+static bool is_cut_seen(nb_slices *slices, int64_t now_ns) {
+    uint64_t cuts = slices->cuts;
+    if (slices->cut_before || cuts != slices->cuts_seen) slices->cut_seen_ns = now_ns;
+    slices->cuts_seen = cuts;
+    return slices->cut_seen_ns != 0 && now_ns - slices->cut_seen_ns < NB_CUT_SEEN_NS;
 }
 
 static int64_t look(void *owner, int64_t now_ns) {
@@ -127,7 +169,8 @@ static int64_t look(void *owner, int64_t now_ns) {
     if (!slices->asleep) look_at_thread(slices, now_ns);
     int64_t next_ns = look_at_fiber(slices, now_ns);
     bool contended = slices->contended_ns != 0 && now_ns - slices->contended_ns < NB_CONTENDED_NS;
-    return contended && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
+    bool soon = is_cut_seen(slices, now_ns) || contended;
+    return soon && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
 }
 
 /* --- What the loop tells --- */
@@ -368,7 +411,7 @@ static VALUE scheduler_cuts(VALUE self) {
 
 static VALUE scheduler_kept(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->slices ? ULL2NUM(scheduler->slices->kept) : INT2FIX(0);
+    return scheduler->slices ? UINT2NUM(scheduler->slices->kept) : INT2FIX(0);
 }
 
 static VALUE scheduler_given(VALUE self) {

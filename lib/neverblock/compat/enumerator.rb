@@ -4,61 +4,10 @@
 # when it waits for another of its fibers. Feature #19141; enumerator.c, next_init. In a fiber of our scheduler the body is run in a fiber of ours, which is
 # not blocking; an enumerator that was begun elsewhere goes on as it was begun.
 
+require "neverblock/compat/enumerator/cursor"
+
 module NeverBlock
   module Compat
-    # What enumerator.c keeps for an enumerator whose elements are asked for one by one.
-    class Cursor
-      # @param enumerator [Enumerator]
-      def initialize(enumerator)
-        @fiber = Fiber.new(blocking: false) { run(enumerator) }
-        @ahead = @ended = @fed = nil
-        @told = false
-      end
-
-      # @return [Array] the arguments of the next yield
-      # @raise [StopIteration] with the result of the body
-      def take
-        values = peek
-        @ahead = nil
-        values
-      end
-
-      # @return [Array]
-      def peek
-        @ahead ||= @fiber.resume unless @ended
-        return @ahead unless @ended
-
-        @told = true
-        raise @ended
-      end
-
-      # Has it said so?
-      def ended?
-        @told
-      end
-
-      # What the body's next yield returns.
-      def feed(value)
-        raise TypeError, "feed value already set" if @fed
-
-        @fed = [value]
-        nil
-      end
-
-      private
-
-      def run(enumerator)
-        result = enumerator.each do |*values|
-          Fiber.yield(values)
-          fed = @fed
-          @fed = nil
-          fed&.first
-        end
-        @ended = Ended.of(result)
-        nil
-      end
-    end
-
     # StopIteration#result is set by C only: an exhausted enumerator of Ruby's own makes one.
     module Ended
       def self.of(result)

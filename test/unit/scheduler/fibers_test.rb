@@ -79,6 +79,19 @@ class SchedulerFibersTest < Minitest::Test
     assert_equal %i[scheduled returned after], order
   end
 
+  def test_an_enumerator_whose_body_has_raised_begins_anew
+    found = []
+    in_scheduler do
+      fiber do
+        each = Enumerator.new { |y| (y << 1) && raise(IOError, "off") }
+        2.times do
+          found << each.next << assert_raises(IOError) { each.next }.message
+        end
+      end
+    end
+    assert_equal [1, "off"] * 2, found
+  end
+
   def test_an_enumerator_whose_body_waits_gives_all_its_values
     values = nil
     in_scheduler do

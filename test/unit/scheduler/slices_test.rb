@@ -315,6 +315,13 @@ class SchedulerSlicesTest < Minitest::Test
     "transfer" => -> { Fiber.current.then { |home| Fiber.new(blocking: false) { |n| loop { n = home.transfer(n) } } }.then { |own| ->(n) { own.transfer(n) } } },
     "an enumerator's next" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.next } } },
     "an enumerator's peek" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.peek && all.next } } },
+    "what an enumerator's body raises" => lambda do
+      lambda do |n|
+        Enumerator.new { raise IOError, n.to_s }.next
+      rescue IOError => e
+        e.message.to_i
+      end
+    end,
     "what is raised" => lambda do
       own = Fiber.new(blocking: false) do
         Fiber.yield
@@ -352,6 +359,24 @@ class SchedulerSlicesTest < Minitest::Test
     while scheduler.cuts < until_cuts
       scheduler.end_slice
       return number if give.call(number += 1) != number
+    end
+  end
+
+  # In C an enumerator hands over by the switch itself, and most ends of its slices are put off.
+  def test_an_enumerator_of_ours_is_left_between_its_fibers_too
+    skip "Enumerator#next is Ruby's own from 3.3 on" if RUBY_VERSION >= "3.3"
+    in_slices do |scheduler|
+      over = false
+      fiber do
+        sleep(0)
+        all = Enumerator.new { |out| loop { out << 1 } }
+        all.next until over
+      end
+      fiber do
+        sleep(0.001) until scheduler.cuts >= CUTS_AMONG_SWITCHES
+        over = true
+        assert_operator scheduler.kept, :<, scheduler.cuts
+      end
     end
   end
 
