@@ -21,7 +21,8 @@ class StallsCase < ServerProcessCase
     end
 
     def server_options
-      { options: ["--admin", "http://127.0.0.1:0", *options], wrap: ["sh", "-c", "cd #{stalls.directory} && exec \"$@\"", "sh"] }
+      one = options.include?("-w") ? [] : ServerProcess.one_process("a stall in Ruby code is told while requests of its process wait")
+      { options: ["--admin", "http://127.0.0.1:0", *options, *one], wrap: ["sh", "-c", "cd #{stalls.directory} && exec \"$@\"", "sh"] }
     end
 
     def run(...)
