@@ -3,6 +3,7 @@
 # Each rule of bin/check fails on a tree that breaks it, passes on one that does not, and passes on this one.
 
 require "test_helper"
+require "uri"
 require "fileutils"
 require "stringio"
 require "tmpdir"

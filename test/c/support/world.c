@@ -67,6 +67,14 @@ static void start_lane(nb_test_world *world) {
     }
 }
 
+/* Until then a request waits, and where few may, the next is refused. */
+static void await_asked(nb_test_world *world) {
+    for (unsigned i = 0; i < world->executor_count; i++) {
+        while (atomic_load(&world->channels[i]->board->wanted) == 0)
+            usleep(1000);
+    }
+}
+
 void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]) {
     nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
@@ -93,7 +101,9 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
             world->executor_count = i + 1;
         }
     }
+    if (world->lane_threads == 0) return;
     start_lane(world);
+    await_asked(world);
 }
 
 unsigned nb_test_world_mute(nb_test_world *world) {

@@ -7,8 +7,8 @@ class TestRun
     SANITIZERS = %w[asan tsan].freeze
     MARK = /\A\[\s*(RUN|OK|FAILED|SKIPPED|ERROR|PASSED|=+)\s*\]\s?(.*)/
 
-    # As Output names the failure of one test.
-    FAILURE = /\Ac \(\w+\) (\S+): /
+    # As Output names the failure of one test, or that its alarm fired (test/c/support/test.c).
+    FAILURE = /\Ac \(\w+\) (\S+)(?:: | \(exit 97\)\z)/
 
     # A progress line for each object; cmocka's second count.
     NOISE = /\A(CC |\s*$|\s*\d+ (SKIPPED|FAILED) TEST\(S\))/

@@ -106,6 +106,7 @@ class TestRunTest < Minitest::Test
     tally = c_again("" => breaks, "base/test_a.c" => passes)
     assert_equal ["1 passed, 0 failed, 0 skipped", ["c (asan) base/test_a: breaks"]], [tally.to_s, tally.unstable]
     assert_equal ["c (asan) base/test_a: breaks"], c_again("" => breaks, "base/test_a.c" => breaks).failures
+    assert_equal ["c (asan) base/test_a (exit 97)"], c_again("" => "FAIL base/test_a (exit 97)\n", "base/test_a.c" => passes).unstable
     assert_equal ["c (asan) base/test_a (exit 66)"], c_again("" => "FAIL base/test_a (exit 66)\n", "base/test_a.c" => passes).failures
     assert_equal 1, c_again("" => breaks, "base/test_a.c" => "").failed
   end
