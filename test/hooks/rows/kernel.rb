@@ -112,7 +112,8 @@ HookTable.library "Kernel" do
   row "Kernel#require", "of a file that waits",
       blocks: { "< 3.2" => "a require that parks loses its fiber or crashes: Bug #18663; compat/require.rb makes it block" } do
     $reader, writer = IO.pipe
-    inside { require file("$required = $reader.gets", name: "waits.rb") }
+    path = file("$required = $reader.gets", name: "waits.rb")
+    inside { require path }
     event { writer.puts("hello") }
     gives { |result| result && $required == "hello\n" }
   end
@@ -120,7 +121,8 @@ HookTable.library "Kernel" do
   row "Kernel#load", "of a file that waits",
       blocks: { "< 3.2" => "as require: Bug #18663; compat/require.rb makes it block" } do
     $reader, writer = IO.pipe
-    inside { load file("$required = $reader.gets", name: "waits.rb") }
+    path = file("$required = $reader.gets", name: "waits.rb")
+    inside { load path }
     event { writer.puts("hello") }
     gives { |result| result && $required == "hello\n" }
   end
@@ -128,8 +130,8 @@ HookTable.library "Kernel" do
   row "Kernel#require_relative", "of a file that waits", blocks: { "< 3.2" => "as require: Bug #18663; compat/require.rb makes it block" } do
     $reader, writer = IO.pipe
     file("$required = $reader.gets", name: "waits.rb")
-    caller = file("require_relative 'waits'", name: "caller.rb")
-    inside { eval(File.read(caller), TOPLEVEL_BINDING, caller) } # rubocop:disable Security/Eval -- the path is the caller's
+    caller = file(text = "require_relative 'waits'", name: "caller.rb")
+    inside { eval(text, TOPLEVEL_BINDING, caller) } # rubocop:disable Security/Eval -- the path is the caller's
     event { writer.puts("hello") }
     gives { |result| result && $required == "hello\n" }
   end
