@@ -25,19 +25,22 @@ static void *change(void *unused) {
     return NULL;
 }
 
+static void a_child_sees_both(void) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(left == right ? 0 : 1);
+    int status;
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status);
+}
+
 static void a_child_never_sees_a_change_half_made(void **state) {
     (void)state;
     pthread_t thread;
     atomic_store(&stop, false);
     assert_int_equal(0, pthread_create(&thread, NULL, change, NULL));
-    for (int i = 0; i < 100; i++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) _exit(left == right ? 0 : 1);
-        int status;
-        assert_int_equal(child, waitpid(child, &status, 0));
-        assert_int_equal(0, status);
-    }
+    for (int i = 0; i < 100; i++)
+        a_child_sees_both();
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
 }
@@ -55,8 +58,8 @@ static void *be_the_first(void *unused) {
         sched_yield();
     right++;
     nb_fork_leave();
-    while (atomic_load(&first) !=
-           3) /* ThreadSanitizer takes one that has ended before the fork for leaked in the child */
+    /* ThreadSanitizer takes one that has ended before the fork for leaked in the child. */
+    while (atomic_load(&first) != 3)
         sched_yield();
     return NULL;
 }
@@ -75,12 +78,7 @@ static void the_first_to_enter_is_waited_for_by_a_fork_that_has_begun(void **sta
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, be_the_first, NULL));
     assert_int_equal(0, pthread_atfork(call_the_first, NULL, NULL));
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) _exit(left == right ? 0 : 1);
-    int status;
-    assert_int_equal(child, waitpid(child, &status, 0));
-    assert_int_equal(0, status);
+    a_child_sees_both();
     atomic_store(&first, 3);
     pthread_join(thread, NULL);
 }
