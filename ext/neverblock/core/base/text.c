@@ -57,6 +57,8 @@ void nb_text_format(nb_text *text, const char *format, ...) {
     nb_text_add_bytes(text, line, (size_t)size);
 }
 
+void nb_text_number(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
+
 void nb_text_seconds(nb_text *text, uint64_t ns) {
     char digits[32];
     int size = snprintf(digits, sizeof(digits), "%" PRIu64 ".%09" PRIu64, ns / 1000000000u, ns % 1000000000u);

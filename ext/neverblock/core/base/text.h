@@ -29,6 +29,8 @@ void nb_text_add_bytes(nb_text *text, const char *bytes, size_t size);
 void nb_text_format(nb_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Nanoseconds as decimal seconds: 0.25, 3, 0.000000064. */
 void nb_text_seconds(nb_text *text, uint64_t ns);
+/* A whole number. */
+void nb_text_number(nb_text *text, uint64_t value);
 /* A string of JSON with its quotes. Bytes over 127 go through as they are. */
 void nb_text_json(nb_text *text, const char *string);
 

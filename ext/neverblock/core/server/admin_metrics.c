@@ -30,10 +30,8 @@ static const uint64_t bounds_bytes[] = {10000,     25000,     50000,     100000,
                                         100000000, 250000000, 500000000, 1000000000};
 #define BOUNDS (sizeof(bounds_ns) / sizeof(*bounds_ns))
 
-static void whole(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
-
 static const scale in_seconds = {bounds_ns, BOUNDS, nb_text_seconds};
-static const scale in_bytes = {bounds_bytes, sizeof(bounds_bytes) / sizeof(*bounds_bytes), whole};
+static const scale in_bytes = {bounds_bytes, sizeof(bounds_bytes) / sizeof(*bounds_bytes), nb_text_number};
 
 #define PREFIX "neverblock_"
 

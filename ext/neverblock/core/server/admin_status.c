@@ -37,8 +37,6 @@ static void add_string(nb_text *text, const char *name, const char *value) {
     nb_text_json(text, value);
 }
 
-static void whole(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
-
 static void add_quantiles(nb_text *text, const char *name, const nb_histogram *histogram,
                           void (*write)(nb_text *text, uint64_t value)) {
     static const struct {
@@ -244,7 +242,7 @@ static void add_downloads(nb_text *text, const nb_loop *loop) {
     add_number(text, "open_files", NB_SUM(loop, files_open));
     add_histogram(text, "first_byte_s", nb_downloads_first_byte(loop, &room));
     add_histogram(text, "duration_s", nb_downloads_whole(loop, &room));
-    add_quantiles(text, "bytes_per_second", nb_downloads_speed(loop, &room), whole);
+    add_quantiles(text, "bytes_per_second", nb_downloads_speed(loop, &room), nb_text_number);
     nb_text_add(text, "}");
 }
 
