@@ -36,7 +36,9 @@ HookTable.library "logger" do
     path = file("x" * 100, name: "log")
     logger = Logger.new(path, 2, 50, formatter: format)
     holder = File.open(path).tap { |lock| lock.flock(File::LOCK_EX) }
+    flocks = count_flocks
     inside { logger.info("late") }
+    reached { flocks.call == 1 }
     event { holder.flock(File::LOCK_UN) }
     gives { File.read(path).end_with?("late") && File.exist?("#{path}.0") }
   end

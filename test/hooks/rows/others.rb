@@ -174,8 +174,9 @@ HookTable.library "pstore" do
       store = PStore.new(path("store"))
       store.transaction { store[:a] = 1 }
       holder = File.open(path("store")).tap { |lock| lock.flock(held) }
+      flocks = count_flocks
       inside { store.transaction(read_only) { store.fetch(:a) } }
-      reached { descriptors_of(path("store")) == 2 } # opening parks too, from Ruby 3.4 on
+      reached { flocks.call == 1 }
       event { holder.flock(File::LOCK_UN) }
       gives 1
     end
@@ -183,13 +184,13 @@ HookTable.library "pstore" do
 
   row "PStore#transaction", "while another fiber of the loop is in one", cured: { ">= 0" => "flock" } do
     reader, writer = IO.pipe
-    locked = false
-    companion { PStore.new(path("store")).tap { |store| store.transaction { (locked = true) && store[:a] = reader.gets } } }
+    flocks = count_flocks
+    companion { PStore.new(path("store")).tap { |store| store.transaction { store[:a] = reader.gets } } }
     inside do
-      sleep(0.001) until locked
+      sleep(0.001) until flocks.call == 1
       PStore.new(path("store")).then { |store| store.transaction { store.fetch(:a) } }
     end
-    reached { locked }
+    reached { flocks.call == 2 }
     event { writer.puts("late") }
     gives "late\n"
   end

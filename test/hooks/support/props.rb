@@ -115,6 +115,14 @@ module HookTable
       gate
     end
 
+    # Counts the calls of File#flock from now on, each before it may wait. A library that asks for a lock has opened the file before, which may park as well.
+    # @return [#call] how many there were
+    def count_flocks
+      count = 0
+      File.prepend(Module.new { define_method(:flock) { |operation| (count += 1) && super(operation) } })
+      -> { count }
+    end
+
     # Ends that block, as a shell's do; those of IO.pipe do not since Ruby 3.0.
     # @return [Array(IO, IO)]
     def blocking_pipe
