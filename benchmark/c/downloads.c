@@ -525,8 +525,8 @@ static void count_unfinished(void) {
 static void run(void) {
     struct epoll_event events[EVENTS_MAX];
     uint64_t cpu_us = 0;
-    int64_t next = 0, now = now_us();
-    for (int64_t before = now; now < end_us; before = now, now = now_us()) {
+    int64_t next = 0, now = now_us(), before = now;
+    for (; now < end_us; before = now, now = now_us()) {
         if (counting(now)) counts->standstill_us = (uint64_t)larger((int64_t)counts->standstill_us, now - before);
         if (plan.downloads && ended >= plan.downloads) end_us = now;
         if (!cpu_us && now >= begin_us) cpu_us = own_cpu_us();
@@ -540,8 +540,8 @@ static void run(void) {
             if (waits(client)) next = smaller(next, client->due_us);
         }
     }
-    if (now > end_us + SECOND_US)
-        counts->standstill_us = (uint64_t)larger((int64_t)counts->standstill_us, now - end_us);
+    // Also where they stood still beyond the end.
+    counts->standstill_us = (uint64_t)larger((int64_t)counts->standstill_us, now - before);
     counts->cpu_us = own_cpu_us() - cpu_us;
     counts->counted_us = (uint64_t)larger(0, end_us - begin_us);
     count_unfinished();

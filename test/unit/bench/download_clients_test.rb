@@ -146,8 +146,13 @@ class BenchDownloadClientsTest < BenchCase
   end
 
   def test_clients_that_are_stopped_for_a_while_tell_it
-    serve
-    outcome = run_clients(file: LARGE, clients: 1, downloads: 0, rate: 1, seconds: 4) { stop_clients_for(1.2) }
+    over = Queue.new
+    serve { |socket| over.pop || answer_all(socket) }
+    outcome = run_clients(clients: 1, downloads: 1) do
+      @peers.pop
+      stop_clients_for(1.2)
+      over.close
+    end
     assert_operator outcome.standstill_us, :>=, 1_000_000
   end
 
