@@ -137,18 +137,18 @@ static bool switches(const VALUE *frames, int count) {
 }
 
 /* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing yet. */
-bool nb_frames_may_be_left(void) {
+nb_place nb_frames_place(void) {
     VALUE frames[NB_FRAMES_MAX];
     int lines[NB_FRAMES_MAX];
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     bool found = false;
-    if (count > 0 && switches(frames, count)) return false;
     for (int i = 0; i < count; i++) {
         frame_kind kind = look_up(frames[i]);
-        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found)) return false;
+        if (kind == FRAME_STAYS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
         found = found || kind == FRAME_OTHERS;
     }
-    return found || count == NB_FRAMES_MAX;
+    if (!found && count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
+    return switches(frames, count) ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
 }
 
 /* home(ours, rubys): the folders of this library and of Ruby's, with the slash at the end. */

@@ -256,7 +256,12 @@ void nb_slices_close(nb_scheduler *scheduler);
 /* Is there anything to do before the next fiber of `cut` goes on? */
 bool nb_slices_work_waits(nb_scheduler *scheduler);
 /* scheduler_frames.c: may the current fiber be left where it is, as far as its frames tell? */
-bool nb_frames_may_be_left(void);
+typedef enum nb_place {
+    NB_PLACE_FREE,
+    NB_PLACE_STAYS,
+    NB_PLACE_BETWEEN, /* two fibers: it may just be given something */
+} nb_place;
+nb_place nb_frames_place(void);
 void nb_scheduler_frames_define(VALUE klass);
 
 /* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */

@@ -61,6 +61,8 @@ struct nb_slices {
         idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
     int64_t ran_ns;   /* what it had run then */
     int64_t given_ns; /* when it was last offered the lock and did not take it */
+    bool follows;     /* Ruby tells of the thread's switches */
+    VALUE arrived;    /* the fiber of the last that was told of; compared only */
     /* the ticker's */
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
@@ -226,18 +228,58 @@ static bool is_over(nb_scheduler *scheduler) {
 
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
    cut may hold; one in the table is on its way into a wait or out of it. */
-static bool may_be_left(nb_scheduler *scheduler) {
-    if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler)) return false;
-    if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return false;
+static nb_place place(nb_scheduler *scheduler) {
+    if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler))
+        return NB_PLACE_STAYS;
+    if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return NB_PLACE_STAYS;
     VALUE fiber = rb_fiber_current();
-    if (fiber == scheduler->loop || fiber == scheduler->starter) return false;
-    return nb_parked_find(&scheduler->parked, fiber) == NULL && nb_frames_may_be_left();
+    if (fiber == scheduler->loop || fiber == scheduler->starter) return NB_PLACE_STAYS;
+    return nb_parked_find(&scheduler->parked, fiber) ? NB_PLACE_STAYS : nb_frames_place();
+}
+
+/* Ruby tells of a switch right after the look for interrupts in it (cont.c, fiber_switch), which is where the job has met it, and before anything else may happen. */
+static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass) {
+    (void)event, (void)data, (void)self, (void)method, (void)klass;
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler == NULL || scheduler->slices == NULL) {
+        rb_thread_remove_event_hook(rb_thread_current(), after_switch);
+        return;
+    }
+    scheduler->slices->arrived = rb_fiber_current();
+    ask_for_job();
+}
+
+/* From now until the next job, as each switch pays for being told of. */
+static void follow_switches(nb_slices *slices) {
+    if (slices->follows) return;
+    slices->follows = true;
+    rb_thread_add_event_hook(rb_thread_current(), after_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
+}
+
+/* The fiber that has been switched to last, if that was told of; else nil. */
+static VALUE take_arrived(nb_slices *slices) {
+    VALUE arrived = slices->arrived;
+    if (NIL_P(arrived)) return Qnil;
+    slices->arrived = Qnil;
+    slices->follows = false;
+    rb_thread_remove_event_hook(rb_thread_current(), after_switch);
+    return arrived;
+}
+
+/* A fiber that was just switched to has not taken yet what it was given, but will have when it next looks for interrupts: the frame of what has switched, in C, is still
+   there. */
+static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
+    nb_place found = place(scheduler);
+    if (found != NB_PLACE_BETWEEN) return found == NB_PLACE_FREE;
+    if (NIL_P(arrived)) follow_switches(scheduler->slices);
+    return arrived == rb_fiber_current();
 }
 
 static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
+    VALUE arrived = take_arrived(slices);
     if (slices->switched_ns == 0 || (!slices->forced && !is_over(scheduler))) return;
-    if (!may_be_left(scheduler)) {
+    if (!may_end(scheduler, arrived)) {
         slices->kept++;
         return;
     }
@@ -347,8 +389,12 @@ void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns) {
     }
     nb_slices *slices = slices_new();
     uint32_t lock = slices->lock;
-    *slices = (nb_slices){
-        .next = in_use, .scheduler = scheduler, .slice_ns = slice_ns, .lock = lock & ~UINT32_C(1), .asleep = true};
+    *slices = (nb_slices){.next = in_use,
+                          .scheduler = scheduler,
+                          .slice_ns = slice_ns,
+                          .lock = lock & ~UINT32_C(1),
+                          .asleep = true,
+                          .arrived = Qnil};
     in_use = slices;
     scheduler->slices = slices;
     if (!NIL_P(scheduler->loop)) nb_slices_begin(slices);
