@@ -190,6 +190,7 @@ class WorkersReloadTest < WorkersCase
 
   def bundle(directory)
     setup = Gem.find_files("bundler/setup.rb").first || "bundler/setup"
-    { "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"), "RUBYOPT" => "-r#{setup.delete_suffix(".rb")}", "RUBYLIB" => nil, "BUNDLE_PATH" => nil, "BUNDLE_FROZEN" => nil }
+    { "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"), "RUBYOPT" => "-r#{setup.delete_suffix(".rb")}", "RUBYLIB" => nil, "BUNDLE_PATH" => nil, "BUNDLE_FROZEN" => nil,
+      "BUNDLE_LOCKFILE" => nil } # of Bundler 4: the caller's own, which would be written over
   end
 end
