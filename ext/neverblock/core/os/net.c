@@ -22,6 +22,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <linux/sockios.h>
+#include <sys/syscall.h>
 #endif
 
 #include "base/assert.h"
@@ -308,6 +309,15 @@ bool nb_net_peer_finished(int fd) {
 
 void nb_net_finish(int fd) { (void)shutdown(fd, SHUT_WR); }
 
+#if defined(__linux__) && defined(__SANITIZE_THREAD__)
+/* ThreadSanitizer takes each connect for the making of a descriptor, which nobody may be using yet. */
+static int connect_again(int fd, const struct sockaddr *address, socklen_t size) {
+    return (int)syscall(SYS_connect, fd, address, size);
+}
+#elif defined(__linux__)
+static int connect_again(int fd, const struct sockaddr *address, socklen_t size) { return connect(fd, address, size); }
+#endif
+
 /* connect(2): an address of AF_UNSPEC dissolves the association; Linux sends an RST then (tcp_disconnect). Other systems, and
    UNIX sockets, have no such thing. */
 void nb_net_abort(int fd, bool reset) {
@@ -316,7 +326,7 @@ void nb_net_abort(int fd, bool reset) {
     int family = AF_UNSPEC;
     socklen_t size = sizeof family;
     bool tcp = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family != AF_UNIX;
-    if (reset && tcp && connect(fd, &nobody, sizeof nobody) == 0) return;
+    if (reset && tcp && connect_again(fd, &nobody, sizeof nobody) == 0) return;
 #else
     (void)reset;
 #endif
