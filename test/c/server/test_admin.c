@@ -62,6 +62,18 @@ static void get(nb_test_world *w, const char *path, int status) {
     nb_test_world_expect(w, client, status, NULL);
 }
 
+static void each_thread_of_a_lane_is_in_the_figures(void **state) {
+    enum { THREADS = 3 };
+    nb_test_world *w = *state;
+    w->lane_threads = THREADS;
+    w->lane_queue = 1;
+    nb_test_world_open(w, 1);
+    for (unsigned i = 0; i <= THREADS; i++)
+        nb_tally_count(&w->channels[i]->board->stalls, NB_TALLY_OTHER, 1, 0);
+    assert_int_equal(1 + THREADS, (int)now(w, "stalls", "total"));
+    nb_test_world_close(w);
+}
+
 static void pages_answer_while_the_executors_thread_is_kept(void **state) {
     static const char *const paths[] = {"/", "/health", "/ready", "/metrics", "/status.json"};
     nb_test_world *w = *state;
@@ -232,6 +244,7 @@ static void a_stop_cuts_admin_connections_with_the_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        CASE(each_thread_of_a_lane_is_in_the_figures),
         CASE(pages_answer_while_the_executors_thread_is_kept),
         GUEST_CASE(pages_answer_while_the_executors_thread_is_kept),
         CASE(a_server_whose_executors_have_not_asked_for_anything_is_not_ready),

@@ -257,13 +257,13 @@ static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_
     read_process(channel, now);
 }
 
-/* Threads of lanes are shown with the executor of their process. */
+/* Threads of lanes, which have numbers of their own, are shown with the executor of their process. */
 static void add_lane(const nb_dispatch *lane, nb_figures_now *now) {
     for (uint16_t i = 0; i < lane->count; i++) {
         const nb_dispatch_channel *channel = &lane->channels[i];
         for (uint16_t j = 0; channel->channel && j < now->executor_count; j++) {
             nb_executor_now *executor = &now->executors[j];
-            if (executor->number != channel->number || executor->pid != channel->pid) continue;
+            if (executor->pid != channel->pid) continue;
             now->running += LOAD(channel->channel->board->figures.running);
             add_spare(channel, executor, now);
             break;
