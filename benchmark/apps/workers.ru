@@ -16,11 +16,17 @@ end
 
 rest = ->(micros) { HOLD ? Fiber.new(blocking: true) { sleep(micros / 1e6) }.resume : sleep(micros / 1e6) }
 
+# Told by the first request: the application is loaded before its workers are forked.
+worker = nil
+
 run(lambda do |env|
-  _, what, count = env["PATH_INFO"].split("/")
-  case what
-  when "sleep" then rest.call(count.to_i)
-  when "loop" then work.call(count.to_i)
+  path = env["PATH_INFO"]
+  unless path == "/"
+    _, what, count = path.split("/")
+    case what
+    when "sleep" then rest.call(count.to_i)
+    when "loop" then work.call(count.to_i)
+    end
   end
-  [200, { "content-type" => "text/plain", "content-length" => "11", "x-worker" => Process.pid.to_s }, ["Hello World"]]
+  [200, { "content-type" => "text/plain", "content-length" => "11", "x-worker" => worker ||= Process.pid.to_s }, ["Hello World"]]
 end)
