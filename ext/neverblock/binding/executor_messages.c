@@ -142,8 +142,11 @@ static void start(nb_port *port, nb_request_message *request) {
     nb_executor *executor = port->executor;
     nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
     if (!claim(port, request)) {
-        if (task) nb_task_give_back(task);
-        if (!task) rb_set_errinfo(Qnil); /* nobody is refused, and who joins this thread must not be raised it */
+        if (task) {
+            nb_task_give_back(task);
+        } else {
+            rb_set_errinfo(Qnil); /* nobody is refused, and who joins this thread must not be raised it */
+        }
         return;
     }
     bool has_file = request->body_fd >= 0;
