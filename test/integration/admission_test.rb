@@ -9,7 +9,7 @@ class AdmissionTest < RecordsCase
   INSIDE = POOL * 2 # with a connection, and in the line
 
   def self.server_options
-    { options: ["-C", configuration, *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+    { options: ["-C", configuration, "--admin", "http://127.0.0.1:0", *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
   end
 
   # A client that leaves ends its request.
@@ -37,6 +37,24 @@ class AdmissionTest < RecordsCase
 
       assert_equal (0...50).map(&:to_s), answers.map(&:value), name
       assert_idle(name)
+    end
+  end
+
+  def test_while_any_of_a_like_are_held_more_of_it_have_no_fiber
+    each_database do |name, locks|
+      answers = nil
+      locks.closed do
+        answers = slow(INSIDE + 1, name, locks)
+        await("one is held") { busy?(name, INSIDE + 1) }
+        answers += ask_at_once(20, name, "query") { |number| { sql: "SELECT '#{INSIDE + 1 + number}'" } }
+        await("twenty more have come") { busy?(name, INSIDE + 21) }
+
+        assert_equal [20, INSIDE + 1], requests.values_at("queued", "running")
+        assert_equal "none", parsed(ask(path(name, "maybe"))), "others pass them"
+      end
+
+      assert_equal (0...(INSIDE + 21)).map(&:to_s), answers.map(&:value), name
+      assert_equal [0, 0], requests.values_at("queued", "running")
     end
   end
 
@@ -106,7 +124,7 @@ class AdmissionTest < RecordsCase
       nested = ask_at_once(20, "pg", "nested") { |number| { other: "mysql2", sql: locks.sql(number) } }
       mysql = slow(20, "mysql2", locks)
       pg = ask_at_once(20, "pg", "query") { |number| { sql: "SELECT '#{number}'" } }
-      await("they have come") { stat("pg")["waiting"] + stat("mysql2")["waiting"] + stat("mysql2")["busy"] == 60 || stat("pg")["waiting"] >= 18 }
+      await("they have come") { requests.values_at("queued", "running").sum == 60 }
       locks.open
 
       [nested, mysql, pg].each { |answers| assert_equal (0...20).map(&:to_s), answers.map(&:value) }
@@ -128,9 +146,15 @@ class AdmissionTest < RecordsCase
     ask_at_once(count, name, "query") { |number| { sql: locks.sql(number) } }
   end
 
-  # So many requests have a connection or wait for one.
+  # So many requests have a connection or wait for one, be it in the loop's queue.
   def busy?(name, count)
-    stat(name).values_at("busy", "waiting") == [[POOL, count].min, [count - POOL, 0].max]
+    busy, waiting = stat(name).values_at("busy", "waiting")
+    [busy, waiting + requests["queued"]] == [[POOL, count].min, [count - POOL, 0].max]
+  end
+
+  def requests
+    status = Wire::Client.open(server.admin_url) { |client| client.get("/status.json") && client.response }
+    JSON.parse(status.body).fetch("requests")
   end
 
   def assert_idle(name)

@@ -300,4 +300,5 @@ void nb_executor_define(VALUE module) {
     rb_define_method(class, "running", executor_running, 0);
     rb_define_method(class, "log", executor_log, 0);
     rb_define_method(class, "scheduler", executor_scheduler, 0);
+    nb_executor_entry_define(class);
 }

@@ -82,3 +82,37 @@ void nb_executor_leave(nb_task *task) {
         nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
     task->crowd = NB_CROWD_NONE;
 }
+
+static nb_slice bytes(VALUE string) { return (nb_slice){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)}; }
+
+static VALUE executor_like_of(VALUE class, VALUE method, VALUE path) {
+    (void)class;
+    return ULL2NUM(nb_like_of(bytes(StringValue(method)), bytes(StringValue(path))));
+}
+
+/* NULL: nobody looks at what it tells. */
+static nb_crowds *crowds_here(void) {
+    nb_executor *executor = nb_executor_running_here();
+    if (!executor || executor->over || nb_executor_in_child(executor)) return NULL;
+    return &executor->board->crowds;
+}
+
+static VALUE executor_shut_like(VALUE class, VALUE like) {
+    (void)class;
+    nb_crowds *crowds = crowds_here();
+    return crowds && nb_crowds_shut(crowds, NUM2ULL(like)) ? Qtrue : Qfalse;
+}
+
+/* The loop is rung for what waits there at the end of the turn, as for credit. */
+static VALUE executor_open_like(VALUE class, VALUE like) {
+    (void)class;
+    nb_crowds *crowds = crowds_here();
+    if (crowds) nb_crowds_open(crowds, NUM2ULL(like));
+    return Qnil;
+}
+
+void nb_executor_entry_define(VALUE class) {
+    rb_define_singleton_method(class, "like_of", executor_like_of, 2);
+    rb_define_singleton_method(class, "shut_like", executor_shut_like, 1);
+    rb_define_singleton_method(class, "open_like", executor_open_like, 1);
+}

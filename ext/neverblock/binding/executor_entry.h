@@ -20,4 +20,7 @@ void nb_executor_cut(void *executor);
 /* The task's request has ended. */
 void nb_executor_leave(nb_task *task);
 
+/* Executor.like_of, .shut_like, .open_like. */
+void nb_executor_entry_define(VALUE class);
+
 #endif

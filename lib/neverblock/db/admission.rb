@@ -22,20 +22,9 @@ module NeverBlock
       class Likes
         # With more the one that was learned first is forgotten.
         MAX = 1000
-        # Paths that are longer are not remembered.
-        PATH_BYTES_MAX = 200
 
         def initialize
           @gates = {}
-        end
-
-        # /notes/17 is like /notes/18.
-        # @return [String, nil] the like of a request
-        def of(env)
-          path = env["PATH_INFO"]
-          return if path.bytesize > PATH_BYTES_MAX
-
-          "#{env["REQUEST_METHOD"]} #{path.gsub(%r{[^/]*[0-9][^/]*}, "0")}"
         end
 
         # @return [Pool::Gate, nil]
@@ -99,10 +88,8 @@ module NeverBlock
       # As Rack has it; parks before the application where the file says so.
       # @return [Array] the application's answer
       def call(env)
-        scheduler = Compat.scheduler
-        like = @likes.of(env) if scheduler
-        return @app.call(env) unless like
-
+        scheduler = Compat.scheduler or return @app.call(env)
+        like = Executor.like_of(env["REQUEST_METHOD"], env["PATH_INFO"])
         pass(like)
         visit(Visit.new(@likes, like, scheduler), env)
       end
@@ -111,7 +98,7 @@ module NeverBlock
 
       # Whose time is over here has not begun.
       def pass(like)
-        @likes.gate(like)&.pass
+        @likes.gate(like)&.pass(like)
       rescue DeadlineExceeded => e
         e.deadline.unbegun! if e.deadline.is_a?(Deadline::OfRequest)
         raise

@@ -92,6 +92,42 @@ static void two_likes_of_one_place_are_not_taken_for_each_other(void **state) {
     assert_int_equal(place, nb_crowds_join(&crowds, 7 + NB_CROWDS_MAX, 0));
 }
 
+static void one_that_is_shut_is_held_until_it_is_opened(void **state) {
+    (void)state;
+    nb_crowds crowds = {0};
+    assert_false(nb_crowds_any(&crowds));
+    assert_true(nb_crowds_shut(&crowds, 7));
+    assert_false(nb_crowds_shut(&crowds, 7));
+    assert_true(nb_crowds_any(&crowds));
+    assert_true(nb_crowds_hold(&crowds, 7));
+    assert_false(nb_crowds_hold(&crowds, 8));
+    assert_false(nb_crowds_hold(&crowds, 7 + NB_CROWDS_MAX));
+    assert_false(nb_crowds_shut(&crowds, 7 + NB_CROWDS_MAX));
+    nb_crowds_open(&crowds, 7 + NB_CROWDS_MAX);
+    nb_crowds_open(&crowds, 8);
+    assert_true(nb_crowds_hold(&crowds, 7));
+    nb_crowds_open(&crowds, 7);
+    nb_crowds_open(&crowds, 7);
+    assert_false(nb_crowds_hold(&crowds, 7));
+    assert_false(nb_crowds_any(&crowds));
+    assert_true(nb_crowds_shut(&crowds, 7 + NB_CROWDS_MAX));
+}
+
+static void a_place_is_kept_by_those_who_are_counted_and_by_who_has_shut_it(void **state) {
+    (void)state;
+    nb_crowds crowds = {0};
+    uint16_t place = nb_crowds_join(&crowds, 7, 0);
+    assert_true(nb_crowds_shut(&crowds, 7));
+    nb_crowds_leave(&crowds, place, 0);
+    assert_true(nb_crowds_hold(&crowds, 7));
+    assert_int_equal(place, nb_crowds_join(&crowds, 7, 0));
+    nb_crowds_open(&crowds, 7);
+    assert_false(nb_crowds_hold(&crowds, 7));
+    assert_false(nb_crowds_shut(&crowds, 7 + NB_CROWDS_MAX));
+    nb_crowds_leave(&crowds, place, 0);
+    assert_true(nb_crowds_shut(&crowds, 7 + NB_CROWDS_MAX));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_alike_but_for_parts_with_digits),
@@ -99,6 +135,8 @@ int main(void) {
         cmocka_unit_test(a_like_is_held_while_enough_are_half_done_and_the_processor_is_busy),
         cmocka_unit_test(where_none_ends_one_more_enters_now_and_then),
         cmocka_unit_test(two_likes_of_one_place_are_not_taken_for_each_other),
+        cmocka_unit_test(one_that_is_shut_is_held_until_it_is_opened),
+        cmocka_unit_test(a_place_is_kept_by_those_who_are_counted_and_by_who_has_shut_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,11 +322,15 @@ static nb_status give_path(nb_exchange *e, const char *path) {
     return status;
 }
 
+static uint64_t like_of_path(const char *path) {
+    return nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)});
+}
+
 /* The executor tells that enough requests like this are half done. A place among them. */
 static uint16_t crowd(int i, const char *path) {
     uint16_t place = NB_CROWD_NONE;
     for (unsigned n = 0; n < NB_CROWD_SIZE; n++)
-        place = nb_crowds_join(&board_of(i)->crowds, nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}), 0);
+        place = nb_crowds_join(&board_of(i)->crowds, like_of_path(path), 0);
     atomic_store(&board_of(i)->crowds.working, true);
     return place;
 }
@@ -376,6 +380,34 @@ static void nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for(vo
     atomic_store(&board_of(0)->crowds.working, false);
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, e->channel);
+}
+
+static void one_whose_like_is_shut_waits_until_it_is_opened(void **state) {
+    (void)state;
+    nb_exchange *held = exchange(), *other = exchange();
+    assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+    ask(0, 10);
+    assert_status(NB_OK, give_path(held, "/notes/2"));
+    assert_status(NB_OK, give_path(other, "/reports"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, held->channel);
+    assert_int_equal(0, other->channel);
+    assert_true(may_sleep());
+    nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+    assert_false(may_sleep());
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(0, held->channel);
+}
+
+static void one_whose_like_is_shut_by_an_executor_goes_to_another(void **state) {
+    (void)state;
+    nb_exchange *e = exchange();
+    assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+    ask(0, 10);
+    ask(1, 1);
+    assert_status(NB_OK, give_path(e, "/notes/2"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(1, e->channel);
 }
 
 static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
@@ -606,6 +638,8 @@ int main(void) {
         CASE(one_of_a_crowd_waits_and_others_pass_it),
         CASE(one_of_a_crowd_goes_to_an_executor_that_has_none),
         CASE(nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for),
+        CASE(one_whose_like_is_shut_waits_until_it_is_opened),
+        CASE(one_whose_like_is_shut_by_an_executor_goes_to_another),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),

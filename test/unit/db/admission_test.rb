@@ -111,22 +111,26 @@ class AdmissionTest < VerbsCase
   end
 
   def test_requests_are_alike_by_method_and_path_but_for_parts_with_digits
-    likes = Admission::Likes.new
-    of = ->(path, method = "GET") { likes.of("REQUEST_METHOD" => method, "PATH_INFO" => path) }
+    of = ->(path, method = "GET") { NeverBlock::Executor.like_of(method, path) }
 
     assert_equal of.call("/notes/17/edit"), of.call("/notes/4f3c-18/edit")
     refute_equal of.call("/notes/17/edit"), of.call("/notes/17")
     refute_equal of.call("/notes"), of.call("/notes", "POST")
-    assert of.call("/caf\xC3\xA9\xFF".b)
-    assert_nil of.call("/#{"a" * 200}")
+    assert_includes 1...(2**62), of.call("/caf\xC3\xA9\xFF".b), "it costs no object"
+    assert_raises(TypeError) { of.call(nil) }
+  end
+
+  def test_where_no_executor_runs_nothing_is_shut
+    refute NeverBlock::Executor.shut_like(7)
+    assert_nil NeverBlock::Executor.open_like(7)
   end
 
   def test_no_more_likes_are_remembered_than_so_many
     likes = Admission::Likes.new
-    (Admission::Likes::MAX + 10).times { |number| likes.learn("GET /#{number}", :gate) }
+    (Admission::Likes::MAX + 10).times { |number| likes.learn(number, :gate) }
 
-    assert_nil likes.gate("GET /9")
-    assert_equal :gate, likes.gate("GET /10")
+    assert_nil likes.gate(9)
+    assert_equal :gate, likes.gate(10)
   end
 
   private

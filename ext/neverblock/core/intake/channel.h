@@ -72,7 +72,7 @@ typedef struct nb_channel_listener {
 } nb_channel_listener;
 
 /* Both sides are of one build, or attach fails: the rings trust each other's layout. */
-#define NB_CHANNEL_LAYOUT 7u
+#define NB_CHANNEL_LAYOUT 8u
 
 /* Of the executor, for all loops. */
 typedef struct nb_board {

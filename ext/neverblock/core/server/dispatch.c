@@ -185,7 +185,7 @@ static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb
 static bool is_crowded(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count && !dispatch->queues; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
-        if (channel && atomic_load_explicit(&channel->board->crowds.working, memory_order_relaxed)) return true;
+        if (channel && nb_crowds_any(&channel->board->crowds)) return true;
     }
     return false;
 }

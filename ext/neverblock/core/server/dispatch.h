@@ -13,7 +13,8 @@
  * nobody is free, a busy one has the queue's first in hand, in the same way: it goes on with that one at once. When
  * an executor's process has ended, what it had not begun with is given to others in the same way.
  *
- * Where several requests of one like compute so long that their slices end, more of that like wait here, and others pass them (intake/crowds.h).
+ * Where several requests of one like compute so long that their slices end, or would only wait for a connection, more of that like wait here, and others
+ * pass them (intake/crowds.h).
  *
  * An executor may have a spare, another thread of its process, and that a spare of its own (spares.c). A spare is given requests only while the
  * executor it helps, which runs the same fiber for long with work waiting, is blocked in a call that has released Ruby's lock: who may run
