@@ -9,7 +9,7 @@ class AdmissionTest < RecordsCase
   INSIDE = POOL * 2 # with a connection, and in the line
 
   def self.server_options
-    { options: ["-C", configuration, "--admin", "http://127.0.0.1:0", *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+    { options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
   end
 
   # A client that leaves ends its request.
@@ -150,11 +150,6 @@ class AdmissionTest < RecordsCase
   def busy?(name, count)
     busy, waiting = stat(name).values_at("busy", "waiting")
     [busy, waiting + requests["queued"]] == [[POOL, count].min, [count - POOL, 0].max]
-  end
-
-  def requests
-    status = Wire::Client.open(server.admin_url) { |client| client.get("/status.json") && client.response }
-    JSON.parse(status.body).fetch("requests")
   end
 
   def assert_idle(name)

@@ -83,6 +83,8 @@ class RecordsCase < ServerProcessCase
   end
 
   NAMES = %w[pg mysql2 trilogy].freeze
+  # Options of the server.
+  ADMIN = ["--admin", "http://127.0.0.1:0"].freeze
 
   def self.app
     <<~RACKUP
@@ -139,5 +141,12 @@ class RecordsCase < ServerProcessCase
 
   def stat(name)
     parsed(ask(path(name, "stat")))
+  end
+
+  # Of a server started with ADMIN.
+  # @return [Hash{String => Integer}] how many are queued, how many run, and so on
+  def requests
+    status = Wire::Client.open(server.admin_url) { |client| client.get("/status.json") && client.response }
+    JSON.parse(status.body).fetch("requests")
   end
 end

@@ -322,9 +322,7 @@ static nb_status give_path(nb_exchange *e, const char *path) {
     return status;
 }
 
-static uint64_t like_of_path(const char *path) {
-    return nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)});
-}
+static uint64_t like_of_path(const char *path) { return nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}); }
 
 /* The executor tells that enough requests like this are half done. A place among them. */
 static uint16_t crowd(int i, const char *path) {

@@ -32,7 +32,7 @@ typedef struct nb_crowd {
     _Atomic uint64_t like; /* 0: the place is free */
     _Atomic bool shut;
     _Atomic uint32_t count, limit; /* of those whose slice has ended */
-    int64_t changed_ns; /* the executor's */
+    int64_t changed_ns;            /* the executor's */
 } nb_crowd;
 
 typedef struct nb_crowds {
