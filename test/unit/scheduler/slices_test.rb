@@ -338,7 +338,7 @@ class SchedulerSlicesTest < Minitest::Test
       ->(n) { own.raise(IOError, n.to_s).tap { own.resume } }
     end
   }.freeze
-  CUTS_AMONG_SWITCHES = 40
+  CUTS_WITH_GIFTS = 400
 
   def test_what_a_fiber_is_given_by_another_is_not_lost_where_a_slice_ends
     GIVEN.each do |name, make|
@@ -349,7 +349,7 @@ class SchedulerSlicesTest < Minitest::Test
           lost = lost_among_switches(scheduler, make.call)
           over = true
         end
-        fiber { sleep(0) until over }
+        fiber { sleep(0.001) until over } # one that is always ready would put off by 10 ms what was cut
       end
       assert_nil lost, name
     end
@@ -359,7 +359,7 @@ class SchedulerSlicesTest < Minitest::Test
   # @return [Integer, nil] which was lost
   def lost_among_switches(scheduler, give)
     sleep(0)
-    until_cuts = scheduler.cuts + CUTS_AMONG_SWITCHES
+    until_cuts = scheduler.cuts + CUTS_WITH_GIFTS
     number = 0
     while scheduler.cuts < until_cuts
       scheduler.end_slice
@@ -389,6 +389,8 @@ class SchedulerSlicesTest < Minitest::Test
       among_switches(make) { |scheduler| assert_operator scheduler.kept, :<=, 4 * scheduler.cuts, name }
     end
   end
+
+  CUTS_AMONG_SWITCHES = 40
 
   # A fiber switches and switches, as `make` says, until its slices have ended often; then the block.
   def among_switches(make)
