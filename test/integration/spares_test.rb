@@ -30,6 +30,19 @@ class SparesTest < Minitest::Test
     assert_equal %w[nb-executor-0 nb-spare-0 nb-spare-1], held.map(&:value)
   end
 
+  # The spare that is kept cannot say whether the executor is.
+  def test_an_executor_that_is_kept_again_while_its_spare_still_is_has_the_next
+    start(spares: 2)
+    held = Array.new(2) { hold }
+    @release << true
+    assert_equal "nb-executor-0", held.first.value
+    Patience.await("the executor serves again") { ask("/") == "nb-executor-0" }
+    again = hold
+    assert_equal "nb-spare-1", ask("/")
+    2.times { @release << true }
+    assert_equal %w[nb-spare-0 nb-executor-0], [held.last.value, again.value]
+  end
+
   def test_without_spares_requests_wait
     start(spares: 0)
     hold

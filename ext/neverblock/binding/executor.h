@@ -98,7 +98,7 @@ struct nb_executor {
     uint16_t lane;       /* a thread of which it is: one request at a time, without a scheduler; 0: of fibers */
     VALUE helped;        /* the Executor whose spare it is, or nil */
     int64_t answered_ns; /* of a spare: the last call it came to (executor_spare.c) */
-    int64_t free_in_ns;  /* the switch of `helped` in which it got Ruby's lock at once, the last time it was called */
+    int64_t free_ns;     /* when it was last called, if it got Ruby's lock at once then; else 0 */
     bool finishes;       /* no request will come, whatever the channels say */
     nb_env_builder env;
     nb_task **tasks; /* all */

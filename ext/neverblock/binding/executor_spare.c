@@ -17,30 +17,32 @@ bool nb_executor_is_called(const nb_executor *executor) {
            atomic_load_explicit(&executor->board->call.asked_ns, memory_order_acquire) != executor->answered_ns;
 }
 
-/* Twice in a row for the same switch: one that has given the lock away for a moment, to read a file, has it back by then. */
-static bool is_blocked(nb_executor *executor, nb_executor *helped, int64_t asked_ns) {
-    int64_t switched_ns = get(&executor->board->call.switched_ns);
-    bool same = nb_executor_switched_ns(helped) == switched_ns;
-    if (!same || nb_clock_monotonic_ns() - asked_ns > AT_ONCE_NS) {
-        executor->free_in_ns = 0;
-        return false;
-    }
-    bool before = executor->free_in_ns == switched_ns;
-    executor->free_in_ns = switched_ns;
-    return before;
+/* The executor's switch, if it was in it when the lock was free before, and nobody has found that out; else 0. */
+static int64_t kept_in_ns(const nb_executor *executor, int64_t free_before_ns) {
+    int64_t switched_ns = nb_executor_switched_ns(executor);
+    return switched_ns > free_before_ns || get(&executor->board->pulse.blocked_ns) == switched_ns ? 0 : switched_ns;
 }
 
-static void let_in(nb_executor *executor, nb_executor *helped) {
-    nb_count(&executor->board->figures.let_in, 1);
-    atomic_store_explicit(&helped->board->pulse.blocked_ns, executor->free_in_ns, memory_order_release);
+/* Twice in a row in the same switch: one that has given the lock away for a moment, to read a file, has it back by then. The spares between this one and an executor are
+   kept as well, or they would have been asked: the lock was free for all of them. */
+static void let_in(nb_executor *executor, int64_t free_before_ns) {
+    bool some = false;
+    for (VALUE helped = executor->helped; !NIL_P(helped); helped = nb_executor_get(helped)->helped) {
+        nb_executor *kept = nb_executor_get(helped);
+        int64_t switched_ns = kept_in_ns(kept, free_before_ns);
+        if (!switched_ns) continue;
+        atomic_store_explicit(&kept->board->pulse.blocked_ns, switched_ns, memory_order_release);
+        some = true;
+    }
+    if (some) nb_count(&executor->board->figures.let_in, 1);
 }
 
 void nb_executor_answer_call(nb_executor *executor) {
     if (!nb_executor_is_called(executor)) return;
-    nb_executor *helped = nb_executor_get(executor->helped);
-    int64_t asked_ns = get(&executor->board->call.asked_ns);
+    int64_t asked_ns = get(&executor->board->call.asked_ns), free_before_ns = executor->free_ns;
     executor->answered_ns = asked_ns;
-    if (is_blocked(executor, helped, asked_ns)) let_in(executor, helped);
+    executor->free_ns = nb_clock_monotonic_ns() - asked_ns <= AT_ONCE_NS ? asked_ns : 0;
+    if (executor->free_ns) let_in(executor, free_before_ns);
     atomic_store_explicit(&executor->board->call.answered_ns, asked_ns, memory_order_release);
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_channel_ring_loop(executor->ports[i].channel);

@@ -43,7 +43,6 @@ typedef struct nb_pulse {
 /* A spare is asked whether it can run, by a loop (server/spares.c). One question at a time: the next when this is answered. */
 typedef struct nb_spare_call {
     _Alignas(64) _Atomic int64_t asked_ns; /* when (monotonic); 0: never */
-    _Atomic int64_t switched_ns;           /* of the executor it helps: the switch it is stuck in */
     _Atomic int64_t answered_ns;           /* the `asked_ns` it came to last, with Ruby's lock */
 } nb_spare_call;
 

@@ -1,8 +1,8 @@
 /*
  * spares.c - dispatch.h's executors that help out. Whether Ruby's lock is free cannot be seen from here on every Ruby; that a thread which wants it gets
- * it can. So a spare is woken without work, and says what it has found (binding/executor_spare.c): after two such answers the executor it helps
- * counts as blocked until it switches fibers. One that computes, or holds the lock in a call, keeps the spare waiting; it is given nothing then, as two
- * threads that both want the lock answer more slowly than one.
+ * it can. So a spare is woken without work, and says what it has found (binding/executor_spare.c): after two such answers the executors before it
+ * count as blocked until they switch fibers. One that computes, or holds the lock in a call, keeps the spare waiting; it is given nothing then, as two
+ * threads that both want the lock answer more slowly than one. A spare that is kept itself cannot be asked: the next behind it answers for both.
  */
 #include "server/dispatch.h"
 
@@ -68,13 +68,25 @@ static bool work_waits(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     return channel->before != NB_CHANNEL_NONE && work_waits(dispatch, &dispatch->channels[channel->before]);
 }
 
-static void ask(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, nb_dispatch_channel *spare) {
+static void ask(const nb_dispatch *dispatch, nb_dispatch_channel *spare) {
     nb_spare_call *call = &spare->channel->board->call;
     if (get(&call->asked_ns) != get(&call->answered_ns) || dispatch->now_ns - spare->asked_ns < ASK_AGAIN_NS) return;
     spare->asked_ns = dispatch->now_ns;
-    atomic_store_explicit(&call->switched_ns, channel->busy_switched_ns, memory_order_relaxed);
     atomic_store_explicit(&call->asked_ns, dispatch->now_ns, memory_order_release);
     nb_channel_ring_executor(spare->channel);
+}
+
+/* It has run one fiber for so long that its spare is worth calling. */
+static bool is_kept(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    return channel->busy && dispatch->now_ns - channel->busy_switched_ns >= dispatch->spare_after_ns;
+}
+
+/* The first behind the channel that can answer. NULL: there is none. */
+static nb_dispatch_channel *first_free(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    do {
+        channel = spare_of(dispatch, channel);
+    } while (channel && is_kept(dispatch, channel));
+    return channel;
 }
 
 void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
@@ -82,7 +94,7 @@ void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel)
     if (!has_spare || channel->lost || nb_dispatch_is_blocked(channel)) return;
     if (!first_blocked(dispatch, channel) || !work_waits(dispatch, channel)) return;
     dispatch->calls = true;
-    if (dispatch->now_ns - channel->busy_switched_ns < dispatch->spare_after_ns) return;
-    nb_dispatch_channel *spare = spare_of(dispatch, channel);
-    if (spare) ask(dispatch, channel, spare);
+    if (!is_kept(dispatch, channel)) return;
+    nb_dispatch_channel *spare = first_free(dispatch, channel);
+    if (spare) ask(dispatch, spare);
 }
