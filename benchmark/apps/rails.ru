@@ -2,6 +2,7 @@
 
 # Rails on PostgreSQL, as `rails new` sets it up for production but for its log: queries that sleep now and then (table N2), and a page of fifty rows.
 
+warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 ENV["RAILS_ENV"] = "production"
 require "rails"
 require "active_record/railtie"

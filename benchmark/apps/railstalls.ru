@@ -3,6 +3,7 @@
 # Rails on PostgreSQL, as `rails new` sets it up for production but for its log, with actions that do not wait: a huge page, a password's digest, a call of a C library
 # that blocks, 50,000 rows as objects. And a light one, which the others must not hold up.
 
+warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 ENV["RAILS_ENV"] = "production"
 require "bcrypt"
 require "fiddle"
