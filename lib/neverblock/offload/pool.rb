@@ -46,12 +46,12 @@ module NeverBlock
       end
 
       # Has the job run, and does not wait for its end.
-      # @raise [NoWorker]
+      # @raise [NoWorker] and the job is never run
       def submit(job)
         @lock.synchronize do
           empty unless @pid == Process.pid
+          @jobs.size < @idle ? @work_there.signal : hire
           @jobs << job
-          @jobs.size > @idle ? hire : @work_there.signal
         end
       end
 
@@ -77,9 +77,13 @@ module NeverBlock
         @lock.synchronize { job.state = :ended }
       end
 
-      # A thread that was killed. Others do its work.
+      # A thread that was killed. Others do its work; where there are none and none can be made (at the process's end, say), the calls that wait for one fail.
       def lost(worker)
-        @lock.synchronize { hire if @workers.delete(worker) && @jobs.size > @idle }
+        @lock.synchronize do
+          hire if @workers.delete(worker) && @jobs.size > @idle
+        rescue NoWorker => e
+          @jobs.shift.finish(Outcome.new(nil, NoWorker.new(e.message))) until @jobs.empty?
+        end
       end
 
       private

@@ -155,6 +155,61 @@ class OffloadTest < VerbsCase
     end
   end
 
+  # The kernel refuses more processes and threads to a user who has as many as its limit says; root has no such limit.
+  NO_MORE_THREADS = <<~RUBY
+    no_more_threads = lambda do
+      Process::Sys.setresuid(65_534, 65_534, 65_534) if Process.uid.zero?
+      Process.setrlimit(:NPROC, 1, Process.getrlimit(:NPROC).last)
+      Thread.new { nil }
+      abort "a thread was made"
+    rescue ThreadError
+      nil
+    end
+  RUBY
+
+  def test_where_no_thread_can_be_made_work_behind_one_that_ends_the_last_fails_and_the_pool_goes_on_when_one_can
+    script = <<~RUBY
+      require "neverblock"
+      #{NO_MORE_THREADS}
+      pool = NB::Offload::Pool.new(1, idle_s: #{SECONDS})
+      work = ->(&block) { pool.call(NB::Offload::Job.new(block), :leave) }
+      seen = NB.run do
+        begun, go = Queue.new, Queue.new
+        calls = Array.new(3) { |i| -> { work.call { (begun << i) && go.pop && Thread.exit } rescue $!.class } }
+        ending = lambda do
+          begun.pop
+          sleep 0 until pool.figures[:waiting] == 2
+          no_more_threads.call
+          go << true
+        end
+        NB.deadline(#{SECONDS}) { NB.all(*calls, ending).first(3) }
+      end
+      puts seen, pool.figures == { threads: 0, idle: 0, waiting: 0 }
+      Process.setrlimit(:NPROC, *[Process.getrlimit(:NPROC).last] * 2)
+      puts NB.run { work.call { 1 } }
+    RUBY
+    assert_equal [0, "NeverBlock::Error\nNeverBlock::Offload::NoWorker\nNeverBlock::Offload::NoWorker\ntrue\n1\n", ""], ruby(script)
+  end
+
+  def test_where_no_more_threads_can_be_made_those_that_are_there_do_the_work
+    script = <<~RUBY
+      require "neverblock"
+      #{NO_MORE_THREADS}
+      NB.run do
+        inside, go = Queue.new, Queue.new
+        calls = Array.new(3) { |i| -> { NB.offload { (inside << i) && go.pop && (i.zero? || Thread.exit) } rescue i } }
+        ending = lambda do
+          3.times { inside.pop }
+          no_more_threads.call
+          3.times { go << true }
+          NB.all(*10.times) { |i| NB.offload { i } }
+        end
+        print NB.all(*calls, ending)
+      end
+    RUBY
+    assert_equal [0, "[true, 1, 2, #{(0...10).to_a}]", ""], ruby(script)
+  end
+
   # --- threads ---
 
   def test_there_are_never_more_threads_than_the_bound_and_the_first_come_is_the_first_served
