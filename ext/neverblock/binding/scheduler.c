@@ -156,6 +156,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->attached = false;
     scheduler->sleeping = false;
+    atomic_store_explicit(&scheduler->asleep, false, memory_order_relaxed);
     scheduler->pending_tag = 0;
     scheduler->uncut = 0;
     scheduler->masked = false;

@@ -11,9 +11,9 @@
 
 struct nb_inbox {
     pthread_mutex_t lock;
-    nb_wake wake;       /* a copy of the scheduler's; closed (-1): nobody sleeps */
-    nb_parcel *arrived; /* newest first */
-    size_t out;         /* parcels expected and not yet drained */
+    const nb_scheduler *sleeper; /* NULL: nobody sleeps */
+    nb_parcel *arrived;          /* newest first */
+    size_t out;                  /* parcels expected and not yet drained */
     bool closed;
     _Atomic bool pending; /* something has arrived; readable without the lock */
 };
@@ -27,7 +27,6 @@ static nb_inbox *inbox_create(void) {
     nb_inbox *inbox = nb_alloc_zero(1, sizeof *inbox);
     if (inbox == NULL) rb_memerror();
     pthread_mutex_init(&inbox->lock, NULL);
-    inbox->wake = (nb_wake){-1, -1};
     return inbox;
 }
 
@@ -36,7 +35,7 @@ void nb_inbox_expect(nb_scheduler *scheduler, nb_parcel *parcel) {
     if (scheduler->inbox == NULL) scheduler->inbox = inbox_create();
     nb_inbox *inbox = scheduler->inbox;
     pthread_mutex_lock(&inbox->lock);
-    inbox->wake = scheduler->wake;
+    inbox->sleeper = scheduler;
     inbox->out++;
     pthread_mutex_unlock(&inbox->lock);
     parcel->inbox = inbox;
@@ -55,7 +54,7 @@ void nb_inbox_post(nb_parcel *parcel) {
         parcel->next = inbox->arrived;
         inbox->arrived = parcel;
         atomic_store_explicit(&inbox->pending, true, memory_order_relaxed);
-        if (inbox->wake.write_fd >= 0) nb_wake_signal(&inbox->wake);
+        if (inbox->sleeper) nb_loop_rouse(inbox->sleeper);
         pthread_mutex_unlock(&inbox->lock);
         return;
     }
@@ -99,7 +98,7 @@ void nb_inbox_mute(nb_scheduler *scheduler) {
     nb_inbox *inbox = scheduler->inbox;
     if (inbox == NULL) return;
     pthread_mutex_lock(&inbox->lock);
-    inbox->wake = (nb_wake){-1, -1};
+    inbox->sleeper = NULL;
     pthread_mutex_unlock(&inbox->lock);
 }
 

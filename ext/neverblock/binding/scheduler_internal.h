@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <ruby.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -112,15 +113,16 @@ typedef struct nb_slices nb_slices;
 
 struct nb_scheduler {
     VALUE self;
-    VALUE loop;        /* the fiber that parked fibers transfer to; meaningful while switched */
-    VALUE switched_to; /* the last fiber the loop has switched to; compared only: meaningful while switched */
-    bool switched;     /* a fiber runs that the loop has switched to */
-    bool running;      /* inside nb_scheduler_run */
-    bool closing;      /* run was called for close */
-    pthread_t sleeper; /* whose thread sleeps, or slept last */
-    bool sleeping;     /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
-    bool attached;     /* source is set */
-    bool abandoned;    /* nb_scheduler_abandon */
+    VALUE loop;         /* the fiber that parked fibers transfer to; meaningful while switched */
+    VALUE switched_to;  /* the last fiber the loop has switched to; compared only: meaningful while switched */
+    bool switched;      /* a fiber runs that the loop has switched to */
+    bool running;       /* inside nb_scheduler_run */
+    bool closing;       /* run was called for close */
+    pthread_t sleeper;  /* whose thread sleeps, or slept last */
+    atomic_bool asleep; /* it is on its way into the poller, or in it */
+    bool sleeping;      /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool attached;      /* source is set */
+    bool abandoned;     /* nb_scheduler_abandon */
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
@@ -215,6 +217,8 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
 /* Serves timers, descriptors and inbox on the current fiber, and lets no other run, until the wait is woken. Raises. */
 void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait);
 void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
+/* Ends its sleep, or the next one; only its sleep when somebody has closed its wake descriptor. Any thread. */
+void nb_loop_rouse(const nb_scheduler *scheduler);
 /* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
 void nb_loop_expire(nb_scheduler *scheduler);
 void nb_loop_forget_others(void);

@@ -14,6 +14,7 @@
 #include <ruby/thread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define NB_COOKIE_WAKE UINT64_MAX
 #define NB_COOKIE_SOURCE (UINT64_MAX - 1)
@@ -22,6 +23,9 @@
 #define NB_TRUST_NS (50 * NB_NS_PER_MS)
 /* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at most. */
 #define NB_CUT_WAITS_NS (10 * NB_NS_PER_MS)
+/* A thread that leaves the poller at a signal is out of it by the next; for a second at most, on a machine that stands still. */
+#define SIGNAL_EVERY_NS (NB_NS_PER_MS / 10)
+#define SIGNALS_MAX 10000
 
 /* Loops that share the lock, have slept, and wait for it. */
 static _Atomic uint32_t lock_wanted;
@@ -203,21 +207,32 @@ static void sleep_without_lock(loop_sleep_call *call) {
 static void *sleep_body(void *argument) {
     loop_sleep_call *call = argument;
     sleep_without_lock(call);
+    atomic_store_explicit(&call->scheduler->asleep, false, memory_order_release);
     if (call->shares_lock) atomic_fetch_add_explicit(&lock_wanted, 1, memory_order_relaxed);
     call->woken = true;
     if (call->scheduler->slices) nb_slices_want_lock(call->scheduler->slices);
     return NULL;
 }
 
-/* An application that has closed all descriptors of its process has closed this one. Ruby ends its own waits by this signal too. */
-static void sleep_interrupt(void *argument) {
-    const nb_scheduler *scheduler = argument;
-    if (!nb_wake_signal(&scheduler->wake)) pthread_kill(scheduler->sleeper, SIGVTALRM);
+/* Ruby ends its own waits by this signal too. One that comes before the sleeper's system call is lost, so it is sent until the sleeper has left that. */
+static void signal_sleeper(const nb_scheduler *scheduler) {
+    const struct timespec pause = {.tv_nsec = SIGNAL_EVERY_NS};
+    for (int i = 0; i < SIGNALS_MAX && atomic_load_explicit(&scheduler->asleep, memory_order_acquire); i++) {
+        pthread_kill(scheduler->sleeper, SIGVTALRM);
+        nanosleep(&pause, NULL);
+    }
 }
+
+/* An application that has closed all descriptors of its process has closed this one. */
+void nb_loop_rouse(const nb_scheduler *scheduler) {
+    if (!nb_wake_signal(&scheduler->wake)) signal_sleeper(scheduler);
+}
+
+static void sleep_interrupt(void *scheduler) { nb_loop_rouse(scheduler); }
 
 void nb_loop_wake(nb_scheduler *scheduler) {
     scheduler->sleeping = false;
-    nb_wake_signal(&scheduler->wake);
+    nb_loop_rouse(scheduler);
 }
 
 /* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
@@ -237,9 +252,12 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     if (scheduler->slices) nb_slices_sleep(scheduler->slices);
     scheduler->sleeper = pthread_self();
     scheduler->sleeping = true;
+    atomic_store_explicit(&scheduler->asleep, true, memory_order_release);
     rb_nogvl(sleep_body, &call, sleep_interrupt, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     if (call.woken && call.shares_lock) atomic_fetch_sub_explicit(&lock_wanted, 1, memory_order_relaxed);
     scheduler->sleeping = false;
+    /* Where an interrupt was pending it has not been there. */
+    atomic_store_explicit(&scheduler->asleep, false, memory_order_relaxed);
     scheduler->now_fresh = false;
     if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
     if (scheduler->attached || scheduler->slices) nb_ticker_stir();

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/scheduler_harness"
+require "open3"
 
 # The scheduler's thread and others: joins, wakes from outside, Thread#raise, Thread#kill.
 class SchedulerThreadsTest < Minitest::Test
@@ -25,6 +26,28 @@ class SchedulerThreadsTest < Minitest::Test
     in_scheduler { fiber { 100.times { got << queue.pop and answer << true } } }
     other.join(SECONDS)
     assert_equal (0...100).to_a, got
+  end
+
+  # In a process of its own: numbers that are closed behind their owner's back are given out again.
+  def test_loops_whose_wake_descriptors_somebody_has_closed_are_woken_and_ended_all_the_same
+    skip "/proc/self/fd tells what is an eventfd" unless File.directory?("/proc/self/fd")
+
+    out, err, = Open3.capture3("timeout", (3 * SECONDS).to_s, RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
+      require "neverblock"
+      eventfds = -> { Dir.children("/proc/self/fd").map(&:to_i).select { |fd| (File.readlink("/proc/self/fd/\#{fd}") rescue "").include?("eventfd") } }
+      Thread.new { sleep }
+      before = eventfds.call
+      queues = Array.new(40) { Queue.new }
+      threads = queues.map { |queue| Thread.new { NB.run { queue.pop } } }
+      Thread.pass until queues.all? { |queue| queue.num_waiting == 1 }
+      closed = (eventfds.call - before).each { |fd| IO.for_fd(fd).close }.size
+      queues.first(20).each { |queue| queue << true }
+      threads.last(20).each(&:kill)
+      puts closed, threads.count { |thread| thread.join(#{SECONDS}) }
+      $stdout.flush
+      exit!
+    RUBY
+    assert_equal ["40\n40\n", ""], [out, err]
   end
 
   def test_a_pop_in_another_thread_makes_room_for_a_fiber_that_pushes
