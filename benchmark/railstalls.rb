@@ -14,6 +14,7 @@ module NeverBlock
 
         GEMS = "railstalls"
         OWN = "neverblock"
+        TWO = "neverblock w2"
         POOL = 12
         IDLE = "nobody else"
         BESIDE = { "a huge page" => "/report", "a password's digest" => "/password", "a call in C that blocks" => "/driver/1", "50,000 rows as objects" => "/rows" }.freeze
@@ -30,7 +31,7 @@ module NeverBlock
         end
 
         def candidates
-          @candidates ||= super.reject { |server| server.name == "puma w4 t3" }
+          @candidates ||= [*super.reject { |server| server.name == "puma w4 t3" }, two_workers]
         end
 
         def measurement
@@ -62,14 +63,21 @@ module NeverBlock
         end
 
         def verdicts(results)
-          beside = BESIDE.keys.map do |name|
-            Verdict.judge("beside #{name}: p99 over that of an idle server, ms", later(results, OWN, name), limit: "at most #{LATER_US_MAX / 1000}",
-                                                                                                          format: Cell.method(:millis)) { |us| us <= LATER_US_MAX }
+          [OWN, TWO].flat_map do |server|
+            [*BESIDE.keys.map { |name| beside_verdict(results, server, name) }, Verdict.no_errors(results, server, scenarios.map(&:name))]
           end
-          [*beside, Verdict.no_errors(results, OWN, scenarios.map(&:name))]
         end
 
         private
+
+        def two_workers
+          Servers.workers_with_database(own: [2], puma: 1, pool: POOL, gems: GEMS, &method(:environment)).first
+        end
+
+        def beside_verdict(results, server, name)
+          Verdict.judge("#{server} beside #{name}: p99 over that of an idle server, ms", later(results, server, name), limit: "at most #{LATER_US_MAX / 1000}",
+                                                                                                                     format: Cell.method(:millis)) { |us| us <= LATER_US_MAX }
+        end
 
         def environment(share)
           { "DATABASE_URL" => "#{Services.postgresql.url}?sslmode=disable&pool=#{share}&checkout_timeout=60", "RAILS_MAX_THREADS" => share.to_s }

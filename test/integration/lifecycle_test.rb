@@ -51,6 +51,21 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  # Where nobody makes room, next to nothing is free after these collections.
+  def test_the_heap_has_room_beside_the_application_for_what_requests_leave
+    app = <<~RACKUP
+      LOADED = Array.new(300_000) { Object.new }
+      run ->(_env) do
+        GC.start
+        stat = GC.stat
+        [200, {}, [(stat[:heap_available_slots] - stat[:heap_live_slots]).fdiv(LOADED.size).to_s]]
+      end
+    RACKUP
+    [ServerProcess.one_process("two workers come next in the same test"), %w[-w 2]].each do |options|
+      ServerProcess.run(app, options: options) { |server| assert_operator Float(get(server.url, "/")), :>, 0.4 }
+    end
+  end
+
   def test_its_first_log_lines_say_what_runs
     ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7", *ServerProcess.one_process("the first log line is that of one process")]) do |server|
       server.await_stderr(/^neverblock: \S+ info: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)

@@ -94,6 +94,7 @@ module NeverBlock
         lines.concat(Application.notices)
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         Heap.warm
+        NeverBlock::Heap.make_room_beside_application
         Server.new(config, app)
       end
 

@@ -107,6 +107,7 @@ module NeverBlock
         @settings[:after_fork]&.each { |block| block.call(@number) }
         NeverBlock.serving = Serving.new(fibers: @config.fibers, workers: Boot::Processors.workers(@settings[:workers]), log: @log, speaks: @number.zero?)
         app = Layers.around(load.call, @config, @log)
+        NeverBlock::Heap.make_room_beside_application
         lanes, (first, *spares) = links(channel).partition { |link| link.lane.positive? }
         first = last = executor_of(first, app)
         spares = spares.map { |link| last = executor_of(link, app, helps: last) }

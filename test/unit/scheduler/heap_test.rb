@@ -4,7 +4,7 @@ require_relative "../../support/unit"
 require "open3"
 require "rbconfig"
 
-# Room in Ruby's heap for many parked fibers. Each in a process of its own: room stays.
+# Room in Ruby's heap, beside an application and for many parked fibers. Each in a process of its own: room stays.
 class SchedulerHeapTest < Minitest::Test
   FREE = "free = -> { GC.start; GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) }"
 
@@ -19,6 +19,27 @@ class SchedulerHeapTest < Minitest::Test
       end
       after = free.call
       print after - before > 200_000, " ", NB::Heap.make_room(1000).nil? && (free.call - after).abs < 50_000
+    RUBY
+  end
+
+  def test_an_application_has_half_as_much_again_that_stays_and_is_made_once
+    assert_equal "true true", script(<<~RUBY)
+      loaded = Array.new(500_000) { Object.new }
+      before = free.call
+      NB::Heap.make_room_beside_application
+      after = free.call
+      NB::Heap.make_room_beside_application
+      print after - before > loaded.size * 0.4, " ", (free.call - after).abs < 100_000
+    RUBY
+  end
+
+  def test_room_beside_an_application_counts_for_its_fibers
+    assert_equal "true", script(<<~RUBY)
+      loaded = Array.new(700_000) { Object.new }
+      NB::Heap.make_room_beside_application
+      before = free.call
+      NB::Heap.make_room(1000)
+      print loaded.size && (free.call - before).abs < 50_000
     RUBY
   end
 
