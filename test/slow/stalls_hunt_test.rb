@@ -6,6 +6,7 @@
 #
 #   NB_HUNT_SECONDS=3600   for all pieces; default 180       NB_HUNT_PIECE_SECONDS=45   for one
 #   NB_HUNT_SEED=123       this piece alone                  NB_HUNT_CLIENTS=24
+#   NB_HUNT_MIX=calls      all pieces in this way (StallsHunt::Client::MIXES)
 
 require "json"
 require "minitest/autorun"
@@ -45,7 +46,7 @@ class StallsHuntTest < Minitest::Test
   private
 
   def piece(random, seed)
-    @mix = StallsHunt::Client::MIXES.keys.sample(random: random)
+    @mix = StallsHunt::Client::MIXES.keys.sample(random: random).then { |mix| ENV.fetch("NB_HUNT_MIX", mix) }
     @rails = @mix == "libraries" || random.rand(3).zero?
     folder = Dir.mktmpdir("neverblock-hunt")
     @admin = "unix://#{folder}/admin"
