@@ -53,9 +53,11 @@ module Workload
     def initialize
       @file = Tempfile.new("workload").tap { |file| file.write(LARGE * 3) && file.flush }
       @finished = 0
+      @kept = Queue.new
     end
 
-    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup streamed hijacked partial events taken].freeze
+    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup streamed hijacked partial events taken sliced keeping
+                letting_go].freeze
 
     def call(env)
       name = env["PATH_INFO"].delete_prefix("/")
@@ -124,6 +126,22 @@ module Workload
       [200, {}, [digest.hexdigest]]
     end
 
+    # Branches that compute, once all have begun, until the slice of one has ended.
+    def sliced(_env)
+      scheduler = Fiber.scheduler
+      before = scheduler.cuts
+      [200, {}, NeverBlock.all(*Array.new(3) { |n| -> { sleep(0) && computed_until_cut(scheduler, before) && "#{n};" } })]
+    end
+
+    def computed_until_cut(scheduler, before)
+      (1..500).sort_by { |m| (m * 7919) % 10_007 } until scheduler.cuts > before
+      true
+    end
+
+    # Keeps its thread until another request, which is a spare's, has let it go.
+    def keeping(_env) = [200, {}, [NeverBlock::Compat.blocking { @kept.pop }]]
+    def letting_go(_env) = [200, {}, [@kept.push("kept") && "let go"]]
+
     def lookup(_env) = [200, {}, [Addrinfo.tcp("localhost", 80).ip_address]]
   end
 
@@ -156,6 +174,7 @@ module Workload
     def finished(wire, _rng) = expect(/\A\d+\z/, get(wire, "/finished"))
     def parked(wire, _rng) = expect("parked", get(wire, "/parked"))
     def lookup(wire, _rng) = expect(/127\.0\.0\.1|::1/, get(wire, "/lookup"))
+    def sliced(wire, _rng) = expect("0;1;2;", get(wire, "/sliced"))
     def small(wire, rng) = post(wire, rng.bytes(rng.rand(1..2000)))
     def spooled(wire, rng) = post(wire, rng.bytes(70_000 + rng.rand(30_000)))
 
@@ -223,6 +242,13 @@ module Workload
       rng.rand(2).zero? ? wire.abort : wire.close
     end
 
+    # Answered only when another client is answered meanwhile.
+    def keeping(wire, _rng)
+      wire.get("/keeping")
+      Wire::Client.open("http://127.0.0.1:#{wire.socket.remote_address.ip_port}") { |other| expect("let go", get(other, "/letting_go")) }
+      expect("kept", wire.response.body)
+    end
+
     # Another in the middle of an upload that is being read.
     def half_uploaded(wire, _rng)
       wire.write("POST /taken HTTP/1.1\r\nHost: test\r\nContent-Length: 900000\r\n\r\n#{"x" * 300_000}")
@@ -259,7 +285,7 @@ module Workload
   end
 
   NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished parked lookup small spooled env cut head pipelined chunked leaving half
-             wrong streamed hijacked partial deserting kept uploaded events half_uploaded].freeze
+             wrong streamed hijacked partial deserting kept uploaded events half_uploaded sliced keeping].freeze
 
   # Runs one exchange on a connection of its own.
   # @raise [RuntimeError] naming the exchange and what was wrong

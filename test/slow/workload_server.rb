@@ -10,6 +10,9 @@ require "neverblock"
 require "rack"
 require_relative "workload"
 
+# For each client of the soak one, as all may have their executor kept at once.
+SPARES = 8
+
 app = Workload::App.new
 if ENV["NB_WORKLOAD_GC"] == "between"
   inner = app
@@ -19,8 +22,8 @@ if ENV["NB_WORKLOAD_GC"] == "between"
   end
 end
 watch = ENV.key?("NB_WORKLOAD_STALL_MS") ? { stall_ms: Integer(ENV["NB_WORKLOAD_STALL_MS"], 10) } : {}
-config = NeverBlock::Config.new(**watch, binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, body_timeout_ms: 60_000,
-                                         routes: [["/taken", { input: :stream }]])
+config = NeverBlock::Config.new(**watch, binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, slice_ms: 1, spares: SPARES,
+                                         body_timeout_ms: 60_000, routes: [["/taken", { input: :stream }]])
 server = NeverBlock::Server.new(config, app).start
 $stdout.puts(server.urls.first)
 $stdout.flush
