@@ -96,11 +96,12 @@ static struct {
     pthread_cond_t asked;
     VALUE thread;
     pid_t pid; /* whose thread it is */
-    long number;
+    _Atomic long number;
     unsigned users; /* watched executors */
     uintptr_t turn; /* of threads: one whose turn is over ends */
     bool wanted, interrupted;
     _Atomic bool waits; /* it was asked, and has not had Ruby's lock since */
+    _Atomic bool begun; /* it has had Ruby's lock, and its number is known */
 } reporter = {.lock = PTHREAD_MUTEX_INITIALIZER, .thread = Qnil};
 
 static void answer(watched *one, VALUE current);
@@ -130,7 +131,8 @@ static void answer_all(VALUE current) {
 
 static VALUE report(void *turn) {
     if (reporter.turn != (uintptr_t)turn) return Qnil;
-    reporter.number = nb_thread_number();
+    atomic_store(&reporter.number, nb_thread_number());
+    atomic_store(&reporter.begun, true);
     for (;;) {
         rb_thread_call_without_gvl(await_question, turn, interrupt_reporter, NULL);
         if (reporter.turn != (uintptr_t)turn) return Qnil;
@@ -158,6 +160,7 @@ static void start_reporter(void) {
     }
     reporter.users++;
     if (!NIL_P(reporter.thread)) return;
+    atomic_store(&reporter.begun, false);
     reporter.thread = rb_thread_create(report, (void *)reporter.turn);
     rb_funcall(reporter.thread, rb_intern("name="), 1, rb_str_new_cstr("nb-stalls"));
     rb_funcall(reporter.thread, rb_intern("report_on_exception="), 1, Qfalse);
@@ -368,10 +371,16 @@ static bool in_call(const watched *one, int64_t stint_ns) { return atomic_load(&
 
 static int64_t ran_ns(const watched *one) { return one->clocked ? nb_thread_ran_ns(one->clock) : 0; }
 
+/* Its thread may be so new that it has not had the lock once. */
+static bool reporter_waits_for_lock(void) {
+    if (!atomic_load(&reporter.waits)) return false;
+    return !atomic_load(&reporter.begun) || nb_thread_sleeps(atomic_load(&reporter.number));
+}
+
 /* Nobody answers: our Ruby thread waits for the lock, and the executor's runs without looking for interrupts, or waits for something and no other thread can be
    the one that has the lock. (Native threads of a busy process may keep that open: not for ever.) */
 static bool stuck(const watched *one, int64_t now_ns) {
-    if (!atomic_load(&reporter.waits) || !nb_thread_sleeps(reporter.number)) return false;
+    if (!reporter_waits_for_lock()) return false;
     int64_t served_ns = atomic_load(&one->served_ran_ns);
     if (ran_ns(one) - (served_ns > one->asked_ran_ns ? served_ns : one->asked_ran_ns) >= UNSERVED_NS) return true;
     if (!nb_thread_sleeps(one->thread_number)) return false;

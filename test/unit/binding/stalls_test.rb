@@ -45,7 +45,30 @@ class StallsBindingTest < BindingCase
     end
   end
 
+  # The watch's own thread is made last, and wants Ruby's lock, which the first executor has: it takes a request that is there, and keeps the lock in a call until a process has
+  # read that it is told.
+  def test_a_call_that_keeps_rubys_lock_from_the_executors_first_turn_on_is_told_while_it_lasts
+    gate, opener = IO.pipe
+    wires = []
+    told = spawn("sh", "-c", 'n=0; until grep -q "so far" "$0" || [ $n = $1 ]; do n=$((n + 1)); sleep 0.05; done; echo >&3', @log_file.path, (SECONDS * 10).to_s, 3 => opener)
+    NeverBlock::Stalls.stub(:places, [[:ours, delivery, ""], [:application, Dir.pwd, ""]]) do
+      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, stall_ms: 40, spares: 0, own_lanes: false)
+      @server = NeverBlock::Server.new(config, ->(_env) { [200, PLAIN, [HOLDS.call([gate.fileno, 1, 0].pack("iss"), 1, -1).to_s]] }, log: @log)
+      @server.start(serving: -> { wires << Wire::Client.new(@server.urls.first, deadline_s: SECONDS).tap { |wire| wire.get("/") } })
+    end
+    assert_equal "1", wires.first.response.body
+    assert_match(/so far: a C call that holds Ruby's lock/, logged)
+  ensure
+    Process.wait(told) if told
+    [gate, opener, *wires].each(&:close)
+  end
+
   private
+
+  # What the watch asks for when the executor has said that it takes requests, and which comes when one will have come.
+  def delivery
+    Object.new.tap { |name| name.define_singleton_method(:to_str) { LETS_GO.call(nil, 0, 50) && "/nowhere" } }
+  end
 
   def run_with_watch
     serve(nil, stall_ms: 1) do |env|
