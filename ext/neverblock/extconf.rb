@@ -23,7 +23,7 @@ SOURCES = {
   "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
   "core/server" => %w[
     admin admin_metrics admin_status connection connection_answer connection_send dispatch downloads exchange figures file_answer lane_rules lanes learned lease
-    listener loop loops named opening parts queues recall reply reports request_log routes server site spares static timeouts upload
+    listener loop loops named opening parts queues recall reply reports request_log routes server site spares static timeouts upload waiting
   ],
   "binding" => %w[
     blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare

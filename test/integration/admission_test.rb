@@ -9,7 +9,8 @@ class AdmissionTest < RecordsCase
   INSIDE = POOL * 2 # with a connection, and in the line
 
   def self.server_options
-    { options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+    { options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")],
+env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
   end
 
   # A client that leaves ends its request.
@@ -122,6 +123,7 @@ class AdmissionTest < RecordsCase
   def test_requests_that_hold_a_connection_of_one_pool_and_wait_for_another_are_answered
     locked("mysql2") do |locks|
       nested = ask_at_once(20, "pg", "nested") { |number| { other: "mysql2", sql: locks.sql(number) } }
+      await("two have a connection of each") { %w[pg mysql2].all? { |name| stat(name)["busy"] == POOL } }
       mysql = slow(20, "mysql2", locks)
       pg = ask_at_once(20, "pg", "query") { |number| { sql: "SELECT '#{number}'" } }
       await("they have come") { requests.values_at("queued", "running").sum == 60 }

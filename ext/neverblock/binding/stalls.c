@@ -394,7 +394,8 @@ static bool work_waits(const watched *one) {
     if (atomic_load_explicit(&board->figures.ready, memory_order_relaxed) > itself) return true;
     for (uint16_t i = 0; i < executor->port_count; i++) {
         const nb_port *port = &executor->ports[i];
-        if (atomic_load_explicit(&port->channel->memory->loop_starved, memory_order_relaxed)) return true;
+        uint32_t starved = atomic_load_explicit(&port->channel->memory->loop_starved, memory_order_relaxed);
+        if (starved == NB_LOOP_STARVED) return true;
         if (nb_ring_more(&port->requests, __atomic_load_n(&port->in_hand, __ATOMIC_RELAXED))) return true;
     }
     return false;

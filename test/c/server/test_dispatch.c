@@ -134,7 +134,7 @@ static void one_without_room_is_not_chosen_while_another_has_some(void **state) 
     ask(1, 1);
     assert_status(NB_OK, give(exchange(), 400000));
     assert_int_equal(1, f.dispatch.channels[1].channel->link->given);
-    assert_int_equal(0, f.dispatch.waiting);
+    assert_int_equal(0, f.dispatch.waiting.count);
 }
 
 static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **state) {
@@ -143,10 +143,10 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
     for (int i = 0; i < 4; i++)
         assert_status(NB_OK, give(made[i] = exchange(), sizeof(nb_request_message)));
     assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
-    assert_int_equal(4, f.dispatch.waiting);
+    assert_int_equal(4, f.dispatch.waiting.count);
     ask(2, 2);
     nb_dispatch_pump(&f.dispatch);
-    assert_int_equal(2, f.dispatch.waiting);
+    assert_int_equal(2, f.dispatch.waiting.count);
     assert_true(next(2)->exchange == nb_exchange_id_of(made[0]));
     assert_true(next(2)->exchange == nb_exchange_id_of(made[1]));
     assert_null(next(2));
@@ -168,10 +168,10 @@ static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **st
     for (int i = 0; i < 1 + 4 + 2; i++)
         assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
-    assert_int_equal(6, f.dispatch.waiting);
+    assert_int_equal(6, f.dispatch.waiting.count);
     ask(1, 2); /* who has them can be given them: nothing was promised twice */
     nb_dispatch_pump(&f.dispatch);
-    assert_int_equal(4, f.dispatch.waiting);
+    assert_int_equal(4, f.dispatch.waiting.count);
     assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
 }
 
@@ -193,7 +193,7 @@ static void what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_close
         nb_exchange *forgotten = made[middle_front_end[i]];
         nb_dispatch_forget(&f.dispatch, forgotten);
         nb_dispatch_forget(&f.dispatch, forgotten); /* it has no place any more */
-        assert_int_equal(3 - i, f.dispatch.waiting);
+        assert_int_equal(3 - i, f.dispatch.waiting.count);
         assert_int_equal(descriptors - i - 1, nb_test_descriptors());
         nb_exchange_destroy(&f.exchanges, forgotten);
     }
@@ -206,10 +206,10 @@ static void what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_close
     assert_true(first->message.exchange == nb_exchange_id_of(made[2]));
     close((int)first->body_fd);
     assert_true(next(0)->exchange == nb_exchange_id_of(behind));
-    assert_int_equal(1, f.dispatch.waiting);
-    nb_dispatch_forget(&f.dispatch, f.dispatch.first->exchange); /* alone */
-    assert_null(f.dispatch.first);
-    assert_null(f.dispatch.last);
+    assert_int_equal(1, f.dispatch.waiting.count);
+    nb_dispatch_forget(&f.dispatch, f.dispatch.waiting.first->exchange); /* alone */
+    assert_null(f.dispatch.waiting.first);
+    assert_null(f.dispatch.waiting.last);
     queued_with_a_file();
 }
 
@@ -226,7 +226,7 @@ static void an_overdue_exchange_is_taken_with_its_message(void **state) {
     nb_request_message_free(taken);
     nb_dispatch_forget(&f.dispatch, late); /* it has no place any more */
     assert_null(nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
-    assert_int_equal(1, f.dispatch.waiting);
+    assert_int_equal(1, f.dispatch.waiting.count);
 }
 
 static void publishing_rings_an_executor_that_sleeps_and_no_other(void **state) {
@@ -408,6 +408,56 @@ static void one_whose_like_is_shut_by_an_executor_goes_to_another(void **state) 
     assert_int_equal(1, e->channel);
 }
 
+/* However many they are: nobody looks at them, the loop sleeps, and is rung. */
+static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order(void **state) {
+    (void)state;
+    nb_exchange *held[3], *other;
+    for (int i = 0; i < 3; i++) {
+        assert_true(nb_crowds_shut(&board_of(i)->crowds, like_of_path("/notes/1")));
+        ask(i, i < 2);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_status(NB_OK, give_path(held[i] = exchange(), "/notes/2"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_null(f.dispatch.waiting.first_due);
+    assert_int_equal(3, f.dispatch.waiting.count);
+    assert_int_equal(3, nb_dispatch_waiting(&f.dispatch));
+    assert_true(may_sleep());
+    assert_int_equal(NB_LOOP_HOLDS, atomic_load(&memory_of(0)->loop_starved));
+    nb_dispatch_forget(&f.dispatch, held[1]);
+    assert_status(NB_OK, give_path(other = exchange(), "/reports"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(0, other->channel);
+    nb_crowds_open(&board_of(1)->crowds, like_of_path("/notes/1"));
+    assert_false(may_sleep());
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(1, held[0]->channel);
+    assert_int_equal(NB_CHANNEL_NONE, held[2]->channel);
+    assert_ptr_equal(held[2], f.dispatch.waiting.first_due->exchange);
+    nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+    ask(0, 2);
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(0, held[2]->channel);
+    assert_int_equal(0, f.dispatch.waiting.count);
+}
+
+static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **state) {
+    (void)state;
+    nb_exchange *held = exchange(), *other = exchange();
+    nb_request_message *message;
+    for (int i = 0; i < 3; i++)
+        assert_true(nb_crowds_shut(&board_of(i)->crowds, like_of_path("/notes/1")));
+    assert_status(NB_OK, give_path(held, "/notes/2"));
+    assert_status(NB_OK, give_path(other, "/reports"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_ptr_equal(other, f.dispatch.waiting.first_due->exchange);
+    assert_ptr_equal(held, nb_dispatch_take_first(&f.dispatch, &message));
+    nb_request_message_free(message);
+    assert_ptr_equal(other, nb_dispatch_take_first(&f.dispatch, &message));
+    nb_request_message_free(message);
+    assert_null(nb_dispatch_take_first(&f.dispatch, &message));
+}
+
 static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
     (void)state;
     nb_exchange *goes = given_to(0);
@@ -463,8 +513,8 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
     nb_dispatch_stop(&f.dispatch);
     nb_dispatch_pump(&f.dispatch);
     assert_null(next(1));
-    assert_int_equal(1, f.dispatch.waiting);
-    nb_dispatch_forget(&f.dispatch, f.dispatch.first->exchange);
+    assert_int_equal(1, f.dispatch.waiting.count);
+    nb_dispatch_forget(&f.dispatch, f.dispatch.waiting.first->exchange);
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(NB_MESSAGE_STOP, next(1)->type);
     assert_int_equal(0, empty_ring(0, 0, NB_MESSAGE_STOP));
@@ -492,7 +542,7 @@ static void no_memory_for_the_queue_is_told(void **state) {
     assert_status(NB_NO_MEMORY, nb_dispatch_message(&f.dispatch, waits, made));
     nb_alloc_fail_at(0);
     nb_free(made);
-    assert_int_equal(0, f.dispatch.waiting);
+    assert_int_equal(0, f.dispatch.waiting.count);
 }
 
 /* --- several loops --- */
@@ -561,8 +611,8 @@ static void what_an_executor_asks_for_is_given_once_by_all_loops(void **state) {
     wants(two, 1, 3);
     nb_dispatch_pump(&two->dispatches[1]);
     nb_dispatch_pump(&two->dispatches[0]);
-    assert_int_equal(1, two->dispatches[0].waiting);
-    assert_int_equal(0, two->dispatches[1].waiting);
+    assert_int_equal(1, two->dispatches[0].waiting.count);
+    assert_int_equal(0, two->dispatches[1].waiting.count);
     assert_int_equal(3, two->links[1]->given);
     close_pair(two);
 }
@@ -588,21 +638,21 @@ static void a_loop_gives_way_to_what_has_waited_a_millisecond_longer_with_anothe
     assert_int_equal(-1, comes(two, 1, 1000 + 2 * NB_NS_PER_MS));
     wants(two, 0, 1);
     nb_dispatch_pump(&two->dispatches[1]);
-    assert_int_equal(1, two->dispatches[1].waiting); /* not its turn */
+    assert_int_equal(1, two->dispatches[1].waiting.count); /* not its turn */
     assert_false(nb_dispatch_announce_sleep(&two->dispatches[1]));
     assert_int_equal(-1, comes(two, 1, 1000 + 3 * NB_NS_PER_MS));
     wants(two, 0, 2);
     nb_dispatch_pump(&two->dispatches[0]);
-    assert_int_equal(0, two->dispatches[0].waiting);
+    assert_int_equal(0, two->dispatches[0].waiting.count);
     assert_true(signalled(&two->wakes[1])); /* there is credit left, and it may have it now */
     assert_true(nb_dispatch_announce_sleep(&two->dispatches[1]));
     nb_dispatch_awake(&two->dispatches[1]);
     nb_dispatch_pump(&two->dispatches[1]);
-    assert_int_equal(1, two->dispatches[1].waiting);
+    assert_int_equal(1, two->dispatches[1].waiting.count);
     assert_int_equal(-1, comes(two, 0, 1000 + 3 * NB_NS_PER_MS + 500));
     wants(two, 0, 3);
     nb_dispatch_pump(&two->dispatches[0]); /* so little later is as good as the other */
-    assert_int_equal(0, two->dispatches[0].waiting);
+    assert_int_equal(0, two->dispatches[0].waiting.count);
     assert_false(signalled(&two->wakes[1])); /* nothing is left for it */
     close_pair(two);
 }
@@ -638,6 +688,8 @@ int main(void) {
         CASE(nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for),
         CASE(one_whose_like_is_shut_waits_until_it_is_opened),
         CASE(one_whose_like_is_shut_by_an_executor_goes_to_another),
+        CASE(those_that_every_executor_holds_are_set_aside_and_come_back_in_order),
+        CASE(one_that_is_set_aside_is_still_first_where_all_are_taken_out),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),

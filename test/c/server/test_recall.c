@@ -313,7 +313,7 @@ static void it_goes_as_far_as_the_free_one_has_asked(void **state) {
     look_after(1);
     assert_int_equal(1, first->channel);
     assert_int_equal(0, second->channel);
-    assert_int_equal(0, f.dispatch.waiting);
+    assert_int_equal(0, f.dispatch.waiting.count);
     expect_request(1, first);
     look_after(1);
     assert_int_equal(0, second->channel); /* it has not asked */
@@ -367,7 +367,7 @@ static void a_busy_one_that_asked_for_nothing_has_nothing_in_hand(void **state) 
     nb_exchange *made = waiting();
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(NB_CHANNEL_NONE, made->channel);
-    assert_int_equal(1, f.dispatch.waiting);
+    assert_int_equal(1, f.dispatch.waiting.count);
 }
 
 static void of_several_in_hand_one_goes_to_another_that_is_busy_with_none(void **state) {
@@ -430,9 +430,9 @@ static void an_overdue_one_comes_back_though_nobody_is_free(void **state) {
     ask(0, 5);
     nb_exchange *e = given(0, 0, open("/dev/null", O_RDONLY | O_CLOEXEC), f.now_ns + 5 * LONG), *stays = simple(0);
     look_after(2 * LONG);
-    assert_int_equal(0, f.dispatch.waiting);
+    assert_int_equal(0, f.dispatch.waiting.count);
     look_after(4 * LONG);
-    assert_int_equal(1, f.dispatch.waiting);
+    assert_int_equal(1, f.dispatch.waiting.count);
     assert_int_equal(0, stays->channel);
     nb_request_message *taken = NULL;
     assert_ptr_equal(e, nb_dispatch_take_overdue(&f.dispatch, f.now_ns, &taken));
@@ -560,7 +560,7 @@ static void all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits(
     channel_of(0)->lost = true;
     assert_int_equal(2, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
     assert_int_equal(0, begun->channel); /* the caller's to answer */
-    assert_int_equal(3, f.dispatch.waiting);
+    assert_int_equal(3, f.dispatch.waiting.count);
     begun->channel = NB_CHANNEL_NONE;
     nb_dispatch_remove(&f.dispatch, channel_of(0));
     ask(1, 5);
@@ -630,7 +630,7 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     e->connection = f.client;
     assert_status(NB_OK, nb_dispatch_message(&f.dispatch, e, message(0, open("/dev/null", O_RDONLY | O_CLOEXEC))));
     nb_dispatch_pump(&f.dispatch);
-    assert_int_equal(1, f.dispatch.waiting);
+    assert_int_equal(1, f.dispatch.waiting.count);
     assert_false(nb_dispatch_announce_sleep(&f.dispatch)); /* it does not spin */
     atomic_store(&board_of(0)->executor_bell.sleeping, 1);
     atomic_store(&board_of(1)->executor_bell.sleeping, 1);
@@ -643,7 +643,7 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
         close(came);
     channel->descriptors = near;
     nb_dispatch_pump(&f.dispatch);
-    assert_int_equal(0, f.dispatch.waiting);
+    assert_int_equal(0, f.dispatch.waiting.count);
     assert_int_equal(0, e->channel);
 }
 

@@ -17,7 +17,7 @@
 static void nothing_is_left(nb_server *server) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
         assert_int_equal(0, server->loops.each[i].exchanges.live);
-        assert_int_equal(0, server->loops.each[i].dispatch.waiting);
+        assert_int_equal(0, server->loops.each[i].dispatch.waiting.count);
         assert_int_equal(0, server->loops.each[i].pool.sending);
         assert_int_equal(0, nb_loop_connections(&server->loops.each[i]));
     }

@@ -127,7 +127,7 @@ static void everything_is_given_back(nb_server *server) {
     assert_null(loop->dirty);
     assert_null(loop->graveyard);
     assert_int_equal(0, nb_loop_connections(loop));
-    assert_int_equal(0, loop->dispatch.waiting);
+    assert_int_equal(0, loop->dispatch.waiting.count);
     assert_int_equal(0, loop->spool.bytes);
     assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->timeouts));
     for (uint16_t i = 0; i < loop->dispatch.count; i++)

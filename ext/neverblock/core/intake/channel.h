@@ -95,10 +95,15 @@ typedef struct nb_board {
     nb_stalled stalled; /* requests that calls have kept it with; told by the same thread */
 } nb_board;
 
+enum {
+    NB_LOOP_STARVED = 1, /* something would go at once */
+    NB_LOOP_HOLDS,       /* nothing but requests of likes that are held (crowds.h) */
+};
+
 typedef struct nb_channel_memory {
     nb_doorbell loop_bell; /* the I/O loop sleeps (each channel has its own flag of it) */
     _Alignas(64) _Atomic uint32_t
-        loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some */
+        loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some (NB_LOOP_) */
     _Atomic uint32_t
         allowance; /* bytes each response may hold now (limits.h, server/loop.c); its writer parks at half of them */
     _Alignas(64) _Atomic uint32_t

@@ -23,8 +23,6 @@ uint64_t nb_like_of(nb_slice method, nb_slice path) {
     return hash ? hash : 1;
 }
 
-static uint16_t place_of(uint64_t like) { return (uint16_t)(like % NB_CROWDS_MAX); }
-
 /* The executor alone writes. */
 static void change(nb_crowd *crowd, uint32_t count, uint32_t limit, int64_t now_ns) {
     atomic_store_explicit(&crowd->limit, limit, memory_order_relaxed);
@@ -44,7 +42,7 @@ static void free_if_unused(nb_crowd *crowd) {
 }
 
 uint16_t nb_crowds_join(nb_crowds *crowds, uint64_t like, int64_t now_ns) {
-    uint16_t place = place_of(like);
+    uint16_t place = nb_crowds_place(like);
     nb_crowd *crowd = &crowds->places[place];
     if (!has_place(crowd, like)) return NB_CROWD_NONE;
     uint32_t count = atomic_load_explicit(&crowd->count, memory_order_relaxed);
@@ -75,7 +73,7 @@ static void tell_shut(nb_crowds *crowds, nb_crowd *crowd, bool shut) {
 }
 
 bool nb_crowds_shut(nb_crowds *crowds, uint64_t like) {
-    nb_crowd *crowd = &crowds->places[place_of(like)];
+    nb_crowd *crowd = &crowds->places[nb_crowds_place(like)];
     if (!has_place(crowd, like) || atomic_load_explicit(&crowd->shut, memory_order_relaxed)) return false;
     tell_shut(crowds, crowd, true);
     atomic_store_explicit(&crowd->like, like, memory_order_relaxed);
@@ -83,7 +81,7 @@ bool nb_crowds_shut(nb_crowds *crowds, uint64_t like) {
 }
 
 void nb_crowds_open(nb_crowds *crowds, uint64_t like) {
-    nb_crowd *crowd = &crowds->places[place_of(like)];
+    nb_crowd *crowd = &crowds->places[nb_crowds_place(like)];
     if (atomic_load_explicit(&crowd->like, memory_order_relaxed) != like) return;
     if (!atomic_load_explicit(&crowd->shut, memory_order_relaxed)) return;
     tell_shut(crowds, crowd, false);
@@ -91,7 +89,7 @@ void nb_crowds_open(nb_crowds *crowds, uint64_t like) {
 }
 
 bool nb_crowds_hold(const nb_crowds *crowds, uint64_t like) {
-    const nb_crowd *crowd = &crowds->places[place_of(like)];
+    const nb_crowd *crowd = &crowds->places[nb_crowds_place(like)];
     if (like == 0 || atomic_load_explicit(&crowd->like, memory_order_relaxed) != like) return false;
     if (atomic_load_explicit(&crowd->shut, memory_order_relaxed)) return true;
     return atomic_load_explicit(&crowds->working, memory_order_relaxed) &&

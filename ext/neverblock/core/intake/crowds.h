@@ -45,6 +45,9 @@ typedef struct nb_crowds {
 /* /notes/17 is like /notes/18. Never 0, and of 62 bits: a Ruby Integer that is no object. */
 uint64_t nb_like_of(nb_slice method, nb_slice path);
 
+/* Where it is counted, if it is. */
+static inline uint16_t nb_crowds_place(uint64_t like) { return (uint16_t)(like % NB_CROWDS_MAX); }
+
 /* --- the executor's side --- */
 
 /* A request's slice has ended for the first time. Its place, to be left when it has ended; NB_CROWD_NONE: there is none. */

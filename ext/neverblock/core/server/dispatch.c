@@ -14,13 +14,6 @@
 /* What it takes until a thread that sleeps runs, with what it costs both sides. */
 #define WAKE_NS 150000u
 
-struct nb_waiting {
-    nb_waiting *previous, *next;
-    nb_exchange *exchange;
-    nb_request_message *message;
-    uint64_t like; /* of the request (crowds.h); 0: nobody has asked yet */
-};
-
 /* Of those that are held, so many are passed in search of one that is not. */
 #define PASSED_MAX 1024u
 
@@ -37,16 +30,16 @@ void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number)
 
 /* One more waits, or one less, or another is the first. */
 static void note_queue(nb_dispatch *dispatch, int change) {
-    dispatch->waiting += (uint32_t)change;
     if (!dispatch->queues) return;
     if (change) atomic_fetch_add_explicit(&dispatch->queues->waiting, (uint32_t)change, memory_order_relaxed);
-    nb_queues_tell(dispatch->queues, dispatch->number, dispatch->first ? dispatch->first->message->arrived_ns : 0);
+    const nb_waiting *first = dispatch->waiting.first;
+    nb_queues_tell(dispatch->queues, dispatch->number, first ? first->message->arrived_ns : 0);
     dispatch->first_changed = true;
 }
 
 uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch) {
     return dispatch->queues ? atomic_load_explicit(&dispatch->queues->waiting, memory_order_relaxed)
-                            : dispatch->waiting;
+                            : dispatch->waiting.count;
 }
 
 static bool gives_way(const nb_dispatch *dispatch, int64_t arrived_ns) {
@@ -54,10 +47,7 @@ static bool gives_way(const nb_dispatch *dispatch, int64_t arrived_ns) {
 }
 
 static void unqueue(nb_dispatch *dispatch, nb_waiting *waiting) {
-    *(waiting->previous ? &waiting->previous->next : &dispatch->first) = waiting->next;
-    *(waiting->next ? &waiting->next->previous : &dispatch->last) = waiting->previous;
-    waiting->exchange->waiting = NULL;
-    nb_free(waiting);
+    nb_waiting_remove(&dispatch->waiting, waiting);
     note_queue(dispatch, -1);
 }
 
@@ -74,12 +64,7 @@ static void close_files(nb_dispatch_channel *channel) {
 }
 
 static void deinit_one(nb_dispatch *dispatch) {
-    while (dispatch->first) {
-        nb_waiting *waiting = dispatch->first;
-        dispatch->first = waiting->next;
-        nb_request_message_free(waiting->message);
-        nb_free(waiting);
-    }
+    nb_waiting_clear(&dispatch->waiting);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (dispatch->channels[i].channel) nb_dispatch_remove(dispatch, &dispatch->channels[i]);
     }
@@ -304,47 +289,24 @@ static bool refuses(const nb_dispatch *dispatch) {
 
 static nb_status queue(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     if (refuses(dispatch)) return NB_FULL;
-    nb_waiting *waiting = nb_alloc(sizeof(*waiting));
+    nb_waiting *waiting = nb_waiting_create(message);
     if (!waiting) return NB_NO_MEMORY;
-    *waiting = (nb_waiting){.previous = dispatch->last, .exchange = exchange, .message = message};
-    exchange->waiting = waiting;
-    *(dispatch->last ? &dispatch->last->next : &dispatch->first) = waiting;
-    dispatch->last = waiting;
+    nb_waiting_append(&dispatch->waiting, waiting, exchange);
     note_queue(dispatch, 1);
     return NB_OK;
-}
-
-nb_waiting *nb_dispatch_waiting_create(size_t bytes) {
-    nb_waiting *waiting = nb_alloc_zero(1, sizeof(*waiting));
-    if (!waiting) return NULL;
-    waiting->message = nb_alloc(bytes);
-    if (waiting->message) return waiting;
-    nb_free(waiting);
-    return NULL;
-}
-
-nb_request_message *nb_dispatch_waiting_message(nb_waiting *waiting) { return waiting->message; }
-
-void nb_dispatch_waiting_destroy(nb_waiting *waiting) {
-    nb_free(waiting->message);
-    nb_free(waiting);
 }
 
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd) {
     waiting->message->body_fd = body_fd;
     waiting->message->message.exchange = nb_exchange_id_of(exchange);
-    waiting->exchange = exchange;
-    waiting->next = dispatch->first;
-    exchange->waiting = waiting;
-    *(dispatch->first ? &dispatch->first->previous : &dispatch->last) = waiting;
-    dispatch->first = waiting;
+    nb_waiting_prepend(&dispatch->waiting, waiting, exchange);
     note_queue(dispatch, 1);
 }
 
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
     size_t bytes = nb_request_message_bytes(facts);
     nb_dispatch_channel *channel = NULL;
-    bool waits = dispatch->first || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.first || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
     void *place = waits ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
@@ -373,7 +335,7 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     message->message.exchange = nb_exchange_id_of(exchange);
-    bool waits = dispatch->first || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.first || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
     if (!waits && send_message(dispatch, exchange, message, 0)) return NB_OK;
     return queue(dispatch, exchange, message);
 }
@@ -413,15 +375,17 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
 
 /* All deadlines are equally far from the arrival, and the queue is in the order of arrival. */
 static int64_t deadline_ns(const nb_dispatch *dispatch) {
-    int64_t deadline_ns = dispatch->first ? dispatch->first->message->deadline_ns : 0;
+    const nb_waiting *first = dispatch->waiting.first;
+    int64_t deadline_ns = first ? first->message->deadline_ns : 0;
     return deadline_ns ? deadline_ns : INT64_MAX;
 }
 
 static nb_exchange *take_first(nb_dispatch *dispatch, nb_request_message **message) {
-    if (!dispatch->first) return NULL;
-    nb_exchange *exchange = dispatch->first->exchange;
-    *message = dispatch->first->message;
-    unqueue(dispatch, dispatch->first);
+    nb_waiting *first = dispatch->waiting.first;
+    if (!first) return NULL;
+    nb_exchange *exchange = first->exchange;
+    *message = first->message;
+    unqueue(dispatch, first);
     return exchange;
 }
 
@@ -526,7 +490,7 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
-    if (channel->stop_due && !channel->stopped && dispatch->waiting == 0) {
+    if (channel->stop_due && !channel->stopped && dispatch->waiting.count == 0) {
         channel->stopped = tell(channel, NB_MESSAGE_STOP, 0, 0);
     }
 }
@@ -558,16 +522,41 @@ static uint64_t like_of(const nb_request_message *message) {
     return nb_like_of(slice_of(message, message->method_text), slice_of(message, message->path));
 }
 
+/* Every executor holds it. A spare is looked at while it is called. */
+static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t like) {
+    bool held = false;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
+        if (!holds(channel, like)) return false;
+        held = true;
+    }
+    return held && !dispatch->calls;
+}
+
+/* Some who were set aside may go. */
+static bool is_let_in(const nb_dispatch *dispatch) {
+    if (!nb_waiting_any_aside(&dispatch->waiting)) return false;
+    for (uint16_t place = 0; place < NB_CROWDS_MAX; place++) {
+        uint64_t like = dispatch->waiting.likes_aside[place];
+        if (like && !is_held_by_all(dispatch, like)) return true;
+    }
+    return false;
+}
+
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     bool crowded = is_crowded(dispatch);
     uint32_t held = 0;
-    for (nb_waiting *waiting = dispatch->first, *next; waiting && held < PASSED_MAX; waiting = next) {
-        next = waiting->next;
+    if (is_let_in(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
+    for (nb_waiting *waiting = dispatch->waiting.first_due, *next; waiting && held < PASSED_MAX; waiting = next) {
+        next = waiting->next_due;
         if (crowded && waiting->like == 0) waiting->like = like_of(waiting->message);
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
         if (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
             send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like)) {
             unqueue(dispatch, waiting);
+        } else if (is_held_by_all(dispatch, waiting->like)) {
+            nb_waiting_set_aside(&dispatch->waiting, waiting);
         } else if (is_held(dispatch, waiting->like)) {
             held++;
         } else {
@@ -621,8 +610,8 @@ static size_t news_bytes(const nb_dispatch_channel *channel) {
 
 /* The first of the queue that the executor does not hold. */
 static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    const nb_waiting *waiting = dispatch->first;
-    for (uint32_t held = 0; waiting && holds(channel, waiting->like); waiting = waiting->next) {
+    const nb_waiting *waiting = dispatch->waiting.first_due;
+    for (uint32_t held = 0; waiting && holds(channel, waiting->like); waiting = waiting->next_due) {
         if (++held == PASSED_MAX) return NULL;
     }
     return waiting;
@@ -635,15 +624,16 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
     if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
     if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
-    if (!starved || gives_way(dispatch, dispatch->first->message->arrived_ns) || nb_dispatch_is_stuck(channel) ||
-        credit_left(channel) == 0 || nb_dispatch_rests(dispatch, channel))
+    if (!starved || gives_way(dispatch, dispatch->waiting.first->message->arrived_ns) ||
+        nb_dispatch_is_stuck(channel) || credit_left(channel) == 0 || nb_dispatch_rests(dispatch, channel))
         return false;
     const nb_waiting *first = first_for(dispatch, channel);
     return first && nb_ring_reserve(&channel->requests, first->message->message.bytes);
 }
 
 static bool announce_one(nb_dispatch *dispatch) {
-    bool starved = dispatch->first != NULL, something = false, late = false;
+    bool starved = dispatch->waiting.first_due != NULL, keeps = dispatch->waiting.first && !starved;
+    bool something = false, late = false;
     if (starved && dispatch->queues) nb_doorbell_announce(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         late = late || (dispatch->channels[i].late && dispatch->channels[i].given_first);
@@ -653,13 +643,14 @@ static bool announce_one(nb_dispatch *dispatch) {
         if (!channel->channel) continue;
         nb_channel_memory *memory = channel->channel->memory;
         bool news = channel->news || (channel->retire_due && !channel->retired) ||
-                    (channel->stop_due && !channel->stopped && !starved);
+                    (channel->stop_due && !channel->stopped && !starved && !keeps);
         bool waits = starved || late || news || channel->room_wanted || channel->claim_wanted;
-        atomic_store_explicit(&memory->loop_starved, waits, memory_order_relaxed);
+        uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_HOLDS : 0;
+        atomic_store_explicit(&memory->loop_starved, starves, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (has_something(dispatch, channel, starved, news)) something = true;
     }
-    return something;
+    return something || is_let_in(dispatch);
 }
 
 static void awake_one(nb_dispatch *dispatch) {
@@ -726,7 +717,7 @@ void nb_dispatch_deinit(nb_dispatch *dispatch) {
 uint32_t nb_dispatch_waiting_here(const nb_dispatch *dispatch) {
     uint32_t count = 0;
     for (; dispatch; dispatch = dispatch->next_lane) {
-        count += dispatch->waiting;
+        count += dispatch->waiting.count;
     }
     return count;
 }
@@ -813,7 +804,7 @@ int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
 }
 
 nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message) {
-    while (dispatch && !dispatch->first) {
+    while (dispatch && !dispatch->waiting.first) {
         dispatch = dispatch->next_lane;
     }
     return dispatch ? take_first(dispatch, message) : NULL;

@@ -37,6 +37,7 @@
 #include "intake/request.h"
 #include "server/exchange.h"
 #include "server/queues.h"
+#include "server/waiting.h"
 
 typedef struct nb_dispatch_channel {
     nb_channel *channel; /* NULL: this place is free */
@@ -70,15 +71,13 @@ typedef struct nb_dispatch_channel {
     int32_t pid;            /* of a worker; 0 */
 } nb_dispatch_channel;
 
-typedef struct nb_waiting nb_waiting;
-
 typedef struct nb_dispatch {
     struct nb_dispatch *next_lane; /* NULL: it is the last */
     uint16_t lane;                 /* its number, as exchanges have it; 0: the first, of all fibers */
     nb_dispatch_channel channels[NB_CHANNELS_MAX];
     uint16_t count;
-    nb_waiting *first, *last;
-    uint32_t waiting, waiting_max;
+    nb_waiting_queue waiting;
+    uint32_t waiting_max;
     uint32_t allowance; /* as the channels' */
     uint32_t
         unavailable_s; /* while no channel serves: requests are refused, to be tried again so much later; 0: they wait */
@@ -196,10 +195,7 @@ nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes
    now, or another loop was quicker. True: the descriptor is the receiver's, or, shared, the exchange's. */
 bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd);
-/* Room for a copy of a message, that can be put at the head of the queue, whatever its bound; NULL: there is no memory. */
-nb_waiting *nb_dispatch_waiting_create(size_t bytes);
-nb_request_message *nb_dispatch_waiting_message(nb_waiting *waiting);
-void nb_dispatch_waiting_destroy(nb_waiting *waiting);
+/* At the head of the queue, whatever its bound. */
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd);
 /* The queue's first go to executors, as far as credit and room allow. */
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch);

@@ -122,7 +122,7 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 
 /* The request is the loop's again, in no list, copied to `waiting`. False: the executor has damaged it, which is taken for begun. */
 static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
-    if (!nb_request_message_copy(nb_dispatch_waiting_message(waiting), exchange->record, exchange->record_bytes)) {
+    if (!nb_request_message_copy(waiting->message, exchange->record, exchange->record_bytes)) {
         channel->damaged = true;
         begun(channel, exchange);
         return false;
@@ -177,13 +177,13 @@ static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     if (!exchange) return false;
     bool overdue = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
     if (exchange->in_news || (!overdue && !another_can_have(dispatch, channel, exchange->record_bytes))) return false;
-    nb_waiting *waiting = nb_dispatch_waiting_create(exchange->record_bytes);
+    nb_waiting *waiting = nb_waiting_create_room(exchange->record_bytes);
     if (!waiting) return false;
     bool recalled = recall(channel, exchange, waiting);
     if (recalled && !forgotten(dispatch, exchange)) {
         queue_again(dispatch, exchange, waiting);
     } else {
-        nb_dispatch_waiting_destroy(waiting);
+        nb_waiting_destroy(waiting);
     }
     return recalled;
 }
@@ -227,14 +227,14 @@ uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *chann
     while (channel->given_last) {
         nb_exchange *exchange = channel->given_last;
         bool back = !is_begun(channel, exchange);
-        nb_waiting *waiting = back ? nb_dispatch_waiting_create(exchange->record_bytes) : NULL;
+        nb_waiting *waiting = back ? nb_waiting_create_room(exchange->record_bytes) : NULL;
         if (!waiting) {
             begun(channel, exchange); /* it is answered like those, for want of memory too */
         } else if (take_away(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
             queue_again(dispatch, exchange, waiting);
             count++;
         } else {
-            nb_dispatch_waiting_destroy(waiting);
+            nb_waiting_destroy(waiting);
         }
     }
     return count;

@@ -1,0 +1,59 @@
+/*
+ * waiting.h - the requests that wait for an executor, in the order in which they came: the queue of a dispatch (dispatch.h), which bounds it.
+ *
+ * Those whose like is held by every executor (intake/crowds.h) are set aside: they keep their place in the queue and nobody looks at them, however many they
+ * are, until one such like is let in again. The others are those that may go, in the same order.
+ *
+ * Owned by the loop's thread.
+ */
+#ifndef NB_SERVER_WAITING_H
+#define NB_SERVER_WAITING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "intake/crowds.h"
+#include "intake/request.h"
+#include "server/exchange.h"
+
+typedef struct nb_waiting {
+    struct nb_waiting *previous, *next;         /* of all */
+    struct nb_waiting *previous_due, *next_due; /* of those that may go */
+    bool aside;
+    nb_exchange *exchange;
+    nb_request_message *message; /* owned */
+    uint64_t like;               /* of the request (crowds.h); 0: nobody has asked yet */
+} nb_waiting;
+
+typedef struct nb_waiting_queue {
+    nb_waiting *first, *last;
+    nb_waiting *first_due, *last_due;
+    uint32_t count;
+    uint64_t likes_aside[NB_CROWDS_MAX]; /* of those that are set aside, by their place among the crowds; 0: none */
+    uint16_t places_aside;
+} nb_waiting_queue;
+
+/* Owns the message from here on. NULL: there is no memory, and the message is the caller's still. */
+nb_waiting *nb_waiting_create(nb_request_message *message);
+/* The same with room for a message. */
+nb_waiting *nb_waiting_create_room(size_t bytes);
+/* With its message; in no queue. */
+void nb_waiting_destroy(nb_waiting *waiting);
+
+/* The exchange waits, as the last or the first. */
+void nb_waiting_append(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange);
+void nb_waiting_prepend(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange);
+/* Out of the queue, and freed; its message is the caller's, who has it or frees it. */
+void nb_waiting_remove(nb_waiting_queue *queue, nb_waiting *waiting);
+/* All, with their messages. */
+void nb_waiting_clear(nb_waiting_queue *queue);
+
+/* It may not go until its like is let in. */
+void nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting);
+/* Some are. */
+static inline bool nb_waiting_any_aside(const nb_waiting_queue *queue) { return queue->places_aside > 0; }
+/* All may go. */
+void nb_waiting_bring_back(nb_waiting_queue *queue);
+
+#endif
