@@ -72,6 +72,7 @@ class LimitsQueueTest < ServerProcessCase
 
   def test_what_the_queue_cannot_hold_is_answered_with_503_at_once_and_the_rest_in_time # RFC 9110 sections 15.6.4, 10.2.3
     gate = new_tag
+    assert_equal "hello", ask("/").body, "the executor has begun to ask"
     clients = Array.new(CROWD) { Wire::Client.new(server.url) }
     clients.each { |client| client.get("/wait?gate=#{gate}&tag=#{gate}") }
     shed = take_shed(clients)
