@@ -7,7 +7,7 @@ require "neverblock/offload/worker"
 
 module NeverBlock
   module Offload
-    # No thread can be made, and there is none.
+    # No thread can be made, and there is none. (Ruby 3.3 itself sleeps forever once it was refused a thread: Bug #20779.)
     class NoWorker < ThreadError
     end
 
