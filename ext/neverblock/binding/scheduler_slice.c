@@ -63,6 +63,8 @@ struct nb_slices {
     int64_t given_ns; /* when it was last offered the lock and did not take it */
     bool follows;     /* Ruby tells of the thread's switches */
     VALUE arrived;    /* the fiber of the last that was told of; compared only */
+    size_t gc_ms;     /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
+    bool gc_known;
     /* the ticker's */
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
@@ -177,7 +179,12 @@ static int64_t look(void *owner, int64_t now_ns) {
 
 /* --- What the loop tells --- */
 
+/* Milliseconds that the process has collected for. */
+static size_t gc_ms(void) { return rb_gc_stat(ID2SYM(rb_intern("time"))); }
+
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut) {
+    slices->gc_known = !cut && !nb_list_empty(&slices->scheduler->cut);
+    if (slices->gc_known) slices->gc_ms = gc_ms();
     atomic_store_explicit(&slices->cut_before, cut, memory_order_relaxed);
     atomic_store_explicit(&slices->switched_ns, now_ns, memory_order_relaxed);
 }
@@ -216,13 +223,20 @@ static bool source_starves(const nb_scheduler *scheduler) {
     return scheduler->attached && scheduler->source.starves && scheduler->source.starves(scheduler->source.owner);
 }
 
+/* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that one has made, and another that happens to meet it is not to
+   wait behind it for that. */
+static int64_t ran_ns(const nb_slices *slices) {
+    int64_t collected_ns = slices->gc_known ? (int64_t)(gc_ms() - slices->gc_ms) * NB_NS_PER_MS : 0;
+    return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
+}
+
 /* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole slice
    before; those whose slice has ended after a slice. */
 static bool is_over(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
-    int64_t ran_ns = nb_clock_monotonic_ns() - slices->switched_ns;
-    if (ran_ns < (slices->cut_before ? NB_CUT_NS : slices->slice_ns)) return false;
-    if (ran_ns >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
+    int64_t ran = ran_ns(slices);
+    if (ran < (slices->cut_before ? NB_CUT_NS : slices->slice_ns)) return false;
+    if (ran >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
     return nb_slices_work_waits(scheduler) || source_starves(scheduler);
 }
 
