@@ -54,6 +54,6 @@ class ExhaustionTest < Minitest::Test
     assert_equal [200, "ok\n"], server.admin("/health")
     assert_equal "hello", hello.write("st\r\n\r\n") && hello.response.body
     response = file.write("st\r\n\r\n") && file.response
-    assert_includes [[200, "file 1", nil], [503, "503 no file can be opened now, try again\n", "1"]], [response.status, response.body, response["retry-after"]]
+    assert_includes [[200, "file 1", nil], [503, "503 Service Unavailable: no file can be opened now, try again\n", "1"]], [response.status, response.body, response["retry-after"]]
   end
 end
