@@ -10,7 +10,7 @@ class AdmissionTest < RecordsCase
 
   def self.server_options
     { options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")],
-env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+      env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
   end
 
   # A client that leaves ends its request.

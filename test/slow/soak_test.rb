@@ -10,7 +10,7 @@ class SoakTest < Minitest::Test
   SEED = Integer(ENV.fetch("NB_SOAK_SEED", Random.new_seed.to_s), 10)
   # Bytes more at the end than after the first sixth: collections, malloc's arenas and pooled fibers move this much and no more.
   GROWTH_KB = 24 * 1024
-  EXPECTED = /failed: (?:Workload::App::Failure|NeverBlock::Error|Errno::(?:EPIPE|ECONNRESET))|kept its executor|^\s|spool|^$/
+  EXPECTED = /failed: (?:Workload::App::Failure|NeverBlock::Error|Errno::(?:EPIPE|ECONNRESET))|GET \/keeping \(\w+\) (?:has )?kept its executor|^\s|spool|^$/
 
   [1, 2].each do |executors|
     define_method("test_memory_and_descriptors_stay_with_#{executors}_executors") { soak(executors) }

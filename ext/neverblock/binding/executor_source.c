@@ -139,9 +139,7 @@ static bool source_starves(void *owner) {
     const nb_executor *executor = owner;
     if (executor->running >= executor->fibers_max) return false;
     for (uint16_t i = 0; i < executor->port_count; i++) {
-        uint32_t starved = atomic_load_explicit(&executor->ports[i].channel->memory->loop_starved,
-                                                memory_order_relaxed);
-        if (starved == NB_LOOP_STARVED) return true;
+        if (nb_channel_loop_starves(executor->ports[i].channel)) return true;
     }
     return false;
 }

@@ -13,4 +13,7 @@ extern VALUE nb_client_gone_class; /* NeverBlock::ClientGone */
 /* A frozen, interned string that lives for ever: for keys and constant values. */
 VALUE nb_constant_string(const char *bytes, size_t size);
 
+/* Milliseconds that the process has collected for, by the processor's clock. With Ruby's lock. */
+static inline size_t nb_gc_ms(void) { return rb_gc_stat(ID2SYM(rb_intern("time"))); }
+
 #endif

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "neverblock.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "ticker.h"
@@ -179,12 +180,9 @@ static int64_t look(void *owner, int64_t now_ns) {
 
 /* --- What the loop tells --- */
 
-/* Milliseconds that the process has collected for. */
-static size_t gc_ms(void) { return rb_gc_stat(ID2SYM(rb_intern("time"))); }
-
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut) {
     slices->gc_known = !cut && !nb_list_empty(&slices->scheduler->cut);
-    if (slices->gc_known) slices->gc_ms = gc_ms();
+    if (slices->gc_known) slices->gc_ms = nb_gc_ms();
     atomic_store_explicit(&slices->cut_before, cut, memory_order_relaxed);
     atomic_store_explicit(&slices->switched_ns, now_ns, memory_order_relaxed);
 }
@@ -226,7 +224,7 @@ static bool source_starves(const nb_scheduler *scheduler) {
 /* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that one has made, and another that happens to meet it is not to
    wait behind it for that. */
 static int64_t ran_ns(const nb_slices *slices) {
-    int64_t collected_ns = slices->gc_known ? (int64_t)(gc_ms() - slices->gc_ms) * NB_NS_PER_MS : 0;
+    int64_t collected_ns = slices->gc_known ? (int64_t)(nb_gc_ms() - slices->gc_ms) * NB_NS_PER_MS : 0;
     return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
 }
 

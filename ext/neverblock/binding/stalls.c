@@ -184,7 +184,7 @@ static void compare(watched *one) {
     if (!atomic_exchange(&one->compare, false)) return;
     one->compared_stint = nb_executor_switched_ns(one->executor);
     one->compared_ran_ns = nb_clock_thread_ns();
-    one->compared_gc_ms = rb_gc_stat(ID2SYM(rb_intern("time")));
+    one->compared_gc_ms = nb_gc_ms();
 }
 
 static void job(void *unused) {
@@ -232,7 +232,7 @@ static bool find_ruby_or_gc(watched *one) {
         compare(one);
     }
     int64_t ran_ns = nb_clock_thread_ns() - one->compared_ran_ns;
-    int64_t gc_ms = (int64_t)(rb_gc_stat(ID2SYM(rb_intern("time"))) - one->compared_gc_ms);
+    int64_t gc_ms = (int64_t)(nb_gc_ms() - one->compared_gc_ms);
     if (gc_ms * NB_NS_PER_MS * 2 <= ran_ns) one->stall.kind = NB_STALL_ruby;
     return ran_ns >= UNSERVED_NS;
 }
@@ -394,8 +394,7 @@ static bool work_waits(const watched *one) {
     if (atomic_load_explicit(&board->figures.ready, memory_order_relaxed) > itself) return true;
     for (uint16_t i = 0; i < executor->port_count; i++) {
         const nb_port *port = &executor->ports[i];
-        uint32_t starved = atomic_load_explicit(&port->channel->memory->loop_starved, memory_order_relaxed);
-        if (starved == NB_LOOP_STARVED) return true;
+        if (nb_channel_loop_starves(port->channel)) return true;
         if (nb_ring_more(&port->requests, __atomic_load_n(&port->in_hand, __ATOMIC_RELAXED))) return true;
     }
     return false;

@@ -170,6 +170,11 @@ void nb_channel_destroy_all(nb_channel *channel);
 void *nb_channel_requests(nb_channel *channel);
 void *nb_channel_responses(nb_channel *channel);
 
+/* The I/O loop has something that would go at once. By the executor's side. */
+static inline bool nb_channel_loop_starves(const nb_channel *channel) {
+    return atomic_load_explicit(&channel->memory->loop_starved, memory_order_relaxed) == NB_LOOP_STARVED;
+}
+
 static inline bool nb_channel_is_shared(const nb_channel *channel) { return channel->link->shared.address != NULL; }
 
 /*

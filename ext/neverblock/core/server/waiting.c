@@ -25,12 +25,20 @@ void nb_waiting_destroy(nb_waiting *waiting) {
     nb_free(waiting);
 }
 
-static void append_due(nb_waiting_queue *queue, nb_waiting *waiting) {
+/* Between these two; NULL: it is the first, the last. */
+static void insert(nb_waiting_queue *queue, nb_waiting *previous, nb_waiting *waiting, nb_waiting *next) {
+    waiting->previous = previous;
+    waiting->next = next;
+    *(previous ? &previous->next : &queue->first) = waiting;
+    *(next ? &next->previous : &queue->last) = waiting;
+}
+
+static void insert_due(nb_waiting_queue *queue, nb_waiting *previous, nb_waiting *waiting, nb_waiting *next) {
     waiting->aside = false;
-    waiting->previous_due = queue->last_due;
-    waiting->next_due = NULL;
-    *(queue->last_due ? &queue->last_due->next_due : &queue->first_due) = waiting;
-    queue->last_due = waiting;
+    waiting->previous_due = previous;
+    waiting->next_due = next;
+    *(previous ? &previous->next_due : &queue->first_due) = waiting;
+    *(next ? &next->previous_due : &queue->last_due) = waiting;
 }
 
 static void remove_due(nb_waiting_queue *queue, nb_waiting *waiting) {
@@ -38,30 +46,22 @@ static void remove_due(nb_waiting_queue *queue, nb_waiting *waiting) {
     *(waiting->next_due ? &waiting->next_due->previous_due : &queue->last_due) = waiting->previous_due;
 }
 
-void nb_waiting_append(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange) {
+static void join(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange) {
     waiting->exchange = exchange;
     exchange->waiting = waiting;
-    waiting->previous = queue->last;
-    waiting->next = NULL;
-    *(queue->last ? &queue->last->next : &queue->first) = waiting;
-    queue->last = waiting;
-    append_due(queue, waiting);
     queue->count++;
 }
 
+void nb_waiting_append(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange) {
+    join(queue, waiting, exchange);
+    insert(queue, queue->last, waiting, NULL);
+    insert_due(queue, queue->last_due, waiting, NULL);
+}
+
 void nb_waiting_prepend(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange) {
-    waiting->exchange = exchange;
-    exchange->waiting = waiting;
-    waiting->previous = NULL;
-    waiting->next = queue->first;
-    *(queue->first ? &queue->first->previous : &queue->last) = waiting;
-    queue->first = waiting;
-    waiting->aside = false;
-    waiting->previous_due = NULL;
-    waiting->next_due = queue->first_due;
-    *(queue->first_due ? &queue->first_due->previous_due : &queue->last_due) = waiting;
-    queue->first_due = waiting;
-    queue->count++;
+    join(queue, waiting, exchange);
+    insert(queue, NULL, waiting, queue->first);
+    insert_due(queue, NULL, waiting, queue->first_due);
 }
 
 void nb_waiting_remove(nb_waiting_queue *queue, nb_waiting *waiting) {
@@ -97,5 +97,5 @@ void nb_waiting_bring_back(nb_waiting_queue *queue) {
     queue->places_aside = 0;
     queue->first_due = queue->last_due = NULL;
     for (nb_waiting *waiting = queue->first; waiting; waiting = waiting->next)
-        append_due(queue, waiting);
+        insert_due(queue, queue->last_due, waiting, NULL);
 }
