@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "link.h"
 #include "neverblock.h"
-#include "scheduler_list.h"
+#include "base/list.h"
 
 /* How often join looks whether the loop has ended: only a shutdown waits here, and signals stay answered in between. */
 #define JOIN_STEP_US 5000

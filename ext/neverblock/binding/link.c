@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "neverblock.h"
 #include "os/clock.h"
-#include "scheduler_list.h"
+#include "base/list.h"
 
 /* --- the front's end --- */
 

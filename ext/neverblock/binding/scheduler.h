@@ -13,7 +13,7 @@
 
 #include "base/timer.h"
 #include "os/resolver.h"
-#include "scheduler_list.h"
+#include "base/list.h"
 
 typedef struct nb_scheduler nb_scheduler;
 

@@ -20,7 +20,7 @@
 
 #include "base/timer.h"
 #include "scheduler.h"
-#include "scheduler_list.h"
+#include "base/list.h"
 #include "os/poll.h"
 #include "os/wake.h"
 

@@ -32,6 +32,10 @@
 #define UNSERVED_NS (10 * NB_NS_PER_MS)
 /* Ruby code that makes short calls, which release the lock, runs the job between two of them. */
 #define QUIET_NS (4 * NB_NS_PER_MS)
+/* So much (and two fifths of stall_ms at most) a thread has to run before it is said whether it ran Ruby code or collected: one collection takes up to half of that. */
+#define COMPARED_NS (40 * NB_NS_PER_MS)
+/* A call in which a thread has run for so long after a collection is not that collection's end. */
+#define DOUBTED_NS NB_NS_PER_MS
 /* A Ruby thread that has the lock and processor time answers within. */
 #define UNANSWERED_NS (500 * NB_NS_PER_MS)
 /* Stalls by one culprit are all counted, and an entry is made of the first in this time. */
@@ -56,10 +60,14 @@ struct watched {
     _Atomic int64_t asked_stint;
     _Atomic bool half_waited; /* its thread has not run for half of the stint */
     _Atomic bool signalled, collecting;
+    int64_t signalled_ran_ns;   /* served_ran_ns when it was */
+    int64_t claimed_ran_ns;     /* its thread's clock when the signal met a call */
+    size_t served_gc_count;     /* collections when its thread last ran a job */
+    _Atomic bool doubted;       /* another had begun when the signal came, and may just have ended */
     _Atomic int64_t call_stint; /* the stint in which its thread was in a call that must not be interrupted */
     int64_t answered_stint;
     nb_stall stall;
-    /* what it is compared with, by the executor's own thread */
+    /* what it is compared with, noted with Ruby's lock */
     _Atomic bool compare;
     _Atomic int64_t quiet_since_ns; /* it was asked then, or has run a job of ours, whatever that could say */
     _Atomic int64_t served_ran_ns;  /* its thread's clock at that job */
@@ -68,8 +76,9 @@ struct watched {
 
     /* the ticker's */
     nb_stall_watch watch;
-    int64_t ran_ns, ran_at_ns; /* the thread's clock at the first look at the stint */
-    int64_t asked_ran_ns;
+    int64_t ran_ns, ran_at_ns;    /* the thread's clock at the first look at the stint */
+    _Atomic int64_t asked_ran_ns; /* the thread's clock when it was first asked since its last job */
+    int64_t heard_ran_ns;         /* served_ran_ns then */
     nb_stall_culprit culprit;
     uint32_t row;
     const char *waits_in; /* the system call that nobody may interrupt; NULL: none */
@@ -178,24 +187,41 @@ static VALUE leave_reporter(void) {
     return ending;
 }
 
-/* --- the job in the executor's own thread --- */
+/* --- the job, in whatever Ruby thread --- */
+
+static int64_t ran_ns(const watched *one) { return one->clocked ? nb_thread_ran_ns(one->clock) : 0; }
+
+/* What the thread has run since it was asked, and has run no job of ours. */
+static int64_t unserved_ns(const watched *one) {
+    int64_t served_ns = atomic_load(&one->served_ran_ns), asked_ns = atomic_load(&one->asked_ran_ns);
+    return ran_ns(one) - (served_ns > asked_ns ? served_ns : asked_ns);
+}
 
 static void compare(watched *one) {
     if (!atomic_exchange(&one->compare, false)) return;
     one->compared_stint = nb_executor_switched_ns(one->executor);
-    one->compared_ran_ns = nb_clock_thread_ns();
+    one->compared_ran_ns = ran_ns(one);
     one->compared_gc_ms = nb_gc_ms();
+}
+
+/* What the signal met, and is doubted, was no call if the thread has hardly run since. */
+static void note_served(watched *one) {
+    int64_t now_ns = nb_clock_thread_ns();
+    atomic_store(&one->served_ran_ns, now_ns);
+    atomic_store(&one->quiet_since_ns, nb_clock_monotonic_ns());
+    one->served_gc_count = rb_gc_count();
+    uint32_t expected = ANSWERED;
+    if (atomic_load(&one->doubted) && now_ns - one->claimed_ran_ns < DOUBTED_NS)
+        atomic_compare_exchange_strong(&one->state, &expected, ASKED);
+    atomic_store(&one->doubted, false);
 }
 
 static void job(void *unused) {
     VALUE current = rb_thread_current();
     for (watched *one = atomic_load(&all_watched); one; one = one->next) {
         if (!one->executor) continue;
-        if (current == one->executor->thread) {
-            atomic_store(&one->served_ran_ns, nb_clock_thread_ns());
-            atomic_store(&one->quiet_since_ns, nb_clock_monotonic_ns());
-            compare(one);
-        }
+        if (current == one->executor->thread) note_served(one);
+        compare(one);
         answer(one, current);
     }
 }
@@ -221,6 +247,12 @@ static bool still_there(const watched *one) {
     return nb_executor_switched_ns(one->executor) == atomic_load(&one->asked_stint);
 }
 
+/* What the thread has to have run since it was compared. */
+static int64_t wanted_ns(const watched *one) {
+    int64_t part_ns = one->watch.stall_ns / 5 * 2;
+    return part_ns < COMPARED_NS ? part_ns : COMPARED_NS;
+}
+
 /* More than half of what the thread ran since the comparison were garbage collections (whose time Ruby takes by the processor's clock), or one was seen at work by which nothing
    could be compared. False: it has not run for long enough to say. */
 static bool find_ruby_or_gc(watched *one) {
@@ -231,10 +263,10 @@ static bool find_ruby_or_gc(watched *one) {
         atomic_store(&one->compare, true);
         compare(one);
     }
-    int64_t ran_ns = nb_clock_thread_ns() - one->compared_ran_ns;
+    int64_t since_ns = ran_ns(one) - one->compared_ran_ns;
     int64_t gc_ms = (int64_t)(nb_gc_ms() - one->compared_gc_ms);
-    if (gc_ms * NB_NS_PER_MS * 2 <= ran_ns) one->stall.kind = NB_STALL_ruby;
-    return ran_ns >= UNSERVED_NS;
+    if (gc_ms * NB_NS_PER_MS * 2 <= since_ns) one->stall.kind = NB_STALL_ruby;
+    return since_ns >= wanted_ns(one) || !one->clocked;
 }
 
 /* The job runs where the call returns, whose frame is still there. */
@@ -251,6 +283,14 @@ static bool describe_here(watched *one) {
     return true;
 }
 
+/* It does not just wait for the lock, to come back from a short call, or for a processor, inside of one. */
+static bool stays_in_call(const watched *one) {
+    int64_t quiet_ns = nb_clock_monotonic_ns() - atomic_load(&one->quiet_since_ns);
+    if (!nb_thread_sleeps(one->thread_number)) return unserved_ns(one) >= QUIET_NS;
+    const char *waits_in = nb_thread_waits_in(one->thread_number);
+    return quiet_ns >= (waits_in && strcmp(waits_in, "futex(2)") == 0 ? COMPARED_NS : QUIET_NS);
+}
+
 /* By another thread, which has Ruby's lock now. Asleep by its status, the executor's is in a call that has released the lock. Else it waits for
    the lock: it was made to yield it, or another thread has kept it. False: that is for the other thread to say, or Ruby code makes short calls. */
 static bool describe_from_elsewhere(watched *one, VALUE current) {
@@ -262,8 +302,9 @@ static bool describe_from_elsewhere(watched *one, VALUE current) {
     bool runs = RB_TYPE_P(status, T_STRING) && strcmp(RSTRING_PTR(status), "run") == 0;
     bool waited = runs && atomic_load(&one->half_waited);
     if (waited && current == reporter.thread) return false;
-    if (!runs && nb_clock_monotonic_ns() - atomic_load(&one->quiet_since_ns) < QUIET_NS) return false;
-    one->stall.kind = waited ? NB_STALL_other_thread : runs ? NB_STALL_ruby : NB_STALL_blocking_call;
+    if (!runs && !stays_in_call(one)) return false;
+    if (runs && !waited && !find_ruby_or_gc(one)) return false;
+    if (waited || !runs) one->stall.kind = waited ? NB_STALL_other_thread : NB_STALL_blocking_call;
     if (waited) {
         nb_stalls_trace_here(&one->stall);
     } else {
@@ -298,7 +339,7 @@ int ruby_thread_has_gvl_p(void); /* exported, and in no header */
 static struct sigaction before;
 
 static void answer_in_signal(watched *one) {
-    if (!ruby_thread_has_gvl_p()) return;
+    if (!ruby_thread_has_gvl_p() || atomic_load(&one->served_ran_ns) != one->signalled_ran_ns) return;
     if (rb_during_gc()) {
         atomic_store(&one->collecting, true);
         return;
@@ -306,6 +347,8 @@ static void answer_in_signal(watched *one) {
     if (!claim(one)) return;
     clear(&one->stall);
     one->stall.kind = NB_STALL_c_call;
+    one->claimed_ran_ns = nb_clock_thread_ns();
+    atomic_store(&one->doubted, rb_gc_count() != one->served_gc_count);
     bool known = still_there(one);
     if (known) {
         nb_stalls_trace_signalled(&one->stall);
@@ -356,6 +399,7 @@ static bool threads_move(void) {
 /* What an application's call would notice is not done: where it was is known when it returns. (A futex may be the lock itself, which another thread holds.) */
 static void interrupt(watched *one) {
     if (handles_signal() && !threads_move() && nb_thread_restarts(one->thread_number)) {
+        one->signalled_ran_ns = atomic_load(&one->served_ran_ns);
         atomic_store(&one->signalled, true);
         pthread_kill(one->thread, SIGURG);
         return;
@@ -369,8 +413,6 @@ static bool in_call(const watched *one, int64_t stint_ns) { return atomic_load(&
 
 /* --- the ticker's part --- */
 
-static int64_t ran_ns(const watched *one) { return one->clocked ? nb_thread_ran_ns(one->clock) : 0; }
-
 /* Its thread may be so new that it has not had the lock once. */
 static bool reporter_waits_for_lock(void) {
     if (!atomic_load(&reporter.waits)) return false;
@@ -381,8 +423,7 @@ static bool reporter_waits_for_lock(void) {
    the one that has the lock. (Native threads of a busy process may keep that open: not for ever.) */
 static bool stuck(const watched *one, int64_t now_ns) {
     if (!reporter_waits_for_lock()) return false;
-    int64_t served_ns = atomic_load(&one->served_ran_ns);
-    if (ran_ns(one) - (served_ns > one->asked_ran_ns ? served_ns : one->asked_ran_ns) >= UNSERVED_NS) return true;
+    if (unserved_ns(one) >= UNSERVED_NS) return true;
     if (!nb_thread_sleeps(one->thread_number)) return false;
     return !nb_thread_others_run() || now_ns - one->watch.asked_ns >= UNANSWERED_NS;
 }
@@ -403,9 +444,10 @@ static bool work_waits(const watched *one) {
 static void ask(watched *one) {
     atomic_store(&one->asked_stint, one->watch.stint_ns);
     atomic_store(&one->collecting, false);
+    atomic_store(&one->doubted, false);
     one->waits_in = NULL;
     int64_t ran = ran_ns(one), passed_ns = nb_clock_monotonic_ns() - one->ran_at_ns;
-    one->asked_ran_ns = ran;
+    atomic_store(&one->asked_ran_ns, ran);
     atomic_store(&one->quiet_since_ns, nb_clock_monotonic_ns());
     atomic_store(&one->half_waited, one->clocked && (ran - one->ran_ns) * 2 < passed_ns);
 }
@@ -414,6 +456,9 @@ static void ask(watched *one) {
 static void renew_question(watched *one) {
     uint32_t expected = IDLE;
     atomic_compare_exchange_strong(&one->state, &expected, ASKED);
+    int64_t served_ns = atomic_load(&one->served_ran_ns);
+    if (served_ns != one->heard_ran_ns) atomic_store(&one->asked_ran_ns, ran_ns(one));
+    one->heard_ran_ns = served_ns;
     trigger_job();
     if (!atomic_load(&reporter.waits)) ask_reporter();
 }
@@ -426,8 +471,16 @@ static void withdraw(watched *one) {
     atomic_compare_exchange_strong(&one->state, &expected, IDLE);
 }
 
+/* It has hardly run since, and does not wait in a call either. */
+static bool doubted(watched *one) {
+    if (!atomic_load(&one->doubted)) return false;
+    if (ran_ns(one) - one->claimed_ran_ns < DOUBTED_NS && !nb_thread_sleeps(one->thread_number)) return true;
+    atomic_store(&one->doubted, false);
+    return false;
+}
+
 static bool answered(watched *one) {
-    if (atomic_load(&one->state) != ANSWERED) return false;
+    if (doubted(one) || atomic_load(&one->state) != ANSWERED) return false;
     if (one->answered_stint == one->watch.stint_ns) return true;
     atomic_store(&one->state, IDLE);
     return false;

@@ -207,9 +207,9 @@ static void what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_close
     close((int)first->body_fd);
     assert_true(next(0)->exchange == nb_exchange_id_of(behind));
     assert_int_equal(1, f.dispatch.waiting.count);
-    nb_dispatch_forget(&f.dispatch, f.dispatch.waiting.first->exchange); /* alone */
-    assert_null(f.dispatch.waiting.first);
-    assert_null(f.dispatch.waiting.last);
+    nb_dispatch_forget(&f.dispatch, nb_waiting_first(&f.dispatch.waiting)->exchange); /* alone */
+    assert_null(nb_waiting_first(&f.dispatch.waiting));
+    assert_null(nb_waiting_first_due(&f.dispatch.waiting));
     queued_with_a_file();
 }
 
@@ -419,7 +419,7 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
     for (int i = 0; i < 3; i++)
         assert_status(NB_OK, give_path(held[i] = exchange(), "/notes/2"));
     nb_dispatch_publish(&f.dispatch);
-    assert_null(f.dispatch.waiting.first_due);
+    assert_null(nb_waiting_first_due(&f.dispatch.waiting));
     assert_int_equal(3, f.dispatch.waiting.count);
     assert_int_equal(3, nb_dispatch_waiting(&f.dispatch));
     assert_true(may_sleep());
@@ -433,12 +433,30 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(1, held[0]->channel);
     assert_int_equal(NB_CHANNEL_NONE, held[2]->channel);
-    assert_ptr_equal(held[2], f.dispatch.waiting.first_due->exchange);
+    assert_ptr_equal(held[2], nb_waiting_first_due(&f.dispatch.waiting)->exchange);
     nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
     ask(0, 2);
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held[2]->channel);
     assert_int_equal(0, f.dispatch.waiting.count);
+}
+
+/* Two likes may have one place among the crowds: the first's is known by it until it is let in. */
+static void one_whose_place_another_like_has_is_not_set_aside(void **state) {
+    (void)state;
+    nb_waiting_queue *queue = &f.dispatch.waiting;
+    assert_status(NB_OK, give_path(exchange(), "/notes/1"));
+    assert_status(NB_OK, give_path(exchange(), "/reports"));
+    nb_waiting *first = nb_waiting_first(queue), *second = nb_waiting_next_due(queue, first);
+    first->like = 1;
+    second->like = 1 + NB_CROWDS_MAX;
+    assert_true(nb_waiting_set_aside(queue, first));
+    assert_false(nb_waiting_set_aside(queue, second));
+    assert_ptr_equal(second, nb_waiting_first_due(queue));
+    assert_null(nb_waiting_next_due(queue, second));
+    nb_waiting_bring_back(queue);
+    assert_ptr_equal(first, nb_waiting_first_due(queue));
+    assert_ptr_equal(second, nb_waiting_next_due(queue, first));
 }
 
 static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **state) {
@@ -450,7 +468,7 @@ static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **
     assert_status(NB_OK, give_path(held, "/notes/2"));
     assert_status(NB_OK, give_path(other, "/reports"));
     nb_dispatch_publish(&f.dispatch);
-    assert_ptr_equal(other, f.dispatch.waiting.first_due->exchange);
+    assert_ptr_equal(other, nb_waiting_first_due(&f.dispatch.waiting)->exchange);
     assert_ptr_equal(held, nb_dispatch_take_first(&f.dispatch, &message));
     nb_request_message_free(message);
     assert_ptr_equal(other, nb_dispatch_take_first(&f.dispatch, &message));
@@ -514,7 +532,7 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
     nb_dispatch_pump(&f.dispatch);
     assert_null(next(1));
     assert_int_equal(1, f.dispatch.waiting.count);
-    nb_dispatch_forget(&f.dispatch, f.dispatch.waiting.first->exchange);
+    nb_dispatch_forget(&f.dispatch, nb_waiting_first(&f.dispatch.waiting)->exchange);
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(NB_MESSAGE_STOP, next(1)->type);
     assert_int_equal(0, empty_ring(0, 0, NB_MESSAGE_STOP));
@@ -689,6 +707,7 @@ int main(void) {
         CASE(one_whose_like_is_shut_waits_until_it_is_opened),
         CASE(one_whose_like_is_shut_by_an_executor_goes_to_another),
         CASE(those_that_every_executor_holds_are_set_aside_and_come_back_in_order),
+        CASE(one_whose_place_another_like_has_is_not_set_aside),
         CASE(one_that_is_set_aside_is_still_first_where_all_are_taken_out),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),

@@ -647,6 +647,28 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     assert_int_equal(0, e->channel);
 }
 
+/* Each asks for one at a time, as a lane's threads do. */
+static void one_that_is_slow_to_take_its_request_is_room_for_another(void **state) {
+    (void)state;
+    assert_false(nb_dispatch_has_room(&f.dispatch));
+    ask(0, 1);
+    ask(1, 1);
+    nb_exchange *e = simple(0);
+    look_after(LONG);
+    assert_int_equal(1, e->channel);
+    assert_true(nb_dispatch_has_room(&f.dispatch));
+    ask(0, 1);
+    assert_true(nb_dispatch_has_room(&f.dispatch));
+    atomic_fetch_add(&board_of(0)->pulse.turns, 1); /* it has woken */
+    look_after(QUICK);
+    nb_exchange *another = simple(0);
+    assert_false(nb_dispatch_has_room(&f.dispatch));
+    expect_request(1, e);
+    nb_message *lost = next(0);
+    assert_false(begin(lost));
+    expect_request(0, another);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_that_runs_one_fiber_for_long_is_given_nothing),
@@ -675,6 +697,7 @@ int main(void) {
         CASE(what_has_news_to_be_told_stays),
         SHARED_CASE(a_record_that_was_damaged_is_given_to_nobody),
         CASE(each_kind_of_damage_is_seen_in_a_copy),
+        CASE(one_that_is_slow_to_take_its_request_is_room_for_another),
         SHARED_CASE(all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits),
         SHARED_CASE(one_taken_and_not_begun_with_is_run_by_another_only_when_its_process_is_no_more),
         SHARED_CASE(a_lost_one_is_given_and_told_nothing),

@@ -165,7 +165,7 @@ static void what_was_given_and_not_begun_with_waits_too(void **state) {
     assert_true(begins(0));
     switches(0);
     look_after(LOOK + STALL);
-    assert_null(f.dispatch.waiting.first);
+    assert_null(nb_waiting_first(&f.dispatch.waiting));
     assert_true(is_called(1));
 }
 
@@ -326,7 +326,7 @@ static void a_grant_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
     asks(0, 0);
     request();
     look_after(STALL);
-    assert_non_null(f.dispatch.waiting.first);
+    assert_non_null(nb_waiting_first(&f.dispatch.waiting));
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
     answers(1, true);
     assert_true(nb_dispatch_announce_sleep(&f.dispatch));

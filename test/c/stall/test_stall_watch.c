@@ -29,8 +29,8 @@ static void expect(nb_stall_next next, unsigned what, int64_t again_after_ms) {
 }
 
 static void ask(void) {
-    expect(look(1), 0, 50);
-    expect(look(50), NB_STALL_COMPARE, 75);
+    expect(look(1), 0, 25);
+    expect(look(25), NB_STALL_COMPARE, 75);
     expect(look(75), NB_STALL_ASK, 77);
 }
 
@@ -54,8 +54,8 @@ static void one_that_sleeps_wants_no_look(void **state) {
 static void each_stint_begins_anew(void **state) {
     (void)state;
     for (int i = 0; i < 10; i++) {
-        sight.switched_ns = BEGAN + 49 * i * MS;
-        expect(look(49 * i), 0, 49 * i + 50);
+        sight.switched_ns = BEGAN + 24 * i * MS;
+        expect(look(24 * i), 0, 24 * i + 25);
     }
 }
 
@@ -100,11 +100,11 @@ static void its_end_is_told_once(void **state) {
     ask();
     sight.answered = true;
     expect(look(100), NB_STALL_TELL, 125);
-    sight.switched_ns = BEGAN + 170 * MS;
+    sight.switched_ns = BEGAN + 190 * MS;
     sight.answered = false;
     nb_stall_next next = look(200);
     assert_int_equal(NB_STALL_OVER, next.what);
-    assert_int_equal(170 * MS, next.lasted_ns);
+    assert_int_equal(190 * MS, next.lasted_ns);
     assert_int_equal(0, look(210).what);
 }
 
@@ -124,7 +124,7 @@ static void a_question_of_a_stint_that_is_over_is_withdrawn(void **state) {
     (void)state;
     ask();
     sight.switched_ns = BEGAN + 76 * MS;
-    expect(look(80), NB_STALL_FORGET, 76 + 50);
+    expect(look(80), NB_STALL_FORGET, 76 + 25);
     sight.switched_ns = 0;
     assert_int_equal(0, look(81).what);
 }

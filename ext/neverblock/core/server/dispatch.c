@@ -21,6 +21,7 @@ void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t w
     memset(dispatch, 0, sizeof(*dispatch));
     dispatch->exchanges = exchanges;
     dispatch->waiting_max = waiting_max;
+    nb_waiting_init(&dispatch->waiting);
 }
 
 void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number) {
@@ -32,7 +33,7 @@ void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number)
 static void note_queue(nb_dispatch *dispatch, int change) {
     if (!dispatch->queues) return;
     if (change) atomic_fetch_add_explicit(&dispatch->queues->waiting, (uint32_t)change, memory_order_relaxed);
-    const nb_waiting *first = dispatch->waiting.first;
+    const nb_waiting *first = nb_waiting_first(&dispatch->waiting);
     nb_queues_tell(dispatch->queues, dispatch->number, first ? first->message->arrived_ns : 0);
     dispatch->first_changed = true;
 }
@@ -268,13 +269,21 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     return count;
 }
 
+/* It asks for no other yet, as it has not seen that what it was given last has gone to somebody else. */
+static bool will_ask(const nb_dispatch_channel *channel) {
+    return takes(channel) && channel->recalled_given &&
+           atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed) == channel->recalled_given;
+}
+
 bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
-    if (nb_dispatch_waiting(dispatch) > 0) return false;
+    uint64_t room = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->channel && credit_left(channel) > 0) return true;
+        if (!channel->channel) continue;
+        uint64_t credit = credit_left(channel);
+        room += credit ? credit : will_ask(channel);
     }
-    return false;
+    return room > nb_dispatch_waiting(dispatch);
 }
 
 static bool full(const nb_dispatch *dispatch) {
@@ -306,7 +315,7 @@ void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_wa
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
     size_t bytes = nb_request_message_bytes(facts);
     nb_dispatch_channel *channel = NULL;
-    bool waits = dispatch->waiting.first || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.count || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
     void *place = waits ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
@@ -335,7 +344,7 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     message->message.exchange = nb_exchange_id_of(exchange);
-    bool waits = dispatch->waiting.first || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.count || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
     if (!waits && send_message(dispatch, exchange, message, 0)) return NB_OK;
     return queue(dispatch, exchange, message);
 }
@@ -375,13 +384,13 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
 
 /* All deadlines are equally far from the arrival, and the queue is in the order of arrival. */
 static int64_t deadline_ns(const nb_dispatch *dispatch) {
-    const nb_waiting *first = dispatch->waiting.first;
+    const nb_waiting *first = nb_waiting_first(&dispatch->waiting);
     int64_t deadline_ns = first ? first->message->deadline_ns : 0;
     return deadline_ns ? deadline_ns : INT64_MAX;
 }
 
 static nb_exchange *take_first(nb_dispatch *dispatch, nb_request_message **message) {
-    nb_waiting *first = dispatch->waiting.first;
+    nb_waiting *first = nb_waiting_first(&dispatch->waiting);
     if (!first) return NULL;
     nb_exchange *exchange = first->exchange;
     *message = first->message;
@@ -547,20 +556,19 @@ static bool is_let_in(const nb_dispatch *dispatch) {
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     bool crowded = is_crowded(dispatch);
     uint32_t held = 0;
-    if (is_let_in(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
-    for (nb_waiting *waiting = dispatch->waiting.first_due, *next; waiting && held < PASSED_MAX; waiting = next) {
-        next = waiting->next_due;
+    nb_waiting_queue *queue = &dispatch->waiting;
+    if (is_let_in(dispatch)) nb_waiting_bring_back(queue);
+    for (nb_waiting *waiting = nb_waiting_first_due(queue), *next; waiting && held < PASSED_MAX; waiting = next) {
+        next = nb_waiting_next_due(queue, waiting);
         if (crowded && waiting->like == 0) waiting->like = like_of(waiting->message);
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
         if (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
             send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like)) {
             unqueue(dispatch, waiting);
-        } else if (is_held_by_all(dispatch, waiting->like)) {
-            nb_waiting_set_aside(&dispatch->waiting, waiting);
-        } else if (is_held(dispatch, waiting->like)) {
-            held++;
-        } else {
+        } else if (!is_held(dispatch, waiting->like)) {
             return;
+        } else if (!is_held_by_all(dispatch, waiting->like) || !nb_waiting_set_aside(queue, waiting)) {
+            held++;
         }
     }
 }
@@ -610,9 +618,10 @@ static size_t news_bytes(const nb_dispatch_channel *channel) {
 
 /* The first of the queue that the executor does not hold. */
 static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    const nb_waiting *waiting = dispatch->waiting.first_due;
-    for (uint32_t held = 0; waiting && holds(channel, waiting->like); waiting = waiting->next_due) {
-        if (++held == PASSED_MAX) return NULL;
+    const nb_waiting *waiting = nb_waiting_first_due(&dispatch->waiting);
+    for (uint32_t held = 0; waiting && holds(channel, waiting->like); held++) {
+        if (held == PASSED_MAX) return NULL;
+        waiting = nb_waiting_next_due(&dispatch->waiting, waiting);
     }
     return waiting;
 }
@@ -624,7 +633,7 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
     if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
     if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
-    if (!starved || gives_way(dispatch, dispatch->waiting.first->message->arrived_ns) ||
+    if (!starved || gives_way(dispatch, nb_waiting_first(&dispatch->waiting)->message->arrived_ns) ||
         nb_dispatch_is_stuck(channel) || credit_left(channel) == 0 || nb_dispatch_rests(dispatch, channel))
         return false;
     const nb_waiting *first = first_for(dispatch, channel);
@@ -632,7 +641,7 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
 }
 
 static bool announce_one(nb_dispatch *dispatch) {
-    bool starved = dispatch->waiting.first_due != NULL, keeps = dispatch->waiting.first && !starved;
+    bool starved = !nb_list_empty(&dispatch->waiting.due), keeps = dispatch->waiting.count && !starved;
     bool something = false, late = false;
     if (starved && dispatch->queues) nb_doorbell_announce(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
@@ -804,7 +813,7 @@ int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch) {
 }
 
 nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message) {
-    while (dispatch && !dispatch->waiting.first) {
+    while (dispatch && dispatch->waiting.count == 0) {
         dispatch = dispatch->next_lane;
     }
     return dispatch ? take_first(dispatch, message) : NULL;

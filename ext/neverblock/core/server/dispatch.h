@@ -64,11 +64,12 @@ typedef struct nb_dispatch_channel {
     bool late; /* it has left what it was given alone for a millisecond, and not moved since: */
     uint64_t late_turns;
     int64_t late_switched_ns;
-    nb_channel *spare;      /* owned, with those behind it: of its spare, while that was never called; NULL */
-    int64_t asked_ns;       /* of a spare: when this loop last called it */
-    uint16_t before, after; /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
-    uint16_t number;        /* what the figures call it, and its spares */
-    int32_t pid;            /* of a worker; 0 */
+    uint64_t recalled_given; /* what it had been given in all when its last request was taken from it; 0: none was */
+    nb_channel *spare;       /* owned, with those behind it: of its spare, while that was never called; NULL */
+    int64_t asked_ns;        /* of a spare: when this loop last called it */
+    uint16_t before, after;  /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
+    uint16_t number;         /* what the figures call it, and its spares */
+    int32_t pid;             /* of a worker; 0 */
 } nb_dispatch_channel;
 
 typedef struct nb_dispatch {
@@ -110,7 +111,7 @@ static inline nb_dispatch *nb_dispatch_lane(nb_dispatch *first, uint16_t lane) {
 static inline nb_dispatch *nb_dispatch_of(nb_dispatch *first, const nb_exchange *exchange) {
     return nb_dispatch_lane(first, exchange->lane);
 }
-/* Nobody waits, and some executor asks for a request. */
+/* Executors ask for more requests than wait. */
 bool nb_dispatch_has_room(const nb_dispatch *dispatch);
 /* Requests that wait in this lane, of all loops; in all lanes, of this loop, of all loops. */
 uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch);

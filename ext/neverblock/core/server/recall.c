@@ -129,6 +129,7 @@ static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_wa
     }
     unlist(channel, exchange);
     nb_link_count_recalled(channel->channel->link);
+    channel->recalled_given = atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed);
     exchange->channel = NB_CHANNEL_NONE;
     exchange->left_due = exchange->left;
     return true;

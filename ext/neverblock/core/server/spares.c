@@ -62,7 +62,7 @@ static nb_dispatch_channel *spare_of(nb_dispatch *dispatch, nb_dispatch_channel 
 
 /* Also what those it helps were given and have not begun with. */
 static bool work_waits(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    if (dispatch->waiting.first) return true;
+    if (dispatch->waiting.count) return true;
     nb_dispatch_drop_begun(channel);
     if (channel->given_first) return true;
     return channel->before != NB_CHANNEL_NONE && work_waits(dispatch, &dispatch->channels[channel->before]);

@@ -12,27 +12,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/status.h"
 #include "intake/crowds.h"
 #include "intake/request.h"
 #include "server/exchange.h"
 
 typedef struct nb_waiting {
-    struct nb_waiting *previous, *next;         /* of all */
-    struct nb_waiting *previous_due, *next_due; /* of those that may go */
-    bool aside;
+    nb_list all, due; /* in the queue's; `due` in none while it is set aside */
     nb_exchange *exchange;
     nb_request_message *message; /* owned */
     uint64_t like;               /* of the request (crowds.h); 0: nobody has asked yet */
 } nb_waiting;
 
 typedef struct nb_waiting_queue {
-    nb_waiting *first, *last;
-    nb_waiting *first_due, *last_due;
+    nb_list all, due; /* `due`: those that may go */
     uint32_t count;
     uint64_t likes_aside[NB_CROWDS_MAX]; /* of those that are set aside, by their place among the crowds; 0: none */
     uint16_t places_aside;
 } nb_waiting_queue;
+
+/* Nobody waits. It may not be moved. */
+void nb_waiting_init(nb_waiting_queue *queue);
+
+/* NULL: there is none. */
+static inline nb_waiting *nb_waiting_first(const nb_waiting_queue *queue) {
+    return nb_list_empty(&queue->all) ? NULL : NB_LIST_ENTRY(queue->all.next, nb_waiting, all);
+}
+static inline nb_waiting *nb_waiting_due_after(const nb_waiting_queue *queue, const nb_list *link) {
+    return link->next == &queue->due ? NULL : NB_LIST_ENTRY(link->next, nb_waiting, due);
+}
+static inline nb_waiting *nb_waiting_first_due(const nb_waiting_queue *queue) {
+    return nb_waiting_due_after(queue, &queue->due);
+}
+static inline nb_waiting *nb_waiting_next_due(const nb_waiting_queue *queue, const nb_waiting *waiting) {
+    return nb_waiting_due_after(queue, &waiting->due);
+}
 
 /* Owns the message from here on. NULL: there is no memory, and the message is the caller's still. */
 nb_waiting *nb_waiting_create(nb_request_message *message);
@@ -49,8 +64,8 @@ void nb_waiting_remove(nb_waiting_queue *queue, nb_waiting *waiting);
 /* All, with their messages. */
 void nb_waiting_clear(nb_waiting_queue *queue);
 
-/* It may not go until its like is let in. */
-void nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting);
+/* It may not go until its like is let in. False: another like, whose place is the same, has some aside. */
+bool nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting);
 /* Some are. */
 static inline bool nb_waiting_any_aside(const nb_waiting_queue *queue) { return queue->places_aside > 0; }
 /* All may go. */

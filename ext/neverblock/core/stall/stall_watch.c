@@ -73,15 +73,15 @@ static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
 }
 
 static nb_stall_next go_on(nb_stall_watch *watch, const nb_stall_sight *sight) {
-    int64_t half_ns = watch->stint_ns + watch->stall_ns / 2, quarters_ns = watch->stint_ns + watch->stall_ns / 4 * 3;
+    int64_t compare_ns = watch->stint_ns + watch->stall_ns / 4, ask_ns = watch->stint_ns + watch->stall_ns / 4 * 3;
     bool lost = watch->phase == NB_STALL_SIGNALLED && sight->now_ns - watch->signalled_ns >= SIGNAL_NS;
-    if (watch->phase == NB_STALL_QUIET && sight->now_ns < half_ns) return later(half_ns);
+    if (watch->phase == NB_STALL_QUIET && sight->now_ns < compare_ns) return later(compare_ns);
     if (watch->phase == NB_STALL_QUIET) {
         watch->phase = NB_STALL_COMPARED;
-        return act(NB_STALL_COMPARE, quarters_ns);
+        return act(NB_STALL_COMPARE, ask_ns);
     }
     if (watch->phase == NB_STALL_COMPARED) {
-        return sight->now_ns < quarters_ns ? later(quarters_ns) : ask(watch, sight->now_ns);
+        return sight->now_ns < ask_ns ? later(ask_ns) : ask(watch, sight->now_ns);
     }
     if (watch->phase == NB_STALL_TOLD) return later(sight->now_ns + watch->stall_ns / 4);
     if (watch->phase != NB_STALL_ANSWERED) {

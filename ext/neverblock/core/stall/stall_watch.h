@@ -2,8 +2,8 @@
  * stall_watch.h - when an executor is looked into, and when what was seen is a stall. Only decides: who looks, asks and tells is its caller's
  * business (binding/stalls.c). Times are arguments.
  *
- * A stint is the time from one switch of fibers to the next, by its stamp (nb_pulse). At half of stall_ms the executor is asked for what a later
- * answer is compared with, at three quarters of it where it is, so that the answer is there when the time has come. An answer says whether the
+ * A stint is the time from one switch of fibers to the next, by its stamp (nb_pulse). At a quarter of stall_ms it is noted what a later
+ * answer is compared with, at three quarters of it the executor is asked where it is, so that the answer is there when the time has come. An answer says whether the
  * fiber can be made to yield: Ruby code can be, by a time slice, and costs nobody anything while nobody waits; so it counts only when work has
  * waited for stall_ms. A call that cannot be left counts whoever waits. A stint is told once, and once more when it is over; one of which nobody could
  * say where it is, but which was as long, may be told when it is over.
@@ -18,7 +18,7 @@
 
 typedef enum nb_stall_phase {
     NB_STALL_QUIET,     /* too early */
-    NB_STALL_COMPARED,  /* what an answer is compared with was asked for */
+    NB_STALL_COMPARED,  /* what an answer is compared with was to be noted */
     NB_STALL_ASKED,     /* where it is was asked */
     NB_STALL_SIGNALLED, /* nobody could say: its thread was interrupted */
     NB_STALL_ANSWERED,
@@ -48,7 +48,7 @@ typedef struct nb_stall_sight {
 typedef enum nb_stall_do {
     NB_STALL_OVER = 1,    /* tell that the stint that was told is over */
     NB_STALL_FORGET = 2,  /* what was asked for is of no interest any more */
-    NB_STALL_COMPARE = 4, /* ask for what an answer is compared with */
+    NB_STALL_COMPARE = 4, /* have noted what an answer is compared with */
     NB_STALL_ASK = 8,
     NB_STALL_SIGNAL = 16,
     NB_STALL_TELL = 32,

@@ -1,9 +1,9 @@
 /*
- * scheduler_list.h - circular doubly linked lists of links the caller embeds. A link in no list is linked to itself, so that
+ * list.h - circular doubly linked lists of links the caller embeds. A link in no list is linked to itself, so that
  * nb_list_remove may be called at any time, by whoever ends a wait first.
  */
-#ifndef NB_BINDING_SCHEDULER_LIST_H
-#define NB_BINDING_SCHEDULER_LIST_H
+#ifndef NB_BASE_LIST_H
+#define NB_BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +25,8 @@ static inline void nb_list_append(nb_list *list, nb_list *link) {
     list->previous->next = link;
     list->previous = link;
 }
+
+static inline void nb_list_prepend(nb_list *list, nb_list *link) { nb_list_append(list->next, link); }
 
 static inline void nb_list_remove(nb_list *link) {
     link->previous->next = link->next;
