@@ -45,6 +45,11 @@ module NeverBlock
       #   Makes so many arrays that fit their slots, while the caller has collections disabled.
       #   @return [Array] every so many-th of them
 
+      # @!method count_malloc(bytes)
+      #   Has Ruby count as if so many bytes had been allocated beside its objects (rb_gc_adjust_memory_usage).
+      #   @param bytes [Integer]
+      #   @return [nil]
+
       private
 
       # What was made before counts.

@@ -90,6 +90,7 @@ module NeverBlock
 
       def single(config, lines)
         lines.unshift(*Notices.enable_yjit(@settings[:yjit]))
+        Heap.prepare
         app = yield
         lines.concat(Application.notices)
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]

@@ -74,6 +74,7 @@ module NeverBlock
         notices = [Boot::Notices.enable_yjit(settings[:yjit])]
         Application.require_rack
         @load = -> { load.call(rackup) }
+        Boot::Heap.prepare
         notices.concat(preload) if settings[:preload_app]
         Boot::Heap.share
         Signal.trap("CHLD") { @waker.write_nonblock(".", exception: false) }

@@ -11,4 +11,30 @@ class BootHeapTest < Minitest::Test
     NeverBlock::Boot::Heap.warm
     assert_operator GC.stat(:old_objects) - before, :>, loaded.size / 2
   end
+
+  def test_what_large_strings_may_take_is_raised_before_the_application_is_loaded_and_when_it_is
+    first, prepared, warmed = limits
+    assert_operator prepared, :>, first * 3
+    assert_operator warmed, :>, prepared
+  end
+
+  def test_what_the_environment_says_of_that_stays
+    assert_equal [20_000_000], limits("RUBY_GC_OLDMALLOC_LIMIT" => "20000000").uniq
+  end
+
+  private
+
+  # Of a new process: in bytes, at first, before it would load an application, and after.
+  def limits(environment = {})
+    code = <<~RUBY
+      require "neverblock/boot/heap"
+      limit = -> { p GC.stat(:oldmalloc_increase_bytes_limit) }
+      limit.call
+      NeverBlock::Boot::Heap.prepare
+      limit.call
+      NeverBlock::Boot::Heap.warm
+      limit.call
+    RUBY
+    IO.popen([environment, RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", code], &:readlines).map(&:to_i)
+  end
 end
