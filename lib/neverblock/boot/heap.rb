@@ -38,14 +38,17 @@ module NeverBlock
         ::Process.respond_to?(:warmup) ? ::Process.warmup : warm
       end
 
-      # Each round a small collection, which finds the limit passed and raises it, and the one of all objects that it has called for. What the environment says of the limit stays.
+      # Each round a small collection, which finds the limit passed and raises it, and the one of all objects that it has called for. What the environment says of the
+      # limit stays; not every collector of Ruby 3.4 has one.
       def collect(rounds)
         rounds.times do
-          NeverBlock::Heap.count_malloc(GC.stat(:oldmalloc_increase_bytes_limit) + 1) unless ENV.key?("RUBY_GC_OLDMALLOC_LIMIT")
+          limit = GC.stat[:oldmalloc_increase_bytes_limit]
+          NeverBlock::Heap.count_malloc(limit + 1) if limit && !ENV.key?("RUBY_GC_OLDMALLOC_LIMIT")
           GC.start(full_mark: false)
           GC.start
         end
       end
+      private_class_method :collect
     end
   end
 end
