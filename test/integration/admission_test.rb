@@ -55,7 +55,7 @@ class AdmissionTest < RecordsCase
       end
 
       assert_equal (0...(INSIDE + 21)).map(&:to_s), answers.map(&:value), name
-      assert_equal [0, 0], requests.values_at("queued", "running")
+      await("those whose answers have arrived are through") { requests.values_at("queued", "running") == [0, 0] }
     end
   end
 

@@ -16,6 +16,7 @@ class BindingCase < Minitest::Test
   PLAIN = { "content-type" => "text/plain" }.freeze
 
   def setup
+    @executors_before = ObjectSpace.each_object(NeverBlock::Executor).map(&:object_id)
     @log_file = Tempfile.new("neverblock-log")
     @log = NeverBlock::Log.new(@log_file.fileno)
   end
@@ -68,6 +69,9 @@ class BindingCase < Minitest::Test
       e
     end
   end
+
+  # The executors of this test: one of an earlier test whose thread was ended has the requests it had then.
+  def executors = ObjectSpace.each_object(NeverBlock::Executor).reject { |executor| @executors_before.include?(executor.object_id) }
 
   def within(seconds = SECONDS, &block)
     Timeout.timeout(seconds, &block)

@@ -22,7 +22,7 @@ class StreamFibersTest < BindingCase
     end
   end
 
-  def running = ObjectSpace.each_object(NeverBlock::Executor).sum(&:running)
+  def running = executors.sum(&:running)
 
   # The client has not taken all that was written.
   def behind? = @server.stats[:response_bytes].positive?

@@ -38,7 +38,7 @@ class StreamTest < BindingCase
   # The client has not taken all that was written.
   def behind? = @server.stats[:response_bytes].positive?
 
-  def running = ObjectSpace.each_object(NeverBlock::Executor).sum(&:running)
+  def running = executors.sum(&:running)
 
   def test_what_is_written_is_the_body
     stream { |out, _| out.write("a", :b, 3).then { |bytes| out << bytes << nil << "end" } }
