@@ -1,10 +1,24 @@
 /*
- * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb).
+ * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); and what
+ * a long computation allocates beside its objects, left uncounted.
  */
 #include "scheduler_internal.h"
 
+/* How many bytes are left uncounted between two collections, and between two of all objects: so much later they may come. */
+#define UNCOUNTED_BYTES_MAX ((size_t)128 << 20)
+#define UNCOUNTED_BYTES_MAJOR_MAX ((size_t)512 << 20)
+/* Fewer are not worth a call. */
+#define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
+
 static VALUE heap_module;
 static ID id_make_room;
+
+static struct {
+    bool known; /* this collector counts them; not every one of Ruby 3.4 does */
+    VALUE bytes_key, major_key;
+    size_t collections, majors;         /* as they were when it was last looked */
+    size_t bytes_since, bytes_of_major; /* uncounted since then */
+} uncounted;
 
 static VALUE heap_fill(VALUE self, VALUE count, VALUE elements, VALUE every) {
     long wanted = NUM2LONG(count), capacity = NUM2LONG(elements), step = NUM2LONG(every);
@@ -23,6 +37,32 @@ static VALUE heap_count_malloc(VALUE self, VALUE bytes) {
     return Qnil;
 }
 
+void nb_heap_leave_uncounted(void) {
+    if (!uncounted.known) return;
+    size_t bytes = rb_gc_stat(uncounted.bytes_key);
+    if (bytes < UNCOUNTED_BYTES_MIN) return;
+    size_t collections = rb_gc_count(), majors = rb_gc_stat(uncounted.major_key);
+    if (collections != uncounted.collections) uncounted.bytes_since = 0;
+    if (majors != uncounted.majors) uncounted.bytes_of_major = 0;
+    uncounted.collections = collections;
+    uncounted.majors = majors;
+    if (uncounted.bytes_since + bytes > UNCOUNTED_BYTES_MAX ||
+        uncounted.bytes_of_major + bytes > UNCOUNTED_BYTES_MAJOR_MAX)
+        return;
+    uncounted.bytes_since += bytes;
+    uncounted.bytes_of_major += bytes;
+    rb_gc_adjust_memory_usage(-(ssize_t)bytes);
+}
+
+static bool stat_has(VALUE stat, VALUE key) { return RB_INTEGER_TYPE_P(rb_hash_aref(stat, key)); }
+
+static void uncounted_define(void) {
+    VALUE stat = rb_funcall(rb_mGC, rb_intern("stat"), 0);
+    uncounted.bytes_key = ID2SYM(rb_intern("malloc_increase_bytes"));
+    uncounted.major_key = ID2SYM(rb_intern("major_gc_count"));
+    uncounted.known = stat_has(stat, uncounted.bytes_key) && stat_has(stat, uncounted.major_key);
+}
+
 static VALUE make_room(VALUE fibers) { return rb_funcallv(heap_module, id_make_room, 1, &fibers); }
 
 void nb_heap_make_room(nb_scheduler *scheduler) {
@@ -38,4 +78,5 @@ void nb_scheduler_heap_define(VALUE module) {
     rb_define_singleton_method(heap_module, "fill", heap_fill, 3);
     rb_define_singleton_method(heap_module, "count_malloc", heap_count_malloc, 1);
     id_make_room = rb_intern("make_room");
+    uncounted_define();
 }

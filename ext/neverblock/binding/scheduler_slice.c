@@ -290,7 +290,9 @@ static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
 static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     VALUE arrived = take_arrived(slices);
-    if (slices->switched_ns == 0 || (!slices->forced && !is_over(scheduler))) return;
+    if (slices->switched_ns == 0) return;
+    nb_heap_leave_uncounted();
+    if (!slices->forced && !is_over(scheduler)) return;
     if (!may_end(scheduler, arrived)) {
         slices->kept++;
         return;

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/patience"
 require "open3"
 require "rbconfig"
 
 # Room in Ruby's heap, beside an application and for many parked fibers. Each in a process of its own: room stays.
 class SchedulerHeapTest < Minitest::Test
   FREE = "free = -> { GC.start; GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) }"
+  IN_SLICE = "def in_slice(&computes) = NB.run { Fiber.scheduler.slice_ms = 1 and Fiber.schedule { sleep(0) && computes.call } }"
 
   def test_many_parked_fibers_have_room_in_the_heap_that_stays
     assert_equal "true true", script(<<~RUBY)
@@ -64,11 +66,35 @@ class SchedulerHeapTest < Minitest::Test
     RUBY
   end
 
+  def test_what_a_computation_allocates_beside_its_objects_is_not_counted
+    assert_equal "true", script(<<~RUBY)
+      in_slice do
+        GC.start
+        before = GC.count
+        kept = "x" * 8_000_000
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{Patience::SECONDS}
+        nil until GC.stat(:malloc_increase_bytes) < 4_000_000 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        print kept && GC.stat(:malloc_increase_bytes) < 4_000_000 && GC.count == before
+      end
+    RUBY
+  end
+
+  def test_what_is_not_counted_has_an_end
+    assert_equal "true", script(<<~RUBY)
+      in_slice do
+        before = GC.count
+        megabytes = 0
+        ("x" * 1_000_000) && 5000.times { nil } while (megabytes += 1) < 1000 && GC.count == before
+        print megabytes < 500
+      end
+    RUBY
+  end
+
   private
 
   def script(source)
     lib = File.expand_path("../../../lib", __dir__)
-    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{source}")
+    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{IN_SLICE}\n#{source}")
     assert_predicate status, :success?, output
     output
   end
