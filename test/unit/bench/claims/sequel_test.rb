@@ -17,7 +17,13 @@ class BenchSequelTest < BenchCase
 
   def test_a_single_concurrency_at_which_fibers_are_behind_blocking_is_one_too_many
     assert_equal ["short only: fibers over blocking, worst of 10, 100, 1000 clients"], missed({ "short only, 1000, fibers" => 999 })
-    assert_equal ["1 : 5: fibers over blocking, worst of 10, 100, 1000 clients"], missed({ "1 : 5, 10, fibers" => 1689 })
+    assert_equal ["1 : 5: fibers over blocking, worst of 10, 100, 1000 clients"], missed({ "1 : 5, 10, fibers" => 999 })
+  end
+
+  def test_with_more_clients_than_connections_the_published_advantage_is_asked
+    assert_equal ["1 : 5: fibers over blocking, worst of 100, 1000 clients"], missed({ "1 : 5, 100, fibers" => 1689 })
+    assert_equal ["1 : 100: fibers over blocking, worst of 100, 1000 clients"], missed({ "1 : 100, 1000, fibers" => 1159 })
+    assert_empty missed({ "1 : 5, 10, fibers" => 1000 })
   end
 
   def test_with_short_queries_every_peer_is_to_be_reached

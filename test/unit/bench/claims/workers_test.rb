@@ -27,12 +27,12 @@ class BenchWorkersTest < BenchCase
 
   def test_one_server_alone_still_has_its_tables
     runs = results.runs.select { |run| run["server"] == "puma w4 t1" }
-    assert_equal [0, 0, 1, 0, 0], @claim.tables(Results.new(runs, servers: ["puma w4 t1"])).map { |table| table.rows.size }
+    assert_equal [0, 0, 0, 1, 0, 0], @claim.tables(Results.new(runs, servers: ["puma w4 t1"])).map { |table| table.rows.size }
   end
 
   def test_every_row_has_a_cell_for_each_header
     tables = @claim.tables(results)
-    assert_equal [2, 2, 2, 1, 1], tables.map { |table| table.rows.size }
+    assert_equal [2, 2, 1, 2, 1, 1], tables.map { |table| table.rows.size }
     tables.each { |table| table.rows.each { |row| assert_equal table.headers.size, row.size, table.title } }
     assert_equal ["neverblock w2", "185", "1.85 x"], tables.first.rows.last.first(3)
   end
@@ -43,6 +43,7 @@ class BenchWorkersTest < BenchCase
     assert_equal given["exponential service"], given["a worker stopped now and then"]
     assert_equal ["neverblock w2", "puma w2 t5", "falcon w2"], given["light beside a CPU burner"]
     assert_equal 6, given["CPU-bound"].size
+    assert_equal ["neverblock w2"], given["hello world by turns"]
   end
 
   def test_the_queue_is_asked_for_four_fifths_of_its_workers
@@ -61,7 +62,9 @@ class BenchWorkersTest < BenchCase
     runs = [run_of("neverblock", scenario: "CPU-bound", rate: 100.0, **count["neverblock"]),
             run_of("neverblock w2", scenario: "CPU-bound", rate: 100 * scale, **count["neverblock w2"]),
             run_of("neverblock", scenario: "hello world", cpu_us_per_request: 7.0, error_count: 0),
-            run_of("neverblock w2", scenario: "hello world", cpu_us_per_request: 7.0 + extra_us, error_count: 0),
+            run_of("neverblock w2", scenario: "hello world", cpu_us_per_request: 9.0, error_count: 0),
+            run_of("neverblock w2", scenario: "hello world by turns", turns: 30, cpu_us_per_request: 8.0, other_cpu_us_per_request: 7.5, cpu_us_over_other: extra_us,
+                                    error_count: 0),
             run_of("neverblock w4 f1", scenario: "exponential service", p99_us: 100_000, p99_over_ideal: over_ideal, **count["neverblock w4 f1"]),
             run_of("puma w4 t1", scenario: "exponential service", p99_us: puma_p99, error_count: 5),
             run_of("neverblock w4 f1", scenario: "a worker stopped now and then", p99_us: 110_000, p99_over_played: over_played, slow_a_stop: slow, error_count: 0),
