@@ -3,7 +3,12 @@
 module NeverBlock
   module Bench
     # What a server gets by turns with another one, a Server, that is started beside it: a Load each.
-    Turns = Struct.new(:load, :other, keyword_init: true)
+    Turns = Struct.new(:load, :other, keyword_init: true) do
+      # @return [Hash{Symbol => Object}] for the report
+      def to_h
+        { **load.to_h, other: other.name }
+      end
+    end
 
     # One run of it, for a difference that is less than what a machine's speed changes by from one run to the next: both servers live at once, each gets a second of
     # the load in turn, and the seconds are compared in pairs.

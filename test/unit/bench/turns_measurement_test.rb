@@ -61,6 +61,10 @@ class BenchTurnsMeasurementTest < BenchCase
     assert_equal "the server ended under load: killed", assert_raises(Error) { take(two: [1.0] * 4, one: [1.0] * 4, alive: false) }.message
   end
 
+  def test_the_report_names_the_load_and_the_other_server
+    assert_equal({ connections: 64, threads: 1, pipeline: 1, path: "/", other: :one }, Turns.new(load: Load.new(connections: 64), other: :one).to_h)
+  end
+
   private
 
   def take(two:, one:, alive: true, **load)
