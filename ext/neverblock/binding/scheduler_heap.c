@@ -7,17 +7,19 @@
 /* How many bytes are left uncounted between two collections, and between two of all objects: so much later they may come. */
 #define UNCOUNTED_BYTES_MAX ((size_t)128 << 20)
 #define UNCOUNTED_BYTES_MAJOR_MAX ((size_t)512 << 20)
-/* Fewer are not worth a call. */
+/* Fewer are not worth a call; where each object has more, as what reads a file or a body in pieces makes them, collections are short and free much. */
 #define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
+#define UNCOUNTED_BYTES_AN_OBJECT_MAX 1024
 
 static VALUE heap_module;
 static ID id_make_room;
 
 static struct {
     bool known; /* this collector counts them; not every one of Ruby 3.4 does */
-    VALUE bytes_key, major_key;
+    VALUE bytes_key, objects_key, major_key;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
+    size_t objects; /* that had been made when bytes were last left uncounted, or a collection was seen */
 } uncounted;
 
 static VALUE heap_fill(VALUE self, VALUE count, VALUE elements, VALUE every) {
@@ -37,18 +39,27 @@ static VALUE heap_count_malloc(VALUE self, VALUE bytes) {
     return Qnil;
 }
 
+static void count_anew(size_t collections) {
+    size_t majors = rb_gc_stat(uncounted.major_key);
+    if (majors != uncounted.majors) uncounted.bytes_of_major = 0;
+    uncounted.majors = majors;
+    uncounted.collections = collections;
+    uncounted.bytes_since = 0;
+    uncounted.objects = rb_gc_stat(uncounted.objects_key);
+}
+
 void nb_heap_leave_uncounted(void) {
     if (!uncounted.known) return;
+    size_t collections = rb_gc_count();
+    if (collections != uncounted.collections) count_anew(collections);
     size_t bytes = rb_gc_stat(uncounted.bytes_key);
     if (bytes < UNCOUNTED_BYTES_MIN) return;
-    size_t collections = rb_gc_count(), majors = rb_gc_stat(uncounted.major_key);
-    if (collections != uncounted.collections) uncounted.bytes_since = 0;
-    if (majors != uncounted.majors) uncounted.bytes_of_major = 0;
-    uncounted.collections = collections;
-    uncounted.majors = majors;
+    size_t objects = rb_gc_stat(uncounted.objects_key);
+    if (bytes / UNCOUNTED_BYTES_AN_OBJECT_MAX > objects - uncounted.objects) return;
     if (uncounted.bytes_since + bytes > UNCOUNTED_BYTES_MAX ||
         uncounted.bytes_of_major + bytes > UNCOUNTED_BYTES_MAJOR_MAX)
         return;
+    uncounted.objects = objects;
     uncounted.bytes_since += bytes;
     uncounted.bytes_of_major += bytes;
     rb_gc_adjust_memory_usage(-(ssize_t)bytes);
@@ -59,8 +70,10 @@ static bool stat_has(VALUE stat, VALUE key) { return RB_INTEGER_TYPE_P(rb_hash_a
 static void uncounted_define(void) {
     VALUE stat = rb_funcall(rb_mGC, rb_intern("stat"), 0);
     uncounted.bytes_key = ID2SYM(rb_intern("malloc_increase_bytes"));
+    uncounted.objects_key = ID2SYM(rb_intern("total_allocated_objects"));
     uncounted.major_key = ID2SYM(rb_intern("major_gc_count"));
-    uncounted.known = stat_has(stat, uncounted.bytes_key) && stat_has(stat, uncounted.major_key);
+    uncounted.known = stat_has(stat, uncounted.bytes_key) && stat_has(stat, uncounted.objects_key) &&
+                      stat_has(stat, uncounted.major_key);
 }
 
 static VALUE make_room(VALUE fibers) { return rb_funcallv(heap_module, id_make_room, 1, &fibers); }

@@ -9,6 +9,8 @@ require "rbconfig"
 class SchedulerHeapTest < Minitest::Test
   FREE = "free = -> { GC.start; GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) }"
   IN_SLICE = "def in_slice(&computes) = NB.run { Fiber.scheduler.slice_ms = 1 and Fiber.schedule { sleep(0) && computes.call } }"
+  # The main thread's fibers are looked at, and never left.
+  LOOKED_AT = "def be_looked_at = (kept = Fiber.scheduler.kept) && Fiber.scheduler.end_slice && (nil until Fiber.scheduler.kept > kept)"
 
   def test_many_parked_fibers_have_room_in_the_heap_that_stays
     assert_equal "true true", script(<<~RUBY)
@@ -69,12 +71,26 @@ class SchedulerHeapTest < Minitest::Test
   def test_what_a_computation_allocates_beside_its_objects_is_not_counted
     assert_equal "true", script(<<~RUBY)
       in_slice do
+        NB::Heap.make_room(300)
         GC.start
+        be_looked_at
         before = GC.count
-        kept = "x" * 8_000_000
+        kept = Array.new(10_000) { "x" * 800 }
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{Patience::SECONDS}
         nil until GC.stat(:malloc_increase_bytes) < 4_000_000 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
         print kept && GC.stat(:malloc_increase_bytes) < 4_000_000 && GC.count == before
+      end
+    RUBY
+  end
+
+  def test_what_is_read_in_large_pieces_is_counted
+    assert_equal "true", script(<<~RUBY)
+      in_slice do
+        GC.start
+        be_looked_at
+        pieces = Array.new(500) { "x" * 16_384 }
+        be_looked_at
+        print pieces && GC.stat(:malloc_increase_bytes) > 7_000_000
       end
     RUBY
   end
@@ -84,7 +100,7 @@ class SchedulerHeapTest < Minitest::Test
       in_slice do
         before = GC.count
         megabytes = 0
-        ("x" * 1_000_000) && 5000.times { nil } while (megabytes += 1) < 1000 && GC.count == before
+        Array.new(1250) { "x" * 800 } && 5000.times { nil } while (megabytes += 1) < 1000 && GC.count == before
         print megabytes < 500
       end
     RUBY
@@ -94,7 +110,7 @@ class SchedulerHeapTest < Minitest::Test
 
   def script(source)
     lib = File.expand_path("../../../lib", __dir__)
-    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{IN_SLICE}\n#{source}")
+    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{IN_SLICE}\n#{LOOKED_AT}\n#{source}")
     assert_predicate status, :success?, output
     output
   end
