@@ -3,7 +3,7 @@
 # A front with two I/O threads and two workers: connections are spread over the threads, and whatever happens to workers or the server happens to all of them. (The
 # whole suite runs so with NB_TEST_WORKERS=2 NB_TEST_IO_THREADS=2.)
 
-require "digest"
+require "digest/sha2"
 require "json"
 require "socket"
 require_relative "../support/workers_case"
@@ -13,7 +13,7 @@ class IoThreadsTest < WorkersCase
 
   def self.app(gate)
     <<~RUBY
-      require "digest"
+      require "digest/sha2"
       require "socket"
       run ->(env) do
         case env["PATH_INFO"]

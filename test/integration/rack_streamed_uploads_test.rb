@@ -2,7 +2,7 @@
 
 # Uploads that an application reads while they come: routes with `input: :stream`, through the real command, by real clients.
 
-require "digest"
+require "digest/sha2"
 require "net/http"
 require "open3"
 require "tmpdir"
@@ -18,7 +18,7 @@ class RackStreamedUploadsTest < ServerProcessCase
   class << self
     def app
       <<~RACKUP
-        require "digest"
+        require "digest/sha2"
         require "json"
         require "rack/lint"
         require "#{File.expand_path("../support/app_events", __dir__)}"

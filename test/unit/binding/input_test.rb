@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "binding_case"
-require "digest"
+require "digest/sha2" # loaded by the first use otherwise, which is not safe on threads
 require "json"
 require "stringio"
 
