@@ -62,7 +62,7 @@ class BenchTurnsMeasurementTest < BenchCase
   end
 
   def test_the_report_names_the_load_and_the_other_server
-    assert_equal({ connections: 64, threads: 1, pipeline: 1, path: "/", other: :one }, Turns.new(load: Load.new(connections: 64), other: :one).to_h)
+    assert_equal({ connections: 64, threads: 1, pipeline: 1, path: "/", other: "one" }, Turns.new(load: Load.new(connections: 64), other: :one).to_h)
   end
 
   private
