@@ -653,6 +653,34 @@ static void without_any_descriptor_it_is_said_and_not_remembered(void **state) {
     expect_found("b.txt", "b");
 }
 
+static void without_any_descriptor_what_is_not_there_is_told_from_what_is(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int error;
+    } asked[] = {{"b.txt", EMFILE}, {"folder/none", ENOENT}, {"a.html/below", ENOTDIR}, {"folder", EISDIR}};
+    nb_test_make_folder(base, "public/folder");
+    now_ns += SECOND_NS;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        nb_file_path path;
+        nb_opening opening;
+        nb_file *file = NULL;
+        path_of(asked[i].name, &path);
+        nb_test_descriptors_exhaust();
+        nb_status status = nb_open_files_find(files, root, &path, now_ns, &file);
+        if (status == NB_AGAIN) {
+            nb_open_files_begin(files, root, &path, &opening);
+            nb_opening_run(&opening);
+            status = nb_open_files_enter(files, &opening, now_ns, &file);
+        }
+        int error = errno;
+        nb_test_descriptors_free();
+        assert_status(NB_SYSTEM, status);
+        assert_int_equal(asked[i].error, error);
+    }
+    expect_found("b.txt", "b");
+}
+
 /* --- workers --- */
 
 static void an_opening_that_nobody_waits_for_leaves_nothing(void **state) {
@@ -829,6 +857,7 @@ int main(void) {
         BOTH(without_descriptors_half_of_what_is_kept_goes),
         BOTH(a_worker_without_descriptors_gets_them_when_it_is_back),
         BOTH(without_any_descriptor_it_is_said_and_not_remembered),
+        BOTH(without_any_descriptor_what_is_not_there_is_told_from_what_is),
         BOTH(an_opening_that_nobody_waits_for_leaves_nothing),
         BOTH(an_opening_that_was_not_run_says_so),
         BOTH(two_openings_of_one_file_become_one),

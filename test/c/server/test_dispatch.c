@@ -1,7 +1,19 @@
 /*
  * test_dispatch.c - who gets a request, what waits, and what wakes whom. Includes its .c for tell(); the executor's side is played by hand.
  */
+#include "intake/crowds.h"
+
+/* What an executor does while the loop looks whether a like is held, if anything. */
+static void (*meanwhile)(void);
+
+static bool held_then(const nb_crowds *crowds, uint64_t like) {
+    if (meanwhile) meanwhile();
+    return nb_crowds_hold(crowds, like);
+}
+
+#define nb_crowds_hold held_then
 #include "server/dispatch.c"
+#undef nb_crowds_hold
 
 #include <fcntl.h>
 
@@ -441,6 +453,35 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
     assert_int_equal(0, f.dispatch.waiting.count);
 }
 
+static unsigned looks, opened_after;
+
+static void the_like_is_opened(void) {
+    if (looks++ == opened_after) nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+}
+
+/* In whatever moment of the loop's turn that is. */
+static void none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened_meanwhile(void **state) {
+    (void)state;
+    for (opened_after = 0; opened_after < 40; opened_after++) {
+        nb_exchange *came[3];
+        assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+        ask(0, 3);
+        for (int i = 0; i < 3; i++)
+            assert_status(NB_OK, give_path(came[i] = exchange(), "/notes/2"));
+        looks = 0;
+        meanwhile = the_like_is_opened;
+        nb_dispatch_publish(&f.dispatch);
+        meanwhile = NULL;
+        for (int i = 1; i < 3; i++)
+            assert_false(came[i]->channel == 0 && came[i - 1]->channel != 0);
+        nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+        nb_dispatch_publish(&f.dispatch);
+        for (int i = 0; i < 3; i++)
+            assert_non_null(next(0));
+        assert_null(next(0));
+    }
+}
+
 /* Two likes may have one place among the crowds: the first's is known by it until it is let in. */
 static void one_whose_place_another_like_has_is_not_set_aside(void **state) {
     (void)state;
@@ -707,6 +748,7 @@ int main(void) {
         CASE(one_whose_like_is_shut_waits_until_it_is_opened),
         CASE(one_whose_like_is_shut_by_an_executor_goes_to_another),
         CASE(those_that_every_executor_holds_are_set_aside_and_come_back_in_order),
+        CASE(none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened_meanwhile),
         CASE(one_whose_place_another_like_has_is_not_set_aside),
         CASE(one_that_is_set_aside_is_still_first_where_all_are_taken_out),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),

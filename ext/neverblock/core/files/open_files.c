@@ -386,13 +386,22 @@ static bool wants_descriptors(nb_status status, int error) {
     return status == NB_SYSTEM && (error == EMFILE || error == ENFILE);
 }
 
+/* The kernel takes a descriptor before it looks (open(2)), so that even what is not there is refused without one. A call that needs none
+   tells, at the risk of the disk: who asks for no file is not to notice that files cannot be opened. */
+static nb_status look_without_descriptor(const nb_root *root, nb_slice path, int error) {
+    nb_file_facts facts;
+    return refused(nb_stat_beneath(root, path.data, &facts) != NB_OK && lasts_a_turn(errno) ? errno : error);
+}
+
 /* On the loop's thread, what needs no disk. */
 static nb_status open_at_once(nb_open_files *files, const nb_root *root, nb_slice path, nb_file **file) {
     const opener by = {root, files->mime, files->rules, true};
     nb_status status = file_open(&by, path, file);
-    if (!wants_descriptors(status, errno) || files->figures.files == 0) return status;
-    nb_open_files_shrink(files, files->figures.files / 2);
-    return file_open(&by, path, file);
+    if (wants_descriptors(status, errno) && files->figures.files > 0) {
+        nb_open_files_shrink(files, files->figures.files / 2);
+        status = file_open(&by, path, file);
+    }
+    return wants_descriptors(status, errno) ? look_without_descriptor(root, path, errno) : status;
 }
 
 nb_status nb_open_files_find(nb_open_files *files, uint16_t number, const nb_file_path *path, int64_t now_ns,

@@ -11,7 +11,8 @@
  *     case NB_OK:        file is held: nb_file_release when it was sent.
  *     case NB_AGAIN:     the disk is needed: nb_open_files_begin, then nb_opening_run on a file worker, then, back in the loop's
  *                        thread, nb_open_files_enter, which answers as find does, but never NB_AGAIN.
- *     case NB_SYSTEM:    errno as of nb_open_beneath. EMFILE, ENFILE: half of what is kept was closed and it was tried again.
+ *     case NB_SYSTEM:    errno as of nb_open_beneath. EMFILE, ENFILE: half of what is kept was closed and it was tried again; there
+ *                        may be such a file (what is not there is told as ever, at the risk of the disk).
  *     case NB_NO_MEMORY: an answer for this request alone; the cache is whole.
  *     }
  *

@@ -553,24 +553,46 @@ static bool is_let_in(const nb_dispatch *dispatch) {
     return false;
 }
 
-void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
-    bool crowded = is_crowded(dispatch);
+/* Likes of which one was passed over in this turn, by their place among the crowds. Executors shut and open likes meanwhile: none of such a like goes before that one. */
+typedef uint64_t passed_likes[NB_CROWDS_MAX];
+
+static bool is_behind(const nb_dispatch *dispatch, const passed_likes passed, uint64_t like) {
+    return nb_waiting_is_behind(&dispatch->waiting, like) || (like && passed[nb_crowds_place(like)] == like);
+}
+
+/* It is held, and others may pass. True: it is looked at in the next turn again. */
+static bool pass_over(nb_dispatch *dispatch, passed_likes passed, nb_waiting *waiting) {
+    nb_waiting_queue *queue = &dispatch->waiting;
+    if (nb_waiting_is_behind(queue, waiting->like) || is_held_by_all(dispatch, waiting->like)) {
+        if (nb_waiting_set_aside(queue, waiting)) return false;
+    }
+    passed[nb_crowds_place(waiting->like)] = waiting->like;
+    return true;
+}
+
+static void pump_due(nb_dispatch *dispatch, bool crowded) {
+    passed_likes passed = {0};
     uint32_t held = 0;
     nb_waiting_queue *queue = &dispatch->waiting;
-    if (is_let_in(dispatch)) nb_waiting_bring_back(queue);
     for (nb_waiting *waiting = nb_waiting_first_due(queue), *next; waiting && held < PASSED_MAX; waiting = next) {
         next = nb_waiting_next_due(queue, waiting);
         if (crowded && waiting->like == 0) waiting->like = like_of(waiting->message);
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
-        if (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
-            send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like)) {
+        bool behind = is_behind(dispatch, passed, waiting->like);
+        if (!behind && (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
+                        send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like))) {
             unqueue(dispatch, waiting);
-        } else if (!is_held(dispatch, waiting->like)) {
+        } else if (!behind && !is_held(dispatch, waiting->like)) {
             return;
-        } else if (!is_held_by_all(dispatch, waiting->like) || !nb_waiting_set_aside(queue, waiting)) {
+        } else if (pass_over(dispatch, passed, waiting)) {
             held++;
         }
     }
+}
+
+void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
+    if (is_let_in(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
+    if (!nb_list_empty(&dispatch->waiting.due)) pump_due(dispatch, is_crowded(dispatch));
 }
 
 /* Loops that gave way to what waited here need no ring where there is no credit: an executor that has some rings all. */

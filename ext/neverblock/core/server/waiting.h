@@ -64,6 +64,10 @@ void nb_waiting_remove(nb_waiting_queue *queue, nb_waiting *waiting);
 /* All, with their messages. */
 void nb_waiting_clear(nb_waiting_queue *queue);
 
+/* Some of its like are set aside. */
+static inline bool nb_waiting_is_behind(const nb_waiting_queue *queue, uint64_t like) {
+    return like && queue->likes_aside[nb_crowds_place(like)] == like;
+}
 /* It may not go until its like is let in. False: another like, whose place is the same, has some aside. */
 bool nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting);
 /* Some are. */
