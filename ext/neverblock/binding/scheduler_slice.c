@@ -240,14 +240,15 @@ static bool is_over(nb_scheduler *scheduler) {
 
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
    cut may hold; one in the table is on its way into a wait or out of it. */
-static nb_place place(nb_scheduler *scheduler) {
-    if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler))
-        return NB_PLACE_STAYS;
-    if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return NB_PLACE_STAYS;
+static bool stays(nb_scheduler *scheduler) {
+    if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler)) return true;
+    if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
-    if (fiber == scheduler->loop || fiber == scheduler->starter) return NB_PLACE_STAYS;
-    return nb_parked_find(&scheduler->parked, fiber) ? NB_PLACE_STAYS : nb_frames_place();
+    if (fiber == scheduler->loop || fiber == scheduler->starter) return true;
+    return nb_parked_find(&scheduler->parked, fiber) != NULL;
 }
+
+static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
 
 /* Ruby tells of a switch right after the look for interrupts in it (cont.c, fiber_switch), which is where the job has met it, and before anything else may happen. */
 static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass) {
@@ -287,6 +288,12 @@ static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
     return arrived == rb_fiber_current();
 }
 
+static void leave(nb_scheduler *scheduler) {
+    scheduler->slices->cuts++;
+    if (scheduler->attached && scheduler->source.cut) scheduler->source.cut(scheduler->source.owner);
+    nb_wait_cut(scheduler);
+}
+
 static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     VALUE arrived = take_arrived(slices);
@@ -298,9 +305,7 @@ static void end_slice(nb_scheduler *scheduler) {
         return;
     }
     slices->forced = false;
-    slices->cuts++;
-    if (scheduler->attached && scheduler->source.cut) scheduler->source.cut(scheduler->source.owner);
-    nb_wait_cut(scheduler);
+    leave(scheduler);
 }
 
 /* --- Ruby's lock, kept by another thread --- */
@@ -487,6 +492,15 @@ static VALUE scheduler_end_slice(VALUE self) {
     return Qtrue;
 }
 
+/* give_way */
+static VALUE scheduler_give_way(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (scheduler->slices == NULL || scheduler->slices->switched_ns == 0 || stays(scheduler)) return Qfalse;
+    if (is_over(scheduler)) leave(scheduler);
+    RB_GC_GUARD(self);
+    return Qtrue;
+}
+
 typedef struct region {
     nb_scheduler *scheduler;
     unsigned uncut;
@@ -539,6 +553,7 @@ void nb_scheduler_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "kept", scheduler_kept, 0);
     rb_define_method(klass, "given", scheduler_given, 0);
     rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
+    rb_define_method(klass, "give_way", scheduler_give_way, 0);
     rb_define_method(klass, "masked", scheduler_masked, 1);
     rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
     prepare_job();

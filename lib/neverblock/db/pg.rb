@@ -10,7 +10,7 @@ require "neverblock/offload"
 module NeverBlock
   module DB
     module Pg
-      # Seconds of work on rows after which others have a turn.
+      # Seconds of work on rows after which others have a turn, where there are no slices.
       LONGEST_SPELL_S = 0.005
 
       # Puts it in place once, when pg is loaded.
@@ -125,6 +125,11 @@ module NeverBlock
               block.call(row)
             end
           end
+        end
+
+        # Enumerable makes all rows to count them, and ActiveRecord counts them after each query.
+        def count(*arguments, &block)
+          arguments.empty? && !block ? ntuples : super
         end
 
         def values

@@ -1,24 +1,39 @@
 # frozen_string_literal: true
 
+require "neverblock/compat"
 require "neverblock/deadline"
 
 module NeverBlock
   module DB
-    # A fiber that is handed row after row out of memory does not wait, and nobody else runs: so it gives way when it has gone on for long.
+    # A fiber that is handed row after row out of memory, by C code in which no slice of time ends, does not wait, and nobody else runs: so it gives way when it has gone
+    # on for long. Where there are slices, as one does that computes: after those that have waited.
     class Spell
-      # @param longest [Float] seconds
+      # Seconds between two looks at whether others wait.
+      LOOK_S = 0.001
+      # Seconds after which it waits, for a moment, where there are slices: so soon its deadline is met.
+      WAIT_S = 0.1
+
+      # @param longest [Float] seconds after which it waits where there are no slices
       def initialize(longest)
         @longest = longest
-        @began = Deadline.now
+        @waited = @looked = Deadline.now
       end
 
       # Lets the others run when it is time. Parks.
       # @return [void]
       def pause
-        return if Deadline.now - @began < @longest
+        now = Deadline.now
+        return if now - @looked < LOOK_S
 
+        @looked = now
+        wait if now - @waited >= (Compat.scheduler&.give_way ? WAIT_S : @longest)
+      end
+
+      private
+
+      def wait
         sleep(0)
-        @began = Deadline.now
+        @waited = @looked = Deadline.now
       end
     end
   end

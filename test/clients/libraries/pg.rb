@@ -312,6 +312,8 @@ Clients.library("pg", PgCalls) do
     many = while_ticking { connection.exec("select i, i + 1 from generate_series(1, 500000) i") }
     same(%w[500000 500001], while_ticking { many.values }.last)
     same({ "i" => "1", "?column?" => "2" }, while_ticking { many.to_a }.first)
+    same([500_000, 0, 1], [many.count, many.count("i" => "1"), many.first(1).size])
+    same(1, while_ticking { many.count { |row| row["i"] == "3" } })
     while_ticking do
       connection.send_query("select i from generate_series(1, 200000) i")
       connection.set_single_row_mode
