@@ -156,9 +156,10 @@ module NeverBlock
     #   For tests: ends the slice of the fiber that the ticker finds running next, be it over or not, if it may be left where it is.
     #   @return [Boolean] false: there are no slices
 
-    # @!method give_way
+    # @!method give_way(seconds)
     #   Ends the slice of the current fiber, if it is over and others wait, where no job may: in a block that is called by C code of a library (its rows). It goes on in
     #   its turn; what is to be raised into it is raised in its next wait, not here.
+    #   @param seconds [Numeric] of the first slice since it has waited, where that is shorter than the others
     #   @return [Boolean] false: there are no slices, or none may end here
 
     # @!method masked(masked)

@@ -228,12 +228,12 @@ static int64_t ran_ns(const nb_slices *slices) {
     return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
 }
 
-/* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole slice
+/* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole first slice
    before; those whose slice has ended after a slice. */
-static bool is_over(nb_scheduler *scheduler) {
+static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_slices *slices = scheduler->slices;
     int64_t ran = ran_ns(slices);
-    if (ran < (slices->cut_before ? NB_CUT_NS : slices->slice_ns)) return false;
+    if (ran < (slices->cut_before ? NB_CUT_NS : first_ns)) return false;
     if (ran >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
     return nb_slices_work_waits(scheduler) || source_starves(scheduler);
 }
@@ -299,7 +299,7 @@ static void end_slice(nb_scheduler *scheduler) {
     VALUE arrived = take_arrived(slices);
     if (slices->switched_ns == 0) return;
     nb_heap_leave_uncounted();
-    if (!slices->forced && !is_over(scheduler)) return;
+    if (!slices->forced && !is_over(scheduler, slices->slice_ns)) return;
     if (!may_end(scheduler, arrived)) {
         slices->kept++;
         return;
@@ -492,11 +492,12 @@ static VALUE scheduler_end_slice(VALUE self) {
     return Qtrue;
 }
 
-/* give_way */
-static VALUE scheduler_give_way(VALUE self) {
+/* give_way(seconds) */
+static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
+    int64_t first_ns = (int64_t)(NUM2DBL(seconds) * NB_NS_PER_S);
     if (scheduler->slices == NULL || scheduler->slices->switched_ns == 0 || stays(scheduler)) return Qfalse;
-    if (is_over(scheduler)) leave(scheduler);
+    if (is_over(scheduler, smaller(first_ns, scheduler->slices->slice_ns))) leave(scheduler);
     RB_GC_GUARD(self);
     return Qtrue;
 }
@@ -553,7 +554,7 @@ void nb_scheduler_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "kept", scheduler_kept, 0);
     rb_define_method(klass, "given", scheduler_given, 0);
     rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
-    rb_define_method(klass, "give_way", scheduler_give_way, 0);
+    rb_define_method(klass, "give_way", scheduler_give_way, 1);
     rb_define_method(klass, "masked", scheduler_masked, 1);
     rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
     prepare_job();

@@ -10,7 +10,7 @@ require "neverblock/offload"
 module NeverBlock
   module DB
     module Pg
-      # Seconds of work on rows after which others have a turn, where there are no slices.
+      # Seconds of work on rows after which others have a turn.
       LONGEST_SPELL_S = 0.005
 
       # Puts it in place once, when pg is loaded.

@@ -13,7 +13,7 @@ module NeverBlock
       # Seconds after which it waits, for a moment, where there are slices: so soon its deadline is met.
       WAIT_S = 0.1
 
-      # @param longest [Float] seconds after which it waits where there are no slices
+      # @param longest [Float] seconds of the first slice, or between two waits where there are no slices
       def initialize(longest)
         @longest = longest
         @waited = @looked = Deadline.now
@@ -26,7 +26,7 @@ module NeverBlock
         return if now - @looked < LOOK_S
 
         @looked = now
-        wait if now - @waited >= (Compat.scheduler&.give_way ? WAIT_S : @longest)
+        wait if now - @waited >= (Compat.scheduler&.give_way(@longest) ? WAIT_S : @longest)
       end
 
       private
