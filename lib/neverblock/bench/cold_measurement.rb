@@ -52,8 +52,8 @@ module NeverBlock
         flags = []
         flags << "nothing of the cold disk was sent" if outcome.bytes.zero?
         flags << "the disk was not cold" if rate > load.bytes_per_second * load.clients # all of them may have met in one file
-        flags << "errors: #{outcome.errors.select { |_, count| count.positive? }.map { |pair| pair.join(" ") }.join(", ")}" if outcome.error_count.positive?
-        { "cold_megabytes_per_second" => (rate / 1e6).round(3), "faults" => outcome.faults, "error_count" => outcome.error_count, "flags" => flags }
+        flags << Flags.errors(outcome.errors)
+        { "cold_megabytes_per_second" => (rate / 1e6).round(3), "faults" => outcome.faults, "error_count" => outcome.error_count, "flags" => flags.compact }
       end
     end
   end

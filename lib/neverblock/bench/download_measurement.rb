@@ -100,12 +100,10 @@ module NeverBlock
       end
 
       def flags(outcome, generator, others)
-        found = []
-        found << "errors: #{outcome.errors.select { |_, count| count.positive? }.map { |pair| pair.join(" ") }.join(", ")}" if outcome.error_count.positive?
+        found = [Flags.errors(outcome.errors)]
         found << "the clients stood still for #{outcome.standstill_us / 1_000_000} s: measure again" if outcome.standstill_us >= STANDSTILL_US
         found << "the clients were the limit" if generator > Measurement::GENERATOR_SHARE_MAX
-        found << "other work took #{(others * 100).round} % of a processor" if others > Measurement::OTHERS_MAX
-        found
+        [*found, Flags.others(others)].compact
       end
     end
   end

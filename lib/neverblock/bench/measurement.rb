@@ -6,8 +6,6 @@ module NeverBlock
     class Measurement
       # Above this share of its threads' time the load generator, not the server, sets the rate.
       GENERATOR_SHARE_MAX = 0.95
-      # Above this many processors' worth of other work the figures of a run are doubtful.
-      OTHERS_MAX = 0.1
 
       # @param load_generator [Wrk] answers run(load, url:, seconds:)
       def initialize(load_generator: Wrk.new)
@@ -68,13 +66,10 @@ module NeverBlock
       end
 
       def flags(outcome, generator_share, others)
-        found = []
-        found << "errors: #{outcome.errors.select { |_, count| count.positive? }.map { |pair| pair.join(" ") }.join(", ")}" if
-          outcome.error_count.positive?
+        found = [Flags.errors(outcome.errors)]
         found << "no request was answered" if outcome.requests.zero?
         found << "the load generator was the limit" if generator_share > GENERATOR_SHARE_MAX
-        found << "other work took #{(others * 100).round} % of a processor" if others > OTHERS_MAX
-        found
+        [*found, Flags.others(others)].compact
       end
     end
   end

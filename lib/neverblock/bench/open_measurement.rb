@@ -99,11 +99,9 @@ module NeverBlock
       end
 
       def flags(errors, late, others)
-        found = []
-        found << "errors: #{errors.map { |pair| pair.join(" ") }.join(", ")}" unless errors.empty?
+        found = [Flags.errors(errors)]
         found << "the load generator was late" if late.nil? || late > LATE_US_MAX
-        found << "other work took #{(others * 100).round} % of a processor" if others > Measurement::OTHERS_MAX
-        found
+        [*found, Flags.others(others)].compact
       end
 
       def percentile(values, share)

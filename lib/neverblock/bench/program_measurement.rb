@@ -49,12 +49,10 @@ module NeverBlock
       end
 
       def flags(server_share, others, found)
-        flags = []
-        flags << "errors: #{found["errors"].map { |pair| pair.join(" ") }.join(", ")}" unless found["errors"].empty?
+        flags = [Flags.errors(found["errors"])]
         flags << "nothing was done" if found["count"].zero?
         flags << "the server was the limit" if server_share > SERVER_SHARE_MAX
-        flags << "other work took #{(others * 100).round} % of a processor" if others > Measurement::OTHERS_MAX
-        flags
+        [*flags, Flags.others(others)].compact
       end
     end
   end

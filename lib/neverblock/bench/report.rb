@@ -125,7 +125,7 @@ module NeverBlock
 
       # "other work took 31 % of a processor" and "errors: status 12" differ from run to run; their kind does not.
       def flag_kind(flag)
-        flag.sub(/took \d+ %/, "took over #{(Measurement::OTHERS_MAX * 100).round} %").gsub(/(errors:|,)( \w+) \d+/, "\\1\\2")
+        flag.sub(/took \d+ %/, "took over #{(Flags::OTHERS_MAX * 100).round} %").gsub(/(errors:|,)( \w+) \d+/, "\\1\\2")
       end
 
       def places(runs)

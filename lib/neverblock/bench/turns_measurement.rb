@@ -64,11 +64,10 @@ module NeverBlock
         own, other = turns.transpose
         outcomes = (own + other).map(&:last)
         errors = outcomes.map(&:errors).reduce { |all, some| all.merge(some) { |_, one, more| one + more } }
-        found = errors.select { |_, count| count.positive? }
         { "turns" => turns.size, "requests" => own.sum { |_, outcome| outcome.requests }, "errors" => errors, "error_count" => errors.values.sum,
           "cpu_us_per_request" => median(own.map(&:first)), "other_cpu_us_per_request" => median(other.map(&:first)),
           "cpu_us_over_other" => median(turns.map { |one, beside| one.first - beside.first }),
-          "flags" => found.empty? ? [] : ["errors: #{found.map { |pair| pair.join(" ") }.join(", ")}"] }
+          "flags" => [*Flags.errors(errors)] }
       end
 
       def median(values)
