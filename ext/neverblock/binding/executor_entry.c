@@ -78,8 +78,10 @@ void nb_executor_cut(void *owner) {
 void nb_executor_leave(nb_task *task) {
     nb_executor *executor = task->executor;
     if (task->crowd == NB_CROWD_NONE) return;
-    if (!executor->over && !nb_executor_in_child(executor))
+    if (!executor->over && !nb_executor_in_child(executor)) {
         nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
+        nb_heap_request_over(executor->scheduler);
+    }
     task->crowd = NB_CROWD_NONE;
 }
 

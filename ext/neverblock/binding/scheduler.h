@@ -153,4 +153,7 @@ void nb_scheduler_stamp(VALUE scheduler);
    brought; the fibers that were parked stay parked, and the loop may be run again. */
 void nb_scheduler_run(VALUE scheduler);
 
+/* A request whose slice had ended is over: the loop of its scheduler collects what it has left, where that is much (scheduler_heap.c). Ruby's lock held; raises nothing. */
+void nb_heap_request_over(VALUE scheduler);
+
 #endif

@@ -1,6 +1,6 @@
 /*
- * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); and what
- * a long computation allocates beside its objects, left uncounted.
+ * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); what
+ * a long computation allocates beside its objects, left uncounted; and a collection when it is over.
  */
 #include "scheduler_internal.h"
 
@@ -11,8 +11,11 @@
 #define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
 #define UNCOUNTED_BYTES_AN_OBJECT_MAX 1024
 
-static VALUE heap_module;
-static ID id_make_room;
+/* So many objects, made since the last collection, are worth one when a long request is over. */
+#define LEFT_OBJECTS_MIN 200000
+
+static VALUE heap_module, small_collection;
+static ID id_make_room, id_start;
 
 static struct {
     bool known; /* this collector counts them; not every one of Ruby 3.4 does */
@@ -20,6 +23,7 @@ static struct {
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
     size_t objects; /* that had been made when bytes were last left uncounted, or a collection was seen */
+    size_t objects_then; /* when a collection was last seen */
 } uncounted;
 
 static VALUE heap_fill(VALUE self, VALUE count, VALUE elements, VALUE every) {
@@ -45,7 +49,7 @@ static void count_anew(size_t collections) {
     uncounted.majors = majors;
     uncounted.collections = collections;
     uncounted.bytes_since = 0;
-    uncounted.objects = rb_gc_stat(uncounted.objects_key);
+    uncounted.objects = uncounted.objects_then = rb_gc_stat(uncounted.objects_key);
 }
 
 void nb_heap_leave_uncounted(void) {
@@ -76,6 +80,28 @@ static void uncounted_define(void) {
                       stat_has(stat, uncounted.major_key);
 }
 
+void nb_heap_request_over(VALUE self) {
+    if (!uncounted.known) return;
+    size_t collections = rb_gc_count();
+    if (collections != uncounted.collections) {
+        count_anew(collections);
+    } else if (rb_gc_stat(uncounted.objects_key) - uncounted.objects_then >= LEFT_OBJECTS_MIN) {
+        nb_scheduler_get(self)->collection_due = true;
+    }
+}
+
+static VALUE collect(VALUE unused) {
+    (void)unused;
+    return rb_funcallv_kw(rb_mGC, id_start, 1, &small_collection, RB_PASS_KEYWORDS);
+}
+
+void nb_heap_collect(nb_scheduler *scheduler) {
+    int tag = 0;
+    scheduler->collection_due = false;
+    rb_protect(collect, Qnil, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+}
+
 static VALUE make_room(VALUE fibers) { return rb_funcallv(heap_module, id_make_room, 1, &fibers); }
 
 void nb_heap_make_room(nb_scheduler *scheduler) {
@@ -91,5 +117,12 @@ void nb_scheduler_heap_define(VALUE module) {
     rb_define_singleton_method(heap_module, "fill", heap_fill, 3);
     rb_define_singleton_method(heap_module, "count_malloc", heap_count_malloc, 1);
     id_make_room = rb_intern("make_room");
+    id_start = rb_intern("start");
+    rb_gc_register_address(&small_collection);
+    small_collection = rb_hash_new();
+    const char *const parts[] = {"full_mark", "immediate_mark", "immediate_sweep"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        rb_hash_aset(small_collection, ID2SYM(rb_intern(parts[i])), Qfalse);
+    }
     uncounted_define();
 }

@@ -137,6 +137,7 @@ struct nb_scheduler {
     nb_parked_table parked;
     size_t ready_count; /* waits that were woken and whose fiber does not run yet */
     size_t room_for;    /* fibers that Ruby's heap was given room for, at least */
+    bool collection_due; /* a long request has left much behind */
     nb_timers timers;
     int64_t now_ns;
     bool now_fresh;    /* now_ns was read since the last switch to a fiber */
@@ -340,6 +341,10 @@ void nb_inbox_close(nb_scheduler *scheduler);
    Ruby collects at once, and first finishes at once whatever it marks and sweeps bit by bit (gc.c, objspace_malloc_increase): 30 to 110 ms beside 50,000 rows. Any thread of
    Ruby, in a job too; raises nothing. */
 void nb_heap_leave_uncounted(void);
+/* A collection of what is young, swept bit by bit as it is needed: what a long request has made is garbage once it is over, and found to be that in some 10 ms. Later collections
+   would come in the middle of the next such request, walk all that that one keeps, and have the garbage grow old meanwhile, which only collections of all objects free. Not while
+   another long request is half done. In the loop fiber. */
+void nb_heap_collect(nb_scheduler *scheduler);
 /* More fibers are parked than there is room for in Ruby's heap: it is made for twice as many. In the loop fiber. */
 #define NB_ROOM_FOR_MIN 128
 void nb_heap_make_room(nb_scheduler *scheduler);

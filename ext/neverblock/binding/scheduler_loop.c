@@ -330,6 +330,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
     if (scheduler->parked.count > scheduler->room_for) nb_heap_make_room(scheduler);
+    if (scheduler->collection_due && nb_list_empty(&scheduler->cut)) nb_heap_collect(scheduler);
     with_source = with_source && scheduler->attached;
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);

@@ -26,6 +26,42 @@ class BindingSlicesTest < BindingCase
     end
   end
 
+  # No other collection comes: a small one at once, of what is young, by name.
+  def test_what_a_long_request_has_made_is_collected_when_it_is_over
+    before = nil
+    beside_collections do
+      serve_long { 250_000.times { Object.new } }
+      before = [GC.count, GC.stat(:major_gc_count)]
+      finish(long)
+      Patience.await("the collection") { GC.count > before.first }
+    end
+    assert_equal [before.first + 1, before.last], [GC.count, GC.stat(:major_gc_count)]
+    assert_equal :method, GC.latest_gc_info(:gc_by)
+  end
+
+  def test_where_a_long_request_has_made_little_nothing_is_collected
+    beside_collections do
+      serve_long { 1000.times { Object.new } }
+      before = GC.count
+      2.times { finish(long) }
+      assert_equal before, GC.count
+    end
+  end
+
+  # It would walk all that the other keeps.
+  def test_nothing_is_collected_while_another_long_request_is_half_done
+    beside_collections do
+      serve_long { 250_000.times { Object.new } }
+      other = long("/other")
+      before = GC.count
+      finish(long)
+      2.times { assert_equal 200, ask("/light").status }
+      assert_equal before, GC.count
+      finish(other, "/other")
+      Patience.await("the collection") { GC.count > before }
+    end
+  end
+
   # The executor goes on asking while all it has to do is to go on with those that compute. (One write and one read: this process's threads share Ruby's lock.)
   def test_one_request_after_another_is_taken_while_four_compute
     light = 0
@@ -177,5 +213,49 @@ class BindingSlicesTest < BindingCase
     serve(slice_ms: 7) { answer([Fiber.scheduler.slice_ms, NB.uninterrupted { 1 }].inspect) }
     assert_equal "[7, 1]", ask.body
     assert_includes assert_raises(NeverBlock::ConfigError) { NeverBlock::Config.new(slice_ms: 0) }.message, "slice_ms"
+  end
+
+  private
+
+
+  # Ruby's own collections, but for those that are asked for by name.
+  def beside_collections
+    GC.start
+    GC.disable
+    yield
+  ensure
+    GC.enable
+  end
+
+  # A request computes until it is told to finish, and does this then.
+  def serve_long(&last)
+    @finished = []
+    serve do |env|
+      path = env["PATH_INFO"]
+      if path.start_with?("/finish")
+        @finished << path.delete_prefix("/finish")
+      elsif path != "/light"
+        nil until @finished.include?(path)
+        last.call
+      end
+      answer("done")
+    end
+  end
+
+  # @return [Object] a client whose request computes, and whose slice has ended
+  def long(path = "/long")
+    wire = client
+    wire.get(path)
+    assert_equal 200, ask("/light").status
+    wire
+  end
+
+  def finish(wire, path = "/long")
+    assert_equal 200, ask("/finish#{path}").status
+    assert_equal 200, wire.response.status
+    assert_equal 200, ask("/light").status
+    @finished.delete(path)
+  ensure
+    wire.close
   end
 end
