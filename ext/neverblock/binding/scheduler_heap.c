@@ -22,7 +22,7 @@ static struct {
     VALUE bytes_key, objects_key, major_key;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
-    size_t objects; /* that had been made when bytes were last left uncounted, or a collection was seen */
+    size_t objects;      /* that had been made when bytes were last left uncounted, or a collection was seen */
     size_t objects_then; /* when a collection was last seen */
 } uncounted;
 

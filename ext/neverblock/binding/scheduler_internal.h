@@ -135,8 +135,8 @@ struct nb_scheduler {
     VALUE
     deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
-    size_t ready_count; /* waits that were woken and whose fiber does not run yet */
-    size_t room_for;    /* fibers that Ruby's heap was given room for, at least */
+    size_t ready_count;  /* waits that were woken and whose fiber does not run yet */
+    size_t room_for;     /* fibers that Ruby's heap was given room for, at least */
     bool collection_due; /* a long request has left much behind */
     nb_timers timers;
     int64_t now_ns;

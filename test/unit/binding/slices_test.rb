@@ -217,7 +217,6 @@ class BindingSlicesTest < BindingCase
 
   private
 
-
   # Ruby's own collections, but for those that are asked for by name.
   def beside_collections
     GC.start
