@@ -11,15 +11,17 @@
 #define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
 #define UNCOUNTED_BYTES_AN_OBJECT_MAX 1024
 
-/* So many objects, made since the last collection, are worth one when a long request is over. */
+/* So many objects, made since the last collection, are worth one when a long request is over; and no fewer than one for so many slots of the heap, as collections of a large one
+   take longer. */
 #define LEFT_OBJECTS_MIN 200000
+#define LEFT_SLOTS_AN_OBJECT 8
 
 static VALUE heap_module, small_collection;
 static ID id_make_room, id_start;
 
 static struct {
     bool known; /* this collector counts them; not every one of Ruby 3.4 does */
-    VALUE bytes_key, objects_key, major_key;
+    VALUE bytes_key, objects_key, slots_key, major_key;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
     size_t objects;      /* that had been made when bytes were last left uncounted, or a collection was seen */
@@ -75,9 +77,10 @@ static void uncounted_define(void) {
     VALUE stat = rb_funcall(rb_mGC, rb_intern("stat"), 0);
     uncounted.bytes_key = ID2SYM(rb_intern("malloc_increase_bytes"));
     uncounted.objects_key = ID2SYM(rb_intern("total_allocated_objects"));
+    uncounted.slots_key = ID2SYM(rb_intern("heap_available_slots"));
     uncounted.major_key = ID2SYM(rb_intern("major_gc_count"));
     uncounted.known = stat_has(stat, uncounted.bytes_key) && stat_has(stat, uncounted.objects_key) &&
-                      stat_has(stat, uncounted.major_key);
+                      stat_has(stat, uncounted.slots_key) && stat_has(stat, uncounted.major_key);
 }
 
 void nb_heap_request_over(VALUE self) {
@@ -85,9 +88,18 @@ void nb_heap_request_over(VALUE self) {
     size_t collections = rb_gc_count();
     if (collections != uncounted.collections) {
         count_anew(collections);
-    } else if (rb_gc_stat(uncounted.objects_key) - uncounted.objects_then >= LEFT_OBJECTS_MIN) {
-        nb_scheduler_get(self)->collection_due = true;
+        return;
     }
+    size_t left = rb_gc_stat(uncounted.objects_key) - uncounted.objects_then;
+    if (left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(uncounted.slots_key) / LEFT_SLOTS_AN_OBJECT)
+        nb_scheduler_get(self)->collection_due = true;
+}
+
+/* By the application, whose wish it is. */
+static bool is_disabled(void) {
+    if (rb_gc_enable() == Qfalse) return false;
+    rb_gc_disable();
+    return true;
 }
 
 static VALUE collect(VALUE unused) {
@@ -98,6 +110,7 @@ static VALUE collect(VALUE unused) {
 void nb_heap_collect(nb_scheduler *scheduler) {
     int tag = 0;
     scheduler->collection_due = false;
+    if (is_disabled()) return;
     rb_protect(collect, Qnil, &tag);
     if (tag) rb_set_errinfo(Qnil);
 }

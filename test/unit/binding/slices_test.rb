@@ -26,21 +26,20 @@ class BindingSlicesTest < BindingCase
     end
   end
 
-  # No other collection comes: a small one at once, of what is young, by name.
   def test_what_a_long_request_has_made_is_collected_when_it_is_over
-    before = nil
-    beside_collections do
-      serve_long { 250_000.times { Object.new } }
+    collections_by_name do
+      serve_long { 300_000.times { Object.new } }
+      wire = long
       before = [GC.count, GC.stat(:major_gc_count)]
-      finish(long)
+      finish(wire)
       Patience.await("the collection") { GC.count > before.first }
+      assert_equal [before.first + 1, before.last], [GC.count, GC.stat(:major_gc_count)]
+      assert_equal :method, GC.latest_gc_info(:gc_by)
     end
-    assert_equal [before.first + 1, before.last], [GC.count, GC.stat(:major_gc_count)]
-    assert_equal :method, GC.latest_gc_info(:gc_by)
   end
 
   def test_where_a_long_request_has_made_little_nothing_is_collected
-    beside_collections do
+    collections_by_name do
       serve_long { 1000.times { Object.new } }
       before = GC.count
       2.times { finish(long) }
@@ -50,16 +49,28 @@ class BindingSlicesTest < BindingCase
 
   # It would walk all that the other keeps.
   def test_nothing_is_collected_while_another_long_request_is_half_done
-    beside_collections do
-      serve_long { 250_000.times { Object.new } }
-      other = long("/other")
+    collections_by_name do
+      serve_long { 300_000.times { Object.new } }
+      wire, other = long, long("/other")
       before = GC.count
-      finish(long)
+      finish(wire)
       2.times { assert_equal 200, ask("/light").status }
       assert_equal before, GC.count
       finish(other, "/other")
       Patience.await("the collection") { GC.count > before }
     end
+  end
+
+  def test_an_application_that_has_disabled_collections_has_none
+    collections_by_name do
+      serve_long { 300_000.times { Object.new } }
+      GC.disable
+      before = GC.count
+      2.times { finish(long) }
+      assert_equal [before, true], [GC.count, GC.enable]
+    end
+  ensure
+    GC.enable
   end
 
   # The executor goes on asking while all it has to do is to go on with those that compute. (One write and one read: this process's threads share Ruby's lock.)
@@ -217,13 +228,11 @@ class BindingSlicesTest < BindingCase
 
   private
 
-  # Ruby's own collections, but for those that are asked for by name.
-  def beside_collections
+  # There is so much room that Ruby collects when it is asked to, and not before.
+  def collections_by_name
+    NB::Heap.make_room(3000)
     GC.start
-    GC.disable
     yield
-  ensure
-    GC.enable
   end
 
   # A request computes until it is told to finish, and does this then.
