@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Room in Ruby's heap, for what requests leave behind and for many fibers that wait.
+# Room in Ruby's heap, for what requests leave behind and for many fibers that wait; and a small collection.
 #
 # An application that was just loaded leaves a fifth of its heap free: 50,000 slots of a Rails application. A request that makes a page of 60,000 rows
 # collects that often, and walks all that is old, 40 ms, about once a second (370 collections in 7 s, nine of them of all objects; Ruby 3.1.2). With half
@@ -9,7 +9,8 @@
 #
 # A collection walks the two stacks of every parked fiber, 7 us each: with a thousand of them that is 7 ms, and a heap with just enough room for the
 # application's own objects collects after every sixty Net::HTTP requests (180 us of the 400 that one costs then). So the room grows with the
-# fibers. The scheduler's loop asks for it. Slots are filled in C (binding/scheduler_heap.c).
+# fibers. The scheduler's loop asks for it, and for a collection when a request that has computed for long has left much (docs/guides/slices.md). Slots are filled in C
+# (binding/scheduler_heap.c).
 
 module NeverBlock
   module Heap
@@ -39,6 +40,15 @@ module NeverBlock
       # @return [void]
       def make_room_beside_application
         make((GC.stat(:heap_live_slots) * SLOTS_AN_OBJECT).to_i)
+      end
+
+      # Collects what is young, swept bit by bit as it is needed; nothing where the application has disabled collections. When: binding/scheduler_heap.c.
+      # @return [void]
+      def collect_young
+        disabled = GC.enable
+        return GC.disable if disabled
+
+        GC.start(full_mark: false, immediate_mark: false, immediate_sweep: false)
       end
 
       # @!method fill(count, elements, every)

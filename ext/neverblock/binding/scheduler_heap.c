@@ -16,17 +16,17 @@
 #define LEFT_OBJECTS_MIN 200000
 #define LEFT_SLOTS_AN_OBJECT 8
 
-static VALUE heap_module, small_collection;
-static ID id_make_room, id_start;
+static VALUE heap_module;
+static ID id_make_room, id_collect_young;
 
 static struct {
-    bool known; /* this collector counts them; not every one of Ruby 3.4 does */
+    bool known; /* it counts what is looked at here; not every one of Ruby 3.4 does */
     VALUE bytes_key, objects_key, slots_key, major_key;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
     size_t objects;      /* that had been made when bytes were last left uncounted, or a collection was seen */
     size_t objects_then; /* when a collection was last seen */
-} uncounted;
+} collector;
 
 static VALUE heap_fill(VALUE self, VALUE count, VALUE elements, VALUE every) {
     long wanted = NUM2LONG(count), capacity = NUM2LONG(elements), step = NUM2LONG(every);
@@ -46,82 +46,77 @@ static VALUE heap_count_malloc(VALUE self, VALUE bytes) {
 }
 
 static void count_anew(size_t collections) {
-    size_t majors = rb_gc_stat(uncounted.major_key);
-    if (majors != uncounted.majors) uncounted.bytes_of_major = 0;
-    uncounted.majors = majors;
-    uncounted.collections = collections;
-    uncounted.bytes_since = 0;
-    uncounted.objects = uncounted.objects_then = rb_gc_stat(uncounted.objects_key);
+    size_t majors = rb_gc_stat(collector.major_key);
+    if (majors != collector.majors) collector.bytes_of_major = 0;
+    collector.majors = majors;
+    collector.collections = collections;
+    collector.bytes_since = 0;
+    collector.objects = collector.objects_then = rb_gc_stat(collector.objects_key);
+}
+
+static void see_collections(void) {
+    size_t collections = rb_gc_count();
+    if (collections != collector.collections) count_anew(collections);
 }
 
 void nb_heap_leave_uncounted(void) {
-    if (!uncounted.known) return;
-    size_t collections = rb_gc_count();
-    if (collections != uncounted.collections) count_anew(collections);
-    size_t bytes = rb_gc_stat(uncounted.bytes_key);
+    if (!collector.known) return;
+    see_collections();
+    size_t bytes = rb_gc_stat(collector.bytes_key);
     if (bytes < UNCOUNTED_BYTES_MIN) return;
-    size_t objects = rb_gc_stat(uncounted.objects_key);
-    if (bytes / UNCOUNTED_BYTES_AN_OBJECT_MAX > objects - uncounted.objects) return;
-    if (uncounted.bytes_since + bytes > UNCOUNTED_BYTES_MAX ||
-        uncounted.bytes_of_major + bytes > UNCOUNTED_BYTES_MAJOR_MAX)
+    size_t objects = rb_gc_stat(collector.objects_key);
+    if (bytes / UNCOUNTED_BYTES_AN_OBJECT_MAX > objects - collector.objects) return;
+    if (collector.bytes_since + bytes > UNCOUNTED_BYTES_MAX ||
+        collector.bytes_of_major + bytes > UNCOUNTED_BYTES_MAJOR_MAX)
         return;
-    uncounted.objects = objects;
-    uncounted.bytes_since += bytes;
-    uncounted.bytes_of_major += bytes;
+    collector.objects = objects;
+    collector.bytes_since += bytes;
+    collector.bytes_of_major += bytes;
     rb_gc_adjust_memory_usage(-(ssize_t)bytes);
+}
+
+void nb_heap_request_over(VALUE self) {
+    if (!collector.known) return;
+    see_collections();
+    size_t left = rb_gc_stat(collector.objects_key) - collector.objects_then;
+    if (left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(collector.slots_key) / LEFT_SLOTS_AN_OBJECT)
+        nb_scheduler_get(self)->collection_due = true;
 }
 
 static bool stat_has(VALUE stat, VALUE key) { return RB_INTEGER_TYPE_P(rb_hash_aref(stat, key)); }
 
-static void uncounted_define(void) {
+static void collector_define(void) {
     VALUE stat = rb_funcall(rb_mGC, rb_intern("stat"), 0);
-    uncounted.bytes_key = ID2SYM(rb_intern("malloc_increase_bytes"));
-    uncounted.objects_key = ID2SYM(rb_intern("total_allocated_objects"));
-    uncounted.slots_key = ID2SYM(rb_intern("heap_available_slots"));
-    uncounted.major_key = ID2SYM(rb_intern("major_gc_count"));
-    uncounted.known = stat_has(stat, uncounted.bytes_key) && stat_has(stat, uncounted.objects_key) &&
-                      stat_has(stat, uncounted.slots_key) && stat_has(stat, uncounted.major_key);
-}
-
-void nb_heap_request_over(VALUE self) {
-    if (!uncounted.known) return;
-    size_t collections = rb_gc_count();
-    if (collections != uncounted.collections) {
-        count_anew(collections);
-        return;
-    }
-    size_t left = rb_gc_stat(uncounted.objects_key) - uncounted.objects_then;
-    if (left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(uncounted.slots_key) / LEFT_SLOTS_AN_OBJECT)
-        nb_scheduler_get(self)->collection_due = true;
-}
-
-/* By the application, whose wish it is. */
-static bool is_disabled(void) {
-    if (rb_gc_enable() == Qfalse) return false;
-    rb_gc_disable();
-    return true;
-}
-
-static VALUE collect(VALUE unused) {
-    (void)unused;
-    return rb_funcallv_kw(rb_mGC, id_start, 1, &small_collection, RB_PASS_KEYWORDS);
-}
-
-void nb_heap_collect(nb_scheduler *scheduler) {
-    int tag = 0;
-    scheduler->collection_due = false;
-    if (is_disabled()) return;
-    rb_protect(collect, Qnil, &tag);
-    if (tag) rb_set_errinfo(Qnil);
+    collector.bytes_key = ID2SYM(rb_intern("malloc_increase_bytes"));
+    collector.objects_key = ID2SYM(rb_intern("total_allocated_objects"));
+    collector.slots_key = ID2SYM(rb_intern("heap_available_slots"));
+    collector.major_key = ID2SYM(rb_intern("major_gc_count"));
+    collector.known = stat_has(stat, collector.bytes_key) && stat_has(stat, collector.objects_key) &&
+                      stat_has(stat, collector.slots_key) && stat_has(stat, collector.major_key);
 }
 
 static VALUE make_room(VALUE fibers) { return rb_funcallv(heap_module, id_make_room, 1, &fibers); }
 
-void nb_heap_make_room(nb_scheduler *scheduler) {
+static VALUE collect_young(VALUE unused) {
+    (void)unused;
+    return rb_funcallv(heap_module, id_collect_young, 0, NULL);
+}
+
+/* What it raises is dropped: the loop goes on with the heap as it is. */
+static void call_dropping_errors(VALUE (*function)(VALUE), VALUE argument) {
     int tag = 0;
-    scheduler->room_for *= 2;
-    rb_protect(make_room, SIZET2NUM(scheduler->room_for), &tag);
+    rb_protect(function, argument, &tag);
     if (tag) rb_set_errinfo(Qnil);
+}
+
+void nb_heap_make_room(nb_scheduler *scheduler) {
+    scheduler->room_for *= 2;
+    call_dropping_errors(make_room, SIZET2NUM(scheduler->room_for));
+}
+
+void nb_heap_collect(nb_scheduler *scheduler) {
+    scheduler->collection_due = false;
+    call_dropping_errors(collect_young, Qnil);
 }
 
 void nb_scheduler_heap_define(VALUE module) {
@@ -130,12 +125,6 @@ void nb_scheduler_heap_define(VALUE module) {
     rb_define_singleton_method(heap_module, "fill", heap_fill, 3);
     rb_define_singleton_method(heap_module, "count_malloc", heap_count_malloc, 1);
     id_make_room = rb_intern("make_room");
-    id_start = rb_intern("start");
-    rb_gc_register_address(&small_collection);
-    small_collection = rb_hash_new();
-    const char *const parts[] = {"full_mark", "immediate_mark", "immediate_sweep"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        rb_hash_aset(small_collection, ID2SYM(rb_intern(parts[i])), Qfalse);
-    }
-    uncounted_define();
+    id_collect_young = rb_intern("collect_young");
+    collector_define();
 }
