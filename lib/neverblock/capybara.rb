@@ -23,10 +23,18 @@ module NeverBlock
     def run(app, port, host, **settings)
       bind = Config::Environment.new({}).bind(port: port, host: host)
       server = Server.new(Config.new(binds: [bind], **settings), app).start
+      stop_at_exit(server)
       server.wait
     ensure
       server&.stop_now
     end
+
+    # Before Ruby ends its threads, which is an error elsewhere; a process forked by the tests has no server of its own.
+    def stop_at_exit(server)
+      pid = Process.pid
+      at_exit { server.stop_now if pid == Process.pid }
+    end
+    private_class_method :stop_at_exit
 
     # Rails takes Puma where nobody has chosen, also where there is none.
     # @return [void]

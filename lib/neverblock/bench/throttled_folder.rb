@@ -51,20 +51,24 @@ module NeverBlock
       private
 
       def make(files, bytes_per_second)
-        FileUtils.mkdir_p(@directory)
-        File.open(@image, "w") { |file| file.truncate((files.sum { |path| File.size(path) } + SPARE_BYTES) / SECTOR_BYTES * SECTOR_BYTES) }
-        run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", @image)
+        make_image(files)
         @device = run("losetup", "-f", "--show", @image)[%r{^/dev/\S+$}] or raise Error, "losetup names no device"
         guard
-        mount("noatime")
-        run("cp", "-p", *files, @directory)
-        File.chmod(0o755, @directory) # a worker that drops root still has to enter
-        run("umount", @directory) # nothing of the files is in memory afterwards
-        mount("ro,noatime")
+        run("mount", "-o", "ro,noatime", @device, @directory)
         throttle(bytes_per_second)
       rescue Error
         remove
         raise
+      end
+
+      # mke2fs(8) fills it: a disk that was mounted for writing cannot be mounted otherwise while a namespace made meanwhile holds its first mount.
+      def make_image(files)
+        FileUtils.mkdir_p(@directory)
+        File.chmod(0o755, @directory) # a worker that drops root still has to enter
+        run("cp", "-p", *files, @directory)
+        File.open(@image, "w") { |file| file.truncate((files.sum { |path| File.size(path) } + SPARE_BYTES) / SECTOR_BYTES * SECTOR_BYTES) }
+        run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", @directory, @image)
+        FileUtils.rm(files.map { |path| File.join(@directory, File.basename(path)) })
       end
 
       # Reads until this process has gone or closes its end. Signals of the terminal are not for it.
@@ -84,10 +88,6 @@ module NeverBlock
       # @return [String] MAJOR:MINOR
       def number
         File.read("/sys/block/#{File.basename(@device)}/dev").strip
-      end
-
-      def mount(options)
-        run("mount", "-o", options, @device, @directory)
       end
 
       def mounted?

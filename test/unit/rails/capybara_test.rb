@@ -2,6 +2,7 @@
 
 require_relative "../../support/unit"
 require "net/http"
+require "open3"
 require "neverblock/capybara"
 
 class CapybaraServerTest < Minitest::Test
@@ -12,6 +13,16 @@ class CapybaraServerTest < Minitest::Test
       assert_match(/\A#{Process.pid} neverblock/i, Net::HTTP.get(URI(server.base_url)))
     end
     assert_empty err
+  end
+
+  def test_it_ends_quietly_with_the_process_and_a_forked_one_ends_without_it
+    said, status = Open3.capture2e(RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-r", "neverblock/capybara", "-r", "net/http", "-e", <<~RUBY)
+      server = Capybara::Server.new(->(env) { [200, {}, ["served"]] }).boot
+      Process.wait(fork { })
+      print Net::HTTP.get(URI(server.base_url))
+    RUBY
+    assert_predicate status, :success?
+    assert_equal "served", said
   end
 
   def test_a_choice_is_left_alone

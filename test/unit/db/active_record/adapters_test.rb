@@ -6,6 +6,8 @@ require_relative "../../../support/unit"
 require "active_record"
 require "neverblock"
 
+NeverBlock::DB::ActiveRecord.register # where another file had loaded neverblock before ActiveRecord
+
 class AdaptersTest < Minitest::Test
   NAMES = { "postgresql" => "PostgreSQL", "mysql2" => "Mysql2", "trilogy" => "Trilogy" }.freeze
 

@@ -46,8 +46,13 @@ class PoolSizeTest < Minitest::Test
     alias warn info
   end
 
-  def teardown
+  def setup
+    @before = NeverBlock.serving # a server that another test has left, as Capybara's
     NeverBlock.serving = nil
+  end
+
+  def teardown
+    NeverBlock.serving = @before
   end
 
   def test_a_pool_nobody_has_thought_of_gets_half_of_what_the_database_takes
