@@ -63,7 +63,8 @@ struct nb_task {
     uint64_t wait_number; /* of the last wait of its writers, over all its requests */
     nb_task *input_next;  /* in the list of those that tell what they took of their request's body */
     bool input_due;
-    bool retired;   /* its fiber is to end */
+    bool retired;        /* its fiber is to end */
+    int64_t computed_ns; /* in slices that have ended */
     uint16_t crowd; /* its slice has ended before: its place among those of its like (intake/crowds.h); NB_CROWD_NONE */
 };
 

@@ -60,6 +60,14 @@ void nb_executor_ask_for_more(nb_executor *executor) {
 
 static nb_slice words(const char *text) { return (nb_slice){text, strlen(text)}; }
 
+static bool is_long(const nb_task *task) { return task->computed_ns >= NB_HEAP_LONG_NS; }
+
+static void note_computed(nb_task *task, int64_t ns) {
+    bool was_long = is_long(task);
+    task->computed_ns += ns;
+    if (!was_long && is_long(task)) nb_heap_request_long(task->executor->scheduler);
+}
+
 /* A fiber that a request's has resumed is not the request's. */
 void nb_executor_cut(void *owner) {
     _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
@@ -67,12 +75,14 @@ void nb_executor_cut(void *owner) {
     nb_crowds *crowds = &executor->board->crowds;
     nb_task *task = nb_executor_task_of(executor, rb_fiber_current());
     if (!task) return;
+    int64_t now_ns = nb_clock_monotonic_ns();
     if (task->crowd != NB_CROWD_NONE) {
-        nb_crowds_stay(crowds, task->crowd, nb_clock_monotonic_ns());
+        nb_crowds_stay(crowds, task->crowd, now_ns);
     } else {
         uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
-        task->crowd = nb_crowds_join(crowds, like, nb_clock_monotonic_ns());
+        task->crowd = nb_crowds_join(crowds, like, now_ns);
     }
+    if (task->crowd != NB_CROWD_NONE) note_computed(task, now_ns - nb_executor_switched_ns(executor));
 }
 
 void nb_executor_leave(nb_task *task) {
@@ -80,9 +90,10 @@ void nb_executor_leave(nb_task *task) {
     if (task->crowd == NB_CROWD_NONE) return;
     if (!executor->over && !nb_executor_in_child(executor)) {
         nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
-        nb_heap_request_over(executor->scheduler);
+        nb_heap_request_over(executor->scheduler, is_long(task));
     }
     task->crowd = NB_CROWD_NONE;
+    task->computed_ns = 0;
 }
 
 static nb_slice bytes(VALUE string) { return (nb_slice){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)}; }

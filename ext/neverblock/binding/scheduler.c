@@ -158,7 +158,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->sleeping = false;
     atomic_store_explicit(&scheduler->asleep, false, memory_order_relaxed);
     scheduler->pending_tag = 0;
-    scheduler->uncut = 0;
+    scheduler->uncut = scheduler->long_requests = 0;
     scheduler->masked = false;
     nb_slices_close(scheduler);
     scheduler->lent = scheduler->shields = scheduler->ready_count = 0;

@@ -153,7 +153,10 @@ void nb_scheduler_stamp(VALUE scheduler);
    brought; the fibers that were parked stay parked, and the loop may be run again. */
 void nb_scheduler_run(VALUE scheduler);
 
-/* A request whose slice had ended is over: the loop of its scheduler collects what it has left, where that is much (scheduler_heap.c). Ruby's lock held; raises nothing. */
-void nb_heap_request_over(VALUE scheduler);
+/* A request has computed for so long that it may keep much, nb_heap_request_over is told when it is over: meanwhile collections are put off where that is so (scheduler_heap.c). And when any
+   whose slice had ended is over, the loop of its scheduler collects what it has left, where that is much. Ruby's lock held; raise nothing. */
+#define NB_HEAP_LONG_NS (20 * NB_NS_PER_MS)
+void nb_heap_request_long(VALUE scheduler);
+void nb_heap_request_over(VALUE scheduler, bool was_long);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); what
- * a long computation allocates beside its objects, left uncounted; and a collection when it is over.
+ * a long computation allocates beside its objects, left uncounted; collections put off while one keeps much; and a collection when it is over.
  */
 #include "scheduler_internal.h"
 
@@ -16,16 +16,28 @@
 #define LEFT_OBJECTS_MIN 200000
 #define LEFT_SLOTS_AN_OBJECT 8
 
+/* Where a collection has walked so many objects more than while nobody computes, what computes keeps them. The heap grows for it without another collection up to so many slots (Ruby
+   3.3's have 40 to 640 bytes), and while so many bytes are allocated beside objects, for which Ruby would collect. */
+#define KEPT_OBJECTS_MIN 10000
+#define GROWN_SLOTS_MAX 2000000
+#define COUNTED_BYTES_MAX ((size_t)16 << 20)
+/* Ruby ends at once what is not swept yet where collections are disabled (gc.c, gc_rest): some 5 ms for so many objects that are garbage, 20 to 100 ms in a heap that has grown. */
+#define SWEPT_AT_ONCE_OBJECTS_MAX 200000
+
 static VALUE heap_module;
 static ID id_make_room, id_collect_young;
 
 static struct {
     bool known; /* it counts what is looked at here; not every one of Ruby 3.4 does */
-    VALUE bytes_key, objects_key, slots_key, major_key;
+    VALUE bytes_key, objects_key, slots_key, live_key, major_key, marked_key, state_key, none, marking;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
     size_t objects;      /* that had been made when bytes were last left uncounted, or a collection was seen */
     size_t objects_then; /* when a collection was last seen */
+    size_t marked_alone; /* objects that a collection walks beside what a long request keeps */
+    bool of_long;        /* there was one since a request became long */
+    bool keeps;          /* a long request has kept much, so that the next may too */
+    const nb_scheduler *put_off_for; /* whose fiber it is for which there are none; compared only */
 } collector;
 
 static VALUE heap_fill(VALUE self, VALUE count, VALUE elements, VALUE every) {
@@ -51,6 +63,7 @@ static void count_anew(size_t collections) {
     collector.majors = majors;
     collector.collections = collections;
     collector.bytes_since = 0;
+    collector.of_long = true;
     collector.objects = collector.objects_then = rb_gc_stat(collector.objects_key);
 }
 
@@ -59,9 +72,55 @@ static void see_collections(void) {
     if (collections != collector.collections) count_anew(collections);
 }
 
-void nb_heap_leave_uncounted(void) {
-    if (!collector.known) return;
-    see_collections();
+/* --- Collections that are put off --- */
+
+static void collect_again(void) {
+    collector.put_off_for = NULL;
+    rb_gc_enable();
+}
+
+void nb_heap_let_collect(const nb_scheduler *scheduler) {
+    if (collector.put_off_for == scheduler) collect_again();
+}
+
+bool nb_heap_waits(const nb_scheduler *scheduler) { return collector.put_off_for == scheduler; }
+
+static bool may_grow(void) {
+    return rb_gc_stat(collector.slots_key) < GROWN_SLOTS_MAX && rb_gc_stat(collector.bytes_key) < COUNTED_BYTES_MAX;
+}
+
+static void collect_what_has_grown(void) {
+    if (!collector.put_off_for || may_grow()) return;
+    collector.keeps = false;
+    collect_again();
+}
+
+/* What is marked bit by bit is known only when that has come to its end. */
+static bool is_marked(void) { return rb_gc_latest_gc_info(collector.state_key) != collector.marking; }
+
+static bool keeps_much(void) {
+    if (!is_marked()) return false;
+    size_t marked = rb_gc_stat(collector.marked_key);
+    if (marked < collector.marked_alone) collector.marked_alone = marked;
+    bool kept = marked - collector.marked_alone >= KEPT_OBJECTS_MIN;
+    if (kept || collector.of_long) collector.keeps = kept;
+    return collector.keeps;
+}
+
+static bool is_swept(void) {
+    if (rb_gc_latest_gc_info(collector.state_key) == collector.none) return true;
+    size_t made = rb_gc_stat(collector.objects_key) - collector.objects_then;
+    return rb_gc_stat(collector.live_key) <= rb_gc_stat(collector.marked_key) + made + SWEPT_AT_ONCE_OBJECTS_MAX;
+}
+
+/* The application may have disabled them itself. */
+static void put_off(const nb_scheduler *scheduler) {
+    if (!RTEST(rb_gc_disable())) collector.put_off_for = scheduler;
+}
+
+/* --- What is not counted --- */
+
+static void leave_uncounted(void) {
     size_t bytes = rb_gc_stat(collector.bytes_key);
     if (bytes < UNCOUNTED_BYTES_MIN) return;
     size_t objects = rb_gc_stat(collector.objects_key);
@@ -75,12 +134,31 @@ void nb_heap_leave_uncounted(void) {
     rb_gc_adjust_memory_usage(-(ssize_t)bytes);
 }
 
-void nb_heap_request_over(VALUE self) {
+void nb_heap_computes(const nb_scheduler *scheduler) {
     if (!collector.known) return;
+    see_collections();
+    leave_uncounted();
+    collect_what_has_grown();
+    if (!collector.put_off_for && scheduler->long_requests > 0 && keeps_much() && is_swept() && may_grow())
+        put_off(scheduler);
+}
+
+void nb_heap_request_long(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (!collector.known || scheduler->long_requests++ > 0) return;
+    see_collections();
+    collector.of_long = false;
+    collector.marked_alone = rb_gc_stat(collector.marked_key);
+}
+
+void nb_heap_request_over(VALUE self, bool was_long) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (!collector.known) return;
+    if (was_long && --scheduler->long_requests == 0) nb_heap_let_collect(scheduler);
     see_collections();
     size_t left = rb_gc_stat(collector.objects_key) - collector.objects_then;
     if (left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(collector.slots_key) / LEFT_SLOTS_AN_OBJECT)
-        nb_scheduler_get(self)->collection_due = true;
+        scheduler->collection_due = true;
 }
 
 static bool stat_has(VALUE stat, VALUE key) { return RB_INTEGER_TYPE_P(rb_hash_aref(stat, key)); }
@@ -91,8 +169,14 @@ static void collector_define(void) {
     collector.objects_key = ID2SYM(rb_intern("total_allocated_objects"));
     collector.slots_key = ID2SYM(rb_intern("heap_available_slots"));
     collector.major_key = ID2SYM(rb_intern("major_gc_count"));
+    collector.live_key = ID2SYM(rb_intern("heap_live_slots"));
+    collector.marked_key = ID2SYM(rb_intern("heap_marked_slots"));
+    collector.state_key = ID2SYM(rb_intern("state"));
+    collector.none = ID2SYM(rb_intern("none"));
+    collector.marking = ID2SYM(rb_intern("marking"));
     collector.known = stat_has(stat, collector.bytes_key) && stat_has(stat, collector.objects_key) &&
-                      stat_has(stat, collector.slots_key) && stat_has(stat, collector.major_key);
+                      stat_has(stat, collector.slots_key) && stat_has(stat, collector.live_key) &&
+                      stat_has(stat, collector.major_key) && stat_has(stat, collector.marked_key);
 }
 
 static VALUE make_room(VALUE fibers) { return rb_funcallv(heap_module, id_make_room, 1, &fibers); }
@@ -109,14 +193,20 @@ static void call_dropping_errors(VALUE (*function)(VALUE), VALUE argument) {
     if (tag) rb_set_errinfo(Qnil);
 }
 
-void nb_heap_make_room(nb_scheduler *scheduler) {
+static void make_room_for_parked(nb_scheduler *scheduler) {
     scheduler->room_for *= 2;
     call_dropping_errors(make_room, SIZET2NUM(scheduler->room_for));
 }
 
-void nb_heap_collect(nb_scheduler *scheduler) {
+static void collect_what_is_left(nb_scheduler *scheduler) {
     scheduler->collection_due = false;
     call_dropping_errors(collect_young, Qnil);
+}
+
+void nb_heap_turn(nb_scheduler *scheduler) {
+    collect_what_has_grown();
+    if (scheduler->parked.count > scheduler->room_for) make_room_for_parked(scheduler);
+    if (scheduler->collection_due && nb_list_empty(&scheduler->cut)) collect_what_is_left(scheduler);
 }
 
 void nb_scheduler_heap_define(VALUE module) {

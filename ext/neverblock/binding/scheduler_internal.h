@@ -135,9 +135,10 @@ struct nb_scheduler {
     VALUE
     deferred; /* [fiber, exception] of the others that were to be raised and have to wait for the next wait, or nil */
     nb_parked_table parked;
-    size_t ready_count;  /* waits that were woken and whose fiber does not run yet */
-    size_t room_for;     /* fibers that Ruby's heap was given room for, at least */
-    bool collection_due; /* a long request has left much behind */
+    size_t ready_count;     /* waits that were woken and whose fiber does not run yet */
+    size_t room_for;        /* fibers that Ruby's heap was given room for, at least */
+    bool collection_due;    /* a long request has left much behind */
+    unsigned long_requests; /* half done, of those that were told of as long (nb_heap_request_long) */
     nb_timers timers;
     int64_t now_ns;
     bool now_fresh;    /* now_ns was read since the last switch to a fiber */
@@ -337,17 +338,22 @@ void nb_inbox_mute(nb_scheduler *scheduler);
 /* The scheduler goes away; what is still out frees itself. */
 void nb_inbox_close(nb_scheduler *scheduler);
 
-/* scheduler_heap.c: what was allocated beside objects since the last collection is not counted, up to a bound, so that objects alone call for the next. Once 16 to 32 MB are counted
-   Ruby collects at once, and first finishes at once whatever it marks and sweeps bit by bit (gc.c, objspace_malloc_increase): 30 to 110 ms beside 50,000 rows. Any thread of
-   Ruby, in a job too; raises nothing. */
-void nb_heap_leave_uncounted(void);
-/* A collection of what is young, swept bit by bit as it is needed: what a long request has made is garbage once it is over, and found to be that in some 10 ms. Later collections
-   would come in the middle of the next such request, walk all that that one keeps, and have the garbage grow old meanwhile, which only collections of all objects free. Not while
-   another long request is half done. In the loop fiber. */
-void nb_heap_collect(nb_scheduler *scheduler);
-/* More fibers are parked than there is room for in Ruby's heap: it is made for twice as many. In the loop fiber. */
+/* scheduler_heap.c. What a fiber that computes has allocated beside objects since the last collection is not counted, up to a bound, so that objects alone call for the next. Once
+   16 to 32 MB are counted Ruby collects at once, and first finishes at once whatever it marks and sweeps bit by bit (gc.c, objspace_malloc_increase): 30 to 110 ms beside 50,000 rows.
+   And once a collection has walked much that it keeps, the next are put off until its request is over, up to a bound: they would walk it all again, and more, 20 to 150 ms, and have
+   it grow old. In the job that looks whether its slice is over; raises nothing. */
+void nb_heap_computes(const nb_scheduler *scheduler);
+/* Nothing is put off any more for fibers of the scheduler: a request is over, nothing has happened for a while, or it goes away, also as a child does after a fork. */
+void nb_heap_let_collect(const nb_scheduler *scheduler);
+/* Whether collections are put off for it; so long it may sleep then. */
+#define NB_HEAP_WAITS_NS (20 * NB_NS_PER_MS)
+bool nb_heap_waits(const nb_scheduler *scheduler);
+/* Between fibers, in the loop fiber. Where more of them are parked than there is room for in Ruby's heap, it is made for twice as many. And when a long
+   request is over (nb_heap_request_over) and none is half done, a collection of what is young, swept bit by bit as it is needed: what it has made is garbage by then, and found to be
+   that in some 10 ms. Later collections would come in the middle of the next such request, walk all that that one keeps, and have the garbage grow old meanwhile, which only collections of
+   all objects free. */
 #define NB_ROOM_FOR_MIN 128
-void nb_heap_make_room(nb_scheduler *scheduler);
+void nb_heap_turn(nb_scheduler *scheduler);
 void nb_scheduler_heap_define(VALUE module);
 
 /* scheduler_resolve.c: address_resolve */

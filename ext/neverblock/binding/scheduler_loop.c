@@ -235,6 +235,13 @@ void nb_loop_wake(nb_scheduler *scheduler) {
     nb_loop_rouse(scheduler);
 }
 
+/* Where collections are put off: until when nothing may happen before they come again; else 0. */
+static int64_t bound_by_heap(const nb_scheduler *scheduler, loop_sleep_call *call) {
+    if (!nb_heap_waits(scheduler) || (call->timeout_ns >= 0 && call->timeout_ns <= NB_HEAP_WAITS_NS)) return 0;
+    call->timeout_ns = NB_HEAP_WAITS_NS;
+    return nb_clock_monotonic_ns() + NB_HEAP_WAITS_NS;
+}
+
 /* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
    in the wake descriptor until it is polled: between the check and the sleep none is lost. The turn then lets them act. */
 static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
@@ -247,6 +254,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
         call.timeout_ns = next_ns - now_ns;
     }
 
+    int64_t heap_waits_until_ns = bound_by_heap(scheduler, &call);
     if (!scheduler->switched) stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
     if (!scheduler->switched && scheduler->slices) nb_slices_rest(scheduler->slices);
     if (scheduler->slices) nb_slices_sleep(scheduler->slices);
@@ -261,6 +269,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     scheduler->now_fresh = false;
     if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
     if (scheduler->attached || scheduler->slices) nb_ticker_stir();
+    if (heap_waits_until_ns && nb_clock_monotonic_ns() >= heap_waits_until_ns) nb_heap_let_collect(scheduler);
     deliver(scheduler, call.events, call.count);
 }
 
@@ -329,8 +338,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
-    if (scheduler->parked.count > scheduler->room_for) nb_heap_make_room(scheduler);
-    if (scheduler->collection_due && nb_list_empty(&scheduler->cut)) nb_heap_collect(scheduler);
+    nb_heap_turn(scheduler);
     with_source = with_source && scheduler->attached;
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
@@ -392,6 +400,7 @@ static VALUE run_end(VALUE argument) {
     scheduler->loop = call->outer_loop;
     scheduler->switched = call->outer_switched;
     stamp(scheduler, 0);
+    nb_heap_let_collect(scheduler);
     if (!scheduler->slices) return Qnil;
     nb_slices_rest(scheduler->slices);
     if (NIL_P(scheduler->loop)) nb_slices_sleep(scheduler->slices);

@@ -298,7 +298,7 @@ static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     VALUE arrived = take_arrived(slices);
     if (slices->switched_ns == 0) return;
-    nb_heap_leave_uncounted();
+    nb_heap_computes(scheduler);
     if (!slices->forced && !is_over(scheduler, slices->slice_ns)) return;
     if (!may_end(scheduler, arrived)) {
         slices->kept++;
@@ -428,6 +428,7 @@ void nb_slices_close(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     if (slices == NULL) return;
     scheduler->slices = NULL;
+    nb_heap_let_collect(scheduler);
     nb_ticker_remove(look, slices);
     nb_slices **link = &in_use;
     while (*link != slices)
