@@ -148,7 +148,7 @@ void nb_heap_request_long(VALUE self) {
     if (!collector.known || scheduler->long_requests++ > 0) return;
     see_collections();
     collector.of_long = false;
-    collector.marked_alone = rb_gc_stat(collector.marked_key);
+    collector.marked_alone = is_marked() ? rb_gc_stat(collector.marked_key) : SIZE_MAX;
 }
 
 void nb_heap_request_over(VALUE self, bool was_long) {
