@@ -16,9 +16,11 @@
 #define LEFT_OBJECTS_MIN 200000
 #define LEFT_SLOTS_AN_OBJECT 8
 
-/* Where a collection has walked so many objects more than while nobody computes, what computes keeps them. The heap grows for it without another collection up to so many slots (Ruby
+/* Where a collection has walked so many objects more than while nobody computes, and of those made since then at least one of so many, what computes keeps them. Of one that makes much
+   and keeps little a collection is short, and the longer the more of its garbage waits, fibers above all. The heap grows for it without another collection up to so many slots (Ruby
    3.3's have 40 to 640 bytes), and while so many bytes are allocated beside objects, for which Ruby would collect. */
 #define KEPT_OBJECTS_MIN 10000
+#define MADE_OF_KEPT_MAX 4
 #define GROWN_SLOTS_MAX 2000000
 #define COUNTED_BYTES_MAX ((size_t)16 << 20)
 /* Ruby ends at once what is not swept yet where collections are disabled (gc.c, gc_rest): some 5 ms for so many objects that are garbage, 20 to 100 ms in a heap that has grown. */
@@ -34,6 +36,7 @@ static struct {
     size_t bytes_since, bytes_of_major; /* uncounted since then */
     size_t objects;      /* that had been made when bytes were last left uncounted, or a collection was seen */
     size_t objects_then; /* when a collection was last seen */
+    size_t objects_long; /* when a request became long and no other was */
     size_t marked_alone; /* objects that a collection walks beside what a long request keeps */
     bool of_long;        /* there was one since a request became long */
     bool keeps;          /* a long request has kept much, so that the next may too */
@@ -102,8 +105,9 @@ static bool keeps_much(void) {
     if (!is_marked()) return false;
     size_t marked = rb_gc_stat(collector.marked_key);
     if (marked < collector.marked_alone) collector.marked_alone = marked;
-    bool kept = marked - collector.marked_alone >= KEPT_OBJECTS_MIN;
-    if (kept || collector.of_long) collector.keeps = kept;
+    if (!collector.of_long) return collector.keeps;
+    size_t kept = marked - collector.marked_alone, made = collector.objects_then - collector.objects_long;
+    collector.keeps = kept >= KEPT_OBJECTS_MIN && kept >= made / MADE_OF_KEPT_MAX;
     return collector.keeps;
 }
 
@@ -148,6 +152,7 @@ void nb_heap_request_long(VALUE self) {
     if (!collector.known || scheduler->long_requests++ > 0) return;
     see_collections();
     collector.of_long = false;
+    collector.objects_long = rb_gc_stat(collector.objects_key);
     collector.marked_alone = is_marked() ? rb_gc_stat(collector.marked_key) : SIZE_MAX;
 }
 

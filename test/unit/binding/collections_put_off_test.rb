@@ -11,11 +11,11 @@ class CollectionsPutOffTest < Minitest::Test
     require "net/http"
     require "timeout"
 
-    # A request that computes until it is told to finish, and keeps as many objects as it is told to.
+    # A request that computes until it is told to finish, and keeps as many objects as it is told to, after it has made others that it does not keep.
     class Long
       def initialize(&last)
         @last = last
-        @keep = 0
+        @keep = @drop = 0
         @server = NB::Server.new(NB::Config.new(binds: ["http://127.0.0.1:0"], stall_ms: 60_000), method(:call)).start
         GC.start
         @client = Thread.new { ask("/long") }
@@ -30,7 +30,8 @@ class CollectionsPutOffTest < Minitest::Test
       # Ends a slice of it, and the thread of the script takes some milliseconds.
       def end_slice = ask("/light")
 
-      def keep(count)
+      def keep(count, drop: 0)
+        @drop = drop
         @keep = count
         end_slice until @keep.zero?
         5.times { end_slice }
@@ -50,6 +51,7 @@ class CollectionsPutOffTest < Minitest::Test
         until @finished
           next if @keep.zero?
 
+          @drop.times { Object.new }
           kept.concat(Array.new(@keep) { Object.new })
           GC.start
           @keep = 0
@@ -120,6 +122,17 @@ class CollectionsPutOffTest < Minitest::Test
     assert_equal "false", script(<<~RUBY)
       long = Long.new { nil }
       long.keep(100)
+      seen = put_off?
+      long.finish
+      print seen
+    RUBY
+  end
+
+  # Its collections are short, and would be longer for all the garbage.
+  def test_there_are_some_where_much_more_is_made_than_kept
+    assert_equal "false", script(<<~RUBY)
+      long = Long.new { nil }
+      long.keep(50_000, drop: 1_000_000)
       seen = put_off?
       long.finish
       print seen
