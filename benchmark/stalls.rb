@@ -45,9 +45,9 @@ module NeverBlock
           "four hogs: #{kind}"
         end
 
-        # The same hogs without anybody beside them.
-        def self.alone(kind)
-          "four hogs alone: #{kind}"
+        # The same hogs, and by turns without slices and without anybody beside them.
+        def self.turns(kind)
+          "four hogs by turns: #{kind}"
         end
 
         def title
@@ -65,7 +65,8 @@ module NeverBlock
 
         def measurement
           FileSet.shared.entry("1KB.bin")
-          MeasurementByLoad.new(Load => Measurement.new, Arrivals => OpenMeasurement.new, Company => CompanyMeasurement.new, Alone => AloneMeasurement.new)
+          MeasurementByLoad.new(Load => Measurement.new, Arrivals => OpenMeasurement.new, Company => CompanyMeasurement.new,
+                                WorkTurns => WorkTurnsMeasurement.new(app: app))
         end
 
         # An hour, most of it servers that do not answer.
@@ -76,12 +77,12 @@ module NeverBlock
         def headline(figures)
           return "p99 #{Cell.number(figures["p99_us"] && (figures["p99_us"] / 1000.0), digits: 1)} ms" if figures["late_p99_us"]
 
-          figures["beside_rate"] ? "#{Cell.number(figures["beside_rate"], digits: 2)} hogs/s" : super
+          figures["kept_share"] ? "#{Cell.number(figures["kept_share"], digits: 2)} of the work" : super
         end
 
         def measures?(server, scenario)
           wanted = { HELLO => [OWN, OFF], HELD => TWOS }.fetch(scenario.name) do
-            next [OFF] if scenario.load.is_a?(Alone)
+            next [OWN] if scenario.load.is_a?(WorkTurns)
 
             kind = scenario.name[/\Afour hogs: (.*)/, 1]
             kind && !PEERS_KINDS.include?(kind) ? [OWN] : [OWN, *PEERS]
@@ -91,7 +92,7 @@ module NeverBlock
 
         def scenarios
           [Scenario.new(name: HELLO, title: "64 clients", load: Load.new(connections: 64)),
-           *KINDS.flat_map { |kind| [alone(kind), scenario(self.class.beside(kind), "#{RATE} light requests a second, beside four clients whose requests compute", hogs(kind))] },
+           *KINDS.flat_map { |kind| [turns(kind), scenario(self.class.beside(kind), "#{RATE} light requests a second, beside four clients whose requests compute", hogs(kind))] },
            scenario(THREAD, "the same beside a thread that computes for ever", Company.new(light: light, asides: asides, first: "/thread")),
            scenario(BOTH, "the same beside both", hogs("loop", first: "/thread")),
            scenario(FLOCK, "the same beside #{FLOCKS} requests that wait for a lock of a file", Company.new(light: light, asides: asides, beside: "/flock", clients: FLOCKS)),
@@ -107,7 +108,7 @@ module NeverBlock
         def verdicts(results)
           hogs = KINDS.map { |kind| self.class.beside(kind) }
           [*waits("beside four hogs, the worst kind", results, hogs), *waits("beside a thread that computes, and hogs beside it", results, [THREAD, BOTH]),
-           Verdict.judge("hogs beside light requests, over the same without, the worst kind", worst(KINDS.map { |kind| kept_share(results, kind) }, &:-@),
+           Verdict.judge("work of hogs beside light requests, over the same without slices and alone, the worst kind", worst(KINDS.map { |kind| kept_share(results, kind) }, &:-@),
                          limit: "at least #{KEPT_SHARE_MIN} x") { |ratio| ratio >= KEPT_SHARE_MIN },
            most("beside #{FLOCKS} waits for a lock of a file: p99", results.figure(OWN, FLOCK, "p99_us"), OTHERS_P99_US_MAX),
            most("beside a call with Ruby's lock, 2 workers: p99", results.figure(TWO, HELD, "p99_us"), OTHERS_P99_US_MAX),
@@ -132,8 +133,9 @@ module NeverBlock
           Company.new(light: light, beside: "/hog/#{kind}", clients: HOGS, asides: asides, first: first)
         end
 
-        def alone(kind)
-          scenario(self.class.alone(kind), "four clients whose requests compute, without slices", Alone.new(path: "/hog/#{kind}", clients: HOGS))
+        def turns(kind)
+          off = candidates.find { |server| server.name == OFF }
+          scenario(self.class.turns(kind), "the same, and by turns without slices and alone", WorkTurns.new(company: hogs(kind), other: off))
         end
 
         def scenario(name, title, load)
@@ -141,7 +143,7 @@ module NeverBlock
         end
 
         def kept_share(results, kind)
-          results.ratio(OWN, OFF, self.class.beside(kind), "beside_rate", other_scenario: self.class.alone(kind))
+          results.figure(OWN, self.class.turns(kind), "kept_share")
         end
 
         def worst(summaries)
@@ -162,12 +164,12 @@ module NeverBlock
           names = KINDS.map { |kind| [kind, self.class.beside(kind)] } << ["loop, and a thread", BOTH]
           rows = names.flat_map do |kind, name|
             measured(results, name).map do |server|
-              [server, kind, *cells(results, server, name), Cell.spread(results.figure(server, name, "beside_rate"), digits: 2),
+              [server, kind, *cells(results, server, name), Cell.spread(results.figure(server, name, "beside_count")),
                server == OWN ? Cell.ratio(kept_share(results, kind)) : Cell::NONE, Cell.number(results.errors(server, name))]
             end
           end
           Table.new("#{RATE} light requests a second, as many for a file and for health, beside four clients whose requests compute for half a second each",
-                    headers: ["server", "hogs", "p50 ms", "p99", "longest", "file p99", "health p99", "hogs/s", "over alone", "not answered"], rows: rows)
+                    headers: ["server", "hogs", "p50 ms", "p99", "longest", "file p99", "health p99", "hogs done", "work kept", "not answered"], rows: rows)
         end
 
         def others_table(results)

@@ -88,6 +88,8 @@ static rb_postponed_job_handle_t job;
 static void ask_for_job(void) { rb_postponed_job_trigger(job); }
 
 static void prepare_job(void) { job = rb_postponed_job_preregister(0, slice_over, NULL); }
+
+static bool may_follow(void) { return true; }
 #else
 /* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first and fills it then; between the two the old contents of the
    place may be run (vm_trace.c, postponed_job_register). So each place is filled once, with what may be run at any time. */
@@ -95,7 +97,14 @@ static void do_nothing(void *unused_data) { (void)unused_data; }
 
 static void ask_for_job(void) { rb_postponed_job_register_one(0, slice_over, NULL); }
 
+/* YJIT throws away all that it has compiled when a hook is added for any event a TracePoint may have (vm_trace.c, update_global_event_hook), and does not compile it
+   again: that is dearer than ends of slices that come later. */
+static bool yjit;
+
+static bool may_follow(void) { return !yjit; }
+
 static void prepare_job(void) {
+    yjit = RTEST(rb_eval_string("defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?"));
     while (rb_postponed_job_register(0, do_nothing, NULL) == 1) {
     }
     rb_thread_check_ints();
@@ -264,7 +273,7 @@ static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 
 /* From now until the next job, as each switch pays for being told of. */
 static void follow_switches(nb_slices *slices) {
-    if (slices->follows) return;
+    if (slices->follows || !may_follow()) return;
     slices->follows = true;
     rb_thread_add_event_hook(rb_thread_current(), after_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
 }

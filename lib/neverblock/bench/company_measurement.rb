@@ -16,9 +16,6 @@ module NeverBlock
     # More requests, by name. admin: they go to where the server tells of itself.
     Aside = Struct.new(:name, :arrivals, :admin, keyword_init: true)
 
-    # Clients that ask for a path again and again, and nothing else.
-    Alone = Struct.new(:path, :clients, keyword_init: true)
-
     # One run of a Company: figures of the light requests as OpenMeasurement takes them, the waits of the asides, and what the company got done.
     class CompanyMeasurement
       # The company begins first: every light request has it.
@@ -56,7 +53,7 @@ module NeverBlock
           @pause.call(HEAD_START_SECONDS) if load.beside
           with_asides(process, load.asides, seconds, found) { yield }
         end
-        found.merge!("beside_count" => count, "beside_rate" => company.rate)
+        found["beside_count"] = count
         value
       end
 
@@ -78,28 +75,6 @@ module NeverBlock
         waits = good.map(&:latency_us).sort
         { "error_count" => bad.size, "#{aside.name}_p50_us" => OpenMeasurement.percentile(waits, 0.5), "#{aside.name}_p99_us" => OpenMeasurement.percentile(waits, 0.99),
           "#{aside.name}_max_us" => waits.last }
-      end
-    end
-
-    # One run of what the company gets done when it is alone.
-    class AloneMeasurement
-      # @param company [#call] as CompanyMeasurement's
-      # @param pause [#call]
-      def initialize(company: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, pause: method(:sleep))
-        @company = company
-        @pause = pause
-      end
-
-      # @param process [ServerProcess] just started
-      # @param scenario [Scenario] its load is Alone
-      # @param settings [Settings]
-      # @return [Hash{String => Object}] the figures, flat
-      def take(process, scenario, settings)
-        company = @company.call(process.url)
-        _, count = company.during(scenario.load.path, clients: scenario.load.clients) { @pause.call(scenario.seconds(settings)) }
-        raise Error, "the server ended under load: #{process.last_words}" unless process.alive?
-
-        { "beside_count" => count, "beside_rate" => company.rate, "error_count" => 0, "flags" => [] }
       end
     end
   end

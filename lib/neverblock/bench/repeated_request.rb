@@ -25,17 +25,27 @@ module NeverBlock
       # @return [Array(Object, Integer)] what the block gave; how many were answered
       # @raise [Error] when a client has lost its connection, or waited for over TIMEOUT_SECONDS
       def during(path, clients: 1)
-        @answered = Array.new(path ? clients : 0) { [] }
-        threads = @answered.map { |times| Thread.new { ask(path) { times << Process.clock_gettime(Process::CLOCK_MONOTONIC) } } }
+        answered = Array.new(path ? clients : 0, 0)
+        threads = answered.each_index.map { |client| Thread.new { ask(path) { |answer| answered[client] += 1 if answer.is_a?(Net::HTTPOK) } } }
         threads.each { |thread| thread.report_on_exception = false }
-        [yield, @answered.sum(&:size)]
+        [yield, answered.sum]
       ensure
         threads&.each { |thread| thread.kill.join }
       end
 
-      # @return [Float] answers a second of all clients, each from its first answer to its last: what was under way at the ends does not count
-      def rate
-        @answered.reject { |times| times.size < 2 }.sum { |times| (times.size - 1) / (times.last - times.first) }
+      # Each client asks once, all at the same time.
+      # @param path [String]
+      # @param clients [Integer]
+      # @return [Float] seconds until the last was answered
+      # @raise [Error] when one was not, or waited for over TIMEOUT_SECONDS
+      def once(path, clients: 1)
+        before = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        threads = Array.new(clients) { Thread.new { ask(path) { |answer| answer.is_a?(Net::HTTPOK) ? break : raise(Error, "#{path} was answered by #{answer.code}") } } }
+        threads.each { |thread| thread.report_on_exception = false }
+        threads.each(&:join)
+        Process.clock_gettime(Process::CLOCK_MONOTONIC) - before
+      ensure
+        threads&.each { |thread| thread.kill.join }
       end
 
       private
@@ -43,7 +53,7 @@ module NeverBlock
       def ask(path)
         @pause.call(HEAD_START_SECONDS)
         Net::HTTP.start(@uri.host, @uri.port, read_timeout: TIMEOUT_SECONDS, max_retries: 0) do |http|
-          loop { yield if http.get(path).is_a?(Net::HTTPOK) }
+          loop { yield http.get(path) }
         end
       rescue Timeout::Error, SystemCallError, IOError => e
         raise Error, "#{path}, asked for beside the load: #{e.message}"

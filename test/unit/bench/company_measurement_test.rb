@@ -14,10 +14,6 @@ class BenchCompanyMeasurementTest < BenchCase
       @told = [path, clients]
       [yield, 7]
     end
-
-    def rate
-      3.5
-    end
   end
 
   class StandInLight
@@ -45,7 +41,7 @@ class BenchCompanyMeasurementTest < BenchCase
 
   def test_the_figures_are_the_light_requests_and_those_beside_them_are_told_by_name
     figures = take(Company.new(light: LIGHT, beside: "/hog", clients: 4, asides: [ASIDE]))
-    assert_equal [:answers, "/", 2, 7, 3.5], figures.values_at("answers", "path", "error_count", "beside_count", "beside_rate")
+    assert_equal [:answers, "/", 2, 7], figures.values_at("answers", "path", "error_count", "beside_count")
     assert_operator figures["health_p50_us"], :<, figures["health_max_us"]
     assert_equal ["/hog", 4], @company.told
     assert_equal ["http://admin", 4], @load.asked
@@ -54,12 +50,6 @@ class BenchCompanyMeasurementTest < BenchCase
   def test_the_company_begins_first
     take(Company.new(light: LIGHT, beside: "/hog"))
     assert_equal [CompanyMeasurement::HEAD_START_SECONDS], @paused
-  end
-
-  def test_a_company_alone_is_asked_for_as_long_as_the_others
-    measurement = AloneMeasurement.new(company: ->(_) { @company }, pause: ->(seconds) { @paused << seconds })
-    figures = measurement.take(process, Scenario.new(name: "n", title: "t", load: Alone.new(path: "/hog", clients: 4)), settings)
-    assert_equal [[8], 7, 3.5, 0], [@paused, *figures.values_at("beside_count", "beside_rate", "error_count")]
   end
 
   private

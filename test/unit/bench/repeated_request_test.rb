@@ -32,6 +32,25 @@ class BenchRepeatedRequestTest < BenchCase
     assert_equal [:value, 0], request.during(nil) { :value }
   end
 
+  def test_once_is_over_when_the_last_was_answered
+    @more = Thread.new { serve(@listener.accept) }
+    answered = Thread.new { request.once("/once", clients: 2) }
+    assert_equal ["GET /once HTTP/1.1\r\n"] * 2, Array.new(2) { @asked.pop }
+    @answers << "200 OK"
+    Thread.pass until @answers.empty?
+    assert_predicate answered, :alive?
+    @answers << "200 OK"
+    assert_operator answered.value, :>, 0
+    assert_empty @asked
+  ensure
+    @more&.kill&.join
+  end
+
+  def test_once_takes_no_refusal
+    @answers << "503 Service Unavailable"
+    assert_equal "/once was answered by 503", assert_raises(Error) { request.once("/once") }.message
+  end
+
   private
 
   def request

@@ -429,6 +429,35 @@ class SchedulerSlicesTest < Minitest::Test
     end
   end
 
+  # A hook for an event makes YJIT throw all away that it has compiled, before Ruby 3.3 (vm_trace.c, update_global_event_hook): there is none then. Later ones count how often
+  # that was done.
+  THROWN_AWAY = {
+    true => ["--yjit-stats=quiet", "RubyVM::YJIT.runtime_stats.fetch(:invalidate_everything)"],
+    false => ["-rfiddle", "Fiddle::Pointer.new(Fiddle::Handle::DEFAULT['ruby_vm_event_enabled_global_flags'])[0, 4].unpack1('L')"]
+  }[RUBY_VERSION >= "3.3"].freeze
+
+  def test_what_yjit_has_compiled_stays_where_an_end_of_a_slice_meets_a_switch
+    skip "this Ruby has no YJIT" unless defined?(RubyVM::YJIT)
+
+    option, count = THROWN_AWAY
+    output = IO.popen(["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }], &:read)
+      require "neverblock/scheduler"
+      kept = 0
+      Thread.new do
+        Fiber.set_scheduler(scheduler = NeverBlock::Scheduler.new)
+        scheduler.slice_ms = 1
+        Fiber.schedule { sleep(0.001) until (kept = scheduler.kept) >= #{REFUSALS} }
+        Fiber.schedule do
+          sleep(0)
+          own = Fiber.new(blocking: false) { loop { Fiber.yield } }
+          own.resume until kept >= #{REFUSALS}
+        end
+      end.join
+      print kept >= #{REFUSALS}, " ", #{count}
+    RUBY
+    assert_equal "true 0", output
+  end
+
   # --- interruptions ---
 
   def test_a_timeout_that_is_over_is_raised_at_the_next_wait_and_not_where_the_fiber_was_left

@@ -16,7 +16,7 @@ class BenchStallsTest < BenchCase
   def test_what_reaches_a_limit_is_missed
     { 0 => ["four hogs: gsub", { p50_us: 6_000 }], 1 => ["four hogs: bignum", { p99_us: 12_000 }], 2 => ["four hogs: mutex", { file_p99_us: 5_000 }],
       3 => ["four hogs: loop", { health_p99_us: 5_000 }], 4 => ["a thread that computes", { p50_us: 6_000 }], 5 => ["four hogs and a thread: loop", { p99_us: 12_000 }],
-      6 => ["a thread that computes", { file_p99_us: 5_000 }], 7 => ["a thread that computes", { health_p99_us: 5_000 }], 8 => ["four hogs: enumerator", { beside_rate: 1.89 }],
+      6 => ["a thread that computes", { file_p99_us: 5_000 }], 7 => ["a thread that computes", { health_p99_us: 5_000 }], 8 => ["four hogs by turns: enumerator", { kept_share: 0.949 }],
       9 => ["50 waits for a lock of a file", { p99_us: 20_000 }], 10 => ["beside a call with Ruby's lock, 2 workers", { p99_us: 20_000 }],
       11 => ["waiting requests beside a call without Ruby's lock", { max_us: 1_100_000 }], 12 => ["hello world", { cpu_us_per_request: 10.1 }],
       13 => ["four hogs: loop", { error_count: 1 }] }.each do |place, (scenario, change)|
@@ -33,7 +33,7 @@ class BenchStallsTest < BenchCase
     tables = @claim.tables(results({}))
     assert_equal [7, 4, 2], tables.map { |table| table.rows.size }
     tables.each { |table| table.rows.each { |row| assert_equal table.headers.size, row.size, table.title } }
-    assert_equal ["neverblock", "loop", "5.90", "11.90", "13.00", "4.90", "4.90", "1.90", "0.95 x", "0"], tables.first.rows.first
+    assert_equal ["neverblock", "loop", "5.90", "11.90", "13.00", "4.90", "4.90", "19", "0.95 x", "0"], tables.first.rows.first
   end
 
   def test_each_load_goes_to_those_it_is_about
@@ -41,7 +41,7 @@ class BenchStallsTest < BenchCase
     assert_equal ["neverblock", "neverblock off"], given["hello world"]
     assert_equal ["neverblock", "puma 5", "iodine 5", "falcon"], given["four hogs: loop"]
     assert_equal ["neverblock"], given["four hogs: gsub"]
-    assert_equal ["neverblock off"], given["four hogs alone: gsub"]
+    assert_equal ["neverblock"], given["four hogs by turns: gsub"]
     assert_equal ["neverblock w2", "puma w2 t5", "falcon w2"], given["beside a call with Ruby's lock, 2 workers"]
   end
 
@@ -61,12 +61,11 @@ class BenchStallsTest < BenchCase
   end
 
   def results(changes)
-    common = { p50_us: 5_900, p99_us: 11_900, max_us: 13_000, file_p99_us: 4_900, health_p99_us: 4_900, late_p99_us: 50, error_count: 0, beside_rate: 1.9,
+    common = { p50_us: 5_900, p99_us: 11_900, max_us: 13_000, file_p99_us: 4_900, health_p99_us: 4_900, late_p99_us: 50, error_count: 0, beside_count: 19, kept_share: 0.95,
                cpu_us_per_request: 10.0 }
-    names = @claim.scenarios.map(&:name).grep_v(/alone/)
+    names = @claim.scenarios.map(&:name)
     runs = names.map { |name| run_of(name.end_with?("2 workers") ? "neverblock w2" : "neverblock", scenario: name, **common, **changes.fetch(name, {})) }
-    alone = @claim.scenarios.map(&:name).grep(/alone/).map { |name| run_of("neverblock off", scenario: name, beside_rate: 2.0, error_count: 0, flags: []) }
     off = run_of("neverblock off", scenario: "hello world", **common)
-    Results.new([*runs, *alone, off], servers: ["neverblock", "neverblock off", "neverblock w2"])
+    Results.new([*runs, off], servers: ["neverblock", "neverblock off", "neverblock w2"])
   end
 end
