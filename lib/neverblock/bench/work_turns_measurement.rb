@@ -65,7 +65,8 @@ module NeverBlock
         lights = [[process.url, company.light], *company.asides.map { |aside| [aside.admin ? process.admin_url : process.url, aside.arrivals] }]
         seconds = limit * (1 + SPARE_SHARE)
         threads = lights.each_with_index.map do |(url, arrivals), place|
-          Thread.new { @load_generator.run(arrivals.jobs(seconds, turn * lights.size + place), url: url, connections: arrivals.connections) }.tap { |thread| thread.report_on_exception = false }
+          jobs = arrivals.jobs(seconds, (turn * lights.size) + place)
+          Thread.new { @load_generator.run(jobs, url: url, connections: arrivals.connections) }.tap { |thread| thread.report_on_exception = false }
         end
         taken = once(process, company)
         [taken, threads.sum { |thread| thread.value.count { |answer| !answer.good? } }]

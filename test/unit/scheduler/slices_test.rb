@@ -440,7 +440,7 @@ class SchedulerSlicesTest < Minitest::Test
     skip "this Ruby has no YJIT" unless defined?(RubyVM::YJIT)
 
     option, count = THROWN_AWAY
-    output = IO.popen(["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }], &:read)
+    command = ["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }]
       require "neverblock/scheduler"
       kept = 0
       Thread.new do
@@ -455,7 +455,7 @@ class SchedulerSlicesTest < Minitest::Test
       end.join
       print kept >= #{REFUSALS}, " ", #{count}
     RUBY
-    assert_equal "true 0", output
+    assert_equal "true 0", IO.popen(command, &:read)
   end
 
   # --- interruptions ---

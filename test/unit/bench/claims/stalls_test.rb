@@ -16,7 +16,8 @@ class BenchStallsTest < BenchCase
   def test_what_reaches_a_limit_is_missed
     { 0 => ["four hogs: gsub", { p50_us: 6_000 }], 1 => ["four hogs: bignum", { p99_us: 12_000 }], 2 => ["four hogs: mutex", { file_p99_us: 5_000 }],
       3 => ["four hogs: loop", { health_p99_us: 5_000 }], 4 => ["a thread that computes", { p50_us: 6_000 }], 5 => ["four hogs and a thread: loop", { p99_us: 12_000 }],
-      6 => ["a thread that computes", { file_p99_us: 5_000 }], 7 => ["a thread that computes", { health_p99_us: 5_000 }], 8 => ["four hogs by turns: enumerator", { kept_share: 0.949 }],
+      6 => ["a thread that computes", { file_p99_us: 5_000 }], 7 => ["a thread that computes", { health_p99_us: 5_000 }],
+      8 => ["four hogs by turns: enumerator", { kept_share: 0.949 }],
       9 => ["50 waits for a lock of a file", { p99_us: 20_000 }], 10 => ["beside a call with Ruby's lock, 2 workers", { p99_us: 20_000 }],
       11 => ["waiting requests beside a call without Ruby's lock", { max_us: 1_100_000 }], 12 => ["hello world", { cpu_us_per_request: 10.1 }],
       13 => ["four hogs: loop", { error_count: 1 }] }.each do |place, (scenario, change)|
