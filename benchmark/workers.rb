@@ -74,8 +74,8 @@ module NeverBlock
         def scenarios
           [Scenario.new(name: CPU, title: "#{CPU_CLIENTS} clients, each request burns some 10 ms", load: Load.new(connections: CPU_CLIENTS, path: "/loop/1")),
            Scenario.new(name: HELLO, title: "64 clients", load: Load.new(connections: 64)),
-           Scenario.new(name: BY_TURNS, title: "64 clients, a second each in turn for one process and for 2 workers", load: Turns.new(load: Load.new(connections: 64), other: one),
-                        warmup: nil, seconds_min: 30, seconds_min_quick: 4),
+           Scenario.new(name: BY_TURNS, title: "64 clients, a tenth of a second each in turn for one process and for 2 workers",
+                        load: Turns.new(load: Load.new(connections: 64), other: one), warmup: nil, seconds_min: 30, seconds_min_quick: 4),
            Scenario.new(name: LATE, title: "arrivals for #{(LOAD * 100).round} % of #{WORKERS} workers, service of #{SERVICE_MS} ms (mean)", load: queue,
                         seconds_min: 30, seconds_min_quick: 8),
            Scenario.new(name: STOPPED, title: "the same, one worker stopped for #{Stopper::STOP_SECONDS.round} s every 5 s", load: queue(stops: 5),
@@ -160,10 +160,10 @@ module NeverBlock
 
         # Runs of one server after those of another differ by more than the claim.
         def turns_table(results)
-          figures = %w[turns cpu_us_per_request other_cpu_us_per_request cpu_us_over_other].map { |name| results.figure(TWO, BY_TURNS, name) }
+          figures = %w[requests cpu_us_per_request other_cpu_us_per_request cpu_us_over_other].map { |name| results.figure(TWO, BY_TURNS, name) }
           rows = figures.all? ? [[TWO, Cell.spread(figures.first), *figures.drop(1).map { |figure| Cell.micros(figure) }]] : []
-          Table.new("Hello world, 64 clients, a second each in turn: #{TWO} and #{ONE}",
-                    headers: ["server", "turns", "CPU us/request", "#{ONE}'s", "more in a turn (median)"], rows: rows)
+          Table.new("Hello world, 64 clients, a tenth of a second each in turn: #{TWO} and #{ONE}",
+                    headers: ["server", "requests", "CPU us/request", "#{ONE}'s", "more"], rows: rows)
         end
 
         def queue_table(results, scenario)

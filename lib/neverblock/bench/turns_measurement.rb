@@ -10,18 +10,18 @@ module NeverBlock
       end
     end
 
-    # One run of it, for a difference that is less than what a machine's speed changes by from one run to the next: both servers live at once, each gets a second of
-    # the load in turn, and the seconds are compared in pairs.
+    # One run of it, for a difference that is less than what a machine's speed changes by from one run to the next: both servers live at once, each has the load a tenth of a
+    # second in turn, and what all turns cost them is compared.
     class TurnsMeasurement
-      TURN_SECONDS = 1
-
       # @param app [String] rackup file
       # @param path [String] what the other server is asked until it answers
-      # @param load_generator [Wrk]
+      # @param warmer [#run] Wrk
+      # @param load_generator [#run] WrkTurns
       # @param host [#run] ServerProcess
-      def initialize(app:, path: "/", load_generator: Wrk.new, host: ServerProcess)
+      def initialize(app:, path: "/", warmer: Wrk.new, load_generator: WrkTurns.new, host: ServerProcess)
         @app = app
         @path = path
+        @warmer = warmer
         @load_generator = load_generator
         @host = host
       end
@@ -29,49 +29,31 @@ module NeverBlock
       # @param process [ServerProcess] just started
       # @param scenario [Scenario] its load is Turns; it lasts twice its seconds
       # @param settings [Settings]
-      # @return [Hash{String => Object}] the figures, flat: cpu_us_over_other is the median of the differences
+      # @return [Hash{String => Object}] the figures, flat
       def take(process, scenario, settings)
         load = scenario.load.load
         @host.run(scenario.load.other, app: @app, path: @path) do |other|
           both = [process, other]
-          both.each { |one| @load_generator.run(load, url: one.url, seconds: settings.warmup_seconds) }
-          turns = Array.new([scenario.seconds(settings) / TURN_SECONDS, 1].max.to_i) { |number| take_turns(both, number, load) }
+          both.each { |one| @warmer.run(load, url: one.url, seconds: settings.warmup_seconds) }
+          before = both.map { |one| one.tree.cpu_seconds }
+          outcomes = @load_generator.run(load, urls: both.map(&:url), seconds: scenario.seconds(settings))
+          spent = both.zip(before).map { |one, at| one.tree.cpu_seconds - at }
           ended = both.find { |one| !one.alive? }
           raise Error, "the server ended under load: #{ended.last_words}" if ended
 
-          figures(turns)
+          figures(outcomes, spent)
         end
       end
 
       private
 
-      # Who was last in one turn is first in the next.
-      # @return [Array<Array>] CPU microseconds a request, and the load's Outcome, of the process and of the other
-      def take_turns(both, number, load)
-        taken = both.rotate(number).to_h { |one| [one, take_turn(one, load)] }
-        both.map { |one| taken.fetch(one) }
-      end
+      def figures(outcomes, spent)
+        raise Error, "no request was answered" if outcomes.map(&:requests).any?(&:zero?)
 
-      def take_turn(process, load)
-        before = process.tree.cpu_seconds
-        outcome = @load_generator.run(load, url: process.url, seconds: TURN_SECONDS)
-        raise Error, "no request was answered" if outcome.requests.zero?
-
-        [(process.tree.cpu_seconds - before) * 1e6 / outcome.requests, outcome]
-      end
-
-      def figures(turns)
-        own, other = turns.transpose
-        outcomes = (own + other).map(&:last)
         errors = outcomes.map(&:errors).reduce { |all, some| all.merge(some) { |_, one, more| one + more } }
-        { "turns" => turns.size, "requests" => own.sum { |_, outcome| outcome.requests }, "errors" => errors, "error_count" => errors.values.sum,
-          "cpu_us_per_request" => median(own.map(&:first)), "other_cpu_us_per_request" => median(other.map(&:first)),
-          "cpu_us_over_other" => median(turns.map { |one, beside| one.first - beside.first }),
-          "flags" => [*Flags.errors(errors)] }
-      end
-
-      def median(values)
-        Summary.of(values).median.round(3)
+        own, other = outcomes.zip(spent).map { |outcome, seconds| (seconds * 1e6 / outcome.requests).round(3) }
+        { "requests" => outcomes.first.requests, "other_requests" => outcomes.last.requests, "errors" => errors, "error_count" => errors.values.sum,
+          "cpu_us_per_request" => own, "other_cpu_us_per_request" => other, "cpu_us_over_other" => (own - other).round(3), "flags" => [*Flags.errors(errors)] }
       end
     end
   end

@@ -63,7 +63,7 @@ class BenchWorkersTest < BenchCase
             run_of("neverblock w2", scenario: "CPU-bound", rate: 100 * scale, **count["neverblock w2"]),
             run_of("neverblock", scenario: "hello world", cpu_us_per_request: 7.0, error_count: 0),
             run_of("neverblock w2", scenario: "hello world", cpu_us_per_request: 9.0, error_count: 0),
-            run_of("neverblock w2", scenario: "hello world by turns", turns: 30, cpu_us_per_request: 8.0, other_cpu_us_per_request: 7.5, cpu_us_over_other: extra_us,
+            run_of("neverblock w2", scenario: "hello world by turns", requests: 30, cpu_us_per_request: 8.0, other_cpu_us_per_request: 7.5, cpu_us_over_other: extra_us,
                                     error_count: 0),
             run_of("neverblock w4 f1", scenario: "exponential service", p99_us: 100_000, p99_over_ideal: over_ideal, **count["neverblock w4 f1"]),
             run_of("puma w4 t1", scenario: "exponential service", p99_us: puma_p99, error_count: 5),
