@@ -97,6 +97,15 @@ module NeverBlock
         @pid = nil
       end
 
+      # Keeps it from running (SIGSTOP); a server of one process.
+      def suspend
+        signal(:STOP, @pid)
+      end
+
+      def resume
+        signal(:CONT, @pid)
+      end
+
       # @return [String] the end of its log, on one line
       def last_words
         log.scrub.strip.lines.last(3).map(&:strip).join(" | ")[0, 300]

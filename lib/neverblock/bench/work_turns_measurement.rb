@@ -2,7 +2,7 @@
 
 module NeverBlock
   module Bench
-    # What a Company's requests that compute take beside its light requests, and by turns with another Server, on which nobody is beside them.
+    # What a Company's requests that compute take beside its light requests, and by turns on another Server, on which nobody is beside them.
     WorkTurns = Struct.new(:company, :other, keyword_init: true) do
       # @return [Hash{Symbol => Object}] for the report
       def to_h
@@ -10,24 +10,24 @@ module NeverBlock
       end
     end
 
-    # One run of it: in a turn all clients ask once, and the turn is over when the last has its answer, so that no request under way is lost to the count; the
-    # sums of the turns are compared, as both servers live in the same minute of a machine's changing speed.
+    # One run of it. Both servers are given the same work at once, and go on by turns (SIGSTOP, SIGCONT) until each has done it; the time that each went on is compared. So no
+    # request under way is lost to the count, and a machine that changes its speed changes it for both. While the other goes on, a third is asked for what is light: what
+    # cores have in common, and those who ask, is as busy in either turn.
     class WorkTurnsMeasurement
-      TURNS = 3
-      TURNS_QUICK = 1
-      # The light requests are to last for longer than the work does.
-      SPARE_SHARE = 0.25
+      WORKS = 3
+      WORKS_QUICK = 1
+      TURN_SECONDS = 0.2
 
       # @param app [String] rackup file
-      # @param path [String] what the other server is asked until it answers
-      # @param load_generator [#run] OpenLoop
+      # @param path [String] what the other servers are asked until they answer
       # @param work [#call] makes RepeatedRequests of a URL
+      # @param light [#call] makes PacedRequests of a URL and Arrivals
       # @param host [#run] ServerProcess
-      def initialize(app:, path: "/", load_generator: OpenLoop.new, work: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, host: ServerProcess)
+      def initialize(app:, path: "/", work: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, light: PacedRequests.method(:new), host: ServerProcess)
         @app = app
         @path = path
-        @load_generator = load_generator
         @work = work
+        @light = light
         @host = host
       end
 
@@ -37,48 +37,98 @@ module NeverBlock
       # @return [Hash{String => Object}] the figures, flat: kept_share is the work done in a second, over the other's
       def take(process, scenario, settings)
         company = scenario.load.company
-        @host.run(scenario.load.other, app: @app, path: @path) do |other|
-          limit = [process, other].map { |one| once(one, company) }.max
-          turns = Array.new(settings.quick ? TURNS_QUICK : TURNS) { |turn| take_turns(process, other, company, turn, limit) }
-          ended = [process, other].find { |one| !one.alive? }
+        start_two(scenario.load.other) do |other, third|
+          [process, other].each { |one| work(one, company) }
+          found = figures(*measure(process, other, third, company, settings.quick ? WORKS_QUICK : WORKS))
+          ended = [process, other, third].find { |one| !one.alive? }
           raise Error, "the server ended under load: #{ended.last_words}" if ended
 
-          figures(*turns.transpose)
+          found
         end
       end
 
       private
 
-      # Who was last in one turn is first in the next.
-      # @return [Array] seconds, and light requests that failed, beside them; seconds without
-      def take_turns(process, other, company, turn, limit)
-        both = [-> { beside(process, company, turn, limit) }, -> { once(other, company) }]
-        taken = both.rotate(turn).to_h { |one| [one, one.call] }
-        both.map { |one| taken.fetch(one) }
+      def start_two(server)
+        @host.run(server, app: @app, path: @path) { |one| @host.run(server, app: @app, path: @path) { |two| yield one, two } }
       end
 
-      def once(process, company)
+      def work(process, company)
         @work.call(process.url).once(company.beside, clients: company.clients)
       end
 
-      def beside(process, company, turn, limit)
-        lights = [[process.url, company.light], *company.asides.map { |aside| [aside.admin ? process.admin_url : process.url, aside.arrivals] }]
-        seconds = limit * (1 + SPARE_SHARE)
-        threads = lights.each_with_index.map do |(url, arrivals), place|
-          jobs = arrivals.jobs(seconds, (turn * lights.size) + place)
-          Thread.new { @load_generator.run(jobs, url: url, connections: arrivals.connections) }.tap { |thread| thread.report_on_exception = false }
-        end
-        taken = once(process, company)
-        [taken, threads.sum { |thread| thread.value.count { |answer| !answer.good? } }]
+      # @return [Array(Array<Array<Float>>, Integer)] seconds of each work, of the process and of the other; light requests to the process that failed
+      def measure(process, other, third, company, works)
+        lights = [process, third].map { |asked| lights(asked, company) }
+        parts = [[process, lights.first], [other, lights.last]]
+        [Array.new(works) { |number| race(parts, company, number) }, lights.first.sum(&:stop)]
       ensure
-        threads&.each(&:join)
+        lights&.flatten&.each(&:stop)
       end
 
-      def figures(own, other)
-        times, errors = own.transpose
-        { "turns" => times.size, "seconds" => times.sum.round(3), "other_seconds" => other.sum.round(3), "kept_share" => (other.sum / times.sum).round(4),
-          "error_count" => errors.sum, "flags" => [] }
+      def lights(process, company)
+        [@light.call(process.url, company.light), *company.asides.map { |aside| @light.call(aside.admin ? process.admin_url : process.url, aside.arrivals) }]
       end
+
+      # Who was last in one work is first in the next.
+      def race(parts, company, number)
+        parts.each { |process, _| process.suspend }
+        runners = parts.map { |process, lights| Runner.new(process, lights) { work(process, company) } }
+        runners.rotate(number).each { |runner| runner.go(TURN_SECONDS) } until runners.all?(&:done?)
+        runners.map(&:seconds)
+      ensure
+        parts.each { |process, _| process.resume }
+        runners&.each(&:finish)
+      end
+
+      def figures(works, failed)
+        own, other = works.transpose.map(&:sum)
+        { "works" => works.size, "seconds" => own.round(3), "other_seconds" => other.round(3), "kept_share" => (other / own).round(4), "error_count" => failed, "flags" => [] }
+      end
+
+      # A server's part in one work.
+      class Runner
+        # @return [Float] that it went on for until the work was done
+        attr_reader :seconds
+
+        # @yield the work
+        def initialize(process, lights, &work)
+          @process = process
+          @lights = lights
+          @seconds = 0.0
+          @thread = Thread.new(&work)
+          @thread.report_on_exception = false
+        end
+
+        def done?
+          !@thread.alive?
+        end
+
+        # Not at all when its work is done.
+        def go(seconds)
+          return if done?
+
+          @process.resume
+          @lights.each(&:go)
+          before = now
+          @thread.join(seconds)
+          @seconds += now - before
+          @lights.each(&:pause)
+          @process.suspend
+        end
+
+        # @raise what the work has raised
+        def finish
+          @thread.join
+        end
+
+        private
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+      private_constant :Runner
     end
   end
 end

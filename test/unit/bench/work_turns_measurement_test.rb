@@ -3,69 +3,96 @@
 require_relative "bench_case"
 
 class BenchWorkTurnsMeasurementTest < BenchCase
-  StandIn = Struct.new(:name, :alive) do
-    alias_method :alive?, :alive
+  # A server that goes on and is stopped as it is told; `does` says how many turns its works take, the unmeasured one first.
+  class StandIn
+    attr_reader :name, :asked, :turns
+
+    def initialize(name, does = [], alive: true)
+      @name = name
+      @does = does
+      @alive = alive
+      @asked = []
+      @turns = 0
+      @lock = Mutex.new
+      @change = ConditionVariable.new
+      @goes = true
+      @over = -1
+    end
 
     def url = "http://#{name}"
     def admin_url = "http://#{name}-admin"
     def last_words = "killed"
+    def alive? = @alive
+
+    def suspend
+      @lock.synchronize { @goes = false }
+    end
+
+    def resume
+      @lock.synchronize do
+        @turns += 1 unless @goes
+        @goes = true
+        @change.broadcast
+      end
+    end
+
+    # Over in the turn it is to be over in; the unmeasured one at once. Between two works it goes on once.
+    def work(path, clients)
+      @asked << [path, clients]
+      @over += 1 + @does.shift
+      @lock.synchronize { @change.wait(@lock) until @turns >= @over }
+    end
   end
 
-  # What starts the other server.
-  StandInHost = Struct.new(:process, :started) do
+  # What starts the other servers.
+  StandInHost = Struct.new(:processes, :started) do
     def run(server, app:, path:)
-      self.started = [server, app, path]
-      yield process
+      started << [server, app, path]
+      yield processes.shift
     end
   end
 
-  # How long each server takes in its turns, the unmeasured one first.
-  StandInWork = Struct.new(:name, :seconds, :asked) do
+  StandInWork = Struct.new(:process) do
     def once(path, clients:)
-      asked << [name, path, clients]
-      seconds.fetch(name).shift
+      process.work(path, clients)
     end
   end
 
-  # The first request of each run fails.
-  class StandInLoad
-    attr_reader :asked
-
-    def initialize
-      @asked = Queue.new
-    end
-
-    def run(jobs, url:, connections:)
-      @asked << [url, connections, jobs.last.due]
-      jobs.each_index.map { |place| NeverBlock::Bench::OpenLoop::Answer.new(0, 0, 100, place.zero? ? 503 : 200, 0) }
-    end
+  # One of each two fails.
+  StandInLight = Struct.new(:url, :path, :told) do
+    def go = told << :go
+    def pause = told << :pause
+    def stop = 1
   end
 
-  LIGHT = Arrivals.new(rate: 100, path: "/")
-  ASIDE = Aside.new(name: "health", arrivals: Arrivals.new(rate: 100, path: "/health", connections: 4), admin: true)
-  HOGS = Company.new(light: LIGHT, beside: "/hog", clients: 4, asides: [ASIDE])
+  HOGS = Company.new(light: Arrivals.new(rate: 100, path: "/"), beside: "/hog", clients: 4,
+                     asides: [Aside.new(name: "health", arrivals: Arrivals.new(rate: 100, path: "/health", connections: 4), admin: true)])
 
-  def test_what_is_kept_is_the_work_of_a_second_over_the_others_and_the_first_turn_is_none
-    figures = take(own: [9.0, 2.0, 2.5, 1.5], other: [8.0, 1.9, 2.4, 1.4])
-    assert_equal [3, 6.0, 5.7, 0.95], figures.values_at("turns", "seconds", "other_seconds", "kept_share")
+  def test_what_is_kept_is_the_work_of_a_second_over_the_others
+    figures = take(own: [0, 4, 4, 5], other: [0, 3, 4, 4])
+    assert_equal 3, figures["works"]
+    assert_in_delta figures["other_seconds"] / figures["seconds"], figures["kept_share"], 0.001
+    assert_operator figures["kept_share"], :<, 1
   end
 
-  def test_who_was_last_is_first_next_and_each_client_asks_once
-    take(own: [1.0] * 4, other: [1.0] * 4)
-    assert_equal %w[own other own other other own own other], @asked.map(&:first)
-    assert_equal [["/hog", 4]], @asked.map { |each| each.drop(1) }.uniq
+  def test_each_goes_on_by_turns_until_its_own_work_is_done_and_all_of_them_go_on_in_the_end
+    take(own: [0, 2, 2, 2], other: [0, 3, 3, 3])
+    assert_equal [["/hog", 4]] * 4, @processes.first.asked
+    assert_equal [["/hog", 4]] * 4, @processes[1].asked
+    assert_equal [true, true], @processes.first(2).zip([3 * 3, 3 * 4]).map { |process, turns| process.turns >= turns }, "a turn for each, and one when all is over"
   end
 
-  def test_light_requests_and_asides_go_to_the_one_for_longer_than_the_work_takes_and_their_failures_count
-    figures = take(own: [1.0] * 4, other: [8.0] * 4)
-    asked = Array.new(@load.asked.size) { @load.asked.pop }
-    assert_equal [["http://own", 256], ["http://own-admin", 4]], asked.map { |each| each.take(2) }.uniq.sort
-    asked.each { |*, due| assert_in_delta 10.0, due, 1.0 }
-    assert_equal 6, figures["error_count"]
+  def test_light_requests_go_to_the_one_in_its_turns_and_to_the_third_in_the_others
+    figures = take(own: [0, 2, 2, 2], other: [0, 2, 2, 2])
+    assert_equal ["http://own", "http://own-admin", "http://third", "http://third-admin"], @lights.map(&:url)
+    assert_equal %w[/ /health] * 2, @lights.map(&:path)
+    @lights.each { |light| assert_equal [%i[go pause]], light.told.each_slice(2).to_a.uniq }
+    assert_equal [true] * 4, @lights.map { |light| light.told.size >= 2 * 6 }
+    assert_equal 2, figures["error_count"], "of those to the server itself"
   end
 
   def test_without_a_server_there_are_no_figures
-    assert_equal "the server ended under load: killed", assert_raises(Error) { take(own: [1.0] * 4, other: [1.0] * 4, alive: false) }.message
+    assert_equal "the server ended under load: killed", assert_raises(Error) { take(own: [0, 1, 1, 1], other: [0, 1, 1, 1], alive: false) }.message
   end
 
   def test_the_report_names_the_company_and_the_other_server
@@ -74,15 +101,13 @@ class BenchWorkTurnsMeasurementTest < BenchCase
 
   private
 
-  def take(alive: true, **seconds)
-    process, other = %w[own other].map { |name| StandIn.new(name, alive) }
-    host = StandInHost.new(other)
-    @load = StandInLoad.new
-    @asked = []
+  def take(own:, other:, alive: true)
+    @processes = [StandIn.new("own", own), StandIn.new("other", other, alive: alive), StandIn.new("third")]
+    @lights = []
+    host = StandInHost.new(@processes.drop(1), [])
     scenario = Scenario.new(name: "n", title: "t", load: WorkTurns.new(company: HOGS, other: :off), warmup: nil)
-    work = ->(url) { StandInWork.new(url.delete_prefix("http://"), seconds.transform_keys(&:to_s), @asked) }
-    WorkTurnsMeasurement.new(app: "a.ru", load_generator: @load, work: work, host: host).take(process, scenario, Settings.for(rounds: 1, seconds: 8)).tap do
-      assert_equal [:off, "a.ru", "/"], host.started
-    end
+    measurement = WorkTurnsMeasurement.new(app: "a.ru", work: ->(url) { StandInWork.new(@processes.find { |each| each.url == url }) },
+                                           light: ->(url, arrivals) { StandInLight.new(url, arrivals.path, []).tap { |light| @lights << light } }, host: host)
+    measurement.take(@processes.first, scenario, Settings.for(rounds: 1, seconds: 8)).tap { assert_equal [[:off, "a.ru", "/"]] * 2, host.started }
   end
 end
