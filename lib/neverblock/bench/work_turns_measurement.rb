@@ -23,12 +23,15 @@ module NeverBlock
       # @param work [#call] makes RepeatedRequests of a URL
       # @param light [#call] makes PacedRequests of a URL and Arrivals
       # @param host [#run] ServerProcess
-      def initialize(app:, path: "/", work: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, light: PacedRequests.method(:new), host: ServerProcess)
+      # @param turn_seconds [Numeric]
+      def initialize(app:, path: "/", work: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, light: PacedRequests.method(:new), host: ServerProcess,
+                     turn_seconds: TURN_SECONDS)
         @app = app
         @path = path
         @work = work
         @light = light
         @host = host
+        @turn_seconds = turn_seconds
       end
 
       # @param process [ServerProcess] just started
@@ -74,7 +77,7 @@ module NeverBlock
       def race(parts, company, number)
         parts.each { |process, _| process.suspend }
         runners = parts.map { |process, lights| Runner.new(process, lights) { work(process, company) } }
-        runners.rotate(number).each { |runner| runner.go(TURN_SECONDS) } until runners.all?(&:done?)
+        runners.rotate(number).each { |runner| runner.go(@turn_seconds) } until runners.all?(&:done?)
         runners.map(&:seconds)
       ensure
         parts.each { |process, _| process.resume }

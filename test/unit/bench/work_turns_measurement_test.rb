@@ -107,7 +107,7 @@ class BenchWorkTurnsMeasurementTest < BenchCase
     host = StandInHost.new(@processes.drop(1), [])
     scenario = Scenario.new(name: "n", title: "t", load: WorkTurns.new(company: HOGS, other: :off), warmup: nil)
     measurement = WorkTurnsMeasurement.new(app: "a.ru", work: ->(url) { StandInWork.new(@processes.find { |each| each.url == url }) },
-                                           light: ->(url, arrivals) { StandInLight.new(url, arrivals.path, []).tap { |light| @lights << light } }, host: host)
+                                           light: ->(url, arrivals) { StandInLight.new(url, arrivals.path, []).tap { |light| @lights << light } }, host: host, turn_seconds: 0.01)
     measurement.take(@processes.first, scenario, Settings.for(rounds: 1, seconds: 8)).tap { assert_equal [[:off, "a.ru", "/"]] * 2, host.started }
   end
 end
