@@ -71,7 +71,7 @@ class BenchWorkTurnsMeasurementTest < BenchCase
   def test_what_is_kept_is_the_work_of_a_second_over_the_others
     figures = take(own: [0, 4, 4, 5], other: [0, 3, 4, 4])
     assert_equal 3, figures["works"]
-    assert_in_delta figures["other_seconds"] / figures["seconds"], figures["kept_share"], 0.001
+    assert_in_delta figures["other_seconds"] / figures["seconds"], figures["kept_share"], 0.02
     assert_operator figures["kept_share"], :<, 1
   end
 
