@@ -30,6 +30,8 @@
    it there. So many come as soon; the next ones after twice, three times that: what cannot be left for long is not asked all the time. */
 #define NB_AGAIN_NS (NB_NS_PER_MS / 10)
 #define NB_AGAIN_COUNT 32
+/* For so long after one was put off. Else the answer is looked for when the next question would come: each look wakes a thread. */
+#define NB_PUT_OFF_NS NB_NS_PER_S
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
 /* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, lest it looks while one of the
@@ -74,6 +76,7 @@ struct nb_slices {
     uint64_t cuts_seen;
     int64_t cut_seen_ns;       /* when there was last a fiber that was cut */
     uint32_t kept_seen, again; /* what was put off by then; how many in a row have been, of this stint */
+    int64_t put_off_ns;        /* when it was last seen that one had been; 0: never */
 };
 
 static nb_slices *in_use, *unused;
@@ -146,16 +149,22 @@ static int64_t again_ns(const nb_slices *slices) {
     return was_put_off(slices) ? smaller(NB_AGAIN_NS * (1 + slices->again / NB_AGAIN_COUNT), NB_CUT_NS) : NB_CUT_NS;
 }
 
+static int64_t answer_ns(const nb_slices *slices, int64_t now_ns) {
+    bool lately = slices->put_off_ns != 0 && now_ns - slices->put_off_ns < NB_PUT_OFF_NS;
+    return lately ? NB_AGAIN_NS : NB_CUT_NS;
+}
+
 /* The first look after a question is for its answer. */
 static int64_t ask_for_end(nb_slices *slices, int64_t switched_ns, int64_t now_ns) {
     bool same = slices->stint_ns == switched_ns;
+    if (was_put_off(slices)) slices->put_off_ns = now_ns;
     if (same && now_ns < slices->asked_ns + again_ns(slices)) return slices->asked_ns + again_ns(slices);
     slices->again = same && was_put_off(slices) ? slices->again + 1 : 0;
     slices->stint_ns = switched_ns;
     slices->asked_ns = now_ns;
     slices->kept_seen = slices->kept;
     ask_for_job();
-    return now_ns + NB_AGAIN_NS;
+    return now_ns + answer_ns(slices, now_ns);
 }
 
 static int64_t look_at_fiber(nb_slices *slices, int64_t now_ns) {
