@@ -12,6 +12,7 @@ module NeverBlock
       PAUSE_SECONDS = 0.002
       # Alone, to open its connections; it is a turn like others.
       START_SECONDS = 0.5
+      ASK_SECONDS = 0.02
 
       # @param wrk [Wrk]
       def initialize(wrk: Wrk.new)
@@ -49,8 +50,15 @@ module NeverBlock
         output = Tempfile.new("neverblock-bench")
         child = Started.new(Process.spawn(*command, out: output, err: output, in: File::NULL), output)
         sleep(START_SECONDS)
+        sleep(ASK_SECONDS) until to_be_ended?(child.pid)
         Process.kill(:STOP, child.pid)
         child
+      end
+
+      # @return [Boolean] SIGINT makes it print its summary by now (SigCgt of proc(5)), or it has ended by itself
+      def to_be_ended?(pid)
+        status = File.read("/proc/#{pid}/status")
+        status.match?(/^State:\tZ/) || status[/^SigCgt:\t(\h+)/, 1].hex[Signal.list["INT"] - 1] == 1
       end
 
       def let_go(child, seconds)
@@ -60,15 +68,21 @@ module NeverBlock
         sleep(PAUSE_SECONDS)
       end
 
+      # It is told until it has ended: right after it was stopped any of its threads may take care of a signal, and only the first's sleep is to be ended by it.
       # @return [String] all that it printed
       def finish(child)
-        guard = Thread.new { sleep(Wrk::GRACE_SECONDS) && Process.kill(:KILL, child.pid) }
-        %i[INT CONT].each { |signal| Process.kill(signal, child.pid) }
-        child.ended = Process.wait(child.pid)
+        limit = now + Wrk::GRACE_SECONDS
+        Process.kill(:CONT, child.pid)
+        until (child.ended = Process.wait(child.pid, Process::WNOHANG))
+          Process.kill(now < limit ? :INT : :KILL, child.pid)
+          sleep(ASK_SECONDS)
+        end
         child.output.rewind
         child.output.read
-      ensure
-        guard&.kill&.join
+      end
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
       def discard(child)

@@ -69,7 +69,7 @@ class BenchWorkTurnsMeasurementTest < BenchCase
                      asides: [Aside.new(name: "health", arrivals: Arrivals.new(rate: 100, path: "/health", connections: 4), admin: true)])
 
   def test_what_is_kept_is_the_work_of_a_second_over_the_others
-    figures = take(own: [0, 4, 4, 5], other: [0, 3, 4, 4])
+    figures = take(own: [0, 8, 8, 9], other: [0, 1, 1, 1])
     assert_equal 3, figures["works"]
     assert_in_delta figures["other_seconds"] / figures["seconds"], figures["kept_share"], 0.02
     assert_operator figures["kept_share"], :<, 1
