@@ -12,6 +12,7 @@ module NeverBlock
       # Metrics of each run that get a median and a spread.
       METRICS = %w[rate cpu_us_per_request p50_us p90_us p99_us rss_idle_bytes rss_peak_bytes rss_growth_bytes error_count burst_rate in_flight_max
                    bytes_per_client clients answered open rss_left_bytes rate_alone busy_share cpu_us_alone turns other_cpu_us_per_request cpu_us_over_other
+                   cpu_ratio kept_share
                    p99_over_ideal p99_over_played ideal_p99_us played_p99_us late_p99_us slow_count slow_a_stop stops beside_count worker_share_max workers_seen max_us
                    megabytes_per_second top_megabytes_per_second cpu_us_per_megabyte core_us_per_request core_share compared_share
                    mean_us first_mean_us first_p50_us first_p99_us first_max_us waiting

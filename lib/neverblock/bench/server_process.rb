@@ -34,6 +34,8 @@ module NeverBlock
         end
       end
 
+      # @return [Server]
+      attr_reader :server
       # @return [Integer] of the server's leader
       attr_reader :pid
       # @return [ProcessTree]

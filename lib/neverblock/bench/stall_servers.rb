@@ -29,10 +29,11 @@ module NeverBlock
       OFF = "no watch, no slices, no spares"
 
       class << self
-        # @return [Array<Server>] as a user has it; with nothing that looks after stalls; two workers
+        # @return [Array<Server>] as a user has it; with nothing that looks after stalls; two workers; with the watch alone
         def all
           [own("neverblock"), own("neverblock off", settings: "one process, #{OFF}", configuration: "cooperative true\nexecutor { stall_ms 0 }\n"),
-           own("neverblock w2", settings: "2 workers", workers: 2)]
+           own("neverblock w2", settings: "2 workers", workers: 2),
+           own("neverblock watch", settings: "one process, no slices, no spares", configuration: "cooperative true\n")]
         end
 
         private

@@ -29,8 +29,8 @@ module NeverBlock
 
         # @param summary [Summary, nil]
         # @return [String] "0.95 x (0.90..1.01)"
-        def ratio(summary)
-          summary ? spread(summary, digits: 2).sub(/\A\S+/) { |median| "#{median} x" } : NONE
+        def ratio(summary, digits: 2)
+          summary ? spread(summary, digits: digits).sub(/\A\S+/) { |median| "#{median} x" } : NONE
         end
 
         # @param summary [Summary, nil] of shares of one

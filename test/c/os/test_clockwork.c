@@ -16,15 +16,15 @@ typedef struct watcher {
     nb_test_gate looked;
     _Atomic int64_t wants_ns; /* after now; NB_CLOCKWORK_NEVER */
     _Atomic int64_t last_ns;
-    _Atomic bool early; /* called before the time it had asked for */
-    int64_t due_ns;
+    _Atomic bool early; /* called before the last part of the wait it had asked for */
+    int64_t early_ns;
 } watcher;
 
 static int64_t watch(void *owner, int64_t now_ns) {
     watcher *w = owner;
-    if (now_ns < w->due_ns - NB_CLOCKWORK_TOGETHER_NS) w->early = true;
+    if (now_ns < w->early_ns - NB_CLOCKWORK_TOGETHER_NS) w->early = true;
     int64_t wants_ns = w->wants_ns;
-    w->due_ns = wants_ns == NB_CLOCKWORK_NEVER ? 0 : now_ns + wants_ns;
+    w->early_ns = wants_ns == NB_CLOCKWORK_NEVER ? 0 : now_ns + wants_ns - NB_CLOCKWORK_EARLY(wants_ns);
     w->last_ns = now_ns;
     nb_test_gate_open(&w->looked);
     return wants_ns == NB_CLOCKWORK_NEVER ? NB_CLOCKWORK_NEVER : now_ns + wants_ns;
@@ -50,6 +50,26 @@ static void each_looker_is_called_again_when_it_wants_to_and_not_before(void **s
     assert_false(often.early);
     assert_int_equal(2, nb_clockwork_lookers(clockwork));
     nb_clockwork_destroy(clockwork);
+}
+
+/* What wants to be called while the thread is awake for another is, and does not wake it: both always see the same round. */
+static void a_looker_whose_time_is_near_does_not_wake_the_thread(void **state) {
+    (void)state;
+    watcher often = {.looked = NB_TEST_GATE, .wants_ns = 8 * NB_NS_PER_MS};
+    watcher near = {.looked = NB_TEST_GATE, .wants_ns = 10 * NB_NS_PER_MS};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &near));
+    nb_test_gate_wait(&often.looked, 5);
+    for (unsigned seen = 5; seen < 25; seen++) {
+        nb_test_gate_wait(&near.looked, seen);
+        nb_test_gate_wait(&often.looked, seen);
+    }
+    nb_clockwork_destroy(clockwork);
+    assert_false(near.early);
+    assert_int_equal(often.last_ns, near.last_ns);
+    int apart = (int)nb_test_gate_count(&often.looked) - (int)nb_test_gate_count(&near.looked);
+    assert_in_range(apart + 1, 0, 2);
 }
 
 static int64_t see_signals(void *owner, int64_t now_ns) {
@@ -179,6 +199,7 @@ int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_looker_is_called_again_when_it_wants_to_and_not_before),
+        cmocka_unit_test(a_looker_whose_time_is_near_does_not_wake_the_thread),
         cmocka_unit_test(the_thread_blocks_signals),
         cmocka_unit_test(a_removed_looker_is_not_called_any_more),
         cmocka_unit_test(while_nobody_wants_anything_it_sleeps_until_it_is_stirred),

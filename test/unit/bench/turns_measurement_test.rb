@@ -7,15 +7,16 @@ class BenchTurnsMeasurementTest < BenchCase
     alias_method :alive?, :alive
 
     def url = "http://#{name}"
+    def server = :two
     def last_words = "killed"
   end
   Spent = Struct.new(:cpu_seconds)
 
-  # What starts the other server.
-  StandInHost = Struct.new(:process, :started) do
+  # What starts the servers.
+  StandInHost = Struct.new(:processes, :started) do
     def run(server, app:, path:)
-      self.started = [server, app, path]
-      yield process
+      started << [server, app, path]
+      yield processes.fetch(server)
     end
   end
 
@@ -42,9 +43,17 @@ class BenchTurnsMeasurementTest < BenchCase
 
   def test_what_all_turns_cost_is_compared_and_the_warm_up_is_none
     figures = take(two: 9.5, one: 8.25)
-    assert_equal [9.5, 8.25, 1.25], figures.values_at("cpu_us_per_request", "other_cpu_us_per_request", "cpu_us_over_other")
+    assert_equal [9.5, 8.25, 1.25, 1.1515], figures.values_at("cpu_us_per_request", "other_cpu_us_per_request", "cpu_us_over_other", "cpu_ratio")
     assert_equal [100_000, 100_000, 0, []], figures.values_at("requests", "other_requests", "error_count", "flags")
-    assert_equal [[["http://two"], "/", 1], [["http://one"], "/", 1], [["http://two", "http://one"], "/", 3]], @load.asked
+    assert_equal [[["http://two"], "/", 1], [["http://one"], "/", 1], [["http://two", "http://one"], "/", 3.0]], @load.asked
+  end
+
+  def test_lives_share_the_time_and_are_summed_up
+    figures = take(two: 9.5, one: 8.25, lives: 3, quick: false)
+    assert_equal [300_000, 300_000, 9.5, 8.25], figures.values_at("requests", "other_requests", "cpu_us_per_request", "other_cpu_us_per_request")
+    assert_equal([:one, *%i[two one] * 2], @host.started.map(&:first))
+    assert_equal [10.0] * 3, @load.asked.filter_map { |urls, _, seconds| seconds if urls.size == 2 }
+    assert_equal [100_000, [:one]], [take(two: 9.5, one: 8.25, lives: 3)["requests"], @host.started.map(&:first)], "a look has one"
   end
 
   def test_errors_of_both_count
@@ -58,17 +67,17 @@ class BenchTurnsMeasurementTest < BenchCase
   end
 
   def test_the_report_names_the_load_and_the_other_server
-    assert_equal({ connections: 64, threads: 1, pipeline: 1, path: "/", other: "one" }, Turns.new(load: Load.new(connections: 64), other: :one).to_h)
+    assert_equal({ connections: 64, threads: 1, pipeline: 1, path: "/", other: "one", lives: 1 }, Turns.new(load: Load.new(connections: 64), other: :one).to_h)
   end
 
   private
 
-  def take(two:, one:, alive: true, **load)
+  def take(two:, one:, alive: true, lives: 1, quick: true, **load)
     process, other = %w[two one].map { |name| StandIn.new(name, Spent.new(1.0), alive) }
-    host = StandInHost.new(other)
+    @host = StandInHost.new({ two: process, one: other }, [])
     @load = StandInLoad.new({ process.url => [process.tree, two], other.url => [other.tree, one] }, **load)
-    scenario = Scenario.new(name: "n", title: "t", load: Turns.new(load: Load.new(connections: 1), other: :one), warmup: nil, seconds_min_quick: 3)
-    measurement = TurnsMeasurement.new(app: "a.ru", warmer: @load, load_generator: @load, host: host)
-    measurement.take(process, scenario, Settings.for(quick: true)).tap { assert_equal [:one, "a.ru", "/"], host.started }
+    scenario = Scenario.new(name: "n", title: "t", load: Turns.new(load: Load.new(connections: 1), other: :one, lives: lives), warmup: nil, seconds_min: 30, seconds_min_quick: 3)
+    measurement = TurnsMeasurement.new(app: "a.ru", warmer: @load, load_generator: @load, host: @host)
+    measurement.take(process, scenario, Settings.for(quick: quick)).tap { assert_equal [:one, "a.ru", "/"], @host.started.first }
   end
 end

@@ -12,8 +12,8 @@
 typedef struct looker {
     nb_clockwork_look *look;
     void *owner;
-    int64_t next_ns;
-    bool wants; /* what it said last was a time */
+    int64_t early_ns, next_ns; /* when it may be called, as the thread is awake; when it is */
+    bool wants;                /* what it said last was a time */
 } looker;
 
 struct nb_clockwork {
@@ -35,6 +35,7 @@ static void call(looker *looked, int64_t now_ns) {
     looked->wants = wanted_ns != NB_CLOCKWORK_NEVER;
     looked->next_ns = looked->wants ? wanted_ns : now_ns + NB_CLOCKWORK_LOOK_NS;
     if (looked->next_ns < earliest_ns) looked->next_ns = earliest_ns;
+    looked->early_ns = looked->next_ns - NB_CLOCKWORK_EARLY(looked->next_ns - now_ns);
 }
 
 /* Calls those whose time has come; when the next one's does. */
@@ -42,7 +43,7 @@ static int64_t look_around(nb_clockwork *clockwork, int64_t now_ns) {
     int64_t next_ns = NB_CLOCKWORK_NEVER;
     for (unsigned i = 0; i < clockwork->count; i++) {
         looker *at = &clockwork->lookers[i];
-        if (at->next_ns <= now_ns + NB_CLOCKWORK_TOGETHER_NS) call(at, now_ns);
+        if (at->early_ns <= now_ns + NB_CLOCKWORK_TOGETHER_NS) call(at, now_ns);
         if (at->wants) clockwork->seen_ns = now_ns;
         next_ns = smaller(next_ns, at->next_ns);
     }
@@ -55,7 +56,7 @@ static bool is_quiet(const nb_clockwork *clockwork, int64_t now_ns) {
 
 static void all_look_now(nb_clockwork *clockwork) {
     for (unsigned i = 0; i < clockwork->count; i++)
-        clockwork->lookers[i].next_ns = 0;
+        clockwork->lookers[i].early_ns = 0;
 }
 
 /* What was published before the bell was announced is found by the last look; what comes after rings. */
