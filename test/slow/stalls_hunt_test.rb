@@ -112,7 +112,12 @@ class StallsHuntTest < Minitest::Test
     clients = Array.new(CLIENTS) { |n| StallsHunt::Client.new(server.url, mix: @mix, rails: @rails, random: Random.new((seed * 1_000) + n), name: "s#{seed}c#{n}") }
     failed = Queue.new
     threads = clients.map { |client| Thread.new { client.run { now < limit && failed.empty? } rescue failed << $! } } # rubocop:disable Style/RescueModifier -- short
-    threads.each(&:join)
+    state = nil
+    until threads.none?(&:alive?)
+      sleep(0.05)
+      state ||= state_of(server) if failed.size.positive? && server.running? # while the others still wait: when they leave, what they asked for ends
+    end
+    @state = state || ["none was had: all clients had ended, or the server"]
     clients.each { |client| client.counts.each { |what, count| SUMS[what] += count } }
     SUMS[:requests] += clients.sum { |client| client.counts.values.sum }
     Array.new(failed.size) { failed.pop }
@@ -125,8 +130,20 @@ class StallsHuntTest < Minitest::Test
     said = errors.first(5).map { |error| "#{error.class}: #{error.message} at #{error.backtrace.first(4).join(" ")}" }
     said.push("the server has ended: #{server.status.inspect}") unless running
     said.push("--- the server said", *last_words(server))
-    said.push("--- its threads and fibers", threads_of_ruby, "--- its native threads", native_threads(server.pid)) if running
+    said.concat(@state)
     flunk said.join("\n")
+  end
+
+  # @return [Array<String>]
+  def state_of(server)
+    ["--- its threads and fibers", threads_of_ruby, "--- its status", admin("/status.json"), "--- its native threads", native_threads(server.pid),
+     "--- its status now", admin("/status.json")]
+  end
+
+  def admin(path)
+    Wire::Client.open(@admin) { |wire| wire.get(path) && wire.response.body }
+  rescue Wire::Error, SystemCallError => e
+    e.inspect
   end
 
   # A report of Ruby's ends with pages of loaded files.
@@ -169,7 +186,7 @@ class StallsHuntTest < Minitest::Test
   end
 
   def note_sums(books)
-    metrics = Wire::Client.open(@admin) { |wire| wire.get("/metrics") && wire.response.body }
+    metrics = admin("/metrics")
     helped = metrics.scan(/^neverblock_executor_helped_total\S* (\d+)/).sum { |count,| count.to_i }
     sums = { preemptions: books["cuts"], "hand-overs": helped, "lock given": books["given"], "windows of GC.stress": books["counts"]["windows of GC.stress"].to_i }
     sums.each { |name, count| SUMS[name] += count }
