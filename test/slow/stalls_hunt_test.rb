@@ -136,12 +136,15 @@ class StallsHuntTest < Minitest::Test
 
   # @return [Array<String>]
   def state_of(server)
-    ["--- its threads and fibers", threads_of_ruby, "--- its status", admin("/status.json"), "--- its native threads", native_threads(server.pid),
-     "--- its status now", admin("/status.json")]
+    ["--- its threads and fibers", threads_of_ruby, "--- its status", status, "--- its native threads", native_threads(server.pid), "--- its status now", status]
   end
 
   def admin(path)
     Wire::Client.open(@admin) { |wire| wire.get(path) && wire.response.body }
+  end
+
+  def status
+    admin("/status.json")
   rescue Wire::Error, SystemCallError => e
     e.inspect
   end

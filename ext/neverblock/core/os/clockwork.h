@@ -26,11 +26,11 @@
 #define NB_CLOCKWORK_QUIET_NS INT64_C(100000000)
 /* Times that are nearer to each other are one look; nor is a looker called again sooner. */
 #define NB_CLOCKWORK_TOGETHER_NS INT64_C(100000)
-/* Nor does it wake the thread of its own accord what was awake for another when no more than this part of the wait was left: each wake costs far more than a look. */
+/* While the thread is awake for one looker it also calls another with no more than this part of its wait left: a wake costs far more than a look. */
 #define NB_CLOCKWORK_EARLY(wait_ns) ((wait_ns) / 3)
 
-/* now_ns: nb_clock_monotonic_ns, before the looks of this round. Returns when it wants to look again at the latest, by the same clock: it is called then, or in the last
-   third of the wait. */
+/* now_ns: nb_clock_monotonic_ns, before the looks of this round. Returns when it wants to look again at the latest, by the same clock: it is called then, or sooner by
+   NB_CLOCKWORK_EARLY of the wait at most. */
 typedef int64_t nb_clockwork_look(void *owner, int64_t now_ns);
 
 typedef struct nb_clockwork nb_clockwork;
