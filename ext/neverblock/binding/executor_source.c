@@ -93,7 +93,8 @@ static void source_turn_end(void *owner) {
     } else {
         ring_loops(executor);
     }
-    atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_relaxed);
+    /* Whoever sees it sees what the turn has begun with (server/recall.c). */
+    atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_release);
     ring_if_starved(executor);
     nb_executor_answer_call(executor);
     if (executor->figures) nb_executor_figures_turn(executor);

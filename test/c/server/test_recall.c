@@ -3,6 +3,8 @@
  * executors' side is played by hand, the time is the test's.
  */
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,6 +166,70 @@ static void one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_mo
     atomic_fetch_add(&board_of(0)->pulse.turns, 1);
     look_after(QUICK);
     assert_int_equal(0, chosen());
+}
+
+/* --- both at the same time --- */
+
+enum { MEETINGS = 60000, MEETING_STEPS = 64 };
+
+typedef struct meetings {
+    _Atomic int begun, ended; /* of them; begun -1: there are no more */
+} meetings;
+
+static void steps(nb_test_random *random) {
+    for (volatile uint64_t left = nb_test_random_below(random, MEETING_STEPS); left > 0; left--) {
+    }
+}
+
+static void await(const _Atomic int *number, int value) {
+    while (atomic_load(number) != value && atomic_load(number) >= 0) {
+        sched_yield();
+    }
+}
+
+/* A turn: it comes to all that it was given, and sleeps. */
+static void *take_turns(void *argument) {
+    meetings *m = argument;
+    nb_test_random random = {1};
+    for (int i = 1;; i++) {
+        await(&m->begun, i);
+        if (atomic_load(&m->begun) < 0) return NULL;
+        steps(&random);
+        size_t bytes;
+        const nb_message *found = nb_ring_peek(&f.requests[0], &bytes);
+        begin((nb_message *)(uintptr_t)found);
+        nb_ring_advance(&f.requests[0]);
+        nb_ring_release(&f.requests[0]);
+        atomic_fetch_add_explicit(&board_of(0)->pulse.turns, 1, memory_order_release);
+        atomic_store(&board_of(0)->executor_bell.sleeping, 1);
+        atomic_store(&m->ended, i);
+    }
+}
+
+/* Nothing would ever wake it: the loop gives it nothing while it counts as late, and it does not move without. */
+static void one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ever(void **state) {
+    (void)state;
+    meetings m = {0};
+    nb_test_random random = {2};
+    pthread_t executor = nb_test_thread(take_turns, &m);
+    int late = 0;
+    for (int i = 1; i <= MEETINGS; i++) {
+        ask(0, 1);
+        nb_exchange *given = simple(0);
+        nb_dispatch_pump(&f.dispatch);
+        atomic_store(&m.begun, i);
+        steps(&random);
+        look_after(LONG);
+        await(&m.ended, i);
+        late += channel_of(0)->late;
+        look_after(1);
+        assert_false(channel_of(0)->late);
+        nb_dispatch_begun(&f.dispatch, given);
+        nb_exchange_destroy(&f.exchanges, given);
+    }
+    atomic_store(&m.begun, -1);
+    nb_test_join(executor);
+    assert_true(late > 0 && late < MEETINGS); /* they have met */
 }
 
 static void what_was_begun_with_is_no_sign_of_being_late_however_it_is_seen(void **state) {
@@ -673,6 +739,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_that_runs_one_fiber_for_long_is_given_nothing),
         CASE(one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_moves),
+        CASE(one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ever),
         CASE(what_was_begun_with_is_no_sign_of_being_late_however_it_is_seen),
         CASE(what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order),
         SHARED_CASE(what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order),

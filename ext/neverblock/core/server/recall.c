@@ -83,17 +83,22 @@ static int64_t switched_ns(const nb_dispatch_channel *channel) {
 }
 
 static uint64_t turns(const nb_dispatch_channel *channel) {
-    return atomic_load_explicit(&channel->channel->board->pulse.turns, memory_order_relaxed);
+    return atomic_load_explicit(&channel->channel->board->pulse.turns, memory_order_acquire);
 }
 
 static bool has_moved(const nb_dispatch_channel *channel) {
     return turns(channel) != channel->late_turns || switched_ns(channel) != channel->late_switched_ns;
 }
 
-void nb_dispatch_mark_late(nb_dispatch_channel *channel) {
-    channel->late = true;
+/* What it does from here on is a move. */
+static void note_moves(nb_dispatch_channel *channel) {
     channel->late_turns = turns(channel);
     channel->late_switched_ns = switched_ns(channel);
+}
+
+void nb_dispatch_mark_late(nb_dispatch_channel *channel) {
+    note_moves(channel);
+    channel->late = true;
 }
 
 bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel) {
@@ -113,9 +118,10 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     channel->busy_switched_ns = switched;
     if (channel->late && has_moved(channel)) channel->late = false;
     if (channel->late || !channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
+    /* First: it may come to all of them, and sleep, while it is looked for what it has not begun with. It would then never be seen to move. */
+    note_moves(channel);
     nb_dispatch_drop_begun(channel);
-    if (!channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
-    nb_dispatch_mark_late(channel);
+    channel->late = channel->given_first && dispatch->now_ns - channel->given_first->given_ns > STUCK_NS;
 }
 
 /* --- back from one --- */
