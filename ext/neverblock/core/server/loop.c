@@ -434,22 +434,23 @@ static void next_executor_look(nb_loop *loop, bool something) {
     }
 }
 
-/* True when something came. */
-static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
-    nb_poll_event events[EVENTS_IN_A_TURN];
-    size_t count = 0;
+typedef struct nb_loop_events {
+    size_t count;
+    nb_poll_event each[EVENTS_IN_A_TURN];
+} nb_loop_events;
+
+static nb_status poll_events(nb_loop *loop, nb_loop_events *events, int64_t timeout_ns) {
+    events->count = 0;
     nb_fork_leave();
-    nb_status status = nb_poll_wait(loop->poll, events, EVENTS_IN_A_TURN, timeout_ns, &count);
+    nb_status status = nb_poll_wait(loop->poll, events->each, EVENTS_IN_A_TURN, timeout_ns, &events->count);
     nb_fork_enter();
-    nb_dispatch_awake(&loop->dispatch);
-    update_time(loop);
-    nb_dispatch_look(&loop->dispatch, loop->now_ns);
-    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->now_ns);
+    return status;
+}
+
+static void serve(nb_loop *loop, const nb_loop_events *events) {
     if (loop->figures) loop->figures->polled_ns = loop->now_ns;
-    if (status != NB_OK) return false;
-    next_executor_look(loop, count > 0);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t cookie = events[i].cookie;
+    for (size_t i = 0; i < events->count; i++) {
+        uint64_t cookie = events->each[i].cookie;
         if (cookie < NB_LISTENERS_MAX) {
             nb_listener_accept(loop, &loop->listeners[cookie]);
         } else if (cookie == WAKE_COOKIE) {
@@ -457,18 +458,34 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
         } else if (cookie == GUEST_COOKIE) {
             loop->guest_called = true;
         } else {
-            nb_connection_ready(loop, (nb_connection *)(uintptr_t)cookie, events[i].events);
+            nb_connection_ready(loop, (nb_connection *)(uintptr_t)cookie, events->each[i].events);
         }
     }
-    return count > 0;
 }
 
-static void gather(nb_loop *loop, bool came) {
+/* True when something came. */
+static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
+    nb_loop_events events;
+    nb_status status = poll_events(loop, &events, timeout_ns);
+    nb_dispatch_awake(&loop->dispatch);
+    update_time(loop);
+    nb_dispatch_look(&loop->dispatch, loop->now_ns);
+    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->now_ns);
+    if (status != NB_OK) return false;
+    next_executor_look(loop, events.count > 0);
+    serve(loop, &events);
+    return events.count > 0;
+}
+
+/* What comes while the first is served goes to the workers before they are woken. How they are was seen just before. */
+static void gather(nb_loop *loop) {
+    nb_loop_events events;
     int64_t until_ns = loop->now_ns + GATHER_MAX_NS;
-    for (int i = 0; came && i < GATHERS_IN_A_TURN && loop->exchanges.live >= GATHER_FROM; i++) {
-        if (loop->now_ns > until_ns) return;
+    for (int i = 0; i < GATHERS_IN_A_TURN && loop->exchanges.live >= GATHER_FROM && loop->now_ns <= until_ns; i++) {
         nb_dispatch_publish(&loop->dispatch);
-        came = poll_and_serve(loop, 0);
+        if (poll_events(loop, &events, 0) != NB_OK || events.count == 0) return;
+        loop->now_ns = nb_clock_monotonic_ns();
+        serve(loop, &events);
     }
 }
 
@@ -536,7 +553,7 @@ static bool run_turn(nb_loop *loop) {
     publish_gauges(loop); /* it may sleep for long */
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
-    if (loop->config.front) gather(loop, came);
+    if (loop->config.front && came) gather(loop);
     nb_dispatch_pump(&loop->dispatch);
     publish_gauges(loop);
     return true;
