@@ -112,8 +112,7 @@ module NeverBlock
         end
 
         def no_errors(results, pool)
-          server = "neverblock p#{pool}"
-          Verdict.no_errors(results, server, pool == POOL ? scenarios.map(&:name) : [FAST, SLOW]).tap { |verdict| verdict.text = "#{server}: #{verdict.text}" }
+          Verdict.no_errors(results, "neverblock p#{pool}", pool == POOL ? scenarios.map(&:name) : [FAST, SLOW], named: true)
         end
       end
     end

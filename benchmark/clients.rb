@@ -90,7 +90,7 @@ module NeverBlock
           [FIBERS, POOL].flat_map do |own|
             [rate_verdict(results, own),
              *[THREADS, PEER].product(DELAYS_MS).map { |other, delay| ratio_verdict(results, own, other, delay) },
-             Verdict.no_errors(results, own, scenario_names).tap { |verdict| verdict.text = "#{own}: #{verdict.text}" }]
+             Verdict.no_errors(results, own, scenario_names, named: true)]
           end
         end
 

@@ -88,7 +88,8 @@ module NeverBlock
         def verdicts(results)
           both = [cell(300, true), BESIDE]
           [*both.map { |name| total_verdict(results, name) }, *both.product(FIRST_US_MAX.to_a).map { |name, (server, limit)| first_verdict(results, name, server, limit) },
-           growth_verdict(results), against_sba_verdict(results), *sba_verdicts(results), *OWN.map { |server| no_errors(results, server) }]
+           growth_verdict(results), against_sba_verdict(results), *sba_verdicts(results),
+           *OWN.map { |server| Verdict.no_errors(results, server, scenarios.map(&:name), named: true) }]
         end
 
         # @param clients [Integer]
@@ -156,10 +157,6 @@ module NeverBlock
                          limit: "at most #{SBA_GROWTH_MAX} x") { |ratio| ratio <= SBA_GROWTH_MAX },
            Verdict.judge("sba, as in 2009: ms to the first byte, 300 clients at 1 MB/s", results.figure(SBA, cell(300, true), "first_mean_us"),
                          limit: "over #{SBA_WAIT_US_MIN / 1000}", format: Cell.method(:millis)) { |us| us > SBA_WAIT_US_MIN }]
-        end
-
-        def no_errors(results, server)
-          Verdict.no_errors(results, server, scenarios.map(&:name)).tap { |verdict| verdict.text = "#{server}: #{verdict.text}" }
         end
       end
     end

@@ -42,10 +42,6 @@ module NeverBlock
           "open_loop"
         end
 
-        def headline(figures)
-          "p99 #{Cell.number(figures["p99_us"] && (figures["p99_us"] / 1000.0), digits: 1)} ms"
-        end
-
         def probe_path
           "/hello"
         end

@@ -79,9 +79,8 @@ module NeverBlock
 
         def headline(figures)
           return format("%.3f of the CPU", figures["cpu_ratio"]) if figures["cpu_ratio"]
-          return "#{Cell.number(figures["kept_share"], digits: 2)} of the work" if figures["kept_share"]
 
-          "p99 #{Cell.number(figures["p99_us"] && (figures["p99_us"] / 1000.0), digits: 1)} ms"
+          figures["kept_share"] ? "#{Cell.number(figures["kept_share"], digits: 2)} of the work" : super
         end
 
         def measures?(server, scenario)
@@ -121,7 +120,7 @@ module NeverBlock
            most("waiting requests beside a call of a second that keeps its thread: the longest", results.figure(OWN, KEPT, "max_us"), KEPT_MAX_US_MAX),
            Verdict.judge("hello world: CPU a request with the watch, over without", results.figure(WATCH, HELLO, "cpu_ratio"),
                          limit: "under #{WATCH_RATIO_MAX} x", format: ->(summary) { Cell.ratio(summary, digits: 3) }) { |ratio| ratio < WATCH_RATIO_MAX },
-           Verdict.no_errors(results, OWN, scenarios.map(&:name))]
+           Verdict.no_errors(results, [OWN, TWO, WATCH], scenarios.map(&:name))]
         end
 
         private

@@ -31,6 +31,7 @@ module NeverBlock
 
         # More than both workers run at once, so that none is ever without work.
         CPU_CLIENTS = 8
+        HELLO_LIVES = 6
         LOAD = 0.8
         SERVICE_MS = 20
         WORKERS = 4
@@ -58,10 +59,7 @@ module NeverBlock
         end
 
         def headline(figures)
-          return format("%+.2f us a request", figures["cpu_us_over_other"]) if figures["cpu_us_over_other"]
-          return super unless figures["late_p99_us"]
-
-          "p99 #{Cell.number(figures["p99_us"] && (figures["p99_us"] / 1000.0), digits: 1)} ms"
+          figures["cpu_us_over_other"] ? format("%+.2f us a request", figures["cpu_us_over_other"]) : super
         end
 
         def measures?(server, scenario)
@@ -75,7 +73,7 @@ module NeverBlock
           [Scenario.new(name: CPU, title: "#{CPU_CLIENTS} clients, each request burns some 10 ms", load: Load.new(connections: CPU_CLIENTS, path: "/loop/1")),
            Scenario.new(name: HELLO, title: "64 clients", load: Load.new(connections: 64)),
            Scenario.new(name: BY_TURNS, title: "64 clients, a tenth of a second each in turn for one process and for 2 workers",
-                        load: Turns.new(load: Load.new(connections: 64), other: one), warmup: nil, seconds_min: 30, seconds_min_quick: 4),
+                        load: Turns.new(load: Load.new(connections: 64), other: one, lives: HELLO_LIVES), warmup: nil, seconds_min: 30, seconds_min_quick: 4),
            Scenario.new(name: LATE, title: "arrivals for #{(LOAD * 100).round} % of #{WORKERS} workers, service of #{SERVICE_MS} ms (mean)", load: queue,
                         seconds_min: 30, seconds_min_quick: 8),
            Scenario.new(name: STOPPED, title: "the same, one worker stopped for #{Stopper::STOP_SECONDS.round} s every 5 s", load: queue(stops: 5),
@@ -102,7 +100,8 @@ module NeverBlock
                          limit: "at most #{SLOW_A_STOP_MAX}, what it was running", format: ->(summary) { Cell.spread(summary, digits: 2) }) { |count| count <= SLOW_A_STOP_MAX },
            Verdict.judge("light requests beside a CPU burner: p99, ms", results.figure(TWO, BURNER, "p99_us"), limit: "at most #{LIGHT_P99_US_MAX / 1000}",
                                                                                                                 format: Cell.method(:millis)) { |us| us <= LIGHT_P99_US_MAX },
-           Verdict.no_errors(results, ONE, [CPU, HELLO]), no_errors(results, TWO, [CPU, HELLO, BY_TURNS, BURNER, PLAIN]), no_errors(results, FOUR, [LATE, STOPPED])]
+           Verdict.no_errors(results, ONE, [CPU, HELLO], named: true), Verdict.no_errors(results, TWO, [CPU, HELLO, BY_TURNS, BURNER, PLAIN], named: true),
+           Verdict.no_errors(results, FOUR, [LATE, STOPPED], named: true)]
         end
 
         private
@@ -121,10 +120,6 @@ module NeverBlock
 
         def scale(results, one, two)
           results.ratio(two, one, CPU, "rate")
-        end
-
-        def no_errors(results, server, scenarios)
-          Verdict.no_errors(results, server, scenarios).tap { |verdict| verdict.text = "#{server}: #{verdict.text}" }
         end
 
         def worst_slow(results)
@@ -158,11 +153,11 @@ module NeverBlock
           Table.new("Hello world, 64 clients", headers: ["server", "CPU us/request", "minus one worker's", "requests/s", "p50 us", "p99 us", "errors"], rows: rows)
         end
 
-        # Runs of one server after those of another differ by more than the claim.
+        # Runs of one server after those of another differ by more than the claim, and so do lives of one.
         def turns_table(results)
           figures = %w[requests cpu_us_per_request other_cpu_us_per_request cpu_us_over_other].map { |name| results.figure(TWO, BY_TURNS, name) }
           rows = figures.all? ? [[TWO, Cell.spread(figures.first), *figures.drop(1).map { |figure| Cell.micros(figure) }]] : []
-          Table.new("Hello world, 64 clients, a tenth of a second each in turn: #{TWO} and #{ONE}",
+          Table.new("Hello world, 64 clients, a tenth of a second each in turn, #{HELLO_LIVES} lives in each round: #{TWO} and #{ONE}",
                     headers: ["server", "requests", "CPU us/request", "#{ONE}'s", "more"], rows: rows)
         end
 

@@ -17,13 +17,14 @@ module NeverBlock
 
       # No answer may be missing or refused.
       # @param results [Results]
-      # @param server [String]
+      # @param servers [String, Array<String>]
       # @param scenarios [Array<String>] by name
+      # @param named [Boolean] whether its text names them, among others of its kind
       # @return [Verdict]
-      def self.no_errors(results, server, scenarios)
-        counts = scenarios.filter_map { |scenario| results.errors(server, scenario) }
+      def self.no_errors(results, servers, scenarios, named: false)
+        counts = Array(servers).product(scenarios).filter_map { |server, scenario| results.errors(server, scenario) }
         total = Summary.of([counts.sum]) unless counts.empty?
-        judge("errors in all rounds", total, limit: "none", format: Cell.method(:spread), &:zero?)
+        judge("#{"#{Array(servers).join(", ")}: " if named}errors in all rounds", total, limit: "none", format: Cell.method(:spread), &:zero?)
       end
     end
 
@@ -79,9 +80,11 @@ module NeverBlock
       end
 
       # @param figures [Hash{String => Object}] of a run
-      # @return [String] the one that its line of progress tells
+      # @return [String] the one that its line of progress tells: of an open loop how long most waited, else the rate
       def headline(figures)
-        "#{Cell.number(figures["rate"])}/s"
+        return "#{Cell.number(figures["rate"])}/s" unless figures["late_p99_us"]
+
+        "p99 #{Cell.number(figures["p99_us"] && (figures["p99_us"] / 1000.0), digits: 1)} ms"
       end
 
       # @param quick [Boolean]
