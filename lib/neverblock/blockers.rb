@@ -8,7 +8,7 @@
 #   scheduler.rb           #blocking_operation_wait of Ruby 3.4: the same, and zlib
 #   blockers/*.rb          gems, one file each, put in place when they are loaded
 #
-# at_site, site, here?, ended and forget are in C (ext/neverblock/binding/blockers.c).
+# at_site, site, here?, timed and forget are in C (ext/neverblock/binding/blockers.c).
 
 require "neverblock/native"
 
@@ -18,6 +18,12 @@ module NeverBlock
     #   Calls the block, here or elsewhere, as the place that asks has earned: the calling method, its caller's line, and that one's caller's.
     #   @return what the block returns
     #   @raise what the block raises
+
+    # @!method self.timed(key, here)
+    #   Calls the block; the place learns how long it took, without what it has waited for Ruby's lock (from Ruby 3.3 on).
+    #   @param key [Integer] of the place
+    #   @param here [Boolean] whether it is made by the fiber's own thread
+    #   @return what the block returns
 
     # Calls the block on a thread of NB.offload, where there can be one, and learns from it. The fiber parks until it has ended, also when it is cancelled meanwhile: what the
     # call writes or uses is not left to it.
@@ -33,16 +39,6 @@ module NeverBlock
       raise if begun
 
       block.call
-    end
-
-    # @param key [Integer] of the place
-    # @param here [Boolean] whether it is made by the fiber's own thread
-    # @return what the block returns
-    def self.timed(key, here)
-      began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      yield
-    ensure
-      ended(key, here, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began)
     end
   end
 end

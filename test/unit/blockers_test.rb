@@ -52,6 +52,16 @@ class BlockersTest < Minitest::Test
     NeverBlock.run { assert_equal [true] * (TRUST + 4), elsewhere(TRUST + 4, SLOW_S) }
   end
 
+  # Beside one that computes, calls that take no time at all would seem slow wherever they are made, and be made elsewhere, where each waits for the lock several times.
+  def test_what_a_call_has_waited_for_rubys_lock_does_not_count
+    skip "before 3.3 Ruby does not tell when a thread has Ruby's lock again" if RUBY_VERSION < "3.3"
+    busy = Thread.new { loop { nil } }
+    (TRUST * 4).times { Blockers.timed(1, false) { File.file?(__FILE__) } unless Blockers.here?(1) }
+    assert Blockers.here?(1), "calls that took no time were slow"
+  ensure
+    busy&.kill&.join
+  end
+
   # On a machine that lets threads wait the trust may be gone before it is tried, hence several times.
   def test_two_slow_calls_in_a_row_take_the_trust_away
     NeverBlock.run { assert_includes Array.new(20) { two_slow_calls_and_one_more }, [true, false] }

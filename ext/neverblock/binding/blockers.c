@@ -8,6 +8,8 @@
 #include "blockers.h"
 
 #include <ruby/debug.h>
+#include <ruby/thread.h>
+#include <ruby/version.h>
 
 #include "base/hash.h"
 #include "base/sites.h"
@@ -31,27 +33,70 @@ static uint64_t key_here(void) {
     return key >> KEY_SPARE_BITS;
 }
 
-typedef struct call_here {
-    uint64_t key;
-    int64_t began_ns;
-} call_here;
+/* --- How long a call takes --- */
 
-static VALUE ended_here(VALUE argument) {
-    call_here *call = (call_here *)argument;
-    nb_site_ended(nb_sites_find(&sites, call->key), true, nb_clock_monotonic_ns() - call->began_ns);
+/* Not what it has waited for Ruby's lock when it had ended: beside one that computes every call would be slow, wherever it is made. From 3.3 on Ruby tells of that. */
+#if RUBY_API_VERSION_MAJOR > 3 || RUBY_API_VERSION_MINOR >= 3
+static _Thread_local unsigned timed_here; /* calls of this thread that are under way */
+static _Thread_local int64_t ready_ns, waited_ns;
+
+static void lock_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused) {
+    (void)data, (void)unused;
+    if (timed_here == 0) return;
+    int64_t now_ns = nb_clock_monotonic_ns();
+    if (event == RUBY_INTERNAL_THREAD_EVENT_READY) {
+        ready_ns = now_ns;
+    } else if (ready_ns) {
+        waited_ns += now_ns - ready_ns;
+        ready_ns = 0;
+    }
+}
+
+static void begin_timing(void) {
+    if (timed_here++ == 0) ready_ns = 0;
+}
+
+static void end_timing(void) { timed_here--; }
+static int64_t clock_ns(void) { return nb_clock_monotonic_ns() - waited_ns; }
+
+static void hear_of_the_lock(void) {
+    rb_internal_thread_add_event_hook(lock_event, RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED,
+                                      NULL);
+}
+#else
+static void begin_timing(void) {}
+static void end_timing(void) {}
+static int64_t clock_ns(void) { return nb_clock_monotonic_ns(); }
+static void hear_of_the_lock(void) {}
+#endif
+
+typedef struct timed_call {
+    uint64_t key;
+    bool here;
+    int64_t began_ns;
+} timed_call;
+
+static VALUE timed_end(VALUE argument) {
+    timed_call *call = (timed_call *)argument;
+    nb_site_ended(nb_sites_find(&sites, call->key), call->here, clock_ns() - call->began_ns);
+    end_timing();
     return Qnil;
+}
+
+static VALUE timed_yield(uint64_t key, bool here) {
+    timed_call call = {key, here, 0};
+    begin_timing();
+    call.began_ns = clock_ns();
+    return rb_ensure(rb_yield, Qnil, timed_end, (VALUE)&call);
 }
 
 /* at_site { } -> what the block returns, called here or by
  * Blockers.elsewhere(key) { }. */
 static VALUE at_site(VALUE self) {
-    call_here call = {.key = key_here()};
-    if (!nb_site_here(nb_sites_find(&sites, call.key))) {
-        VALUE key = ULL2NUM(call.key);
-        return rb_funcall_with_block(self, id_elsewhere, 1, &key, rb_block_proc());
-    }
-    call.began_ns = nb_clock_monotonic_ns();
-    return rb_ensure(rb_yield, Qnil, ended_here, (VALUE)&call);
+    uint64_t key = key_here();
+    if (nb_site_here(nb_sites_find(&sites, key))) return timed_yield(key, true);
+    VALUE number = ULL2NUM(key);
+    return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
 
 /* site -> the key of the place that asks: for those who call in ways of their
@@ -63,11 +108,8 @@ static VALUE here_p(VALUE self, VALUE key) {
     return nb_site_here(nb_sites_find(&sites, NUM2ULL(key))) ? Qtrue : Qfalse;
 }
 
-/* ended(key, here, nanoseconds) -> nil: what became of one. */
-static VALUE ended(VALUE self, VALUE key, VALUE here, VALUE took_ns) {
-    nb_site_ended(nb_sites_find(&sites, NUM2ULL(key)), RTEST(here), NUM2LL(took_ns));
-    return Qnil;
-}
+/* timed(key, here) { } -> what the block returns; the place learns how long it took, here or elsewhere. */
+static VALUE timed(VALUE self, VALUE key, VALUE here) { return timed_yield(NUM2ULL(key), RTEST(here)); }
 
 /* forget -> nil: no place is trusted any more. */
 static VALUE forget(VALUE self) {
@@ -78,9 +120,10 @@ static VALUE forget(VALUE self) {
 void nb_blockers_define(VALUE module) {
     VALUE blockers = rb_define_module_under(module, "Blockers");
     id_elsewhere = rb_intern("elsewhere");
+    hear_of_the_lock();
     rb_define_singleton_method(blockers, "at_site", at_site, 0);
     rb_define_singleton_method(blockers, "site", site, 0);
     rb_define_singleton_method(blockers, "here?", here_p, 1);
-    rb_define_singleton_method(blockers, "ended", ended, 3);
+    rb_define_singleton_method(blockers, "timed", timed, 2);
     rb_define_singleton_method(blockers, "forget", forget, 0);
 }

@@ -298,7 +298,7 @@ static void busy_poll(nb_scheduler *scheduler) {
     if (nb_loop_now(scheduler) - scheduler->polled_ns >= NB_BUSY_POLL_NS) nb_loop_poll(scheduler);
 }
 
-/* While fibers are ready the loop never sleeps, and Ruby takes its lock away every 100 ms only: a thread that works for a fiber of ours, and
+/* While fibers are ready, or were cut, the loop never sleeps, and Ruby takes its lock away every 100 ms only: a thread that works for a fiber of ours, and
    needs the lock several times, would have it that often; so would another executor's loop. So it is offered after each turn. Any thread may take it then, and keep it for
    those 100 ms: the loop runs as long itself before it offers the lock again. */
 static void lend_lock(nb_scheduler *scheduler) {
@@ -317,7 +317,8 @@ static void lend_lock(nb_scheduler *scheduler) {
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
-    bool lends = scheduler->lent > 0 && !nb_list_empty(&scheduler->ready);
+    bool works = !nb_list_empty(&scheduler->ready) || !nb_list_empty(&scheduler->cut);
+    bool lends = scheduler->lent > 0 && works;
     if (lends || atomic_load_explicit(&lock_wanted, memory_order_relaxed) > 0) {
         lend_lock(scheduler);
     } else {
