@@ -317,8 +317,7 @@ static void lend_lock(nb_scheduler *scheduler) {
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
-    bool works = !nb_list_empty(&scheduler->ready) || !nb_list_empty(&scheduler->cut);
-    bool lends = scheduler->lent > 0 && works;
+    bool lends = scheduler->lent > 0 && scheduler->ready_count > 0;
     if (lends || atomic_load_explicit(&lock_wanted, memory_order_relaxed) > 0) {
         lend_lock(scheduler);
     } else {

@@ -24,7 +24,8 @@ module NeverBlock
       def self.no_errors(results, servers, scenarios, named: false)
         counts = Array(servers).product(scenarios).filter_map { |server, scenario| results.errors(server, scenario) }
         total = Summary.of([counts.sum]) unless counts.empty?
-        judge("#{"#{Array(servers).join(", ")}: " if named}errors in all rounds", total, limit: "none", format: Cell.method(:spread), &:zero?)
+        text = [(Array(servers).join(", ") if named), "errors in all rounds"].compact.join(": ")
+        judge(text, total, limit: "none", format: Cell.method(:spread), &:zero?)
       end
     end
 

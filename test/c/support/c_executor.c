@@ -808,7 +808,7 @@ static void *run(void *argument) {
         if (run_tasks(self)) moved = true;
         ask_for_more(self);
         if (!self->guest) ring_if_published(self);
-        atomic_fetch_add_explicit(&board->pulse.turns, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&board->pulse.turns, 1, memory_order_release);
         ring_if_starved(self);
         if (!self->tasks && all_end(self)) break;
         if (moved) continue;

@@ -35,7 +35,7 @@
 typedef struct nb_pulse {
     _Alignas(64) _Atomic int64_t switched_ns; /* when the executor last switched fibers (monotonic); 0: it waits */
     _Atomic uint64_t running;                 /* exchange that runs, 0: none */
-    _Atomic uint64_t turns;                   /* scheduler turns done: the heartbeat */
+    _Atomic uint64_t turns; /* scheduler turns done: the heartbeat; released after what the turn has begun with */
     /* The switch in which it sits in a call that has released Ruby's lock, as its spare has found: while it is `switched_ns`, it does. */
     _Atomic int64_t blocked_ns;
 } nb_pulse;

@@ -107,6 +107,11 @@ bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel) {
     return channel->busy && !sleeps && switched_ns(channel) == channel->busy_switched_ns;
 }
 
+/* The oldest that it was given is listed as not begun with, and has been for long. */
+static bool leaves_alone(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    return channel->given_first && dispatch->now_ns - channel->given_first->given_ns > STUCK_NS;
+}
+
 static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_board *board = channel->channel->board;
     int64_t switched = switched_ns(channel);
@@ -117,11 +122,11 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     channel->busy = !sleeps && switched && dispatch->now_ns - switched > STUCK_NS;
     channel->busy_switched_ns = switched;
     if (channel->late && has_moved(channel)) channel->late = false;
-    if (channel->late || !channel->given_first || dispatch->now_ns - channel->given_first->given_ns <= STUCK_NS) return;
+    if (channel->late || !leaves_alone(dispatch, channel)) return;
     /* First: it may come to all of them, and sleep, while it is looked for what it has not begun with. It would then never be seen to move. */
     note_moves(channel);
     nb_dispatch_drop_begun(channel);
-    channel->late = channel->given_first && dispatch->now_ns - channel->given_first->given_ns > STUCK_NS;
+    channel->late = leaves_alone(dispatch, channel);
 }
 
 /* --- back from one --- */
