@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../support/scheduler_harness"
+require_relative "../../support/slices"
 require "neverblock/offload"
 
 # Scheduler#lend: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
 class SchedulerLendTest < Minitest::Test
-  include SchedulerHarness
+  include Slices
 
   TURN_S = 0.0002
   # How often the work takes the lock. Ruby takes it from a busy thread every 100 ms (TIME_QUANTUM_MSEC in thread.c): hundreds of turns each. On a busy machine the
@@ -17,6 +17,15 @@ class SchedulerLendTest < Minitest::Test
 
   def test_a_worker_has_the_lock_after_a_turn_and_not_after_a_hundred
     assert_operator turns_beside { |turn| NeverBlock.offload { take_lock(turn) } }, :<, TURNS_MAX
+  end
+
+  def test_a_worker_has_the_lock_after_a_slice_beside_fibers_that_only_compute
+    seen = nil
+    in_slices do |scheduler|
+      2.times { fiber { sleep(0) && (nil until seen) } }
+      fiber { seen = NeverBlock.offload { take_lock(-> { scheduler.cuts }) } }
+    end
+    assert_operator turns_between(seen, TIMES / 2), :<, TURNS_MAX
   end
 
   def test_who_waits_for_a_thread_lends
@@ -97,7 +106,10 @@ class SchedulerLendTest < Minitest::Test
     sleep(0)
   end
 
-  # @return [Integer] turns of a busy loop between two times that the work has the lock: no more were they QUICK times
+  # @return [Integer] turns of a busy loop between two times that the work has the lock: no more were they so many times
+  def turns_between(seen, times = QUICK) = seen.each_cons(2).map { |before, after| after - before }.sort[times - 1]
+
+  # @return [Integer] as #turns_between
   def turns_beside(&block)
     turns = 0
     seen = nil
@@ -105,6 +117,6 @@ class SchedulerLendTest < Minitest::Test
       fiber { seen = block.call(-> { turns }) }
       fiber { (turns += 1) && spin until seen }
     end
-    seen.each_cons(2).map { |before, after| after - before }.sort[QUICK - 1]
+    turns_between(seen)
   end
 end
