@@ -4,6 +4,7 @@
 #include "support/test.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -219,6 +220,34 @@ static void a_thread_that_computes_has_nothing_to_be_cut_short(void **state) {
     nb_test_gate_open(&s.end);
     nb_test_join(thread);
 }
+
+/* Both on one processor, which the kernel gives to each in turn. */
+static void a_thread_learns_how_often_its_processor_went_to_another(void **state) {
+    (void)state;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    size_t processor = 0;
+    while (!CPU_ISSET(processor, &all)) {
+        processor++;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    static sleeper s = {.begun = NB_TEST_GATE, .end = NB_TEST_GATE, .spins = true};
+    pthread_t thread = nb_test_thread(sleep_then_spin, &s);
+    nb_test_gate_wait(&s.begun, 1);
+    nb_thread_use before = nb_thread_used(), now;
+    nb_test_gate_open(&s.end);
+    do {
+        now = nb_thread_used();
+    } while (now.preempted == before.preempted || now.ran_ns == before.ran_ns);
+    assert_true(now.ran_ns > before.ran_ns);
+    atomic_store(&s.spins, false);
+    nb_test_gate_wait(&s.begun, 2);
+    nb_test_gate_open(&s.end);
+    nb_test_join(thread);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
 #endif
 
 int main(void) {
@@ -233,6 +262,7 @@ int main(void) {
         cmocka_unit_test(a_thread_that_waits_sleeps_and_one_that_could_run_does_not),
         cmocka_unit_test(a_signal_would_cut_short_a_poll_and_a_read_with_a_time_limit_and_no_other_read),
         cmocka_unit_test(a_thread_that_computes_has_nothing_to_be_cut_short),
+        cmocka_unit_test(a_thread_learns_how_often_its_processor_went_to_another),
 #endif
         cmocka_unit_test(a_timed_wait_ends_at_its_deadline_or_when_signalled),
     };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +71,18 @@ void nb_thread_wake_gently(void) {
 }
 #else
 void nb_thread_wake_gently(void) {}
+#endif
+
+#if defined(RUSAGE_THREAD)
+static int64_t ns_of(struct timeval time) { return time.tv_sec * NB_NS_PER_S + time.tv_usec * 1000ll; }
+
+nb_thread_use nb_thread_used(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return (nb_thread_use){ns_of(usage.ru_utime) + ns_of(usage.ru_stime), (uint64_t)usage.ru_nivcsw};
+}
+#else
+nb_thread_use nb_thread_used(void) { return (nb_thread_use){nb_clock_thread_ns(), 0}; }
 #endif
 
 #if defined(__linux__)

@@ -38,6 +38,15 @@ bool nb_thread_clock(pthread_t thread, clockid_t *clock);
 /* Nanoseconds; 0 when the thread has ended. */
 int64_t nb_thread_ran_ns(clockid_t clock);
 
+/* What the kernel gave a thread. */
+typedef struct nb_thread_use {
+    int64_t ran_ns; /* in whole microseconds */
+    uint64_t
+        preempted; /* how often it could have gone on and its processor went to another; 0 where that is not counted */
+} nb_thread_use;
+/* Of the calling thread (getrusage(2), RUSAGE_THREAD). A system call: about half a microsecond. */
+nb_thread_use nb_thread_used(void);
+
 /* A condition whose timed waits go by nb_clock_monotonic_ns. */
 void nb_thread_cond_init(pthread_cond_t *cond);
 /* pthread_cond_wait until deadline_ns (>= 0): false when that passed. */
