@@ -80,7 +80,7 @@ typedef struct timed_call {
 
 /* Where the processor was taken from the thread meanwhile (whom the lock is given to likes to run at once, and where the giver does), only what it ran
    says that the call was slow, and nothing that it was quick. */
-static int64_t took_ns(const timed_call *call) {
+static int64_t time_of(const timed_call *call) {
     int64_t took_ns = clock_ns() - call->began_ns;
     if (took_ns < NB_SITES_QUICK_NS) return took_ns;
     nb_thread_use used = nb_thread_used();
@@ -91,7 +91,7 @@ static int64_t took_ns(const timed_call *call) {
 
 static VALUE timed_end(VALUE argument) {
     timed_call *call = (timed_call *)argument;
-    nb_site_ended(nb_sites_find(&sites, call->key), call->here, took_ns(call));
+    nb_site_ended(nb_sites_find(&sites, call->key), call->here, time_of(call));
     end_timing();
     return Qnil;
 }

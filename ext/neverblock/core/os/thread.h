@@ -38,11 +38,11 @@ bool nb_thread_clock(pthread_t thread, clockid_t *clock);
 /* Nanoseconds; 0 when the thread has ended. */
 int64_t nb_thread_ran_ns(clockid_t clock);
 
-/* What the kernel gave a thread. */
+/* What the kernel gave a thread: whole microseconds; and how often it could have gone on and its processor went to another, 0 where that is
+   not counted. */
 typedef struct nb_thread_use {
-    int64_t ran_ns; /* in whole microseconds */
-    uint64_t
-        preempted; /* how often it could have gone on and its processor went to another; 0 where that is not counted */
+    int64_t ran_ns;
+    uint64_t preempted;
 } nb_thread_use;
 /* Of the calling thread (getrusage(2), RUSAGE_THREAD). A system call: about half a microsecond. */
 nb_thread_use nb_thread_used(void);
