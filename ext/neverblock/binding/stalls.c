@@ -41,6 +41,9 @@
 /* Stalls by one culprit are all counted, and an entry is made of the first in this time. */
 #define TELL_EVERY_NS (10 * NB_NS_PER_S)
 
+/* While an executor sleeps it is looked at each quarter of stall_ms, when a stint is first of interest, and not more often than this. */
+#define IDLE_NS_MIN (10 * NB_NS_PER_MS)
+
 /* Who has the answer: nobody (IDLE), whoever comes first (ASKED), one that writes it, the ticker's thread (ANSWERED). */
 typedef enum answer_state { IDLE, ASKED, WRITING, ANSWERED } answer_state;
 
@@ -698,7 +701,8 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     take_signal();
     start_reporter();
     one->begun = true;
-    if (!nb_ticker_add(look, one)) nb_stalls_end(executor);
+    int64_t early_ns = one->watch.stall_ns / 4;
+    if (!nb_ticker_add(look, one, early_ns > IDLE_NS_MIN ? early_ns : IDLE_NS_MIN)) nb_stalls_end(executor);
 }
 
 VALUE nb_stalls_end(nb_executor *executor) {

@@ -34,9 +34,9 @@ static void stop(void) {
     nb_clockwork_destroy(ended);
 }
 
-bool nb_ticker_add(nb_clockwork_look *look, void *owner) {
+bool nb_ticker_add(nb_clockwork_look *look, void *owner, int64_t idle_ns) {
     if (!start()) return false;
-    if (nb_clockwork_add(clockwork, look, owner) == NB_OK) return true;
+    if (nb_clockwork_add(clockwork, look, owner, idle_ns) == NB_OK) return true;
     if (nb_clockwork_lookers(clockwork) == 0) stop();
     return false;
 }

@@ -17,9 +17,10 @@
 /* What a looker returns when there is nothing to look at until nb_ticker_stir: its executor sleeps. */
 #define NB_TICKER_NEVER NB_CLOCKWORK_NEVER
 
-/* GVL. `look` is called soon, on the ticker's thread, and then when it has said that it wants to (monotonic ns, absolute). False:
+/* GVL. `look` is called soon, on the ticker's thread, and then when it has said that it wants to (monotonic ns, absolute), or after
+   idle_ns where it wants nothing and the thread is not asleep: so late it may find that its executor has been woken. False:
    there is no memory or no thread for it. `owner` must live until the looker is removed. */
-bool nb_ticker_add(nb_clockwork_look *look, void *owner);
+bool nb_ticker_add(nb_clockwork_look *look, void *owner, int64_t idle_ns);
 /* GVL. When it returns, `look` does not run and is not called any more. */
 void nb_ticker_remove(nb_clockwork_look *look, void *owner);
 

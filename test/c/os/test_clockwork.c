@@ -11,6 +11,8 @@
 #include "os/clock.h"
 #include "os/clockwork.h"
 
+#define IDLE_NS (10 * NB_NS_PER_MS)
+
 /* What it returns is set by the test; each call opens the gate by one. */
 typedef struct watcher {
     nb_test_gate looked;
@@ -41,8 +43,8 @@ static void each_looker_is_called_again_when_it_wants_to_and_not_before(void **s
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
     watcher seldom = {.looked = NB_TEST_GATE, .wants_ns = 3600 * NB_NS_PER_S};
     nb_clockwork *clockwork = started();
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often));
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &seldom));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often, IDLE_NS));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &seldom, IDLE_NS));
     nb_test_gate_wait(&often.looked, 20);
     nb_test_gate_wait(&seldom.looked, 1);
     nb_test_gate_wait(&often.looked, 40);
@@ -58,8 +60,8 @@ static void a_looker_whose_time_is_near_does_not_wake_the_thread(void **state) {
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = 8 * NB_NS_PER_MS};
     watcher near = {.looked = NB_TEST_GATE, .wants_ns = 10 * NB_NS_PER_MS};
     nb_clockwork *clockwork = started();
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often));
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &near));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often, IDLE_NS));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &near, IDLE_NS));
     nb_test_gate_wait(&often.looked, 5);
     for (unsigned seen = 5; seen < 25; seen++) {
         nb_test_gate_wait(&near.looked, seen);
@@ -84,7 +86,7 @@ static void the_thread_blocks_signals(void **state) {
     (void)state;
     watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
     nb_clockwork *clockwork = started();
-    assert_status(NB_OK, nb_clockwork_add(clockwork, see_signals, &w));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, see_signals, &w, IDLE_NS));
     nb_test_gate_wait(&w.looked, 1);
     nb_clockwork_destroy(clockwork);
     assert_false(w.early);
@@ -95,8 +97,8 @@ static void a_removed_looker_is_not_called_any_more(void **state) {
     watcher gone = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
     watcher stays = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
     nb_clockwork *clockwork = started();
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &gone));
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &stays));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &gone, IDLE_NS));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &stays, IDLE_NS));
     nb_test_gate_wait(&gone.looked, 3);
     nb_clockwork_remove(clockwork, watch, &gone);
     unsigned before = nb_test_gate_count(&gone.looked);
@@ -105,6 +107,22 @@ static void a_removed_looker_is_not_called_any_more(void **state) {
     nb_clockwork_remove(clockwork, watch, &gone);
     assert_int_equal(1, nb_clockwork_lookers(clockwork));
     nb_clockwork_destroy(clockwork);
+}
+
+/* The two see the same looks: it wants nothing, and the other wants one each millisecond. */
+static void who_wants_nothing_is_called_as_often_as_it_was_said(void **state) {
+    (void)state;
+    watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
+    watcher idle = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
+    watcher seldom = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often, IDLE_NS));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &idle, 2 * NB_NS_PER_MS));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &seldom, 3600 * NB_NS_PER_S));
+    nb_test_gate_wait(&idle.looked, 20);
+    nb_clockwork_destroy(clockwork);
+    assert_int_equal(1, nb_test_gate_count(&seldom.looked));
+    assert_true(nb_test_gate_count(&often.looked) >= 20);
 }
 
 static void await_sleep(nb_clockwork *clockwork) {
@@ -117,7 +135,7 @@ static void while_nobody_wants_anything_it_sleeps_until_it_is_stirred(void **sta
     watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
     nb_clockwork *clockwork = started();
     int64_t began_ns = nb_clock_monotonic_ns();
-    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w, IDLE_NS));
     await_sleep(clockwork);
     assert_true(nb_clock_monotonic_ns() - began_ns >= NB_CLOCKWORK_QUIET_NS);
     for (int i = 0; i < 3; i++) {
@@ -147,7 +165,7 @@ static void no_stir_is_lost_around_falling_asleep(void **state) {
     enum { ROUNDS = 12 };
     rounds r = {0};
     nb_clockwork *clockwork = started();
-    assert_status(NB_OK, nb_clockwork_add(clockwork, see_round, &r));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, see_round, &r, IDLE_NS));
     nb_test_random random = {7};
     for (unsigned i = 1; i <= ROUNDS; i++) {
         int64_t until_ns = nb_clock_monotonic_ns() + NB_CLOCKWORK_QUIET_NS - 500000 +
@@ -186,10 +204,10 @@ static void without_memory_nothing_is_added_and_nothing_starts(void **state) {
     clockwork = started();
     watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
     nb_alloc_fail_at(1);
-    assert_status(NB_NO_MEMORY, nb_clockwork_add(clockwork, watch, &w));
+    assert_status(NB_NO_MEMORY, nb_clockwork_add(clockwork, watch, &w, IDLE_NS));
     assert_int_equal(0, nb_clockwork_lookers(clockwork));
     for (int i = 0; i < 20; i++)
-        assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w));
+        assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w, IDLE_NS));
     assert_int_equal(20, nb_clockwork_lookers(clockwork));
     nb_clockwork_destroy(clockwork);
     assert_int_equal(live, nb_alloc_live());
@@ -202,6 +220,7 @@ int main(void) {
         cmocka_unit_test(a_looker_whose_time_is_near_does_not_wake_the_thread),
         cmocka_unit_test(the_thread_blocks_signals),
         cmocka_unit_test(a_removed_looker_is_not_called_any_more),
+        cmocka_unit_test(who_wants_nothing_is_called_as_often_as_it_was_said),
         cmocka_unit_test(while_nobody_wants_anything_it_sleeps_until_it_is_stirred),
         cmocka_unit_test(no_stir_is_lost_around_falling_asleep),
         cmocka_unit_test(it_ends_from_its_deepest_sleep_and_with_no_looker_at_all),

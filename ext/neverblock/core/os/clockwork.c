@@ -12,6 +12,7 @@
 typedef struct looker {
     nb_clockwork_look *look;
     void *owner;
+    int64_t idle_ns;
     int64_t early_ns, next_ns; /* when it may be called, as the thread is awake; when it is */
     bool wants;                /* what it said last was a time */
 } looker;
@@ -33,7 +34,7 @@ static void call(looker *looked, int64_t now_ns) {
     int64_t earliest_ns = now_ns + NB_CLOCKWORK_TOGETHER_NS;
     int64_t wanted_ns = looked->look(looked->owner, now_ns);
     looked->wants = wanted_ns != NB_CLOCKWORK_NEVER;
-    looked->next_ns = looked->wants ? wanted_ns : now_ns + NB_CLOCKWORK_LOOK_NS;
+    looked->next_ns = looked->wants ? wanted_ns : now_ns + looked->idle_ns;
     if (looked->next_ns < earliest_ns) looked->next_ns = earliest_ns;
     looked->early_ns = looked->next_ns - NB_CLOCKWORK_EARLY(looked->next_ns - now_ns);
 }
@@ -133,10 +134,10 @@ static bool reserve(nb_clockwork *clockwork) {
     return true;
 }
 
-nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner) {
+nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner, int64_t idle_ns) {
     pthread_mutex_lock(&clockwork->lock);
     bool possible = reserve(clockwork);
-    if (possible) clockwork->lookers[clockwork->count++] = (looker){.look = look, .owner = owner};
+    if (possible) clockwork->lookers[clockwork->count++] = (looker){.look = look, .owner = owner, .idle_ns = idle_ns};
     clockwork->seen_ns = nb_clock_monotonic_ns();
     clockwork->rung = true;
     pthread_cond_signal(&clockwork->changed);

@@ -4,7 +4,7 @@
  * Who wants to be looked after adds a looker. The thread calls each when its time has come, one after the other, and it says when it
  * wants to look next. When none has wanted anything for NB_CLOCKWORK_QUIET_NS the thread sleeps without a limit: whoever wakes something that
  * a looker looks at calls nb_clockwork_stir, which costs a fence and a load while the thread does not sleep so. Until it does, a looker that
- * wants nothing is still called every NB_CLOCKWORK_LOOK_NS, which is how late it may find what has begun meanwhile.
+ * wants nothing is still called as often as was said when it was added, which is how late it may find what has begun meanwhile.
  *
  * Lookers run on the clockwork's thread, with its lock held: they are short, block nothing, and add, remove and stir nothing.
  */
@@ -20,9 +20,7 @@
 /* What a looker says that wants nothing until it is stirred. */
 #define NB_CLOCKWORK_NEVER INT64_MAX
 
-/* How often a looker that wants nothing is called, and how long after the last one that wanted something: what works by fits and starts, as a
-   server does, then wakes the thread ten times a second at most. */
-#define NB_CLOCKWORK_LOOK_NS INT64_C(10000000)
+/* How long after the last look that wanted something: what works by fits and starts, as a server does, then wakes the thread ten times a second at most. */
 #define NB_CLOCKWORK_QUIET_NS INT64_C(100000000)
 /* Times that are nearer to each other are one look; nor is a looker called again sooner. */
 #define NB_CLOCKWORK_TOGETHER_NS INT64_C(100000)
@@ -39,8 +37,8 @@ typedef struct nb_clockwork nb_clockwork;
 nb_status nb_clockwork_create(const char *name, nb_clockwork **clockwork);
 /* Ends the thread, and waits for it; lookers that are left are not called any more. NULL is fine. Not in a forked child. */
 void nb_clockwork_destroy(nb_clockwork *clockwork);
-/* Any thread. The first call comes soon. NB_NO_MEMORY. */
-nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner);
+/* Any thread. The first call comes soon; while it wants nothing and the thread does not sleep, one comes every idle_ns. NB_NO_MEMORY. */
+nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner, int64_t idle_ns);
 /* Any thread. When it returns, the looker does not run and is not called any more. Nothing when it is not there. */
 void nb_clockwork_remove(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner);
 /* How many there are. Any thread. */
