@@ -32,8 +32,6 @@
 #define NB_AGAIN_COUNT 32
 /* For so long after one was put off. Else the answer is looked for when the next question would come: each look wakes a thread. */
 #define NB_PUT_OFF_NS NB_NS_PER_S
-/* How often it is looked whether an executor that sleeps still does. */
-#define NB_IDLE_NS (10 * NB_NS_PER_MS)
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
 /* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, lest it looks while one of the
@@ -437,7 +435,7 @@ void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns) {
     in_use = slices;
     scheduler->slices = slices;
     if (!NIL_P(scheduler->loop)) nb_slices_begin(slices);
-    if (nb_ticker_add(look, slices, NB_IDLE_NS)) return;
+    if (nb_ticker_add(look, slices, NB_TICKER_IDLE_NS)) return;
     nb_slices_close(scheduler);
     rb_raise(rb_path2class("NeverBlock::Error"),
              "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");

@@ -41,9 +41,6 @@
 /* Stalls by one culprit are all counted, and an entry is made of the first in this time. */
 #define TELL_EVERY_NS (10 * NB_NS_PER_S)
 
-/* While an executor sleeps it is looked at each quarter of stall_ms, when a stint is first of interest, and not more often than this. */
-#define IDLE_NS_MIN (10 * NB_NS_PER_MS)
-
 /* Who has the answer: nobody (IDLE), whoever comes first (ASKED), one that writes it, the ticker's thread (ANSWERED). */
 typedef enum answer_state { IDLE, ASKED, WRITING, ANSWERED } answer_state;
 
@@ -701,8 +698,9 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     take_signal();
     start_reporter();
     one->begun = true;
-    int64_t early_ns = one->watch.stall_ns / 4;
-    if (!nb_ticker_add(look, one, early_ns > IDLE_NS_MIN ? early_ns : IDLE_NS_MIN)) nb_stalls_end(executor);
+    /* No stint is of interest sooner. */
+    int64_t idle_ns = NB_STALL_FIRST(one->watch.stall_ns);
+    if (!nb_ticker_add(look, one, idle_ns > NB_TICKER_IDLE_NS ? idle_ns : NB_TICKER_IDLE_NS)) nb_stalls_end(executor);
 }
 
 VALUE nb_stalls_end(nb_executor *executor) {

@@ -12,10 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/clock.h"
 #include "os/clockwork.h"
 
 /* What a looker returns when there is nothing to look at until nb_ticker_stir: its executor sleeps. */
 #define NB_TICKER_NEVER NB_CLOCKWORK_NEVER
+
+/* How often at most it is looked whether an executor that sleeps still does. */
+#define NB_TICKER_IDLE_NS (10 * NB_NS_PER_MS)
 
 /* GVL. `look` is called soon, on the ticker's thread, and then when it has said that it wants to (monotonic ns, absolute), or after
    idle_ns where it wants nothing and the thread is not asleep: so late it may find that its executor has been woken. False:

@@ -109,7 +109,7 @@ static void a_removed_looker_is_not_called_any_more(void **state) {
     nb_clockwork_destroy(clockwork);
 }
 
-/* The two see the same looks: it wants nothing, and the other wants one each millisecond. */
+/* One that wants a look each millisecond keeps the thread from sleeping without a limit. */
 static void who_wants_nothing_is_called_as_often_as_it_was_said(void **state) {
     (void)state;
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};

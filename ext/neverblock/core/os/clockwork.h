@@ -20,7 +20,8 @@
 /* What a looker says that wants nothing until it is stirred. */
 #define NB_CLOCKWORK_NEVER INT64_MAX
 
-/* How long after the last look that wanted something: what works by fits and starts, as a server does, then wakes the thread ten times a second at most. */
+/* So long after the last look that wanted something the thread sleeps without a limit: what works by fits and starts, as a server does, wakes it from that ten times a
+   second at most. */
 #define NB_CLOCKWORK_QUIET_NS INT64_C(100000000)
 /* Times that are nearer to each other are one look; nor is a looker called again sooner. */
 #define NB_CLOCKWORK_TOGETHER_NS INT64_C(100000)

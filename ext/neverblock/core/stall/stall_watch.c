@@ -73,7 +73,8 @@ static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
 }
 
 static nb_stall_next go_on(nb_stall_watch *watch, const nb_stall_sight *sight) {
-    int64_t compare_ns = watch->stint_ns + watch->stall_ns / 4, ask_ns = watch->stint_ns + watch->stall_ns / 4 * 3;
+    int64_t compare_ns = watch->stint_ns + NB_STALL_FIRST(watch->stall_ns),
+            ask_ns = watch->stint_ns + watch->stall_ns / 4 * 3;
     bool lost = watch->phase == NB_STALL_SIGNALLED && sight->now_ns - watch->signalled_ns >= SIGNAL_NS;
     if (watch->phase == NB_STALL_QUIET && sight->now_ns < compare_ns) return later(compare_ns);
     if (watch->phase == NB_STALL_QUIET) {

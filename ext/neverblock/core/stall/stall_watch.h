@@ -16,6 +16,9 @@
 
 #define NB_STALL_NEVER INT64_MAX
 
+/* How old a stint is when there is first something to do about it. */
+#define NB_STALL_FIRST(stall_ns) ((stall_ns) / 4)
+
 typedef enum nb_stall_phase {
     NB_STALL_QUIET,     /* too early */
     NB_STALL_COMPARED,  /* what an answer is compared with was to be noted */
