@@ -136,6 +136,15 @@ static bool source_waits(void *owner) {
     return false;
 }
 
+static void source_watch(void *owner, bool watched) {
+    nb_doorbell *bell = &((nb_executor *)owner)->board->busy_bell;
+    if (watched) {
+        nb_doorbell_announce(bell);
+    } else {
+        nb_doorbell_cancel(bell);
+    }
+}
+
 static bool source_starves(void *owner) {
     const nb_executor *executor = owner;
     if (executor->running >= executor->fibers_max) return false;
@@ -175,6 +184,7 @@ void nb_executor_attach(nb_executor *executor) {
         .wait = source_wait,
         .turn_end = source_turn_end,
         .waits = source_waits,
+        .watch = source_watch,
         .starves = source_starves,
         .cut = nb_executor_cut,
         .finished = source_finished,

@@ -44,6 +44,9 @@ typedef struct nb_scheduler_source {
     void (*turn_end)(void *owner);
     /* Something has come that the next drain takes; any fiber of the scheduler's thread. */
     bool (*waits)(void *owner);
+    /* From now on (true) whoever brings something makes wake_fd readable, though nobody sleeps: what `waits` and `starves` do not tell right after rings.
+       Until that has happened, or false. A fence. */
+    void (*watch)(void *owner, bool watched);
     /* Something would come if turn_end were called: all that it has asked for has. Any thread with the GVL. */
     bool (*starves)(void *owner);
     /* The slice of the fiber that runs has ended: it is about to be left. Or NULL. */

@@ -124,9 +124,7 @@ static void put_off(const nb_scheduler *scheduler) {
 
 /* --- What is not counted --- */
 
-static void leave_uncounted(void) {
-    size_t bytes = rb_gc_stat(collector.bytes_key);
-    if (bytes < UNCOUNTED_BYTES_MIN) return;
+static void leave_uncounted(size_t bytes) {
     size_t objects = rb_gc_stat(collector.objects_key);
     if (bytes / UNCOUNTED_BYTES_AN_OBJECT_MAX > objects - collector.objects) return;
     if (collector.bytes_since + bytes > UNCOUNTED_BYTES_MAX ||
@@ -138,13 +136,15 @@ static void leave_uncounted(void) {
     rb_gc_adjust_memory_usage(-(ssize_t)bytes);
 }
 
-void nb_heap_computes(const nb_scheduler *scheduler) {
-    if (!collector.known) return;
+bool nb_heap_computes(const nb_scheduler *scheduler) {
+    if (!collector.known) return false;
     see_collections();
-    leave_uncounted();
+    size_t bytes = rb_gc_stat(collector.bytes_key);
+    if (bytes >= UNCOUNTED_BYTES_MIN) leave_uncounted(bytes);
     collect_what_has_grown();
     if (!collector.put_off_for && scheduler->long_requests > 0 && keeps_much() && is_swept() && may_grow())
         put_off(scheduler);
+    return bytes >= UNCOUNTED_BYTES_MIN || collector.put_off_for;
 }
 
 void nb_heap_request_long(VALUE self) {

@@ -246,7 +246,7 @@ bool nb_hold_now(const nb_scheduler *scheduler);
 
 /* scheduler_slice.c: the end of a running fiber's slice of time */
 void nb_scheduler_slice_define(VALUE klass, VALUE module);
-/* A fiber is about to run: `cut`: it goes on where its slice had ended. */
+/* A fiber is about to run: `cut`: it goes on where its slice had ended, right after nb_slices_work_waits. */
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut);
 /* No fiber runs. */
 void nb_slices_rest(nb_slices *slices);
@@ -259,8 +259,10 @@ void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns);
 /* The loop runs on the calling thread from now on, until nb_slices_sleep. */
 void nb_slices_begin(nb_slices *slices);
 void nb_slices_close(nb_scheduler *scheduler);
-/* Is there anything to do before the next fiber of `cut` goes on? */
+/* Is there anything to do before the next fiber of `cut` goes on? Asks the poller. */
 bool nb_slices_work_waits(nb_scheduler *scheduler);
+/* The fiber that runs, or another thread with the GVL, has made something that waits for the fiber's end. */
+void nb_slices_work_comes(nb_slices *slices);
 /* scheduler_frames.c: may the current fiber be left where it is, as far as its frames tell? */
 typedef enum nb_place {
     NB_PLACE_FREE,
@@ -341,8 +343,8 @@ void nb_inbox_close(nb_scheduler *scheduler);
 /* scheduler_heap.c. What a fiber that computes has allocated beside objects since the last collection is not counted, up to a bound, so that objects alone call for the next. Once
    16 to 32 MB are counted Ruby collects at once, and first finishes at once whatever it marks and sweeps bit by bit (gc.c, objspace_malloc_increase): 30 to 110 ms beside 50,000 rows.
    And once a collection has walked much that it keeps, the next are put off until its request is over, up to a bound: they would walk it all again, and more, 20 to 150 ms, and have
-   it grow old. In the job that looks whether its slice is over; raises nothing. */
-void nb_heap_computes(const nb_scheduler *scheduler);
+   it grow old. In the job that looks whether its slice is over; raises nothing. True: it should be called again in a millisecond. */
+bool nb_heap_computes(const nb_scheduler *scheduler);
 /* Nothing is put off any more for fibers of the scheduler: a request is over, nothing has happened for a while, or it goes away, also as a child does after a fork. */
 void nb_heap_let_collect(const nb_scheduler *scheduler);
 /* Whether collections are put off for it; so long it may sleep then. */

@@ -328,7 +328,7 @@ static void let_others_run(nb_scheduler *scheduler) {
 /* What waits goes first, and one that was cut goes on in each turn after that; but not later than a slice of time after the last. */
 static void go_on_with_cut(nb_scheduler *scheduler) {
     int64_t now_ns = nb_loop_clock(scheduler);
-    if (now_ns - scheduler->cut_ns < NB_CUT_WAITS_NS && nb_slices_work_waits(scheduler)) return;
+    if (nb_slices_work_waits(scheduler) && now_ns - scheduler->cut_ns < NB_CUT_WAITS_NS) return;
     nb_wait *wait = NB_LIST_ENTRY(scheduler->cut.next, nb_wait, link);
     nb_loop_switch(scheduler, wait->fiber, wait);
     scheduler->cut_ns = nb_loop_now(scheduler);

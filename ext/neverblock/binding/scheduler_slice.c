@@ -3,7 +3,8 @@
  * job does in the thread it meets.
  *
  * The ticker only sees for how long the thread has run one fiber, or has waited for Ruby's lock, and asks for the job again each millisecond from
- * then on; sooner where the fiber could not be left. A job is Ruby's to run, later or on another thread than was meant: so it decides anew, by
+ * then on; sooner where the fiber could not be left. Where a job, or the switch to a fiber whose slice had ended before, has found that nobody else waits, it is quiet: whoever brings something
+ * makes the loop's poller readable, for which the ticker sleeps, and until that happens nobody has to look. A job is Ruby's to run, later or on another thread than was meant: so it decides anew, by
  * what it finds in the thread it runs on, and a job that comes too late does nothing. There, Ruby's lock held, between two instructions of Ruby code or where a C function lets
  * interrupts act (wherever Ruby could switch threads as well), the fiber is put into the list `cut` and transfers to the loop, as a fiber
  * that waits does. docs/decisions/0007 says where that must not be, and how each case is kept out.
@@ -11,6 +12,7 @@
 #include "scheduler_internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/thread.h>
@@ -37,6 +39,8 @@
 /* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, lest it looks while one of the
    others runs, and next when that would have had a slice. */
 #define NB_CUT_SEEN_NS (20 * NB_NS_PER_MS)
+/* So long at most it is quiet: what a fiber allocates is looked at in the job, too. */
+#define NB_QUIET_NS (10 * NB_NS_PER_MS)
 /* A thread that is awake and has not run for so long sits in a call, and does not wait for the lock. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
 /* How long a thread that gives the lock up stays away from it at most, and between two looks whether it was taken. */
@@ -59,7 +63,11 @@ struct nb_slices {
     _Atomic bool forced;         /* the next job cuts that may, whatever the time is */
     _Atomic uint32_t kept;       /* ends that were put off, as the fiber could not be left there */
     _Atomic uint64_t cuts;       /* slices that have ended */
-    uint64_t given;              /* times another thread has given Ruby's lock up for this one */
+    _Atomic int64_t
+        quiet_until_ns;     /* until then nobody waits for the fiber's time unless `descriptor` gets readable; or 0 */
+    _Atomic int descriptor; /* the poller's */
+    bool allocates;         /* much beside objects, as the last job has found */
+    uint64_t given;         /* times another thread has given Ruby's lock up for this one */
     int64_t
         idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
     int64_t ran_ns;   /* what it had run then */
@@ -167,12 +175,21 @@ static int64_t ask_for_end(nb_slices *slices, int64_t switched_ns, int64_t now_n
     return now_ns + answer_ns(slices, now_ns);
 }
 
-static int64_t look_at_fiber(nb_slices *slices, int64_t now_ns) {
-    int64_t switched_ns = slices->switched_ns;
+static bool is_readable(int fd) {
+    struct pollfd looked_at = {.fd = fd, .events = POLLIN};
+    return poll(&looked_at, 1, 0) > 0;
+}
+
+static int64_t look_at_fiber(nb_slices *slices, int64_t now_ns, int *fd) {
+    int64_t switched_ns = slices->switched_ns, until_ns = slices->quiet_until_ns;
     if (switched_ns == 0) return NB_TICKER_NEVER;
     if (slices->forced) {
         ask_for_job();
         return now_ns;
+    }
+    if (until_ns > now_ns && !is_readable(slices->descriptor)) {
+        *fd = slices->descriptor;
+        return until_ns;
     }
     int64_t due_ns = switched_ns + (slices->cut_before ? NB_CUT_NS : slices->slice_ns);
     return due_ns > now_ns ? due_ns : ask_for_end(slices, switched_ns, now_ns);
@@ -185,24 +202,81 @@ static bool is_cut_seen(nb_slices *slices, int64_t now_ns) {
     return slices->cut_seen_ns != 0 && now_ns - slices->cut_seen_ns < NB_CUT_SEEN_NS;
 }
 
-static int64_t look(void *owner, int64_t now_ns) {
+static int64_t look(void *owner, int64_t now_ns, int *fd) {
     nb_slices *slices = owner;
     uint32_t lock = slices->lock;
     if (lock & 1) return look_at_lock(slices, lock, now_ns);
     if (!slices->asleep) look_at_thread(slices, now_ns);
-    int64_t next_ns = look_at_fiber(slices, now_ns);
+    int64_t next_ns = look_at_fiber(slices, now_ns, fd);
     bool contended = slices->contended_ns != 0 && now_ns - slices->contended_ns < NB_CONTENDED_NS;
-    bool soon = is_cut_seen(slices, now_ns) || contended;
+    bool soon = (is_cut_seen(slices, now_ns) && *fd < 0) || contended;
     return soon && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
+}
+
+/* --- Work that waits --- */
+
+/* As far as it can be seen from another thread, too: by all but the descriptors. */
+static bool work_is_seen(const nb_scheduler *scheduler) {
+    if (!nb_list_empty(&scheduler->ready) || !nb_list_empty(&scheduler->pass) || nb_inbox_pending(scheduler))
+        return true;
+    if (nb_timers_next_ns(&scheduler->timers) <= nb_clock_monotonic_ns()) return true;
+    return scheduler->attached && scheduler->source.waits && scheduler->source.waits(scheduler->source.owner);
+}
+
+bool nb_slices_work_waits(nb_scheduler *scheduler) {
+    if (work_is_seen(scheduler)) return true;
+    return scheduler->poll && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
+}
+
+static bool source_starves(const nb_scheduler *scheduler) {
+    return scheduler->attached && scheduler->source.starves && scheduler->source.starves(scheduler->source.owner);
+}
+
+static int64_t quiet_until_ns(const nb_slices *slices, int64_t now_ns) {
+    const nb_scheduler *scheduler = slices->scheduler;
+    int64_t until_ns = now_ns + (slices->allocates ? NB_CUT_NS : smaller(slices->slice_ns, NB_QUIET_NS));
+    if (!nb_list_empty(&scheduler->cut)) until_ns = smaller(until_ns, slices->switched_ns + slices->slice_ns);
+    return smaller(until_ns, nb_timers_next_ns(&scheduler->timers));
+}
+
+/* Right after nb_slices_work_waits, which has read what the poller knew; what is read later keeps it readable. What came before the source watched is seen here. */
+static bool begin_quiet(nb_slices *slices, int64_t now_ns) {
+    nb_scheduler *scheduler = slices->scheduler;
+    int fd = scheduler->poll ? nb_poll_descriptor(scheduler->poll) : -1;
+    if (fd < 0) return false;
+    bool watches = scheduler->attached && scheduler->source.watch;
+    if (watches) scheduler->source.watch(scheduler->source.owner, true);
+    if (work_is_seen(scheduler) || source_starves(scheduler)) {
+        if (watches) scheduler->source.watch(scheduler->source.owner, false);
+        return false;
+    }
+    atomic_store_explicit(&slices->descriptor, fd, memory_order_relaxed);
+    atomic_store_explicit(&slices->quiet_until_ns, quiet_until_ns(slices, now_ns), memory_order_release);
+    return true;
+}
+
+static void end_quiet(nb_slices *slices) {
+    const nb_scheduler *scheduler = slices->scheduler;
+    if (slices->quiet_until_ns == 0) return;
+    atomic_store_explicit(&slices->quiet_until_ns, 0, memory_order_relaxed);
+    if (scheduler->attached && scheduler->source.watch) scheduler->source.watch(scheduler->source.owner, false);
+}
+
+void nb_slices_work_comes(nb_slices *slices) {
+    if (slices->quiet_until_ns == 0) return;
+    end_quiet(slices);
+    nb_ticker_ring();
 }
 
 /* --- What the loop tells --- */
 
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut) {
+    end_quiet(slices);
     slices->gc_known = !cut && !nb_list_empty(&slices->scheduler->cut);
     if (slices->gc_known) slices->gc_ms = nb_gc_ms();
     atomic_store_explicit(&slices->cut_before, cut, memory_order_relaxed);
     atomic_store_explicit(&slices->switched_ns, now_ns, memory_order_relaxed);
+    if (cut && !begin_quiet(slices, now_ns)) nb_ticker_ring();
 }
 
 void nb_slices_rest(nb_slices *slices) { atomic_store_explicit(&slices->switched_ns, 0, memory_order_relaxed); }
@@ -222,23 +296,6 @@ void nb_slices_have_lock(nb_slices *slices) {
 
 /* --- The end of a slice --- */
 
-/* As far as it can be seen from another thread, too: by all but the descriptors. */
-static bool work_is_seen(const nb_scheduler *scheduler) {
-    if (!nb_list_empty(&scheduler->ready) || !nb_list_empty(&scheduler->pass) || nb_inbox_pending(scheduler))
-        return true;
-    if (nb_timers_next_ns(&scheduler->timers) <= nb_clock_monotonic_ns()) return true;
-    return scheduler->attached && scheduler->source.waits && scheduler->source.waits(scheduler->source.owner);
-}
-
-bool nb_slices_work_waits(nb_scheduler *scheduler) {
-    if (work_is_seen(scheduler)) return true;
-    return scheduler->watching > 0 && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
-}
-
-static bool source_starves(const nb_scheduler *scheduler) {
-    return scheduler->attached && scheduler->source.starves && scheduler->source.starves(scheduler->source.owner);
-}
-
 /* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that one has made, and another that happens to meet it is not to
    wait behind it for that. */
 static int64_t ran_ns(const nb_slices *slices) {
@@ -253,7 +310,9 @@ static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     int64_t ran = ran_ns(slices);
     if (ran < (slices->cut_before ? NB_CUT_NS : first_ns)) return false;
     if (ran >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
-    return nb_slices_work_waits(scheduler) || source_starves(scheduler);
+    if (nb_slices_work_waits(scheduler) || source_starves(scheduler)) return true;
+    begin_quiet(slices, nb_clock_monotonic_ns());
+    return false;
 }
 
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
@@ -307,6 +366,7 @@ static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
 }
 
 static void leave(nb_scheduler *scheduler) {
+    end_quiet(scheduler->slices);
     scheduler->slices->cuts++;
     if (scheduler->attached && scheduler->source.cut) scheduler->source.cut(scheduler->source.owner);
     nb_wait_cut(scheduler);
@@ -316,7 +376,7 @@ static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     VALUE arrived = take_arrived(slices);
     if (slices->switched_ns == 0) return;
-    nb_heap_computes(scheduler);
+    slices->allocates = nb_heap_computes(scheduler);
     if (!slices->forced && !is_over(scheduler, slices->slice_ns)) return;
     if (!may_end(scheduler, arrived)) {
         slices->kept++;
@@ -503,11 +563,18 @@ static VALUE scheduler_given(VALUE self) {
     return scheduler->slices ? ULL2NUM(scheduler->slices->given) : INT2FIX(0);
 }
 
+/* quiet?: nobody waits for the running fiber's time, and nobody looks whether somebody does until something comes. */
+static VALUE scheduler_is_quiet(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->slices && scheduler->slices->quiet_until_ns != 0 ? Qtrue : Qfalse;
+}
+
 /* end_slice: the slice of a fiber ends where the ticker next finds one running that may be left. */
 static VALUE scheduler_end_slice(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (scheduler->slices == NULL) return Qfalse;
     scheduler->slices->forced = true;
+    nb_ticker_ring();
     return Qtrue;
 }
 
@@ -572,6 +639,7 @@ void nb_scheduler_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "cuts", scheduler_cuts, 0);
     rb_define_method(klass, "kept", scheduler_kept, 0);
     rb_define_method(klass, "given", scheduler_given, 0);
+    rb_define_method(klass, "quiet?", scheduler_is_quiet, 0);
     rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
     rb_define_method(klass, "give_way", scheduler_give_way, 1);
     rb_define_method(klass, "masked", scheduler_masked, 1);

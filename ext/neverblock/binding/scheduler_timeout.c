@@ -22,6 +22,12 @@ static void late_enter(nb_scheduler *scheduler, nb_late *late) {
     nb_list_append(&scheduler->blocks, &late->block);
 }
 
+/* It may be due while its fiber computes. */
+static void arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns) {
+    if (nb_timers_arm(&scheduler->timers, &alarm->timer, deadline_ns) != NB_OK) rb_memerror();
+    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+}
+
 static void late_leave(nb_late *late) {
     nb_list_remove(&late->link);
     nb_list_remove(&late->block);
@@ -72,7 +78,7 @@ void nb_limit_open(nb_limit *limit, VALUE scheduler) {
 
 void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises) {
     limit->late.raises = raises;
-    if (nb_timers_arm(&limit->scheduler->timers, &limit->alarm.timer, deadline_ns) != NB_OK) rb_memerror();
+    arm(limit->scheduler, &limit->alarm, deadline_ns);
 }
 
 /* After a fork the child's timers are others: forget has set the index to 0. */
@@ -137,7 +143,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self) {
                           .duration = argv[0]};
     int64_t deadline_ns = nb_wait_deadline(scheduler, argv[0]);
     if (deadline_ns == INT64_MAX) return timeout_body((VALUE)&timeout);
-    if (nb_timers_arm(&scheduler->timers, &timeout.alarm.timer, deadline_ns) != NB_OK) rb_memerror();
+    arm(scheduler, &timeout.alarm, deadline_ns);
     late_enter(scheduler, &timeout.late);
     VALUE result = rb_ensure(timeout_body, (VALUE)&timeout, timeout_end, (VALUE)&timeout);
     RB_GC_GUARD(self);

@@ -266,6 +266,7 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     wait->counted = true;
     scheduler->ready_count++;
     if (scheduler->sleeping) nb_loop_wake(scheduler);
+    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
     return true;
 }
 

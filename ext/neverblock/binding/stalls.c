@@ -594,7 +594,8 @@ static nb_stall_sight sight_of(watched *one, int64_t now_ns) {
     return sight;
 }
 
-static int64_t look(void *owner, int64_t now_ns) {
+static int64_t look(void *owner, int64_t now_ns, int *fd) {
+    (void)fd;
     watched *one = owner;
     nb_stall_sight sight = sight_of(one, now_ns);
     int64_t stint_ns = one->watch.stint_ns;

@@ -3,26 +3,17 @@
  */
 #include "ticker.h"
 
+#include <pthread.h>
 #include <ruby.h>
 #include <ruby/vm.h>
 
-#include "scheduler.h"
-
 static nb_clockwork *clockwork; /* NULL: there is none */
 static nb_doorbell *bell;
-static unsigned generation; /* nb_fork_generation, when it was made */
-
-/* In a child the thread is gone, and the lock may be held for ever: what is left of it is left. */
-static bool is_here(void) {
-    if (clockwork && generation != nb_fork_generation) clockwork = NULL;
-    return clockwork != NULL;
-}
 
 static bool start(void) {
-    if (is_here()) return true;
+    if (clockwork) return true;
     nb_clockwork *made;
     if (nb_clockwork_create("nb-ticker", &made) != NB_OK) return false;
-    generation = nb_fork_generation;
     bell = nb_clockwork_bell(made);
     clockwork = made;
     return true;
@@ -42,19 +33,31 @@ bool nb_ticker_add(nb_clockwork_look *look, void *owner, int64_t idle_ns) {
 }
 
 void nb_ticker_remove(nb_clockwork_look *look, void *owner) {
-    if (!is_here()) return;
+    if (!clockwork) return;
     nb_clockwork_remove(clockwork, look, owner);
     if (nb_clockwork_lookers(clockwork) == 0) stop();
 }
 
 void nb_ticker_stir(void) {
-    if (is_here()) nb_clockwork_stir(clockwork, bell);
+    if (clockwork) nb_clockwork_stir(clockwork, bell);
+}
+
+void nb_ticker_ring(void) {
+    if (clockwork) nb_clockwork_ring(clockwork);
+}
+
+static void in_child(void) {
+    if (clockwork) nb_clockwork_forget(clockwork);
+    clockwork = NULL;
 }
 
 /* The virtual machine goes away, and lookers may use it. */
 static void vm_ends(ruby_vm_t *vm) {
     (void)vm;
-    if (is_here()) stop();
+    if (clockwork) stop();
 }
 
-void nb_ticker_define(void) { ruby_vm_at_exit(vm_ends); }
+void nb_ticker_define(void) {
+    ruby_vm_at_exit(vm_ends);
+    pthread_atfork(NULL, NULL, in_child);
+}

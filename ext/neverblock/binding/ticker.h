@@ -21,7 +21,7 @@
 /* How often at most it is looked whether an executor that sleeps still does. */
 #define NB_TICKER_IDLE_NS (10 * NB_NS_PER_MS)
 
-/* GVL. `look` is called soon, on the ticker's thread, and then when it has said that it wants to (monotonic ns, absolute), or after
+/* GVL. `look` is called soon, on the ticker's thread, and then when it has said that it wants to (monotonic ns, absolute; a descriptor may have it called sooner), or after
    idle_ns where it wants nothing and the thread is not asleep: so late it may find that its executor has been woken. False:
    there is no memory or no thread for it. `owner` must live until the looker is removed. */
 bool nb_ticker_add(nb_clockwork_look *look, void *owner, int64_t idle_ns);
@@ -30,6 +30,8 @@ void nb_ticker_remove(nb_clockwork_look *look, void *owner);
 
 /* GVL. An executor wakes: whatever its lookers read was published before. A fence and a load while the ticker is awake. */
 void nb_ticker_stir(void);
+/* GVL. All lookers look again soon, whatever they have said. A system call. */
+void nb_ticker_ring(void);
 
 void nb_ticker_define(void);
 

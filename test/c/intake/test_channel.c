@@ -51,6 +51,20 @@ static void a_new_channel_is_empty_aligned_and_silent(void **state) {
     nb_doorbell_announce(&memory->loop_bell);
     nb_channel_ring_loop(channel);
     assert_true(signalled(&loop_wake));
+    nb_wake_clear(&channel->link->executor_wake);
+    nb_channel_ring_busy_executor(channel);
+    assert_false(signalled(&channel->link->executor_wake));
+    for (int i = 0; i < 2; i++) {
+        nb_doorbell_announce(&board->busy_bell);
+        (i == 0 ? nb_channel_ring_busy_executor : nb_channel_ring_executor)(channel);
+        assert_true(signalled(&channel->link->executor_wake));
+        nb_wake_clear(&channel->link->executor_wake);
+        nb_channel_ring_executor(channel);
+        assert_false(signalled(&channel->link->executor_wake));
+    }
+    nb_doorbell_announce(&board->executor_bell);
+    nb_channel_ring_busy_executor(channel);
+    assert_false(signalled(&channel->link->executor_wake));
     nb_channel_destroy(channel);
     nb_channel_destroy(NULL);
     nb_wake_deinit(&loop_wake);

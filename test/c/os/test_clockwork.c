@@ -6,10 +6,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/clockwork.h"
+#include "os/wake.h"
 
 #define IDLE_NS (10 * NB_NS_PER_MS)
 
@@ -22,7 +24,8 @@ typedef struct watcher {
     int64_t early_ns;
 } watcher;
 
-static int64_t watch(void *owner, int64_t now_ns) {
+static int64_t watch(void *owner, int64_t now_ns, int *fd) {
+    (void)fd;
     watcher *w = owner;
     if (now_ns < w->early_ns - NB_CLOCKWORK_TOGETHER_NS) w->early = true;
     int64_t wants_ns = w->wants_ns;
@@ -74,12 +77,12 @@ static void a_looker_whose_time_is_near_does_not_wake_the_thread(void **state) {
     assert_in_range(apart + 1, 0, 2);
 }
 
-static int64_t see_signals(void *owner, int64_t now_ns) {
+static int64_t see_signals(void *owner, int64_t now_ns, int *fd) {
     watcher *w = owner;
     sigset_t blocked;
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
     w->early = !sigismember(&blocked, SIGTERM);
-    return watch(owner, now_ns);
+    return watch(owner, now_ns, fd);
 }
 
 static void the_thread_blocks_signals(void **state) {
@@ -153,8 +156,8 @@ typedef struct rounds {
     _Atomic unsigned published, seen;
 } rounds;
 
-static int64_t see_round(void *owner, int64_t now_ns) {
-    (void)now_ns;
+static int64_t see_round(void *owner, int64_t now_ns, int *fd) {
+    (void)now_ns, (void)fd;
     rounds *r = owner;
     r->seen = r->published;
     return NB_CLOCKWORK_NEVER;
@@ -180,6 +183,116 @@ static void no_stir_is_lost_around_falling_asleep(void **state) {
     nb_clockwork_destroy(clockwork);
 }
 
+/* Asks to be called in an hour, or when its descriptor is readable; empties it. */
+typedef struct reader {
+    nb_test_gate looked;
+    nb_wake wake;
+} reader;
+
+static int64_t read_wake(void *owner, int64_t now_ns, int *fd) {
+    reader *r = owner;
+    nb_wake_clear(&r->wake);
+    *fd = r->wake.read_fd;
+    nb_test_gate_open(&r->looked);
+    return now_ns + 3600 * NB_NS_PER_S;
+}
+
+static void a_looker_is_called_when_its_descriptor_is_readable(void **state) {
+    (void)state;
+    enum { READERS = 9 };
+    reader readers[READERS];
+    nb_clockwork *clockwork = started();
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = (reader){.looked = NB_TEST_GATE};
+        assert_status(NB_OK, nb_wake_init(&readers[i].wake));
+        assert_status(NB_OK, nb_clockwork_add(clockwork, read_wake, &readers[i], IDLE_NS));
+    }
+    for (int i = 0; i < READERS; i++)
+        nb_test_gate_wait(&readers[i].looked, 1);
+    for (int round = 0; round < 20; round++) {
+        reader *r = &readers[round % READERS];
+        unsigned before = nb_test_gate_count(&r->looked);
+        nb_wake_signal(&r->wake);
+        nb_test_gate_wait(&r->looked, before + 1);
+    }
+    nb_clockwork_destroy(clockwork);
+    for (int i = 0; i < READERS; i++)
+        nb_wake_deinit(&readers[i].wake);
+}
+
+static void a_ring_has_all_look_at_once(void **state) {
+    (void)state;
+    watcher one = {.looked = NB_TEST_GATE, .wants_ns = 3600 * NB_NS_PER_S};
+    watcher other = {.looked = NB_TEST_GATE, .wants_ns = 3600 * NB_NS_PER_S};
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &one, IDLE_NS));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &other, IDLE_NS));
+    nb_test_gate_wait(&one.looked, 1);
+    nb_test_gate_wait(&other.looked, 1);
+    for (int i = 0; i < 20; i++) {
+        unsigned before = nb_test_gate_count(&one.looked), other_before = nb_test_gate_count(&other.looked);
+        nb_clockwork_ring(clockwork);
+        nb_test_gate_wait(&one.looked, before + 1);
+        nb_test_gate_wait(&other.looked, other_before + 1);
+    }
+    nb_clockwork_destroy(clockwork);
+}
+
+/* Beside one that wants to be called every millisecond: so the thread is awake, and waits again, all the time. */
+static void lookers_come_and_go_while_descriptors_are_watched(void **state) {
+    (void)state;
+    enum { READERS = 12 };
+    watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
+    reader readers[READERS];
+    nb_clockwork *clockwork = started();
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &often, IDLE_NS));
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < READERS; i++) {
+            readers[i] = (reader){.looked = NB_TEST_GATE};
+            assert_status(NB_OK, nb_wake_init(&readers[i].wake));
+            assert_status(NB_OK, nb_clockwork_add(clockwork, read_wake, &readers[i], IDLE_NS));
+        }
+        for (int i = 0; i < READERS; i++) {
+            reader *last = &readers[READERS - 1];
+            if (i < READERS - 1) {
+                unsigned before = nb_test_gate_count(&last->looked);
+                nb_wake_signal(&last->wake);
+                nb_test_gate_wait(&last->looked, before + 1);
+            }
+            nb_clockwork_remove(clockwork, read_wake, &readers[i]);
+            nb_wake_deinit(&readers[i].wake); /* the thread may just wait for it */
+        }
+    }
+    nb_test_gate_wait(&often.looked, nb_test_gate_count(&often.looked) + 2);
+    nb_clockwork_destroy(clockwork);
+}
+
+/* Names a descriptor that is never readable. */
+static int64_t watch_in_vain(void *owner, int64_t now_ns, int *fd) {
+    reader *r = owner;
+    *fd = r->wake.read_fd;
+    nb_test_gate_open(&r->looked);
+    return now_ns + 3600 * NB_NS_PER_S;
+}
+
+/* As an application does that closes all it finds. The clockwork's is the lowest that is free when it is made. */
+static void all_look_from_time_to_time_where_somebody_has_closed_its_descriptor(void **state) {
+    (void)state;
+    reader r = {.looked = NB_TEST_GATE};
+    assert_status(NB_OK, nb_wake_init(&r.wake));
+    int fd = dup(r.wake.read_fd);
+    close(fd);
+    nb_clockwork *clockwork = started();
+    assert_int_equal(0, close(fd));
+    assert_status(NB_OK, nb_clockwork_add(clockwork, watch_in_vain, &r, IDLE_NS));
+    nb_test_gate_wait(&r.looked, 10);
+    nb_clockwork_ring(clockwork);
+    nb_test_gate_wait(&r.looked, nb_test_gate_count(&r.looked) + 2);
+    nb_clockwork_destroy(clockwork);
+    assert_int_equal(-1, close(fd));
+    nb_wake_deinit(&r.wake);
+}
+
 static void it_ends_from_its_deepest_sleep_and_with_no_looker_at_all(void **state) {
     (void)state;
     long live = nb_alloc_live();
@@ -203,10 +316,14 @@ static void without_memory_nothing_is_added_and_nothing_starts(void **state) {
     }
     clockwork = started();
     watcher w = {.looked = NB_TEST_GATE, .wants_ns = NB_CLOCKWORK_NEVER};
+    unsigned added = 0;
+    nb_status status = NB_OK;
     nb_alloc_fail_at(1);
-    assert_status(NB_NO_MEMORY, nb_clockwork_add(clockwork, watch, &w, IDLE_NS));
-    assert_int_equal(0, nb_clockwork_lookers(clockwork));
-    for (int i = 0; i < 20; i++)
+    for (; status == NB_OK; added++)
+        status = nb_clockwork_add(clockwork, watch, &w, IDLE_NS);
+    assert_status(NB_NO_MEMORY, status);
+    assert_int_equal(added - 1, nb_clockwork_lookers(clockwork));
+    for (; added <= 20; added++)
         assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w, IDLE_NS));
     assert_int_equal(20, nb_clockwork_lookers(clockwork));
     nb_clockwork_destroy(clockwork);
@@ -223,6 +340,10 @@ int main(void) {
         cmocka_unit_test(who_wants_nothing_is_called_as_often_as_it_was_said),
         cmocka_unit_test(while_nobody_wants_anything_it_sleeps_until_it_is_stirred),
         cmocka_unit_test(no_stir_is_lost_around_falling_asleep),
+        cmocka_unit_test(a_looker_is_called_when_its_descriptor_is_readable),
+        cmocka_unit_test(a_ring_has_all_look_at_once),
+        cmocka_unit_test(lookers_come_and_go_while_descriptors_are_watched),
+        cmocka_unit_test(all_look_from_time_to_time_where_somebody_has_closed_its_descriptor),
         cmocka_unit_test(it_ends_from_its_deepest_sleep_and_with_no_looker_at_all),
         cmocka_unit_test(without_memory_nothing_is_added_and_nothing_starts),
     };

@@ -536,10 +536,13 @@ static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
 
 static void the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits(void **state) {
     (void)state;
+    nb_doorbell_announce(&board_of(1)->busy_bell);
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
+    assert_true(nb_doorbell_sleeping(&board_of(1)->busy_bell));
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
     assert_int_equal(1, atomic_load(&memory_of(1)->loop_starved));
+    assert_false(nb_doorbell_sleeping(&board_of(1)->busy_bell)); /* a fiber that has had its time is left for it */
     ask(1, 1);
     assert_true(nb_dispatch_announce_sleep(&f.dispatch));
     nb_dispatch_awake(&f.dispatch);

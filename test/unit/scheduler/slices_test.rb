@@ -81,6 +81,61 @@ class SchedulerSlicesTest < Minitest::Test
     end
   end
 
+  # The loop has a poller from its first sleep on.
+  def test_while_nobody_waits_it_is_quiet_until_the_fiber_has_given_another_something_to_do
+    in_slices do |scheduler|
+      queue = Queue.new
+      got = nil
+      fiber { got = queue.pop }
+      fiber do
+        sleep(0.001)
+        nil until scheduler.quiet?
+        queue << 1
+        refute_predicate scheduler, :quiet?
+        nil until got
+      end
+    end
+  end
+
+  def test_it_is_quiet_no_longer_than_to_the_next_timer_be_it_the_fibers_own
+    in_slices do |scheduler|
+      fiber do
+        sleep(0.001)
+        nil until scheduler.quiet?
+        Timeout.timeout(60) { refute_predicate scheduler, :quiet? }
+      end
+    end
+  end
+
+  # What lies in the poller's hands when it gets quiet is not lost, nor what comes right after.
+  def test_of_what_comes_around_the_time_it_gets_quiet_nothing_is_lost
+    rounds = 200
+    seen = 0
+    in_slices do |scheduler|
+      reader, writer = IO.pipe
+      fiber { seen += 1 while reader.read(1) }
+      fiber do
+        sleep(0.001)
+        rounds.times do |round|
+          nil until scheduler.quiet? || round.odd?
+          writer << "x"
+          nil until seen > round
+        end
+        writer.close
+      end
+    end
+    assert_equal rounds, seen
+  end
+
+  def test_it_is_quiet_again_when_one_that_was_left_goes_on_alone
+    in_slices do |scheduler|
+      fiber do
+        sleep(0.001)
+        3.times { be_cut && (nil until scheduler.quiet?) }
+      end
+    end
+  end
+
   def test_without_slices_there_are_none
     in_scheduler do
       scheduler = Fiber.scheduler

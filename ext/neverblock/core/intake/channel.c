@@ -294,7 +294,13 @@ uint64_t nb_link_pending(const nb_link *link) {
 /* --- wakes --- */
 
 void nb_channel_ring_executor(nb_channel *channel) {
-    if (nb_doorbell_ring_needed(&channel->board->executor_bell)) nb_wake_signal(&channel->link->executor_wake);
+    nb_board *board = channel->board;
+    if (nb_doorbell_ring_needed(&board->executor_bell) || nb_doorbell_ring_needed(&board->busy_bell))
+        nb_wake_signal(&channel->link->executor_wake);
+}
+
+void nb_channel_ring_busy_executor(nb_channel *channel) {
+    if (nb_doorbell_ring_needed(&channel->board->busy_bell)) nb_wake_signal(&channel->link->executor_wake);
 }
 
 void nb_channel_ring_loop(nb_channel *channel) {

@@ -71,7 +71,7 @@ typedef struct nb_channel_listener {
 } nb_channel_listener;
 
 /* Both sides are of one build, or attach fails: the rings trust each other's layout. */
-#define NB_CHANNEL_LAYOUT 8u
+#define NB_CHANNEL_LAYOUT 9u
 
 /* Of the executor, for all loops. */
 typedef struct nb_board {
@@ -84,6 +84,7 @@ typedef struct nb_board {
     nb_channel_listener
         listeners[NB_LISTENERS_MAX]; /* in the order of their numbers; complete before the first request */
     nb_doorbell executor_bell;       /* the executor sleeps */
+    nb_doorbell busy_bell;           /* it runs a fiber that has had its time, and is to be left when something comes */
     _Alignas(64) _Atomic uint64_t wanted;
     _Atomic uint64_t able;
     _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
@@ -196,8 +197,10 @@ void nb_link_count_recalled(nb_link *link);
 /* Given and not yet come to by the executor, recalled ones left out. */
 uint64_t nb_link_pending(const nb_link *link);
 
-/* After publishing towards the other side: wakes it if it sleeps. */
+/* After publishing towards the other side: wakes it if it sleeps, or has the fiber left that has had its time. */
 void nb_channel_ring_executor(nb_channel *channel);
+/* After it was stored that the loop starves: the same, but for one that sleeps, which has asked for all that it can take. */
+void nb_channel_ring_busy_executor(nb_channel *channel);
 void nb_channel_ring_loop(nb_channel *channel);
 
 #endif

@@ -3,11 +3,17 @@
  */
 #include "os/clockwork.h"
 
+#include <poll.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "os/wake.h"
+
+#define LOOKERS_AT_FIRST 4
+/* How often all look where there is no memory to watch their descriptors, or somebody has closed the thread's. */
+#define UNWATCHED_NS NB_NS_PER_MS
 
 typedef struct looker {
     nb_clockwork_look *look;
@@ -15,24 +21,29 @@ typedef struct looker {
     int64_t idle_ns;
     int64_t early_ns, next_ns; /* when it may be called, as the thread is awake; when it is */
     bool wants;                /* what it said last was a time */
+    int fd;                    /* it is called when that is readable, too; -1 */
 } looker;
 
 struct nb_clockwork {
     nb_doorbell bell; /* rung: something was published while the thread slept without a limit */
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    nb_wake wake; /* the same while the thread polls */
     pthread_t thread;
     looker *lookers;
     unsigned count, capacity;
+    struct pollfd *watched; /* the thread's alone: the wake, and the lookers' descriptors in their order */
+    unsigned watched_capacity;
     int64_t seen_ns; /* when there was last a looker that wants something */
-    bool rung, ends;
+    bool polls, rung, ends;
 };
 
 static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
 
 static void call(looker *looked, int64_t now_ns) {
     int64_t earliest_ns = now_ns + NB_CLOCKWORK_TOGETHER_NS;
-    int64_t wanted_ns = looked->look(looked->owner, now_ns);
+    looked->fd = -1;
+    int64_t wanted_ns = looked->look(looked->owner, now_ns, &looked->fd);
     looked->wants = wanted_ns != NB_CLOCKWORK_NEVER;
     looked->next_ns = looked->wants ? wanted_ns : now_ns + looked->idle_ns;
     if (looked->next_ns < earliest_ns) looked->next_ns = earliest_ns;
@@ -60,6 +71,50 @@ static void all_look_now(nb_clockwork *clockwork) {
         clockwork->lookers[i].early_ns = 0;
 }
 
+static bool watches_any(const nb_clockwork *clockwork) {
+    for (unsigned i = 0; i < clockwork->count; i++) {
+        if (clockwork->lookers[i].fd >= 0) return true;
+    }
+    return false;
+}
+
+static bool reserve_watched(nb_clockwork *clockwork) {
+    if (clockwork->count <= clockwork->watched_capacity) return true;
+    struct pollfd *watched = nb_realloc(clockwork->watched, (clockwork->capacity + 1) * sizeof *watched);
+    if (watched == NULL) return false;
+    clockwork->watched = watched;
+    clockwork->watched_capacity = clockwork->capacity;
+    return true;
+}
+
+/* Lookers may come and go meanwhile: one that is taken for another is called once for nothing, and the other in the next round. False: it cannot be waited so. */
+static bool poll_until(nb_clockwork *clockwork, int64_t until_ns) {
+    if (!reserve_watched(clockwork)) return false;
+    unsigned count = clockwork->count;
+    struct pollfd *watched = clockwork->watched;
+    for (unsigned i = 0; i < count; i++)
+        watched[i + 1] = (struct pollfd){.fd = clockwork->lookers[i].fd, .events = POLLIN};
+    clockwork->polls = true;
+    pthread_mutex_unlock(&clockwork->lock);
+    int64_t left_ns = until_ns - nb_clock_monotonic_ns();
+    nb_wake_wait_beside(&clockwork->wake, watched, (size_t)count + 1, left_ns > 0 ? left_ns : 0);
+    pthread_mutex_lock(&clockwork->lock);
+    clockwork->polls = false;
+    for (unsigned i = 0; i < count && i < clockwork->count; i++) {
+        if (watched[i + 1].revents) clockwork->lookers[i].early_ns = 0;
+    }
+    return !(watched[0].revents & POLLNVAL);
+}
+
+static void wait_until(nb_clockwork *clockwork, int64_t until_ns) {
+    if (watches_any(clockwork)) {
+        if (poll_until(clockwork, until_ns)) return;
+        until_ns = smaller(until_ns, nb_clock_monotonic_ns() + UNWATCHED_NS);
+        all_look_now(clockwork);
+    }
+    nb_thread_cond_wait_until(&clockwork->changed, &clockwork->lock, until_ns);
+}
+
 /* What was published before the bell was announced is found by the last look; what comes after rings. */
 static void sleep_until_rung(nb_clockwork *clockwork) {
     nb_doorbell_announce(&clockwork->bell);
@@ -85,7 +140,7 @@ static void *run(void *pointer) {
         if (is_quiet(clockwork, now_ns)) {
             sleep_until_rung(clockwork);
         } else if (!clockwork->rung) {
-            nb_thread_cond_wait_until(&clockwork->changed, &clockwork->lock, next_ns);
+            wait_until(clockwork, next_ns);
         }
         clockwork->rung = false;
     }
@@ -93,18 +148,51 @@ static void *run(void *pointer) {
     return NULL;
 }
 
+/* With the lock. */
+static void wake(nb_clockwork *clockwork) {
+    clockwork->rung = true;
+    pthread_cond_signal(&clockwork->changed);
+    if (clockwork->polls) nb_wake_signal(&clockwork->wake);
+}
+
+static bool reserve(nb_clockwork *clockwork) {
+    if (clockwork->count < clockwork->capacity) return true;
+    unsigned capacity = 2 * clockwork->capacity;
+    looker *larger = nb_realloc(clockwork->lookers, capacity * sizeof *larger);
+    if (larger == NULL) return false;
+    clockwork->lookers = larger;
+    clockwork->capacity = capacity;
+    return true;
+}
+
+static void clockwork_free(nb_clockwork *clockwork) {
+    pthread_cond_destroy(&clockwork->changed);
+    pthread_mutex_destroy(&clockwork->lock);
+    nb_wake_deinit(&clockwork->wake);
+    nb_free(clockwork->lookers);
+    nb_free(clockwork->watched);
+    nb_free(clockwork);
+}
+
+static nb_status clockwork_init(nb_clockwork *clockwork) {
+    nb_doorbell_init(&clockwork->bell);
+    clockwork->wake = (nb_wake){.read_fd = -1, .write_fd = -1};
+    pthread_mutex_init(&clockwork->lock, NULL);
+    nb_thread_cond_init(&clockwork->changed);
+    clockwork->seen_ns = nb_clock_monotonic_ns();
+    clockwork->capacity = LOOKERS_AT_FIRST;
+    clockwork->lookers = nb_alloc_zero(LOOKERS_AT_FIRST, sizeof *clockwork->lookers);
+    if (clockwork->lookers == NULL) return NB_NO_MEMORY;
+    return nb_wake_init(&clockwork->wake);
+}
+
 nb_status nb_clockwork_create(const char *name, nb_clockwork **clockwork) {
     nb_clockwork *made = nb_alloc_zero(1, sizeof *made);
     if (made == NULL) return NB_NO_MEMORY;
-    nb_doorbell_init(&made->bell);
-    pthread_mutex_init(&made->lock, NULL);
-    nb_thread_cond_init(&made->changed);
-    made->seen_ns = nb_clock_monotonic_ns();
-    nb_status status = nb_thread_start(name, run, made, &made->thread);
+    nb_status status = clockwork_init(made);
+    if (status == NB_OK) status = nb_thread_start(name, run, made, &made->thread);
     if (status != NB_OK) {
-        pthread_cond_destroy(&made->changed);
-        pthread_mutex_destroy(&made->lock);
-        nb_free(made);
+        clockwork_free(made);
         return status;
     }
     *clockwork = made;
@@ -115,32 +203,21 @@ void nb_clockwork_destroy(nb_clockwork *clockwork) {
     if (clockwork == NULL) return;
     pthread_mutex_lock(&clockwork->lock);
     clockwork->ends = true;
-    pthread_cond_signal(&clockwork->changed);
+    wake(clockwork);
     pthread_mutex_unlock(&clockwork->lock);
     pthread_join(clockwork->thread, NULL);
-    pthread_cond_destroy(&clockwork->changed);
-    pthread_mutex_destroy(&clockwork->lock);
-    nb_free(clockwork->lookers);
-    nb_free(clockwork);
+    clockwork_free(clockwork);
 }
 
-static bool reserve(nb_clockwork *clockwork) {
-    if (clockwork->count < clockwork->capacity) return true;
-    unsigned capacity = clockwork->capacity ? 2 * clockwork->capacity : 4;
-    looker *larger = nb_realloc(clockwork->lookers, capacity * sizeof *larger);
-    if (larger == NULL) return false;
-    clockwork->lookers = larger;
-    clockwork->capacity = capacity;
-    return true;
-}
+void nb_clockwork_forget(nb_clockwork *clockwork) { nb_wake_deinit(&clockwork->wake); }
 
 nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner, int64_t idle_ns) {
     pthread_mutex_lock(&clockwork->lock);
     bool possible = reserve(clockwork);
-    if (possible) clockwork->lookers[clockwork->count++] = (looker){.look = look, .owner = owner, .idle_ns = idle_ns};
+    if (possible)
+        clockwork->lookers[clockwork->count++] = (looker){.look = look, .owner = owner, .idle_ns = idle_ns, .fd = -1};
     clockwork->seen_ns = nb_clock_monotonic_ns();
-    clockwork->rung = true;
-    pthread_cond_signal(&clockwork->changed);
+    wake(clockwork);
     pthread_mutex_unlock(&clockwork->lock);
     return possible ? NB_OK : NB_NO_MEMORY;
 }
@@ -173,7 +250,7 @@ nb_doorbell *nb_clockwork_bell(nb_clockwork *clockwork) { return &clockwork->bel
 
 void nb_clockwork_ring(nb_clockwork *clockwork) {
     pthread_mutex_lock(&clockwork->lock);
-    clockwork->rung = true;
-    pthread_cond_signal(&clockwork->changed);
+    all_look_now(clockwork);
+    wake(clockwork);
     pthread_mutex_unlock(&clockwork->lock);
 }

@@ -2,7 +2,7 @@
  * clockwork.h - a native thread that looks at things from time to time.
  *
  * Who wants to be looked after adds a looker. The thread calls each when its time has come, one after the other, and it says when it
- * wants to look next. When none has wanted anything for NB_CLOCKWORK_QUIET_NS the thread sleeps without a limit: whoever wakes something that
+ * wants to look next, and may name a descriptor that is to end its wait sooner. When none has wanted anything for NB_CLOCKWORK_QUIET_NS the thread sleeps without a limit: whoever wakes something that
  * a looker looks at calls nb_clockwork_stir, which costs a fence and a load while the thread does not sleep so. Until it does, a looker that
  * wants nothing is still called as often as was said when it was added, which is how late it may find what has begun meanwhile.
  *
@@ -29,15 +29,18 @@
 #define NB_CLOCKWORK_EARLY(wait_ns) ((wait_ns) / 3)
 
 /* now_ns: nb_clock_monotonic_ns, before the looks of this round. Returns when it wants to look again at the latest, by the same clock: it is called then, or sooner by
-   NB_CLOCKWORK_EARLY of the wait at most. */
-typedef int64_t nb_clockwork_look(void *owner, int64_t now_ns);
+   NB_CLOCKWORK_EARLY of the wait at most. *fd is -1: a descriptor put there has it called as soon as that is readable as well. One that was readable when it last looked
+   would have it called over and over. Nobody minds if it is closed meanwhile. */
+typedef int64_t nb_clockwork_look(void *owner, int64_t now_ns, int *fd);
 
 typedef struct nb_clockwork nb_clockwork;
 
-/* Starts the thread. name: 15 bytes at most. NB_NO_MEMORY, NB_SYSTEM (errno). */
+/* Starts the thread, which takes a descriptor or two (wake.h). name: 15 bytes at most. NB_NO_MEMORY, NB_SYSTEM (errno). */
 nb_status nb_clockwork_create(const char *name, nb_clockwork **clockwork);
 /* Ends the thread, and waits for it; lookers that are left are not called any more. NULL is fine. Not in a forked child. */
 void nb_clockwork_destroy(nb_clockwork *clockwork);
+/* In a forked child, where there is no such thread, and its lock may be held for ever: closes its descriptors; the memory is left. */
+void nb_clockwork_forget(nb_clockwork *clockwork);
 /* Any thread. The first call comes soon; while it wants nothing and the thread does not sleep, one comes every idle_ns. NB_NO_MEMORY. */
 nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner, int64_t idle_ns);
 /* Any thread. When it returns, the looker does not run and is not called any more. Nothing when it is not there. */
@@ -49,6 +52,7 @@ bool nb_clockwork_sleeps(nb_clockwork *clockwork);
 
 /* nb_clockwork_stir's: the doorbell at which the thread sleeps, and what rings it. */
 nb_doorbell *nb_clockwork_bell(nb_clockwork *clockwork);
+/* Any thread: all lookers are called soon. A system call. */
 void nb_clockwork_ring(nb_clockwork *clockwork);
 
 /* Something that a looker looks at was published before this call. Any thread; no system call unless the thread sleeps. */

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/poll_backend.h"
 
 #if defined(__linux__)
@@ -72,7 +74,28 @@ void nb_wake_clear(const nb_wake *wake) {
     errno = error;
 }
 
+#if defined(__linux__)
+static int wait_for(struct pollfd *watched, size_t count, int64_t timeout_ns) {
+    struct timespec timeout = {(time_t)(timeout_ns / NB_NS_PER_S), (long)(timeout_ns % NB_NS_PER_S)};
+    return ppoll(watched, (nfds_t)count, timeout_ns < 0 ? NULL : &timeout, NULL);
+}
+#else
+static int wait_for(struct pollfd *watched, size_t count, int64_t timeout_ns) {
+    return poll(watched, (nfds_t)count, nb_poll_timeout_ms(timeout_ns));
+}
+#endif
+
+void nb_wake_wait_beside(const nb_wake *wake, struct pollfd *watched, size_t count, int64_t timeout_ns) {
+    watched[0] = (struct pollfd){.fd = wake->read_fd, .events = POLLIN};
+    if (wait_for(watched, count, timeout_ns) <= 0) {
+        for (size_t i = 0; i < count; i++)
+            watched[i].revents = 0; /* what a signal interrupts leaves them as they were */
+    } else if (watched[0].revents) {
+        nb_wake_clear(wake);
+    }
+}
+
 void nb_wake_wait(const nb_wake *wake, int64_t timeout_ns) {
-    struct pollfd watched = {.fd = wake->read_fd, .events = POLLIN};
-    if (poll(&watched, 1, nb_poll_timeout_ms(timeout_ns)) > 0) nb_wake_clear(wake);
+    struct pollfd watched;
+    nb_wake_wait_beside(wake, &watched, 1, timeout_ns);
 }

@@ -7,7 +7,9 @@
 #ifndef NB_OS_WAKE_H
 #define NB_OS_WAKE_H
 
+#include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -24,5 +26,8 @@ void nb_wake_clear(const nb_wake *wake);
 /* Waits for a signal, at most timeout_ns (negative: for ever), and clears it. For a thread that has nothing else to
  * poll. */
 void nb_wake_wait(const nb_wake *wake, int64_t timeout_ns);
+/* The same, or until one of watched[1] to watched[count - 1] is ready, which `revents` tells of. watched[0] is left for
+ * the wake. The timeout holds to the nanosecond where ppoll exists, else it is rounded up to milliseconds. */
+void nb_wake_wait_beside(const nb_wake *wake, struct pollfd *watched, size_t count, int64_t timeout_ns);
 
 #endif

@@ -679,6 +679,7 @@ static bool announce_one(nb_dispatch *dispatch) {
         uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_HOLDS : 0;
         atomic_store_explicit(&memory->loop_starved, starves, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
+        if (starves == NB_LOOP_STARVED) nb_channel_ring_busy_executor(channel->channel);
         if (has_something(dispatch, channel, starved, news)) something = true;
     }
     return something || is_let_in(dispatch);
