@@ -179,13 +179,11 @@ class SchedulerSliceRegionsTest < Minitest::Test
 
   # Its loop's fiber, which is the thread's own: a finalizer or a signal's handler may run there.
   def test_in_the_loop
-    in_slices do |scheduler|
+    in_slices do
       other = false
       fiber { sleep(0) && other = true }
-      kept = scheduler.kept # the fiber's own slice may have been over while it began
-      scheduler.end_slice
-      1000.times { nil }
-      assert_equal [0, kept, false], [scheduler.cuts, scheduler.kept, other]
+      assert_predicate self, :stays?
+      refute other
     end
   end
 
