@@ -44,8 +44,8 @@ typedef struct nb_scheduler_source {
     void (*turn_end)(void *owner);
     /* Something has come that the next drain takes; any fiber of the scheduler's thread. */
     bool (*waits)(void *owner);
-    /* From now on (true) whoever brings something makes wake_fd readable, though nobody sleeps: what `waits` and `starves` do not tell right after rings.
-       Until that has happened, or false. A fence. */
+    /* true: from now on the first who brings something makes wake_fd readable, though nobody sleeps. What came before that, `waits` and `starves` tell right after this call, which
+       fences. false: not any more. Or NULL. */
     void (*watch)(void *owner, bool watched);
     /* Something would come if turn_end were called: all that it has asked for has. Any thread with the GVL. */
     bool (*starves)(void *owner);

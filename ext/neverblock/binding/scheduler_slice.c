@@ -36,7 +36,7 @@
 #define NB_PUT_OFF_NS NB_NS_PER_S
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
-/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, lest it looks while one of the
+/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, unless it is quiet, lest it looks while one of the
    others runs, and next when that would have had a slice. */
 #define NB_CUT_SEEN_NS (20 * NB_NS_PER_MS)
 /* So long at most it is quiet: what a fiber allocates is looked at in the job, too. */

@@ -183,12 +183,12 @@ static void no_stir_is_lost_around_falling_asleep(void **state) {
     nb_clockwork_destroy(clockwork);
 }
 
-/* Asks to be called in an hour, or when its descriptor is readable; empties it. */
 typedef struct reader {
     nb_test_gate looked;
     nb_wake wake;
 } reader;
 
+/* Asks to be called in an hour, or when its descriptor is readable; empties it. */
 static int64_t read_wake(void *owner, int64_t now_ns, int *fd) {
     reader *r = owner;
     nb_wake_clear(&r->wake);
