@@ -19,10 +19,12 @@
 #define nb_wake_signal pipe_signal
 #define nb_wake_clear pipe_clear
 #define nb_wake_wait pipe_wait
+#define nb_wake_wait_beside pipe_wait_beside
 void pipe_deinit(nb_wake *wake);
 bool pipe_signal(const nb_wake *wake);
 void pipe_clear(const nb_wake *wake);
 void pipe_wait(const nb_wake *wake, int64_t timeout_ns);
+void pipe_wait_beside(const nb_wake *wake, struct pollfd *watched, size_t count, int64_t timeout_ns);
 nb_status pipe_init(nb_wake *wake);
 #undef __linux__
 #include "os/wake.c"
@@ -31,6 +33,7 @@ nb_status pipe_init(nb_wake *wake);
 #undef nb_wake_signal
 #undef nb_wake_clear
 #undef nb_wake_wait
+#undef nb_wake_wait_beside
 
 typedef struct kind {
     const char *name;
@@ -39,10 +42,12 @@ typedef struct kind {
     bool (*signal)(const nb_wake *wake);
     void (*clear)(const nb_wake *wake);
     void (*wait)(const nb_wake *wake, int64_t timeout_ns);
+    void (*wait_beside)(const nb_wake *wake, struct pollfd *watched, size_t count, int64_t timeout_ns);
 } kind;
 
-static const kind native = {"native", nb_wake_init, nb_wake_deinit, nb_wake_signal, nb_wake_clear, nb_wake_wait};
-static const kind piped = {"pipe", pipe_init, pipe_deinit, pipe_signal, pipe_clear, pipe_wait};
+static const kind native = {"native",      nb_wake_init, nb_wake_deinit,     nb_wake_signal,
+                            nb_wake_clear, nb_wake_wait, nb_wake_wait_beside};
+static const kind piped = {"pipe", pipe_init, pipe_deinit, pipe_signal, pipe_clear, pipe_wait, pipe_wait_beside};
 static const kind *it;
 
 static bool is_ringing(const nb_wake *wake) {
@@ -103,6 +108,38 @@ static void a_wait_ends_with_a_signal_or_its_time_and_clears(void **state) {
     it->wait(&wake, INT64_MAX);
     assert_false(is_ringing(&wake));
     it->deinit(&wake);
+}
+
+static void a_wait_ends_with_what_is_watched_beside_and_tells_which(void **state) {
+    (void)state;
+    nb_wake wake, beside[2];
+    assert_status(NB_OK, it->init(&wake));
+    for (int i = 0; i < 2; i++)
+        assert_status(NB_OK, it->init(&beside[i]));
+    struct pollfd watched[3];
+    for (int i = 0; i < 2; i++)
+        watched[1 + i] = (struct pollfd){.fd = beside[i].read_fd, .events = POLLIN, .revents = POLLIN};
+    it->wait_beside(&wake, watched, 3, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(0, watched[i].revents);
+
+    it->signal(&beside[1]);
+    it->wait_beside(&wake, watched, 3, -1);
+    assert_int_equal(0, watched[0].revents);
+    assert_int_equal(0, watched[1].revents);
+    assert_int_equal(POLLIN, watched[2].revents);
+    assert_true(is_ringing(&beside[1])); /* what is watched is its owner's to clear */
+    it->clear(&beside[1]);
+
+    it->signal(&wake);
+    it->wait_beside(&wake, watched, 3, -1);
+    assert_int_equal(POLLIN, watched[0].revents);
+    assert_int_equal(0, watched[2].revents);
+    assert_false(is_ringing(&wake));
+
+    it->deinit(&wake);
+    for (int i = 0; i < 2; i++)
+        it->deinit(&beside[i]);
 }
 
 static void errno_survives_a_signal_and_a_clear(void **state) {
@@ -169,6 +206,7 @@ int main(void) {
         cmocka_unit_test(a_signal_rings_until_it_is_cleared),
         cmocka_unit_test(signals_beyond_what_fits_do_not_block),
         cmocka_unit_test(a_wait_ends_with_a_signal_or_its_time_and_clears),
+        cmocka_unit_test(a_wait_ends_with_what_is_watched_beside_and_tells_which),
         cmocka_unit_test(errno_survives_a_signal_and_a_clear),
         cmocka_unit_test(a_signal_handler_may_wake),
         cmocka_unit_test(descriptors_are_private_to_the_process_and_never_block),
