@@ -200,6 +200,69 @@ class StallsOfOthersTest < StallCasesTest
   end
 end
 
+# Where each allocation collects, a trace takes longer than it is until the next is asked for.
+class StallsOfASlowHeapTest < ServerProcessCase
+  LANE_THREADS = 8
+  # Frames of each request that waits.
+  DEPTH = 60
+  SLEEPERS = 6
+
+  def self.app
+    <<~RACKUP
+      gate = Queue.new
+      deeper = ->(frames, &block) { frames.zero? ? block.call : deeper.call(frames - 1, &block) }
+      collecting = lambda do
+        over = false
+        sleepers = Array.new(#{SLEEPERS}) { Thread.new { sleep(0.001) until over } }
+        Thread.new do
+          GC.stress = true
+          sleep(0.5)
+        ensure
+          GC.stress = false
+          over = true
+        end.join
+        sleepers.each(&:join)
+      end
+      run lambda { |env|
+        deeper.call(#{DEPTH}) { gate.pop } if env["PATH_INFO"].start_with?("/lane/")
+        collecting.call if env["PATH_INFO"] == "/collecting"
+        gate.close if env["PATH_INFO"] == "/open"
+        [200, { "content-type" => "text/plain" }, ["done"]]
+      }
+    RACKUP
+  end
+
+  def self.server_options
+    @folder = Dir.mktmpdir("neverblock-stalls")
+    file = File.join(@folder, "neverblock.rb")
+    File.write(file, "executor { stall_ms 5 }\nroute \"/lane/*\", lane: :thread, at_once: #{LANE_THREADS}\n")
+    { options: ["-C", file, "--admin", "http://127.0.0.1:0", *ServerProcess.one_process("all requests of a lane wait for one queue")] }
+  end
+
+  def self.run(...)
+    super
+  ensure
+    FileUtils.rm_rf(@folder) if @folder
+  end
+
+  # Who sleeps runs the job that takes the traces, and Ruby makes nobody yield who is about to sleep.
+  def test_traces_that_take_long_leave_rubys_lock_to_others
+    skip "the watch is NeverBlock's" unless neverblock?
+    assert_equal "done", ask("/").body
+    waiting = Array.new(LANE_THREADS) { |number| Thread.new { ask("/lane/#{number}").body } }
+    Patience.await("requests in all threads of the lane") { in_lane == LANE_THREADS }
+    assert_equal "done", ask("/collecting").body
+    assert_equal "done", ask("/open").body
+    assert_equal ["done"] * LANE_THREADS, waiting.map(&:value)
+  end
+
+  private
+
+  def in_lane
+    JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json")))["executors"].sum { |executor| executor["running"] }
+  end
+end
+
 # In a worker, whose front goes on, and as JSON.
 class StallsOfWorkersTest < StallsCase
   def self.options

@@ -38,6 +38,8 @@
 #define DOUBTED_NS NB_NS_PER_MS
 /* A Ruby thread that has the lock and processor time answers within. */
 #define UNANSWERED_NS (500 * NB_NS_PER_MS)
+/* Traces take some 50 us each; longer than this, and Ruby collects meanwhile. */
+#define LONG_ANSWER_NS (1 * NB_NS_PER_MS)
 /* Stalls by one culprit are all counted, and an entry is made of the first in this time. */
 #define TELL_EVERY_NS (10 * NB_NS_PER_S)
 
@@ -113,7 +115,7 @@ static struct {
     _Atomic bool begun; /* it has had Ruby's lock, and its number is known */
 } reporter = {.lock = PTHREAD_MUTEX_INITIALIZER, .thread = Qnil};
 
-static void answer(watched *one, VALUE current);
+static bool answer(watched *one, VALUE current);
 
 /* The question of a turn that is over is the next thread's. */
 static void *await_question(void *turn) {
@@ -216,14 +218,38 @@ static void note_served(watched *one) {
     atomic_store(&one->doubted, false);
 }
 
+/* A job that is asked for while one runs is run right after it, by the same thread, which looks for nothing else in between (rb_postponed_job_flush, before Ruby 3.3).
+   Where answers take longer than it is until they are asked for again, as in a heap of which each allocation collects, no other thread would ever run: so one that took long
+   is the job's last, the others have theirs first in the next, and between two such jobs there is as long without an answer. With Ruby's lock. */
+static int64_t answers_again_ns;
+static watched *answered_last;
+
+static watched *following(const watched *one) {
+    return one && one->next ? one->next : atomic_load(&all_watched);
+}
+
+static void answer_some(VALUE current) {
+    int64_t began_ns = nb_clock_monotonic_ns(), now_ns = began_ns;
+    if (now_ns < answers_again_ns) return;
+    watched *first = following(answered_last), *one = first;
+    do {
+        if (one->executor && answer(one, current)) {
+            answered_last = one;
+            now_ns = nb_clock_monotonic_ns();
+        }
+        one = following(one);
+    } while (one != first && now_ns - began_ns < LONG_ANSWER_NS);
+    answers_again_ns = now_ns + (now_ns - began_ns);
+}
+
 static void job(void *unused) {
     VALUE current = rb_thread_current();
     for (watched *one = atomic_load(&all_watched); one; one = one->next) {
         if (!one->executor) continue;
         if (current == one->executor->thread) note_served(one);
         compare(one);
-        answer(one, current);
     }
+    answer_some(current);
 }
 
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
@@ -318,9 +344,9 @@ static void clear(nb_stall *stall) {
     stall->lines = stall->trace_bytes = 0;
 }
 
-/* With Ruby's lock. */
-static void answer(watched *one, VALUE current) {
-    if (!claim(one)) return;
+/* With Ruby's lock. False: it was not asked. */
+static bool answer(watched *one, VALUE current) {
+    if (!claim(one)) return false;
     clear(&one->stall);
     bool here = current == one->executor->thread;
     bool known = still_there(one) && (here ? describe_here(one) : describe_from_elsewhere(one, current)) &&
@@ -330,6 +356,7 @@ static void answer(watched *one, VALUE current) {
         one->answered_stint = atomic_load(&one->asked_stint);
     }
     atomic_store(&one->state, known ? ANSWERED : ASKED);
+    return true;
 }
 
 /* --- the signal --- */
