@@ -224,9 +224,7 @@ static void note_served(watched *one) {
 static int64_t answers_again_ns;
 static watched *answered_last;
 
-static watched *following(const watched *one) {
-    return one && one->next ? one->next : atomic_load(&all_watched);
-}
+static watched *following(const watched *one) { return one && one->next ? one->next : atomic_load(&all_watched); }
 
 static void answer_some(VALUE current) {
     int64_t began_ns = nb_clock_monotonic_ns(), now_ns = began_ns;
