@@ -174,7 +174,7 @@ end
 # Where others than the executor of fibers run.
 class StallsOfOthersTest < StallCasesTest
   def self.stalls
-    @stalls ||= super.tap { |app| FileUtils.mkdir_p("#{app.directory}/config") && File.write("#{app.directory}/config/neverblock.rb", "route \"/lane/*\", lane: :thread\n") }
+    @stalls ||= super.tap { |app| app.configure("route \"/lane/*\", lane: :thread\n") }
   end
 
   def self.options
@@ -201,7 +201,7 @@ class StallsOfOthersTest < StallCasesTest
 end
 
 # Where each allocation collects, a trace takes longer than it is until the next is asked for.
-class StallsOfASlowHeapTest < ServerProcessCase
+class StallsOfASlowHeapTest < StallsCase
   LANE_THREADS = 8
   # Frames of each request that waits.
   DEPTH = 60
@@ -232,22 +232,12 @@ class StallsOfASlowHeapTest < ServerProcessCase
     RACKUP
   end
 
-  def self.server_options
-    @folder = Dir.mktmpdir("neverblock-stalls")
-    file = File.join(@folder, "neverblock.rb")
-    File.write(file, "executor { stall_ms 5 }\nroute \"/lane/*\", lane: :thread, at_once: #{LANE_THREADS}\n")
-    { options: ["-C", file, "--admin", "http://127.0.0.1:0", *ServerProcess.one_process("all requests of a lane wait for one queue")] }
-  end
-
-  def self.run(...)
-    super
-  ensure
-    FileUtils.rm_rf(@folder) if @folder
+  def self.stalls
+    @stalls ||= super.tap { |app| app.configure("executor { stall_ms 5 }\nroute \"/lane/*\", lane: :thread, at_once: #{LANE_THREADS}\n") }
   end
 
   # Who sleeps runs the job that takes the traces, and Ruby makes nobody yield who is about to sleep.
   def test_traces_that_take_long_leave_rubys_lock_to_others
-    skip "the watch is NeverBlock's" unless neverblock?
     assert_equal "done", ask("/").body
     waiting = Array.new(LANE_THREADS) { |number| Thread.new { ask("/lane/#{number}").body } }
     Patience.await("requests in all threads of the lane") { in_lane == LANE_THREADS }
@@ -259,7 +249,7 @@ class StallsOfASlowHeapTest < ServerProcessCase
   private
 
   def in_lane
-    JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json")))["executors"].sum { |executor| executor["running"] }
+    JSON.parse(admin("/status.json"))["executors"].sum { |executor| executor["running"] }
   end
 end
 

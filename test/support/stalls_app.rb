@@ -105,6 +105,12 @@ class StallsApp
     (@open ||= []) << File.open(fifo(tag), File::RDWR | File::NONBLOCK).tap { |gate| gate.syswrite("x") }
   end
 
+  # @param text [String] of its config/neverblock.rb
+  def configure(text)
+    FileUtils.mkdir_p("#{directory}/config")
+    File.write("#{directory}/config/neverblock.rb", text)
+  end
+
   private
 
   # @param lines [Array<String>] of a file, in which each kind's code is on one
