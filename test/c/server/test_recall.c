@@ -168,6 +168,31 @@ static void one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_mo
     assert_int_equal(0, chosen());
 }
 
+static void they_are_quick_while_all_move_and_their_requests_take_little(void **state) {
+    (void)state;
+    assert_false(f.dispatch.quick); /* nothing is known of them */
+    atomic_store(&board_of(0)->figures.request_ns, 10000);
+    look_after(QUICK);
+    assert_false(f.dispatch.quick);
+    atomic_store(&board_of(1)->figures.request_ns, 10000);
+    look_after(QUICK);
+    assert_true(f.dispatch.quick);
+    switched(1, f.now_ns - LONG); /* it runs one fiber */
+    look_after(1);
+    assert_false(f.dispatch.quick);
+    switched(1, f.now_ns);
+    look_after(1);
+    assert_true(f.dispatch.quick);
+    atomic_store(&board_of(1)->figures.request_ns, NB_NS_PER_MS);
+    look_after(1);
+    assert_false(f.dispatch.quick);
+    atomic_store(&board_of(1)->figures.request_ns, 10000);
+    ask(0, 5);
+    simple(0);
+    look_after(LONG); /* it leaves that alone */
+    assert_false(f.dispatch.quick);
+}
+
 /* --- both at the same time --- */
 
 enum { MEETINGS = 60000, MEETING_STEPS = 64 };
@@ -737,6 +762,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_that_runs_one_fiber_for_long_is_given_nothing),
         CASE(one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_moves),
+        CASE(they_are_quick_while_all_move_and_their_requests_take_little),
         CASE(one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ever),
         CASE(what_was_begun_with_is_no_sign_of_being_late_however_it_is_seen),
         CASE(what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order),

@@ -84,6 +84,7 @@ typedef struct nb_dispatch {
         unavailable_s; /* while no channel serves: requests are refused, to be tried again so much later; 0: they wait */
     int64_t spare_after_ns; /* how long an executor runs one fiber, with work waiting, until its spare is called */
     bool calls;             /* one was called or is to be, as of the last look */
+    bool quick;             /* of several, as of the last look: all move, and their requests take little */
     bool chooses;           /* there may be several executors */
     bool stops;             /* no request will come any more */
     int64_t now_ns;         /* when it was last looked */
