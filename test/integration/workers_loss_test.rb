@@ -182,6 +182,24 @@ class WorkersLossTest < WorkersCase
     end
   end
 
+  # They came while it was loaded, and have left since; what they asked for waits.
+  def test_connections_that_took_all_descriptors_make_way_for_the_workers
+    Dir.mktmpdir do |directory|
+      loaded = File.join(directory, "loaded")
+      app = "sleep 0.01 until File.exist?(#{loaded.inspect})\n#{HELLO}"
+      port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
+      server = ServerProcess.new(app, binds: ["http://127.0.0.1:#{port}"], options: ["-w", "2"], wrap: ["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"]).launch
+      await("its port", server) { connects?(port) }
+      Array.new(200) { TCPSocket.new("127.0.0.1", port).tap { |client| client.write("GET / HTTP/1.1\r\nHost: test\r\n\r\n") } }.each(&:close)
+      server.await_stderr(/no descriptor left for another connection/)
+      File.write(loaded, "")
+      await("both workers", server) { server.stdout.include?("Listening on") && processes(server, "worker 1 ").any? }
+      assert_match(/\A\d+\z/, Net::HTTP.get("127.0.0.1", "/", port))
+    ensure
+      server&.stop
+    end
+  end
+
   private
 
   def with_app(file = nil)
@@ -199,6 +217,13 @@ class WorkersLossTest < WorkersCase
     port = format("%04X", socket.remote_address.ip_port)
     inode = File.readlines("/proc/net/tcp").map(&:split).find { |fields| fields[1].to_s.end_with?(":#{port}") && fields[9] != "0" }[9]
     Dir.glob("/proc/[0-9]*/fd/*").find { |link| File.readlink(link) == "socket:[#{inode}]" rescue false }[%r{\d+}].to_i # rubocop:disable Style/RescueModifier -- processes come and go
+  end
+
+  def connects?(port)
+    TCPSocket.new("127.0.0.1", port).close
+    true
+  rescue SystemCallError
+    false
   end
 
   def busy(port)

@@ -323,7 +323,7 @@ module NeverBlock
         @reload = nil if @reload&.advance
         ensure_mold
         end_without_workers
-        roster.missing(@reload&.mold).each { |number| start_worker(number) } if @mold&.loaded? && @back_off.left.zero?
+        start_missing if @mold&.loaded? && @back_off.left.zero?
         roster.surplus.each { |worker| retire(worker) }
         quit_molds
         announce
@@ -340,6 +340,11 @@ module NeverBlock
 
         @back_off.failed
         say_attempt(mold_problem)
+      end
+
+      # What the system refuses to one it refuses to the next.
+      def start_missing
+        @refused = !roster.missing(@reload&.mold).all? { |number| start_worker(number) }
       end
 
       # Nobody is left who could run a request or fork another who could.
@@ -378,8 +383,9 @@ module NeverBlock
         @notices.each { |line| log.info(line) }
       end
 
+      # While nobody serves, nor will at once, who waits is told so; what he took of the system may be what a worker is refused.
       def tell_availability
-        seconds = [@back_off.left.ceil, 1].max if roster.serving.empty? && (@back_off.failing? || (@again && @molds.empty?))
+        seconds = [@back_off.left.ceil, 1].max if roster.serving.empty? && (@refused || @back_off.failing? || (@again && @molds.empty?))
         return if seconds == @unavailable
 
         @engine.unavailable = @unavailable = seconds

@@ -309,6 +309,14 @@ static void answer_free(int fd) {
     if (write(fd, &count, sizeof count) != sizeof count) _exit(3);
 }
 
+/* Whether a worker could be started. */
+static void answer_channel(nb_test_world *w, int fd) {
+    nb_channel *channel;
+    uint64_t made = nb_server_channel_create(w->server, 0, &channel) == NB_OK;
+    if (made) nb_link_destroy_all(channel->link);
+    if (write(fd, &made, sizeof made) != sizeof made) _exit(3);
+}
+
 static void leave_descriptors(unsigned spare) {
     const struct rlimit few = {nb_test_descriptors() - 3 + spare,
                                nb_test_descriptors() - 3 + spare}; /* ".", ".." and the directory itself */
@@ -331,6 +339,7 @@ static void serve_starved(unsigned spare, bool known, int commands, int answers)
         if (command == 'g') nb_test_executor_release(w.executors[0]);
         if (command == 'd') nb_server_drain(w.server);
         if (command == 'f') answer_free(answers);
+        if (command == 'c') answer_channel(&w, answers);
     }
     w.ended = true;
     nb_server_drain(w.server);
@@ -367,12 +376,15 @@ static report ask_report(const starved *s) {
     return r;
 }
 
-static uint64_t ask_free(const starved *s) {
-    uint64_t count;
-    assert_int_equal(1, write(s->commands, "f", 1));
-    assert_int_equal(sizeof count, read(s->answers, &count, sizeof count));
-    return count;
+static uint64_t ask_number(const starved *s, char command) {
+    uint64_t number;
+    assert_int_equal(1, write(s->commands, &command, 1));
+    assert_int_equal(sizeof number, read(s->answers, &number, sizeof number));
+    return number;
 }
+
+static uint64_t ask_free(const starved *s) { return ask_number(s, 'f'); }
+static bool ask_channel(const starved *s) { return ask_number(s, 'c') == 1; }
 
 static void end_starved(const starved *s) {
     int status;
@@ -462,6 +474,37 @@ static void connections_leave_some_descriptors_to_others_and_there_are_more_of_t
     }
     end_starved(&s);
     free(w->response.body);
+}
+
+static void expect_hello(nb_test_world *w, nb_test_client *client) {
+    assert_true(nb_test_get(client, "/hello"));
+    nb_test_world_expect(w, client, 200, "hello");
+}
+
+/* A channel in the making has four, and who starts the worker two. */
+static void expect_channel_beside_idle(nb_test_world *w, unsigned idle, bool made, unsigned left) {
+    nb_test_alarm(40);
+    starved s = start_starved(idle, false);
+    nb_test_client clients[12], later;
+    for (unsigned i = 0; i < idle; i++) {
+        clients[i] = nb_test_connect(s.port);
+        expect_hello(w, &clients[i]);
+    }
+    assert_int_equal(made, ask_channel(&s));
+    assert_int_equal(left, ask_report(&s).connections);
+    later = nb_test_connect(s.port); /* nobody is accepted for a moment only */
+    expect_hello(w, &later);
+    nb_test_client_close(&later);
+    for (unsigned i = 0; i < idle; i++)
+        nb_test_client_close(&clients[i]);
+    end_starved(&s);
+    free(w->response.body);
+    w->response.body = NULL;
+}
+
+static void for_a_worker_idle_connections_make_room_where_they_are_enough(void **state) {
+    expect_channel_beside_idle(*state, 12, true, 6);
+    expect_channel_beside_idle(*state, 5, false, 5);
 }
 
 static void draining_while_there_is_no_descriptor_does_not_spin(void **state) {
@@ -780,6 +823,7 @@ int main(void) {
         CASE(without_a_descriptor_idle_connections_make_room),
         CASE(without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_on),
         CASE(connections_leave_some_descriptors_to_others_and_there_are_more_of_them_when_those_are_free),
+        CASE(for_a_worker_idle_connections_make_room_where_they_are_enough),
         CASE(draining_while_there_is_no_descriptor_does_not_spin),
         CASE(draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones),
         CASE(a_body_under_way_is_taken_whole_while_draining),

@@ -583,11 +583,14 @@ class ClusterSupervisorTest < Minitest::Test
 
   def test_a_channel_that_cannot_be_had_is_trouble_and_no_end
     cluster = FakeCluster.new
-    cluster.engine.failures.push(Errno::EMFILE.new, Errno::EMFILE.new)
+    cluster.engine.failures.push(Errno::EMFILE.new)
     cluster.mold.loaded
-    assert_match(/worker 1 cannot be started: Too many open files/, cluster.log.text)
+    assert_match(/worker 0 cannot be started: Too many open files/, cluster.log.text)
+    assert_equal 1, cluster.engine.unavailable, "who waits has the descriptors"
+    assert_empty cluster.mold.obey
     cluster.step
     assert_equal [0, 1], cluster.mold.obey.map(&:number)
+    assert_nil cluster.engine.unavailable
   end
 
   private

@@ -327,6 +327,16 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
     nb_listeners_pause(loop, false);
 }
 
+void nb_listeners_give_way(nb_loop *loop, uint32_t *descriptors) {
+    if (loop->open_files) nb_open_files_shrink(loop->open_files, 0);
+    while (*descriptors > 0 && make_room(loop)) {
+        (*descriptors)--;
+    }
+    if (loop->number > 0 || loop->draining) return;
+    loop->waits_for_room = false;
+    pause_until(loop, loop->now_ns + RETRY_NS);
+}
+
 void nb_listeners_take_arrivals(nb_loop *loop) {
     if (loop->number == 0) return;
     pthread_mutex_lock(&loop->inbox_lock);

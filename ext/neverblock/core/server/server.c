@@ -22,6 +22,9 @@
 /* Requests given ahead to one of several executors, be they slow: enough to keep it busy for a turn, few enough to be bound late. */
 #define SHARED_CREDIT 8u
 
+/* Who starts a process has so many for it beside those of its channels. */
+#define STARTER_DESCRIPTORS 2u
+
 /* The loop, on its thread. */
 typedef struct io_thread {
     nb_server *server;
@@ -523,20 +526,66 @@ static nb_status make_lanes(nb_server *server, nb_link **link) {
     return status;
 }
 
-nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel) {
-    nb_link *first_link = NULL, **link = &first_link;
+/* Those of a process, or none. */
+static nb_status make_links(nb_server *server, uint16_t spares, nb_link **first_link) {
+    nb_link **link = first_link;
     nb_status status = NB_OK;
+    *first_link = NULL;
     for (uint32_t i = 0; i <= spares && status == NB_OK; i++) {
         status = make_link(server, true, link);
         if (status == NB_OK) link = &(*link)->spare;
     }
-    if (status == NB_OK) status = make_lanes(server, &first_link->lanes);
-    if (status != NB_OK) {
-        int error = errno;
-        nb_link_destroy_all(first_link);
-        errno = error;
-        return status;
+    if (status == NB_OK) status = make_lanes(server, &(*first_link)->lanes);
+    if (status == NB_OK) return NB_OK;
+    int error = errno;
+    nb_link_destroy_all(*first_link);
+    errno = error;
+    return status;
+}
+
+/* Descriptors that are wanted, and where they could come from. */
+typedef struct room {
+    uint32_t wanted, idle; /* idle: connections that wait for their next request */
+    bool serves;           /* some worker does */
+} room;
+
+static void look_for_room(nb_loop *loop, void *argument) {
+    room *found = argument;
+    found->idle += nb_timeouts_count(&loop->timeouts, NB_TIMEOUT_IDLE);
+    if (nb_dispatch_serves(&loop->dispatch)) found->serves = true;
+}
+
+static void give_way(nb_loop *loop, void *argument) {
+    room *wanted = argument;
+    nb_listeners_give_way(loop, &wanted->wanted);
+}
+
+static void call_all(nb_server *server, void (*work)(nb_loop *, void *), void *argument) {
+    for (uint16_t i = 0; i < server->loops.count; i++) {
+        call(&server->loops.each[i], work, argument);
     }
+}
+
+/* Connections have taken the descriptors that a process's channels need, and who starts it beside them. None makes way for nothing, but while nobody
+   serves they are worth nothing either. */
+static void make_room(nb_server *server, uint16_t spares) {
+    uint32_t links = 1u + spares;
+    for (uint16_t lane = 0; lane < server->loops.lane_count; lane++) {
+        links += server->loops.lane_threads[lane];
+    }
+    room found = {.wanted = links * (uint32_t)NB_LINK_DESCRIPTORS(server->loops.count) + STARTER_DESCRIPTORS};
+    call_all(server, look_for_room, &found);
+    if (!found.serves || found.idle >= found.wanted) call_all(server, give_way, &found);
+}
+
+nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel) {
+    nb_link *first_link;
+    nb_status status = make_links(server, spares, &first_link);
+    if (status == NB_SYSTEM && (errno == EMFILE || errno == ENFILE)) {
+        make_room(server, spares);
+        status = make_links(server, spares, &first_link);
+    }
+    if (status != NB_OK) return status;
     introduce(server, first_link, false);
     *channel = &first_link->channels[0];
     return NB_OK;
@@ -664,11 +713,7 @@ void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channe
 
 static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavailable(loop, *(uint32_t *)seconds); }
 
-void nb_server_unavailable(nb_server *server, uint32_t seconds) {
-    for (uint16_t i = 0; i < server->loops.count; i++) {
-        call(&server->loops.each[i], set_unavailable, &seconds);
-    }
-}
+void nb_server_unavailable(nb_server *server, uint32_t seconds) { call_all(server, set_unavailable, &seconds); }
 
 /* The others follow the first, which may have accepted something for them. */
 void nb_server_drain(nb_server *server) {

@@ -133,7 +133,7 @@ typedef struct nb_channel_report {
 } nb_channel_report;
 
 /* A link that is not served yet, with a link for each of so many spares and for each thread of the lanes behind it, spoken of by its first channel; it is the caller's until serve, or
-   destroyed by nb_link_destroy_all. */
+   destroyed by nb_link_destroy_all. Where there are no descriptors for it, connections that wait for their next request make way: where that is enough, and while nobody serves. */
 nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel);
 /* From here on its process is given requests; the channel is the server's. number: what figures call it; pid: of the process. */
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid);

@@ -38,6 +38,15 @@ nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class que
     return first == &timeouts->heads[queue] ? NULL : first;
 }
 
+uint32_t nb_timeouts_count(const nb_timeouts *timeouts, nb_timeout_class queue) {
+    uint32_t count = 0;
+    const nb_timeout *head = &timeouts->heads[queue];
+    for (const nb_timeout *at = head->next; at != head; at = at->next) {
+        count++;
+    }
+    return count;
+}
+
 int64_t nb_timeouts_next_ns(const nb_timeouts *timeouts) {
     int64_t next_ns = INT64_MAX;
     for (int i = NB_TIMEOUT_NONE + 1; i < NB_TIMEOUT_CLASSES; i++) {

@@ -39,5 +39,7 @@ int64_t nb_timeouts_next_ns(const nb_timeouts *timeouts); /* INT64_MAX: none */
 nb_timeout *nb_timeouts_expire(nb_timeouts *timeouts, int64_t now_ns, nb_timeout_class *queue);
 /* The one that has waited longest in a queue, or NULL. */
 nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class queue);
+/* How many wait in a queue: each is walked over. */
+uint32_t nb_timeouts_count(const nb_timeouts *timeouts, nb_timeout_class queue);
 
 #endif
