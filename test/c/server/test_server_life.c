@@ -277,6 +277,11 @@ static void who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_f
     nb_test_world_close(w);
 }
 
+static void expect_hello(nb_test_world *w, nb_test_client *client) {
+    assert_true(nb_test_get(client, "/hello"));
+    nb_test_world_expect(w, client, 200, "hello");
+}
+
 /* --- descriptors: the server in a child process of few, the clients here --- */
 
 typedef struct starved {
@@ -402,8 +407,7 @@ static void without_a_descriptor_idle_connections_make_room(void **state) {
     nb_test_client clients[20];
     for (int i = 0; i < 20; i++) {
         clients[i] = nb_test_connect(s.port);
-        assert_true(nb_test_get(&clients[i], "/hello"));
-        nb_test_world_expect(w, &clients[i], 200, "hello");
+        expect_hello(w, &clients[i]);
     }
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(&clients[0], NULL));
     assert_true(ask_report(&s).accept_errors > 0);
@@ -434,8 +438,7 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     for (int i = 0; i < 8; i++)
         nb_test_client_close(&clients[i]);
     nb_test_client later = nb_test_connect(s.port);
-    assert_true(nb_test_get(&later, "/hello"));
-    nb_test_world_expect(w, &later, 200, "hello");
+    expect_hello(w, &later);
     nb_test_client_close(&later);
     end_starved(&s);
     free(w->response.body);
@@ -468,17 +471,11 @@ static void connections_leave_some_descriptors_to_others_and_there_are_more_of_t
     }
     for (int i = 0; i < 3; i++) {
         nb_test_client later = nb_test_connect(s.port);
-        assert_true(nb_test_get(&later, "/hello"));
-        nb_test_world_expect(w, &later, 200, "hello");
+        expect_hello(w, &later);
         nb_test_client_close(&later);
     }
     end_starved(&s);
     free(w->response.body);
-}
-
-static void expect_hello(nb_test_world *w, nb_test_client *client) {
-    assert_true(nb_test_get(client, "/hello"));
-    nb_test_world_expect(w, client, 200, "hello");
 }
 
 /* A channel in the making has four, and who starts the worker two. */
@@ -539,8 +536,7 @@ static void draining_ends_idle_connections_serves_those_under_way_and_refuses_ne
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *idle = nb_test_world_client(w), *fresh = nb_test_world_client(w), *busy = nb_test_world_client(w);
-    assert_true(nb_test_get(idle, "/hello"));
-    nb_test_world_expect(w, idle, 200, "hello");
+    expect_hello(w, idle);
     assert_true(nb_test_get(busy, "/hold"));
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
     nb_test_world_settle(w);
@@ -717,8 +713,7 @@ static void a_forks_child_gives_up_what_it_inherited(void **state) {
     char byte;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    expect_hello(w, c);
     assert_int_equal(0, pipe(gate));
     assert_int_equal(0, pipe(ready));
     pid_t child = fork();
@@ -733,8 +728,7 @@ static void a_forks_child_gives_up_what_it_inherited(void **state) {
     }
     close(gate[0]);
     assert_int_equal(1, read(ready[0], &byte, 1));
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    expect_hello(w, c);
     nb_server_drain(w->server);
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, NULL));
     nb_server_join(w->server);

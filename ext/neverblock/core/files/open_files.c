@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "files/accept_encoding.h"
 #include "files/top_names.h"
+#include "os/descriptors.h"
 
 enum {
     SHARE = 8, /* of the process's descriptors */
@@ -383,7 +384,7 @@ static nb_status look_again(nb_open_files *files, const nb_root *root, entry *it
 }
 
 static bool wants_descriptors(nb_status status, int error) {
-    return status == NB_SYSTEM && (error == EMFILE || error == ENFILE);
+    return status == NB_SYSTEM && nb_os_descriptors_short(error);
 }
 
 /* The kernel takes a descriptor before it looks (open(2)), so that even what is not there is refused without one. A call that needs none

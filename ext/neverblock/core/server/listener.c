@@ -161,6 +161,11 @@ static void pause_until(nb_loop *loop, int64_t again_ns) {
     nb_listeners_pause(loop, true);
 }
 
+static void pause_for_descriptors(nb_loop *loop) {
+    loop->waits_for_room = false;
+    pause_until(loop, loop->now_ns + RETRY_NS);
+}
+
 static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     int error = errno;
     NB_COUNT(loop, accept_errors, 1);
@@ -173,8 +178,7 @@ static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
         log_shortage(loop, error);
         if (patience_ns(loop) <= 0) (void)turn_away(loop, listener);
     }
-    loop->waits_for_room = false;
-    pause_until(loop, loop->now_ns + RETRY_NS);
+    pause_for_descriptors(loop);
 }
 
 /* The kernel gives the lowest number that is free: a high one says that few are left, which are for files, request bodies and what the application
@@ -206,7 +210,7 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
-    if (status == NB_SYSTEM && (errno == EMFILE || errno == ENFILE)) {
+    if (status == NB_SYSTEM && nb_os_descriptors_short(errno)) {
         if (loop->spare_fd >= 0) {
             close(loop->spare_fd);
             loop->spare_fd = -1;
@@ -285,7 +289,7 @@ static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
         return true;
     }
     if (status == NB_AGAIN) return false;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    if (nb_os_descriptors_short(errno) || errno == ENOBUFS || errno == ENOMEM) {
         out_of_descriptors(loop, listener);
         return !loop->listening_paused;
     }
@@ -332,9 +336,7 @@ void nb_listeners_give_way(nb_loop *loop, uint32_t *descriptors) {
     while (*descriptors > 0 && make_room(loop)) {
         (*descriptors)--;
     }
-    if (loop->number > 0 || loop->draining) return;
-    loop->waits_for_room = false;
-    pause_until(loop, loop->now_ns + RETRY_NS);
+    if (loop->number == 0 && !loop->draining) pause_for_descriptors(loop);
 }
 
 void nb_listeners_take_arrivals(nb_loop *loop) {

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "os/net.h"
 #include "os/thread.h"
 #include "server/figures.h"
@@ -581,7 +582,7 @@ static void make_room(nb_server *server, uint16_t spares) {
 nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel) {
     nb_link *first_link;
     nb_status status = make_links(server, spares, &first_link);
-    if (status == NB_SYSTEM && (errno == EMFILE || errno == ENFILE)) {
+    if (status == NB_SYSTEM && nb_os_descriptors_short(errno)) {
         make_room(server, spares);
         status = make_links(server, spares, &first_link);
     }

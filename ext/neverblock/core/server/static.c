@@ -13,6 +13,7 @@
 #include "files/file_request.h"
 #include "http1/date.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "server/connection_internal.h"
 #include "server/file_answer.h"
 #include "server/opening.h"
@@ -136,7 +137,7 @@ static bool is_absence(int error) {
 /* A look has failed. True: look again. */
 static bool look_failed(nb_loop *loop, search *state, int error, found *result) {
     *result = FOUND_NONE;
-    if (error == EMFILE || error == ENFILE) {
+    if (nb_os_descriptors_short(error)) {
         *result = FOUND_BUSY;
         return false;
     }
