@@ -289,7 +289,9 @@ static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
         return true;
     }
     if (status == NB_AGAIN) return false;
-    if (nb_os_descriptors_short(errno) || errno == ENOBUFS || errno == ENOMEM) {
+    bool without_descriptor = nb_os_descriptors_short(errno);
+    if (without_descriptor && !told) return false; /* accept(2) wants one before it looks whether anybody waits */
+    if (without_descriptor || errno == ENOBUFS || errno == ENOMEM) {
         out_of_descriptors(loop, listener);
         return !loop->listening_paused;
     }
