@@ -44,6 +44,7 @@ struct nb_task {
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */
+    size_t collections;      /* rb_gc_count() then */
     unsigned step;           /* of the request's: the next one */
     bool busy;
     bool head_request;

@@ -65,7 +65,7 @@ static bool is_long(const nb_task *task) { return task->computed_ns >= NB_HEAP_L
 static void note_computed(nb_task *task, int64_t ns) {
     bool was_long = is_long(task);
     task->computed_ns += ns;
-    if (!was_long && is_long(task)) nb_heap_request_long(task->executor->scheduler);
+    if (!was_long && is_long(task)) nb_heap_request_long(task->executor->scheduler, task->collections);
 }
 
 /* A fiber that a request's has resumed is not the request's. */

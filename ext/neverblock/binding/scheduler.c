@@ -223,6 +223,7 @@ void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
     if (scheduler->attached) rb_raise(rb_eArgError, "this scheduler has a source already");
     scheduler->source = *source;
     scheduler->attached = true;
+    nb_heap_attached();
     if (scheduler->poll == NULL || nb_loop_watch_source(scheduler) == NB_OK) return;
     int error = errno;
     scheduler->attached = false;

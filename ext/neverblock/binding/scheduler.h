@@ -157,9 +157,10 @@ void nb_scheduler_stamp(VALUE scheduler);
 void nb_scheduler_run(VALUE scheduler);
 
 /* A request has computed for so long that it may keep much, nb_heap_request_over is told when it is over: meanwhile collections are put off where that is so (scheduler_heap.c). And when any
-   whose slice had ended is over, the loop of its scheduler collects what it has left, where that is much. Ruby's lock held; raise nothing. */
+   whose slice had ended is over, and no long one is half done, the loop of its scheduler collects what it has left, where that is much. collections: rb_gc_count() when the request
+   began. Ruby's lock held; raise nothing. */
 #define NB_HEAP_LONG_NS (20 * NB_NS_PER_MS)
-void nb_heap_request_long(VALUE scheduler);
+void nb_heap_request_long(VALUE scheduler, size_t collections);
 void nb_heap_request_over(VALUE scheduler, bool was_long);
 
 #endif

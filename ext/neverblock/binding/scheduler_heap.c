@@ -34,11 +34,13 @@ static struct {
     VALUE bytes_key, objects_key, slots_key, live_key, major_key, marked_key, state_key, none, marking;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
-    size_t objects;      /* that had been made when bytes were last left uncounted, or a collection was seen */
-    size_t objects_then; /* when a collection was last seen */
-    size_t objects_long; /* when a request became long and no other was */
-    size_t marked_alone; /* objects that a collection walks beside what a long request keeps */
-    bool of_long;        /* there was one since a request became long */
+    size_t objects;           /* that had been made when bytes were last left uncounted, or a collection was seen */
+    size_t objects_then;      /* when a collection was last seen */
+    size_t objects_before;    /* when the one before it was */
+    size_t objects_long;      /* when a request became long and no other was */
+    size_t marked_alone;      /* objects that a collection walks beside what a long request keeps; 0: nobody has looked */
+    size_t collections_alone; /* by the last that came while no request kept anything */
+    bool of_long;             /* there was one since a request became long */
     bool keeps;          /* a long request has kept much, so that the next may too */
     const nb_scheduler *put_off_for; /* whose fiber it is for which there are none; compared only */
 } collector;
@@ -67,6 +69,7 @@ static void count_anew(size_t collections) {
     collector.collections = collections;
     collector.bytes_since = 0;
     collector.of_long = true;
+    collector.objects_before = collector.objects_then;
     collector.objects = collector.objects_then = rb_gc_stat(collector.objects_key);
 }
 
@@ -101,13 +104,20 @@ static void collect_what_has_grown(void) {
 /* What is marked bit by bit is known only when that has come to its end. */
 static bool is_marked(void) { return rb_gc_latest_gc_info(collector.state_key) != collector.marking; }
 
-static bool keeps_much(void) {
-    if (!is_marked()) return false;
+static size_t kept_objects(void) {
     size_t marked = rb_gc_stat(collector.marked_key);
     if (marked < collector.marked_alone) collector.marked_alone = marked;
-    if (!collector.of_long) return collector.keeps;
-    size_t kept = marked - collector.marked_alone, made = collector.objects_then - collector.objects_long;
-    collector.keeps = kept >= KEPT_OBJECTS_MIN && kept >= made / MADE_OF_KEPT_MAX;
+    return marked - collector.marked_alone;
+}
+
+static bool is_much(size_t kept, size_t made) { return kept >= KEPT_OBJECTS_MIN && kept >= made / MADE_OF_KEPT_MAX; }
+
+/* Of one that has made little since it became long a collection says nothing. */
+static bool keeps_much(void) {
+    if (!is_marked()) return false;
+    size_t kept = kept_objects(), made = collector.objects_then - collector.objects_long;
+    bool tells = kept >= KEPT_OBJECTS_MIN || made >= KEPT_OBJECTS_MIN * MADE_OF_KEPT_MAX;
+    if (collector.of_long && tells) collector.keeps = is_much(kept, made);
     return collector.keeps;
 }
 
@@ -147,23 +157,43 @@ bool nb_heap_computes(const nb_scheduler *scheduler) {
     return bytes >= UNCOUNTED_BYTES_MIN || collector.put_off_for;
 }
 
-void nb_heap_request_long(VALUE self) {
+/* Before a request keeps anything, or after. */
+static void note_alone(void) {
+    see_collections();
+    collector.collections_alone = collector.collections;
+    if (is_marked()) collector.marked_alone = rb_gc_stat(collector.marked_key);
+}
+
+void nb_heap_attached(void) {
+    if (collector.known && collector.marked_alone == 0) note_alone();
+}
+
+/* A collection that came since it began tells of it where much is kept; of what was made until then most may be others'. One from before it has walked what there is without it. */
+void nb_heap_request_long(VALUE self, size_t collections) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (!collector.known || scheduler->long_requests++ > 0) return;
     see_collections();
     collector.of_long = false;
     collector.objects_long = rb_gc_stat(collector.objects_key);
-    collector.marked_alone = is_marked() ? rb_gc_stat(collector.marked_key) : SIZE_MAX;
+    if (!is_marked()) return;
+    if (collector.collections == collections || collector.collections == collector.collections_alone) {
+        collector.marked_alone = rb_gc_stat(collector.marked_key);
+    } else if (is_much(kept_objects(), collector.objects_then - collector.objects_before)) {
+        collector.keeps = true;
+    }
+}
+
+static bool much_is_left(void) {
+    see_collections();
+    size_t left = rb_gc_stat(collector.objects_key) - collector.objects_then;
+    return left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(collector.slots_key) / LEFT_SLOTS_AN_OBJECT;
 }
 
 void nb_heap_request_over(VALUE self, bool was_long) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (!collector.known) return;
     if (was_long && --scheduler->long_requests == 0) nb_heap_let_collect(scheduler);
-    see_collections();
-    size_t left = rb_gc_stat(collector.objects_key) - collector.objects_then;
-    if (left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(collector.slots_key) / LEFT_SLOTS_AN_OBJECT)
-        scheduler->collection_due = true;
+    if (scheduler->long_requests == 0 && much_is_left()) scheduler->collection_due = true;
 }
 
 static bool stat_has(VALUE stat, VALUE key) { return RB_INTEGER_TYPE_P(rb_hash_aref(stat, key)); }
@@ -203,9 +233,12 @@ static void make_room_for_parked(nb_scheduler *scheduler) {
     call_dropping_errors(make_room, SIZET2NUM(scheduler->room_for));
 }
 
+/* Ruby may have done so meanwhile. And while the next long one is half done, what that keeps would be walked. */
 static void collect_what_is_left(nb_scheduler *scheduler) {
     scheduler->collection_due = false;
+    if (scheduler->long_requests > 0 || !much_is_left()) return;
     call_dropping_errors(collect_young, Qnil);
+    note_alone();
 }
 
 void nb_heap_turn(nb_scheduler *scheduler) {

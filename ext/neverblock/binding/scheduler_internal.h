@@ -350,6 +350,8 @@ void nb_heap_let_collect(const nb_scheduler *scheduler);
 /* Whether collections are put off for it; so long it may sleep then. */
 #define NB_HEAP_WAITS_NS (20 * NB_NS_PER_MS)
 bool nb_heap_waits(const nb_scheduler *scheduler);
+/* A source is attached. Before the first, nothing is a request's. */
+void nb_heap_attached(void);
 /* Between fibers, in the loop fiber. Where more of them are parked than there is room for in Ruby's heap, it is made for twice as many. And when a long
    request is over (nb_heap_request_over) and none is half done, a collection of what is young, swept bit by bit as it is needed: what it has made is garbage by then, and found to be
    that in some 10 ms. Later collections would come in the middle of the next such request, walk all that that one keeps, and have the garbage grow old meanwhile, which only collections of

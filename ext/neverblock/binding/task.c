@@ -75,6 +75,7 @@ static void note(nb_task *task, const nb_request_message *request) {
 static void build_env(nb_task *task) {
     const nb_request_message *request = task->request;
     task->taken_ns = nb_executor_switched_ns(task->executor);
+    task->collections = rb_gc_count();
     int64_t arrived_ns = request->arrived_ns, deadline_ns = request->deadline_ns;
     task->cancellable = (request->message.flags & NB_REQUEST_CANCELLABLE) != 0;
     task->head_request = request->method == NB_METHOD_HEAD;

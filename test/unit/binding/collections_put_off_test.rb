@@ -13,17 +13,21 @@ class CollectionsPutOffTest < Minitest::Test
 
     # A request that computes until it is told to finish, and keeps as many objects as it is told to, after it has made others that it does not keep.
     class Long
-      def initialize(&last)
+      # at_once: so many before its first slice can end.
+      def initialize(at_once: 0, &last)
         @last = last
-        @keep = @drop = 0
+        @drop = 0
+        @keep = at_once
         @server = NB::Server.new(NB::Config.new(binds: ["http://127.0.0.1:0"], stall_ms: 60_000), method(:call)).start
         GC.start
         @client = Thread.new { ask("/long") }
+        sleep(0.001) until @keep.zero?
         5.times { end_slice }
       end
 
       def call(env)
         compute if env["PATH_INFO"] == "/long"
+        leave if env["PATH_INFO"] == "/leaves"
         [200, {}, ["answered"]]
       end
 
@@ -37,6 +41,14 @@ class CollectionsPutOffTest < Minitest::Test
         5.times { end_slice }
       end
 
+      # Another one, whose slice ends, makes so many objects that it does not keep.
+      def leave_another(count)
+        @leave = count
+        answered = Thread.new { ask("/leaves") }
+        end_slice until answered.join(0)
+        end_slice
+      end
+
       def finish
         @finished = true
         @client.value.tap { @server.stop_now }
@@ -45,6 +57,12 @@ class CollectionsPutOffTest < Minitest::Test
       private
 
       def ask(path) = Net::HTTP.get(URI(@server.urls.first + path))
+
+      def leave
+        cuts = Fiber.scheduler.cuts
+        @leave.times { Object.new }
+        nil until Fiber.scheduler.cuts > cuts
+      end
 
       def compute
         kept = []
@@ -91,6 +109,46 @@ class CollectionsPutOffTest < Minitest::Test
       seen = put_off?
       long.finish
       print [seen, count]
+    RUBY
+  end
+
+  def test_one_of_its_first_milliseconds_tells_that_it_keeps_much
+    assert_equal "[true, 0]", script(<<~RUBY)
+      count = nil
+      long = Long.new(at_once: 50_000) { |kept| count = collections { 900_000.times { kept << Object.new } } }
+      seen = put_off?
+      long.finish
+      print [seen, count]
+    RUBY
+  end
+
+  def test_one_of_its_first_milliseconds_does_not_tell_that_it_will_keep_little
+    assert_equal "[false, true]", script(<<~RUBY)
+      first = Long.new { nil }
+      first.keep(50_000)
+      first.finish
+      GC.disable # or they would be put off before there is one
+      long = Long.new { nil }
+      GC.enable
+      seen = put_off?
+      GC.start
+      5.times { long.end_slice }
+      print [seen, put_off?]
+      long.finish
+    RUBY
+  end
+
+  # It would walk what the long one keeps.
+  def test_what_another_has_left_is_collected_when_the_long_one_is_over
+    assert_equal "[0, true]", script(<<~RUBY)
+      NB::Heap.make_room(10_000)
+      gate = Queue.new
+      long = Long.new { gate.pop }
+      GC.start
+      finished = Thread.new { long.finish }
+      count = collections { long.leave_another(400_000) }
+      gate << nil
+      print [count, collections { finished.join }.positive?]
     RUBY
   end
 
