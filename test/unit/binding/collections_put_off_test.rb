@@ -85,6 +85,21 @@ class CollectionsPutOffTest < Minitest::Test
       yield
       GC.count - before
     end
+
+    def let_one_keep_much
+      first = Long.new { nil }
+      first.keep(50_000)
+      first.finish
+    end
+
+    # Of one that comes to keep 900,000: whether there are none before that, and how many there are then.
+    def seen_of_many(**options)
+      count = nil
+      long = Long.new(**options) { |kept| count = collections { 900_000.times { kept << Object.new } } }
+      seen = put_off?
+      long.finish
+      [seen, count]
+    end
   RUBY
 
   # Each would walk all that is kept, and more. 900,000 objects have more room made for them four times, by as many collections.
@@ -101,32 +116,18 @@ class CollectionsPutOffTest < Minitest::Test
 
   def test_the_next_has_none_from_its_start
     assert_equal "[true, 0]", script(<<~RUBY)
-      first = Long.new { nil }
-      first.keep(50_000)
-      first.finish
-      count = nil
-      long = Long.new { |kept| count = collections { 900_000.times { kept << Object.new } } }
-      seen = put_off?
-      long.finish
-      print [seen, count]
+      let_one_keep_much
+      print seen_of_many
     RUBY
   end
 
   def test_one_of_its_first_milliseconds_tells_that_it_keeps_much
-    assert_equal "[true, 0]", script(<<~RUBY)
-      count = nil
-      long = Long.new(at_once: 50_000) { |kept| count = collections { 900_000.times { kept << Object.new } } }
-      seen = put_off?
-      long.finish
-      print [seen, count]
-    RUBY
+    assert_equal "[true, 0]", script("print seen_of_many(at_once: 50_000)")
   end
 
   def test_one_of_its_first_milliseconds_does_not_tell_that_it_will_keep_little
     assert_equal "[false, true]", script(<<~RUBY)
-      first = Long.new { nil }
-      first.keep(50_000)
-      first.finish
+      let_one_keep_much
       GC.disable # or they would be put off before there is one
       long = Long.new { nil }
       GC.enable
@@ -199,9 +200,7 @@ class CollectionsPutOffTest < Minitest::Test
 
   def test_an_application_that_has_disabled_them_finds_them_disabled
     assert_equal "true", script(<<~RUBY)
-      first = Long.new { nil }
-      first.keep(50_000)
-      first.finish
+      let_one_keep_much
       GC.disable
       Long.new { nil }.finish
       print put_off?
