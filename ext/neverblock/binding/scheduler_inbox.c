@@ -11,9 +11,9 @@
 
 struct nb_inbox {
     pthread_mutex_t lock;
-    const nb_scheduler *sleeper; /* NULL: nobody sleeps */
-    nb_parcel *arrived;          /* newest first */
-    size_t out;                  /* parcels expected and not yet drained */
+    nb_scheduler *sleeper; /* NULL: nobody sleeps */
+    nb_parcel *arrived;    /* newest first */
+    size_t out;            /* parcels expected and not yet drained */
     bool closed;
     _Atomic bool pending; /* something has arrived; readable without the lock */
 };

@@ -113,16 +113,17 @@ typedef struct nb_slices nb_slices;
 
 struct nb_scheduler {
     VALUE self;
-    VALUE loop;         /* the fiber that parked fibers transfer to; meaningful while switched */
-    VALUE switched_to;  /* the last fiber the loop has switched to; compared only: meaningful while switched */
-    bool switched;      /* a fiber runs that the loop has switched to */
-    bool running;       /* inside nb_scheduler_run */
-    bool closing;       /* run was called for close */
-    pthread_t sleeper;  /* whose thread sleeps, or slept last */
-    atomic_bool asleep; /* it is on its way into the poller, or in it */
-    bool sleeping;      /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
-    bool attached;      /* source is set */
-    bool abandoned;     /* nb_scheduler_abandon */
+    VALUE loop;           /* the fiber that parked fibers transfer to; meaningful while switched */
+    VALUE switched_to;    /* the last fiber the loop has switched to; compared only: meaningful while switched */
+    bool switched;        /* a fiber runs that the loop has switched to */
+    bool running;         /* inside nb_scheduler_run */
+    bool closing;         /* run was called for close */
+    pthread_t sleeper;    /* whose thread sleeps, or slept last */
+    atomic_bool asleep;   /* it is on its way into the poller, or in it */
+    atomic_bool signaled; /* it is to leave it at a signal */
+    bool sleeping;        /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool attached;        /* source is set */
+    bool abandoned;       /* nb_scheduler_abandon */
     nb_list ready;
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
@@ -220,7 +221,7 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
 void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait);
 void nb_loop_wake(nb_scheduler *scheduler); /* GVL held */
 /* Ends its sleep, or the next one; only its sleep when somebody has closed its wake descriptor. Any thread. */
-void nb_loop_rouse(const nb_scheduler *scheduler);
+void nb_loop_rouse(nb_scheduler *scheduler);
 /* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
 void nb_loop_expire(nb_scheduler *scheduler);
 void nb_loop_forget_others(void);

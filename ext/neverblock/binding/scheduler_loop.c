@@ -36,6 +36,7 @@ void nb_loop_forget_others(void) { atomic_store_explicit(&lock_wanted, 0, memory
 typedef struct loop_sleep_call {
     nb_scheduler *scheduler;
     int64_t timeout_ns;
+    int64_t until_ns; /* when that has passed; INT64_MAX: never */
     bool with_source;
     bool shares_lock;
     bool woken;
@@ -193,15 +194,31 @@ bool nb_loop_poll(nb_scheduler *scheduler) {
 
 /* --- Sleep --- */
 
+static int64_t left_ns(const loop_sleep_call *call) {
+    if (call->until_ns == INT64_MAX) return -1;
+    int64_t left = call->until_ns - nb_clock_monotonic_ns();
+    return left > 0 ? left : 0;
+}
+
+/* Any signal ends the system call, such as SIGCONT or one that Ruby has the main thread see to. Whoever came back for that would want Ruby's lock, take it from a fiber that computes, and sleep
+   again. */
+static void wait_in_poller(loop_sleep_call *call) {
+    const nb_scheduler *scheduler = call->scheduler;
+    for (int64_t timeout_ns = call->timeout_ns;; timeout_ns = left_ns(call)) {
+        nb_status status = nb_poll_wait(scheduler->poll, call->events, NB_POLL_EVENTS_MAX, timeout_ns, &call->count);
+        if (status != NB_OK) call->count = 0;
+        if (status != NB_OK || call->count > 0 || timeout_ns == 0) return;
+        if (atomic_load_explicit(&scheduler->signaled, memory_order_acquire)) return;
+    }
+}
+
 static void sleep_without_lock(loop_sleep_call *call) {
     nb_scheduler_source *source = &call->scheduler->source;
     nb_source_wait waited = NB_SOURCE_CANNOT;
     if (call->with_source && source->wait) waited = source->wait(source->owner, call->timeout_ns);
     if (waited == NB_SOURCE_WAITED) return;
     if (waited == NB_SOURCE_CALLED) call->timeout_ns = 0;
-    nb_status status = nb_poll_wait(call->scheduler->poll, call->events, NB_POLL_EVENTS_MAX, call->timeout_ns,
-                                    &call->count);
-    if (status != NB_OK) call->count = 0;
+    wait_in_poller(call);
 }
 
 static void *sleep_body(void *argument) {
@@ -215,16 +232,17 @@ static void *sleep_body(void *argument) {
 }
 
 /* Ruby ends its own waits by this signal too. One that comes before the sleeper's system call is lost, so it is sent until the sleeper has left that. */
-static void signal_sleeper(const nb_scheduler *scheduler) {
+static void signal_sleeper(nb_scheduler *scheduler) {
     const struct timespec pause = {.tv_nsec = SIGNAL_EVERY_NS};
     for (int i = 0; i < SIGNALS_MAX && atomic_load_explicit(&scheduler->asleep, memory_order_acquire); i++) {
+        atomic_store_explicit(&scheduler->signaled, true, memory_order_release);
         pthread_kill(scheduler->sleeper, SIGVTALRM);
         nanosleep(&pause, NULL);
     }
 }
 
 /* An application that has closed all descriptors of its process has closed this one. */
-void nb_loop_rouse(const nb_scheduler *scheduler) {
+void nb_loop_rouse(nb_scheduler *scheduler) {
     if (!nb_wake_signal(&scheduler->wake)) signal_sleeper(scheduler);
 }
 
@@ -239,19 +257,22 @@ void nb_loop_wake(nb_scheduler *scheduler) {
 static int64_t bound_by_heap(const nb_scheduler *scheduler, loop_sleep_call *call) {
     if (!nb_heap_waits(scheduler) || (call->timeout_ns >= 0 && call->timeout_ns <= NB_HEAP_WAITS_NS)) return 0;
     call->timeout_ns = NB_HEAP_WAITS_NS;
-    return nb_clock_monotonic_ns() + NB_HEAP_WAITS_NS;
+    call->until_ns = nb_clock_monotonic_ns() + NB_HEAP_WAITS_NS;
+    return call->until_ns;
 }
 
 /* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
    in the wake descriptor until it is polled: between the check and the sleep none is lost. The turn then lets them act. */
 static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
-    loop_sleep_call call = {.scheduler = scheduler, .timeout_ns = -1, .with_source = with_source, .count = 0};
+    loop_sleep_call call = {.scheduler = scheduler,
+                            .timeout_ns = -1,
+                            .until_ns = nb_timers_next_ns(&scheduler->timers),
+                            .with_source = with_source};
     call.shares_lock = scheduler->attached && scheduler->source.shares_lock;
-    int64_t next_ns = nb_timers_next_ns(&scheduler->timers);
-    if (next_ns != INT64_MAX) {
+    if (call.until_ns != INT64_MAX) {
         int64_t now_ns = nb_loop_clock(scheduler);
-        if (next_ns <= now_ns) return;
-        call.timeout_ns = next_ns - now_ns;
+        if (call.until_ns <= now_ns) return;
+        call.timeout_ns = call.until_ns - now_ns;
     }
 
     int64_t heap_waits_until_ns = bound_by_heap(scheduler, &call);
@@ -260,6 +281,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     if (scheduler->slices) nb_slices_sleep(scheduler->slices);
     scheduler->sleeper = pthread_self();
     scheduler->sleeping = true;
+    atomic_store_explicit(&scheduler->signaled, false, memory_order_relaxed);
     atomic_store_explicit(&scheduler->asleep, true, memory_order_release);
     rb_nogvl(sleep_body, &call, sleep_interrupt, scheduler, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
     if (call.woken && call.shares_lock) atomic_fetch_sub_explicit(&lock_wanted, 1, memory_order_relaxed);

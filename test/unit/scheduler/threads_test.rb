@@ -182,7 +182,48 @@ class SchedulerThreadsTest < Minitest::Test
     assert_equal 3, status.exitstatus
   end
 
+  # SIGCONT ends a system call that waits (signal(7)). Whoever has nothing to do goes on to wait without Ruby's lock; else it would be given that, by the thread that computes.
+  def test_a_loop_that_sleeps_does_not_want_the_lock_because_its_process_was_stopped
+    script = <<~RUBY
+      require "neverblock/scheduler"
+      over = false
+      trap("USR1") { over = true }
+      ready = Queue.new
+      Thread.new do
+        Fiber.set_scheduler(scheduler = NeverBlock::Scheduler.new)
+        scheduler.slice_ms = 1
+        Fiber.schedule { ready << scheduler and sleep(#{2 * SECONDS}) }
+      end
+      scheduler = ready.pop
+      Thread.pass until Thread.list.all? { |thread| thread == Thread.main || thread.status == "sleep" }
+      before = scheduler.given
+      puts "ready"
+      $stdout.flush
+      nil until over
+      puts scheduler.given - before
+      $stdout.flush
+      exit!
+    RUBY
+    output, = run_script(script) do |pid, line|
+      next unless line == "ready\n"
+
+      stop_and_go(pid, times: 20)
+      Process.kill("USR1", pid)
+    end
+    assert_equal "ready\n0\n", output
+  end
+
   private
+
+  # Long enough for who wants the lock to be offered it by the ticker, which asks each millisecond.
+  def stop_and_go(pid, times:)
+    times.times do
+      Process.kill("STOP", pid)
+      sleep(0.002)
+      Process.kill("CONT", pid)
+      sleep(0.01)
+    end
+  end
 
   def sleeping_scheduler
     started = Queue.new
