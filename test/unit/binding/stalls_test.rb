@@ -25,7 +25,7 @@ class StallsBindingTest < BindingCase
     KINDS.each_key { |path| 5.times { assert_answered(path) } }
     @told = false
     held = Thread.new { ask("/until_told") }
-    Patience.await("the entry") { logged.match?(%r{GET /until_told .* so far: a blocking call, in .*call, by test/unit/binding/stalls_test.rb:\d+$}) }
+    Patience.await("the entry", -> { logged.lines.last(20) }) { logged.match?(%r{GET /until_told .* so far: a blocking call, in .*call, by test/unit/binding/stalls_test.rb:\d+$}) }
     @told = true
     assert_equal "/until_told", held.value.body
   end
