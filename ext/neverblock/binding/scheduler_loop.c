@@ -205,9 +205,11 @@ static int64_t left_ns(const loop_sleep_call *call) {
 static void wait_in_poller(loop_sleep_call *call) {
     const nb_scheduler *scheduler = call->scheduler;
     for (int64_t timeout_ns = call->timeout_ns;; timeout_ns = left_ns(call)) {
-        nb_status status = nb_poll_wait(scheduler->poll, call->events, NB_POLL_EVENTS_MAX, timeout_ns, &call->count);
-        if (status != NB_OK) call->count = 0;
-        if (status != NB_OK || call->count > 0 || timeout_ns == 0) return;
+        if (nb_poll_wait(scheduler->poll, call->events, NB_POLL_EVENTS_MAX, timeout_ns, &call->count) != NB_OK) {
+            call->count = 0;
+            return;
+        }
+        if (call->count > 0 || timeout_ns == 0) return;
         if (atomic_load_explicit(&scheduler->signaled, memory_order_acquire)) return;
     }
 }
@@ -253,12 +255,12 @@ void nb_loop_wake(nb_scheduler *scheduler) {
     nb_loop_rouse(scheduler);
 }
 
-/* Where collections are put off: until when nothing may happen before they come again; else 0. */
-static int64_t bound_by_heap(const nb_scheduler *scheduler, loop_sleep_call *call) {
-    if (!nb_heap_waits(scheduler) || (call->timeout_ns >= 0 && call->timeout_ns <= NB_HEAP_WAITS_NS)) return 0;
+/* Where collections are put off, and nothing is due before they are to come again. */
+static bool bound_by_heap(const nb_scheduler *scheduler, loop_sleep_call *call) {
+    if (!nb_heap_waits(scheduler) || (call->timeout_ns >= 0 && call->timeout_ns <= NB_HEAP_WAITS_NS)) return false;
     call->timeout_ns = NB_HEAP_WAITS_NS;
     call->until_ns = nb_clock_monotonic_ns() + NB_HEAP_WAITS_NS;
-    return call->until_ns;
+    return true;
 }
 
 /* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
@@ -275,7 +277,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
         call.timeout_ns = call.until_ns - now_ns;
     }
 
-    int64_t heap_waits_until_ns = bound_by_heap(scheduler, &call);
+    bool heap_waits = bound_by_heap(scheduler, &call);
     if (!scheduler->switched) stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
     if (!scheduler->switched && scheduler->slices) nb_slices_rest(scheduler->slices);
     if (scheduler->slices) nb_slices_sleep(scheduler->slices);
@@ -291,7 +293,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     scheduler->now_fresh = false;
     if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
     if (scheduler->attached || scheduler->slices) nb_ticker_stir();
-    if (heap_waits_until_ns && nb_clock_monotonic_ns() >= heap_waits_until_ns) nb_heap_let_collect(scheduler);
+    if (heap_waits && nb_clock_monotonic_ns() >= call.until_ns) nb_heap_let_collect(scheduler);
     deliver(scheduler, call.events, call.count);
 }
 
