@@ -27,6 +27,7 @@
 #   handle_interrupt     all               a time slice would end where Thread.handle_interrupt says nothing may                     thread.c, pending_interrupt_mask_stack
 #   timeout              3.1 to 3.4.10     the block of a Timeout can rescue the timeout                                   Bug #21947
 #   enumerator           3.1, 3.2          the body of Enumerator#next stops the loop                                      Feature #19141
+#   thread_variables     all               all requests share one set of thread variables                                  thread.c, rb_thread_variable_get
 #
 # compat/libraries.rb is for gems, as they are loaded.
 #
@@ -78,6 +79,7 @@ require "neverblock/compat/mutex_sleep"
 require "neverblock/compat/condition_variable"
 require "neverblock/compat/queue_close"
 require "neverblock/compat/handle_interrupt"
+require "neverblock/compat/thread_variables"
 require "neverblock/compat/timeout"
 require "neverblock/compat/enumerator" if RUBY_VERSION < "3.3"
 require "neverblock/compat/libraries"

@@ -7,6 +7,7 @@ require "neverblock/boot/limits"
 require "neverblock/deadline/of_request"
 require "neverblock/error_stream"
 require "neverblock/executor/interruption"
+require "neverblock/pool/fiber_state"
 require "neverblock/rack/no_input"
 require "neverblock/rack/stream_input"
 

@@ -32,6 +32,7 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->thread);
     rb_gc_mark(executor->helped);
     rb_gc_mark(executor->deadline_class);
+    rb_gc_mark(executor->fiber_state);
     rb_gc_mark(executor->stalls);
     nb_env_builder_mark(&executor->env);
     for (uint32_t i = 0; i < executor->task_count; i++) {
@@ -81,7 +82,7 @@ static VALUE executor_allocate(VALUE class) {
     VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
     executor->self = self;
     executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
-    executor->deadline_class = executor->stalls = Qnil;
+    executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
     executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
     return self;
 }
@@ -160,6 +161,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->slice_ms = nb_slice_ms_read(keyword(keywords, "slice_ms", Qnil));
     executor->rack2 = rack_is_2();
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
+    executor->fiber_state = rb_path2class("NeverBlock::Pool::FiberState");
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
     nb_env_builder_init(&executor->env, errors, executor->rack2, nb_link_is(owner));
     executor->sendfile = RTEST(keyword(keywords, "sendfile", Qfalse));

@@ -88,10 +88,11 @@ struct nb_port {
 };
 
 struct nb_executor {
-    VALUE self, owner, app, log, scheduler, deadline_class; /* owner: of the channel, an Engine or a Link */
-    VALUE thread;                                           /* that runs it */
-    nb_server *server;                                      /* while it runs for an engine of this process; else NULL */
-    bool guest;                                             /* it may run the I/O loop's turns (server/lease.h) */
+    VALUE self, owner, app, log, scheduler, deadline_class,
+        fiber_state;   /* owner: of the channel, an Engine or a Link */
+    VALUE thread;      /* that runs it */
+    nb_server *server; /* while it runs for an engine of this process; else NULL */
+    bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
     nb_link *link;
     nb_board *board; /* the link's */
     nb_port *ports;  /* by the number of the loop; NULL: it is not initialized */

@@ -68,12 +68,11 @@ static void note_computed(nb_task *task, int64_t ns) {
     if (!was_long && is_long(task)) nb_heap_request_long(task->executor->scheduler, task->collections);
 }
 
-/* A fiber that a request's has resumed is not the request's. */
 void nb_executor_cut(void *owner) {
     _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
     nb_executor *executor = owner;
     nb_crowds *crowds = &executor->board->crowds;
-    nb_task *task = nb_executor_task_of(executor, rb_fiber_current());
+    nb_task *task = nb_executor_task_of(executor, nb_scheduler_root(executor->scheduler));
     if (!task) return;
     int64_t now_ns = nb_clock_monotonic_ns();
     if (task->crowd != NB_CROWD_NONE) {

@@ -16,7 +16,7 @@ void nb_port_ring(nb_port *port) {
 }
 
 void nb_executor_tell_gone(nb_task *task) {
-    if (rb_fiber_current() == task->fiber) nb_limit_spend(&task->limit);
+    if (nb_scheduler_root(task->executor->scheduler) == task->fiber) nb_limit_spend(&task->limit);
 }
 
 void nb_executor_raise_gone(nb_task *task) {

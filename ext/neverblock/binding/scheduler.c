@@ -82,7 +82,7 @@ static void init_lists(nb_scheduler *scheduler) {
 static VALUE scheduler_alloc(VALUE klass) {
     nb_scheduler *scheduler = nb_alloc_zero(1, sizeof *scheduler);
     if (scheduler == NULL) rb_memerror();
-    scheduler->loop = Qnil;
+    scheduler->loop = scheduler->root = Qnil;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
     scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
@@ -510,5 +510,7 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_wait_define(nb_scheduler_class);
     nb_scheduler_process_define(nb_scheduler_class);
     nb_scheduler_timeout_define(nb_scheduler_class);
+    nb_scheduler_root_define(nb_scheduler_class);
+    nb_scheduler_interrupt_define();
     pthread_atfork(NULL, NULL, count_fork);
 }

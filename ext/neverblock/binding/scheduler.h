@@ -140,12 +140,16 @@ void nb_limit_close(nb_limit *limit);
    ends. What Thread#raise, a signal or `exit` brings meanwhile is kept and raised by the loop after this turn's turn_end. */
 void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
 
-/* The fiber that the loop has switched to and that has not parked since, or nil. The scheduler's own thread, or any with Ruby's lock. */
-VALUE nb_scheduler_switched_fiber(VALUE scheduler);
+/* The fiber that was scheduled and that runs now, by itself or in a fiber it has resumed; nil: none does. The scheduler's own thread, or any with Ruby's lock. */
+VALUE nb_scheduler_root(VALUE scheduler);
+/* $? of the running fiber is nil from now on. */
+void nb_scheduler_forget_status(void);
 /* Time slices of so many ms from now on; 0: none any more. Raises NeverBlock::Error when there is no thread for the ticker. */
 void nb_scheduler_slice(VALUE scheduler, unsigned slice_ms);
 /* slice_ms as Ruby has it: an Integer, or nil, which is 0. Raises ArgumentError. */
 unsigned nb_slice_ms_read(VALUE slice_ms);
+/* In a postponed job: an exception is raised in this thread right after it, and would be lost in one. */
+bool nb_scheduler_raises(void);
 /* Fibers whose slice has ended and that have not gone on since. */
 bool nb_scheduler_has_cut(VALUE scheduler);
 

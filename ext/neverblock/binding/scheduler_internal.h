@@ -54,6 +54,8 @@ struct nb_wait {
     nb_scheduler *scheduler;
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
+    VALUE root;                   /* the fiber's root (scheduler_root.c), or nil */
+    VALUE status;                 /* $? of the root: Ruby keeps one for the thread */
     VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
     nb_list *overdue;             /* NB_RAISES: the link of the nb_late that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
@@ -66,6 +68,7 @@ struct nb_wait {
     bool counted;  /* in ready_count */
     bool held;     /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
     bool masked;   /* the scheduler's, while this fiber does not run */
+    bool root_shielded;
     unsigned uncut;
 };
 
@@ -114,7 +117,8 @@ typedef struct nb_slices nb_slices;
 struct nb_scheduler {
     VALUE self;
     VALUE loop;           /* the fiber that parked fibers transfer to; meaningful while switched */
-    VALUE switched_to;    /* the last fiber the loop has switched to; compared only: meaningful while switched */
+    VALUE root;           /* the root of the fiber that runs (scheduler_root.c); meaningful while switched */
+    bool root_shielded;   /* that root is in a shield block */
     bool switched;        /* a fiber runs that the loop has switched to */
     bool running;         /* inside nb_scheduler_run */
     bool closing;         /* run was called for close */
@@ -200,8 +204,12 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it is raised in its next wait. Does not raise. */
 void nb_wait_cut(nb_scheduler *scheduler);
+/* Raises it in the fiber's next wait: an exception, or an array of raise's arguments. */
+void nb_wait_defer(nb_scheduler *scheduler, VALUE fiber, VALUE exception);
 /* The wait of a parked fiber, or NULL. */
 nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
+/* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked fibers. */
+nb_wait *nb_parked_below(const nb_parked_table *table, VALUE root);
 /* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError (negative). */
 int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
 void nb_parked_table_deinit(nb_parked_table *table);
@@ -373,7 +381,24 @@ void nb_scheduler_process_define(VALUE klass);
 
 /* scheduler_timeout.c: timeout_after, cancellable */
 void nb_scheduler_timeout_define(VALUE klass);
-/* What an nb_late of this fiber has to raise since before the fiber began to wait, or nil. */
-VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber);
+/* What an nb_late of this fiber or of its root has to raise since before the fiber began to wait, or nil. */
+VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root);
+
+/*
+ * scheduler_root.c - the root of a fiber: the fiber that was scheduled, of those that have resumed each other down to this one. What Ruby and
+ * libraries keep for a thread belongs to the root here: a request and the Enumerators it uses are one.
+ */
+/* The root of the running fiber, or nil: nobody has scheduled it. */
+static inline VALUE nb_root_now(const nb_scheduler *scheduler) { return scheduler->switched ? scheduler->root : Qnil; }
+/* Gives the thread this $?: a Process::Status, or nil. Does not raise. */
+void nb_root_set_status(VALUE status);
+void nb_scheduler_root_define(VALUE klass);
+
+/* scheduler_interrupt.c */
+void nb_scheduler_interrupt_define(void);
+/* Makes the helper thread if there is none; false: there is no thread to be had, and nothing is raised into a fiber that computes. */
+bool nb_interrupt_prepare(void);
+/* In a postponed job, as the last that it does: has the array `raises` of raise's arguments raised in the current thread right after the job. False: it is not. */
+bool nb_interrupt_self(VALUE raises);
 
 #endif

@@ -93,12 +93,14 @@ void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     scheduler->now_fresh = false;
     scheduler->went_on = false;
     scheduler->switches++;
-    scheduler->switched_to = fiber;
+    scheduler->root = wait ? wait->root : fiber;
     scheduler->switched = true;
+    if (!wait) nb_scheduler_forget_status();
     transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {
         nb_wait *spawner = NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link);
         resume_wait(spawner);
+        scheduler->root = spawner->root;
         transfer_to(scheduler, spawner->fiber);
     }
     scheduler->switched = false;
@@ -131,10 +133,7 @@ void nb_scheduler_switch_to(VALUE self, VALUE fiber) {
     if (tag != 0) scheduler->pending_tag = tag;
 }
 
-VALUE nb_scheduler_switched_fiber(VALUE self) {
-    const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->switched ? scheduler->switched_to : Qnil;
-}
+VALUE nb_scheduler_root(VALUE self) { return nb_root_now(nb_scheduler_get(self)); }
 
 void nb_scheduler_stamp(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
@@ -395,7 +394,7 @@ void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait) {
 typedef struct run_call {
     nb_scheduler *scheduler;
     nb_wait *until;
-    VALUE outer_loop;
+    VALUE outer_loop, outer_root;
     bool outer_switched;
 } run_call;
 
@@ -423,6 +422,7 @@ static VALUE run_end(VALUE argument) {
     nb_list_append_all(&scheduler->ready, &scheduler->spawners);
     scheduler->loop = call->outer_loop;
     scheduler->switched = call->outer_switched;
+    scheduler->root = call->outer_root;
     stamp(scheduler, 0);
     nb_heap_let_collect(scheduler);
     if (!scheduler->slices) return Qnil;
@@ -432,7 +432,11 @@ static VALUE run_end(VALUE argument) {
 }
 
 void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
-    run_call call = {scheduler, until, scheduler->loop, scheduler->switched};
+    run_call call = {.scheduler = scheduler,
+                     .until = until,
+                     .outer_loop = scheduler->loop,
+                     .outer_root = scheduler->root,
+                     .outer_switched = scheduler->switched};
     scheduler->loop = rb_fiber_current();
     scheduler->switched = false;
     if (scheduler->slices) nb_slices_begin(scheduler->slices);

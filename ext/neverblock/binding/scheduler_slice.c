@@ -72,6 +72,7 @@ struct nb_slices {
         idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
     int64_t ran_ns;   /* what it had run then */
     int64_t given_ns; /* when it was last offered the lock and did not take it */
+    bool raised;      /* something is raised right after the job that runs */
     bool follows;     /* Ruby tells of the thread's switches */
     VALUE arrived;    /* the fiber of the last that was told of; compared only */
     size_t gc_ms;     /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
@@ -272,6 +273,7 @@ void nb_slices_work_comes(nb_slices *slices) {
 
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut) {
     end_quiet(slices);
+    slices->raised = false;
     slices->gc_known = !cut && !nb_list_empty(&slices->scheduler->cut);
     if (slices->gc_known) slices->gc_ms = nb_gc_ms();
     atomic_store_explicit(&slices->cut_before, cut, memory_order_relaxed);
@@ -372,9 +374,20 @@ static void leave(nb_scheduler *scheduler) {
     nb_wait_cut(scheduler);
 }
 
+/* What a limit of the running fiber raises, as far as nothing has come of it yet. Where it cannot be raised here, its next wait raises. */
+static void raise_overdue(nb_scheduler *scheduler) {
+    if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
+    nb_slices *slices = scheduler->slices;
+    VALUE raises = nb_timeout_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
+    if (NIL_P(raises)) return;
+    slices->raised = nb_interrupt_self(raises);
+    if (!slices->raised) nb_wait_defer(scheduler, rb_fiber_current(), raises);
+}
+
 static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     VALUE arrived = take_arrived(slices);
+    slices->raised = false;
     if (slices->switched_ns == 0) return;
     slices->allocates = nb_heap_computes(scheduler);
     if (!slices->forced && !is_over(scheduler, slices->slice_ns)) return;
@@ -384,6 +397,7 @@ static void end_slice(nb_scheduler *scheduler) {
     }
     slices->forced = false;
     leave(scheduler);
+    if (scheduler->slices == slices) raise_overdue(scheduler);
 }
 
 /* --- Ruby's lock, kept by another thread --- */
@@ -479,12 +493,18 @@ static nb_slices *slices_new(void) {
     return slices;
 }
 
+bool nb_scheduler_raises(void) {
+    const nb_scheduler *scheduler = nb_scheduler_of_thread();
+    return scheduler && scheduler->slices && scheduler->slices->raised;
+}
+
 void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns) {
     if (scheduler->slices) {
         scheduler->slices->slice_ns = slice_ns;
         return;
     }
     nb_slices *slices = slices_new();
+    nb_interrupt_prepare();
     uint32_t lock = slices->lock;
     *slices = (nb_slices){.next = in_use,
                           .scheduler = scheduler,

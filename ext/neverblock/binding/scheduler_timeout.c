@@ -1,8 +1,7 @@
 /*
  * scheduler_timeout.c - blocks whose waits can be ended from outside: the hook timeout_after, which Timeout.timeout calls (an alarm ends
  * them), and cancellable (Scheduler::Cancellation#cancel does). The exception is raised in the wait the fiber is in. A fiber that has been woken for
- * something, or whose wait cannot be found because a fiber it has resumed waits, gets it at its next wait; a block that ends before that
- * has kept its time as far as it can tell.
+ * something gets it at its next wait; a block that ends before that has kept its time as far as it can tell.
  */
 #include "scheduler_internal.h"
 
@@ -33,9 +32,16 @@ static void late_leave(nb_late *late) {
     nb_list_remove(&late->block);
 }
 
+/* Its own, or that of a fiber it has resumed, where what is raised comes back to it. NULL: it runs. */
+static nb_wait *wait_of(nb_scheduler *scheduler, VALUE fiber) {
+    nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
+    if (wait || nb_root_now(scheduler) == fiber) return wait;
+    return nb_parked_below(&scheduler->parked, fiber);
+}
+
 static void late_raise(nb_scheduler *scheduler, nb_late *late) {
     nb_list_remove(&late->link);
-    nb_wait *wait = nb_parked_find(&scheduler->parked, late->fiber);
+    nb_wait *wait = wait_of(scheduler, late->fiber);
     if (wait && nb_wait_raise(wait, late->raises, &late->link)) return;
     if (wait && wait->state == NB_READY && wait->outcome == NB_RAISES && wait->overdue == &late->link) {
         wait->exception = late->raises; /* again, before the fiber's turn has come */
@@ -50,10 +56,10 @@ static bool has_arrived(const nb_late *late) {
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
 }
 
-VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber) {
+VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root) {
     for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
-        if (late->fiber != fiber) continue;
+        if (late->fiber != fiber && late->fiber != root) continue;
         nb_list_remove(&late->link);
         return has_arrived(late) ? Qnil : late->raises;
     }

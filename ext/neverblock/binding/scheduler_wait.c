@@ -79,6 +79,14 @@ nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber) {
     return parked_slot(table, fiber)->wait;
 }
 
+nb_wait *nb_parked_below(const nb_parked_table *table, VALUE root) {
+    for (size_t i = 0; i < table->capacity; i++) {
+        nb_wait *wait = table->slots[i].fiber == 0 ? NULL : table->slots[i].wait;
+        if (wait && wait->root == root && wait->fiber != root && wait->state != NB_RESUMED) return wait;
+    }
+    return NULL;
+}
+
 void nb_parked_table_deinit(nb_parked_table *table) {
     nb_free(table->slots);
     *table = (nb_parked_table){0};
@@ -97,11 +105,14 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
     *wait = (nb_wait){.scheduler = scheduler,
                       .self = scheduler->self,
                       .fiber = rb_fiber_current(),
+                      .root = nb_root_now(scheduler),
+                      .status = rb_last_status_get(),
                       .exception = Qnil,
                       .kind = kind,
                       .state = NB_WAITING,
                       .outcome = NB_WOKEN,
                       .masked = scheduler->masked,
+                      .root_shielded = scheduler->root_shielded,
                       .uncut = scheduler->uncut,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
@@ -123,6 +134,7 @@ static VALUE park_body(VALUE argument) {
     }
     if (wait->spawned) {
         wait->scheduler->went_on = false;
+        wait->scheduler->root = wait->spawned;
         rb_fiber_transfer(wait->spawned, 0, NULL);
     }
     while (wait->state != NB_RESUMED)
@@ -145,7 +157,9 @@ static VALUE park_end(VALUE argument) {
     parked_pop(&wait->scheduler->parked, wait);
     wait->scheduler->uncut = wait->uncut;
     wait->scheduler->masked = wait->masked;
+    wait->scheduler->root_shielded = wait->root_shielded;
     wait->state = NB_RESUMED;
+    if (rb_last_status_get() != wait->status) nb_root_set_status(wait->status);
     return Qnil;
 }
 
@@ -171,12 +185,13 @@ static _Noreturn void raise_into(VALUE exception) {
     rb_exc_raise(exception);
 }
 
-/* In the fiber that was woken after an exception had been raised into its wait. */
-static void defer(const nb_wait *wait) {
-    nb_scheduler *scheduler = wait->scheduler;
+void nb_wait_defer(nb_scheduler *scheduler, VALUE fiber, VALUE exception) {
     if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
-    rb_ary_push(scheduler->deferred, rb_assoc_new(wait->fiber, wait->exception));
+    rb_ary_push(scheduler->deferred, rb_assoc_new(fiber, exception));
 }
+
+/* In the fiber that was woken after an exception had been raised into its wait. */
+static void defer(const nb_wait *wait) { nb_wait_defer(wait->scheduler, wait->fiber, wait->exception); }
 
 /* The oldest of this fiber's, or nil; forgets those of fibers that have ended. */
 static VALUE take_deferred(nb_scheduler *scheduler, VALUE fiber) {
@@ -194,16 +209,24 @@ static VALUE take_deferred(nb_scheduler *scheduler, VALUE fiber) {
 }
 
 /* What was to be raised in this fiber since before it began to wait, or nil. */
-static VALUE raised_before(nb_scheduler *scheduler, VALUE fiber) {
+static VALUE raised_before(const nb_wait *wait) {
+    nb_scheduler *scheduler = wait->scheduler;
     VALUE exception = Qnil;
-    if (!nb_list_empty(&scheduler->overdue)) exception = nb_timeout_overdue(scheduler, fiber);
-    if (NIL_P(exception) && !NIL_P(scheduler->deferred)) exception = take_deferred(scheduler, fiber);
+    if (!nb_list_empty(&scheduler->overdue)) exception = nb_timeout_overdue(scheduler, wait->fiber, wait->root);
+    if (NIL_P(exception) && !NIL_P(scheduler->deferred)) exception = take_deferred(scheduler, wait->fiber);
     return exception;
 }
 
+/* In a shield block of its own, or resumed from one of its root's. */
+static bool is_shielded(const nb_wait *wait) {
+    if (wait->scheduler->shields == 0) return false;
+    if (wait->root_shielded && wait->fiber != wait->root) return true;
+    return RTEST(rb_thread_local_aref(rb_thread_current(), id_shield));
+}
+
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
-    wait->shielded = wait->scheduler->shields > 0 && RTEST(rb_thread_local_aref(rb_thread_current(), id_shield));
-    VALUE exception = wait->shielded ? Qnil : raised_before(wait->scheduler, wait->fiber);
+    wait->shielded = is_shielded(wait);
+    VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
         park_end((VALUE)wait);
         raise_into(exception);
@@ -215,6 +238,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     }
     wait->scheduler->uncut = 0;
     wait->scheduler->masked = false;
+    wait->scheduler->root_shielded = false;
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
     if (wait->outcome == NB_RAISES) raise_into(wait->exception);
     if (!NIL_P(wait->exception)) defer(wait);
@@ -231,6 +255,7 @@ void nb_wait_cut(nb_scheduler *scheduler) {
     nb_list_append(&scheduler->cut, &wait.link);
     scheduler->ready_count++;
     scheduler->dry_fd = -1;
+    scheduler->root_shielded = false;
     int tag = 0;
     rb_protect(park_body, (VALUE)&wait, &tag);
     if (tag && NIL_P(wait.exception) && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
@@ -289,7 +314,7 @@ typedef struct spawn_call {
     nb_scheduler *scheduler;
     VALUE fiber, outer_loop;
     unsigned uncut;
-    bool masked;
+    bool masked, root_shielded;
 } spawn_call;
 
 static VALUE spawn_body(VALUE argument) {
@@ -304,15 +329,22 @@ static VALUE spawn_end(VALUE argument) {
     call->scheduler->switched = false;
     call->scheduler->uncut = call->uncut;
     call->scheduler->masked = call->masked;
+    call->scheduler->root_shielded = call->root_shielded;
     return Qnil;
 }
 
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
     if (!scheduler->switched) {
-        spawn_call call = {scheduler, fiber, scheduler->loop, scheduler->uncut, scheduler->masked};
+        spawn_call call = {.scheduler = scheduler,
+                           .fiber = fiber,
+                           .outer_loop = scheduler->loop,
+                           .uncut = scheduler->uncut,
+                           .masked = scheduler->masked,
+                           .root_shielded = scheduler->root_shielded};
         scheduler->loop = rb_fiber_current();
         scheduler->uncut = 0;
         scheduler->masked = false;
+        scheduler->root_shielded = false;
         rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);
         return;
     }
@@ -346,10 +378,12 @@ int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
 typedef struct shield_call {
     nb_scheduler *scheduler;
     VALUE outer;
+    bool outer_root;
 } shield_call;
 
 static VALUE shield_body(VALUE argument) {
-    (void)argument;
+    nb_scheduler *scheduler = ((shield_call *)argument)->scheduler;
+    scheduler->root_shielded = scheduler->root_shielded || rb_fiber_current() == nb_root_now(scheduler);
     rb_thread_local_aset(rb_thread_current(), id_shield, Qtrue);
     return rb_yield_values(0);
 }
@@ -358,16 +392,18 @@ static VALUE shield_body(VALUE argument) {
 static VALUE shield_end(VALUE argument) {
     shield_call *call = (shield_call *)argument;
     if (call->scheduler->shields > 0) call->scheduler->shields--;
+    call->scheduler->root_shielded = call->outer_root;
     rb_thread_local_aset(rb_thread_current(), id_shield, call->outer);
     return Qnil;
 }
 
 /* shield { } */
 static VALUE scheduler_shield(VALUE self) {
-    shield_call call = {nb_scheduler_get(self), rb_thread_local_aref(rb_thread_current(), id_shield)};
+    shield_call call = {nb_scheduler_get(self), rb_thread_local_aref(rb_thread_current(), id_shield), false};
     rb_need_block();
+    call.outer_root = call.scheduler->root_shielded;
     call.scheduler->shields++;
-    VALUE result = rb_ensure(shield_body, Qnil, shield_end, (VALUE)&call);
+    VALUE result = rb_ensure(shield_body, (VALUE)&call, shield_end, (VALUE)&call);
     RB_GC_GUARD(self);
     return result;
 }

@@ -247,7 +247,7 @@ static void job(void *unused) {
         if (current == one->executor->thread) note_served(one);
         compare(one);
     }
-    answer_some(current);
+    if (!nb_scheduler_raises()) answer_some(current);
 }
 
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
@@ -301,7 +301,7 @@ static bool returns_from_call(watched *one) {
 
 /* False: the thread is between two fibers, or it is too early. */
 static bool describe_here(watched *one) {
-    if (NIL_P(nb_scheduler_switched_fiber(one->executor->scheduler))) return false;
+    if (NIL_P(nb_scheduler_root(one->executor->scheduler))) return false;
     if (!returns_from_call(one) && !find_ruby_or_gc(one)) return false;
     nb_stalls_trace_here(&one->stall);
     return true;

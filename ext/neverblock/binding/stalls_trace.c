@@ -114,7 +114,7 @@ void nb_stalls_trace_signalled(nb_stall *stall) {
 /* --- whose it is --- */
 
 void nb_stalls_trace_request(nb_stall *stall, const nb_executor *executor) {
-    VALUE fiber = nb_scheduler_switched_fiber(executor->scheduler);
+    VALUE fiber = nb_scheduler_root(executor->scheduler);
     if (NIL_P(fiber)) return;
     const nb_task *task = nb_executor_task_of(executor, fiber);
     if (task) stall->request = task->words;

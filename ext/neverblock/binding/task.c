@@ -19,8 +19,7 @@
 #define DEADLINE_LOCAL "__neverblock_deadline"
 
 static VALUE fiber_error_class, input_error_class;
-static ID id_call, id_close, id_report, id_keys, id_aset, id_storage, id_remove_instance_variable,
-    id_instance_variables, id_deadline, id_open, id_unbegun;
+static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -237,31 +236,24 @@ static void serve(nb_task *task) {
 
 /* --- the pool --- */
 
-static VALUE clear_instance_variables(VALUE fiber) {
-    VALUE names = rb_funcallv(fiber, id_instance_variables, 0, NULL);
-    for (long i = 0; i < RARRAY_LEN(names); i++) {
-        VALUE name = rb_ary_entry(names, i);
-        rb_funcallv(fiber, id_remove_instance_variable, 1, &name);
-    }
-    return Qnil;
+#ifdef HAVE_RB_FIBER_NEW_STORAGE
+static bool has_storage(VALUE fiber) { return !NIL_P(rb_funcallv(fiber, id_storage, 0, NULL)); }
+#else
+static bool has_storage(VALUE fiber) {
+    (void)fiber;
+    return false;
 }
+#endif
 
-/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), instance variables
-   (Rails' execution state lies there). False: it has storage (Ruby 3.2 and later), which cannot be taken away, and must
-   not be used again. */
+/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), thread variables, storage, instance variables (Rails' execution
+   state lies there). Clients with an open connection stay (lib/neverblock/pool/kept_clients.rb). False: it cannot be cleared, and must not be used again. */
 static bool scrub(nb_task *task) {
     VALUE thread = rb_thread_current();
-    VALUE names = rb_funcallv(thread, id_keys, 0, NULL);
-    for (long i = 0; i < RARRAY_LEN(names); i++) {
-        VALUE arguments[] = {rb_ary_entry(names, i), Qnil};
-        rb_funcallv(thread, id_aset, 2, arguments);
-    }
-    if (rb_ivar_count(task->fiber) > 0) clear_instance_variables(task->fiber);
-#ifdef HAVE_RB_FIBER_NEW_STORAGE
-    return NIL_P(rb_funcallv(task->fiber, id_storage, 0, NULL));
-#else
-    return true;
-#endif
+    nb_scheduler_forget_status();
+    if (RARRAY_LEN(rb_funcallv(thread, id_keys, 0, NULL)) == 0 && rb_ivar_count(task->fiber) == 0 &&
+        !has_storage(task->fiber))
+        return true;
+    return RTEST(rb_funcallv(task->executor->fiber_state, id_clear, 1, &task->fiber));
 }
 
 static void push_idle(nb_task *task) {
@@ -457,8 +449,6 @@ void nb_task_define(void) {
     id_report = rb_intern("report");
     id_unbegun = rb_intern("unbegun");
     id_keys = rb_intern("keys");
-    id_aset = rb_intern("[]=");
+    id_clear = rb_intern("clear");
     id_storage = rb_intern("storage");
-    id_instance_variables = rb_intern("instance_variables");
-    id_remove_instance_variable = rb_intern("remove_instance_variable");
 }

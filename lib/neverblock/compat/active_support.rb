@@ -1,16 +1,28 @@
 # frozen_string_literal: true
 
-# ActiveSupport 7.0 and later keep CurrentAttributes, Time.zone and the tags of a logger by thread unless they are told otherwise: all requests that run would share
-# them (ActiveSupport::IsolatedExecutionState). In Rails that is a setting, which our Railtie sees to; elsewhere (Sinatra, Roda, Grape, Hanami) nobody sets it.
+# ActiveSupport keeps CurrentAttributes, Time.zone, the tags of a logger and, for ActiveRecord, the owner of a connection by thread or by fiber
+# (ActiveSupport::IsolatedExecutionState, 7.0 and later). By thread all requests that run would share them. By fiber an Enumerator inside a request would be a stranger
+# to it: another transaction, no CurrentAttributes. So the state is the scheduled fiber's, which the fibers that it resumes share: Scheduler.root.
+#
+# The level is set to :fiber by our Railtie; elsewhere (Sinatra, Roda, Grape, Hanami) nobody else sets it.
 
 module NeverBlock
   module Compat
     module ActiveSupport
       # @return [void]
       def self.apply
-        return if defined?(::Rails::Railtie) || !defined?(::ActiveSupport::IsolatedExecutionState)
+        return unless defined?(::ActiveSupport::IsolatedExecutionState)
 
-        ::ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
+        state = ::ActiveSupport::IsolatedExecutionState
+        state.singleton_class.prepend(OfRoot) unless state.singleton_class.include?(OfRoot)
+        state.isolation_level = :fiber unless defined?(::Rails::Railtie)
+      end
+
+      # Prepended to IsolatedExecutionState.singleton_class.
+      module OfRoot
+        def context
+          scope == ::Fiber ? Scheduler.root : super
+        end
       end
     end
   end

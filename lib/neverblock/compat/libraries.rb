@@ -8,10 +8,10 @@ require "neverblock/blockers/images"
 require "neverblock/blockers/passwords"
 require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
+require "neverblock/compat/concurrent"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
-require "neverblock/compat/i18n"
 require "neverblock/compat/live"
 require "neverblock/compat/sequel"
 require "neverblock/compat/share_lock"
@@ -32,10 +32,10 @@ module NeverBlock
       def self.apply
         await_adapters
         ActiveSupport.apply
+        Concurrent.apply
         Debug.apply
         Excon.apply
         Hiredis.apply
-        I18n.apply
         Sequel.apply
         DB::Mysql2.apply
         DB::ActiveRecord.apply

@@ -27,7 +27,7 @@ module NeverBlock
         def new_controller_thread
           return super unless Compat.scheduler
 
-          holder = Holder.new(::Fiber.current.active_support_execution_state)
+          holder = Holder.new(Scheduler.root.active_support_execution_state)
           super do
             ::Thread.current.thread_variable_set(:neverblock_live_state, holder)
             yield

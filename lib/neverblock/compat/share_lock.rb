@@ -2,7 +2,7 @@
 
 # ActiveSupport's ShareLock, by which Rails lets no class be unloaded while a request runs, knows its owners by Thread.current. Requests that run in fibers of one
 # thread are one owner to it, so that a file that changes is reloaded under requests that are in the middle of it ("A copy of X has been removed from the module
-# tree but is still active"). Here each fiber of our loop is an owner; elsewhere everything is as it was. 7.0 to 8.1:
+# tree but is still active"). Here each scheduled fiber of our loop is an owner, with those it resumes; elsewhere everything is as it was. 7.0 to 8.1:
 # lib/active_support/concurrency/share_lock.rb, which says Thread.current and nothing else of Thread.
 
 module NeverBlock
@@ -22,7 +22,9 @@ module NeverBlock
         # @return [Owner, ::Thread]
         def self.current
           thread = ::Thread.current
-          Compat.scheduler ? thread[:neverblock_share_owner] ||= new(::Fiber.current) : thread
+          return thread unless Compat.scheduler
+
+          thread.thread_variable_get(:neverblock_share_owner) || thread.thread_variable_set(:neverblock_share_owner, new(Scheduler.root))
         end
 
         def initialize(fiber)

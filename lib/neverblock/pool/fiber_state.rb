@@ -1,15 +1,25 @@
 # frozen_string_literal: true
 
-# What an application may leave on a fiber, and how it is taken away before the fiber is used for something else (binding/task.c does the same for requests).
+# What an application may leave on a fiber, and how it is taken away before the fiber is used for something else: by a FiberPool, and by the server between two requests
+# (binding/task.c).
+
+require "neverblock/compat/concurrent"
+require "neverblock/pool/kept_clients"
 
 module NeverBlock
   module Pool
     module FiberState
+      # Their arrays are kept, without what is in them (compat/concurrent.rb).
+      EMPTIED = Compat::Concurrent::KEY
+      private_constant :EMPTIED
+
       class << self
-        # Clears the current fiber: locals (Thread.current[]), storage (Fiber[], Ruby 3.2 and later), instance variables.
+        # Clears the current fiber: locals (Thread.current[]), thread variables, storage (Fiber[], Ruby 3.2 and later), instance variables. A client with an
+        # open connection stays where it is (KeptClients).
         # @return [Boolean] false: it cannot be cleared (it is frozen), and must not be used again
         def clear(fiber)
-          clear_locals
+          clear_locals(Thread.current)
+          clear_variables(Thread.current)
           clear_storage(fiber)
           fiber.instance_variables.each { |name| fiber.remove_instance_variable(name) }
           true
@@ -28,9 +38,17 @@ module NeverBlock
 
         private
 
-        def clear_locals
-          thread = Thread.current
-          thread.keys.each { |name| thread[name] = nil }
+        def clear_locals(thread)
+          thread.keys.each { |name| thread[name] = nil unless KeptClients.keep?(thread[name]) }
+        end
+
+        def clear_variables(thread)
+          variables = Scheduler.locals(thread, false) or return
+          variables.delete_if do |name, value|
+            next value.clear && false if name == EMPTIED
+
+            !KeptClients.keep?(value)
+          end
         end
       end
     end

@@ -16,11 +16,11 @@ require "neverblock/sequel/transactions"
 
 module NeverBlock
   module Sequel
-    # What tells Sequel whose connection is whose: in an event loop the fiber, elsewhere what it was.
+    # What tells Sequel whose connection is whose: in an event loop the scheduled fiber, with those it resumes; elsewhere what it was.
     module Current
       # @return [Fiber, Thread]
       def current
-        Fiber.scheduler ? Fiber.current : super
+        Fiber.scheduler ? Scheduler.root : super
       end
     end
 

@@ -521,23 +521,21 @@ class SchedulerSlicesTest < Minitest::Test
 
   # --- interruptions ---
 
-  def test_a_timeout_that_is_over_is_raised_at_the_next_wait_and_not_where_the_fiber_was_left
+  def test_a_timeout_that_is_over_is_raised_in_a_fiber_that_computes
     steps = []
     in_slices do
       fiber do
         sleep(0)
         Timeout.timeout(0.002) do
           looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          be_cut until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 0.01
+          be_cut until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 30
           steps << :computed
-          sleep(5)
-          steps << :slept
         end
       rescue Timeout::Error
         steps << :late
       end
     end
-    assert_equal %i[computed late], steps
+    assert_equal %i[late], steps
   end
 
   def test_what_is_raised_into_a_fiber_that_was_left_comes_at_its_next_wait
