@@ -166,9 +166,10 @@ module NeverBlock
     #   Calls the block, in which no slice ends if `masked`: compat/handle_interrupt.rb.
     #   @return what the block returns
 
-    # @!method shield
+    # @!method shield(mode = true)
     #   Calls the block, whose waits are not ended from outside: what is raised into the fiber meanwhile (Fiber#raise, Timeout, Cancellation#cancel) is raised in
     #   the next wait that follows; of a Timeout or Cancellation that ends before, not at all. Not so Thread#raise and signals.
+    #   @param mode [Boolean] false: a block in which waits are ended again
     #   @return what the block returns
 
     # @!method switches

@@ -63,6 +63,23 @@ class ActiveRecordTest < RecordsCase
     end
   end
 
+  def test_what_an_enumerator_that_is_left_has_leased_is_given_back_at_the_requests_end
+    each_database do |name, _locks|
+      (POOL * 2).times { |number| assert_equal number.to_s, parsed(ask(path(name, "left", sql: "SELECT '#{number}'"))) }
+
+      assert_equal 0, stat(name)["busy"], name
+    end
+  end
+
+  def test_an_enumerator_in_a_transaction_has_its_connection
+    each_database do |name, locks|
+      locks.execute("DROP TABLE IF EXISTS enumerated")
+      locks.execute("CREATE TABLE enumerated (word varchar(10))#{" ENGINE=InnoDB" unless name == "pg"}")
+
+      assert_equal 1, parsed(ask(path(name, "seen", write: "INSERT INTO enumerated VALUES ('mine')", sql: "SELECT count(*) FROM enumerated"))), name
+    end
+  end
+
   def test_a_query_whose_client_has_left_leaves_nothing_to_the_next_user_of_its_connection
     each_database do |name, locks|
       locks.closed do

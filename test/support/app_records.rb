@@ -72,6 +72,25 @@ class RecordsApp
     model.lease_connection.select_value(query.fetch("sql"))
   end
 
+  # Leased by an Enumerator's fiber, which is left in the middle.
+  def left(model, query)
+    Enumerator.new do |yielder|
+      yielder << model.lease_connection.select_value(query.fetch("sql"))
+      yielder << :never
+    end.next
+  end
+
+  # An Enumerator sees what its request has written and not yet committed.
+  def seen(model, query)
+    found = nil
+    model.transaction do
+      model.lease_connection.execute(query.fetch("write"))
+      found = Enumerator.new { |yielder| yielder << model.lease_connection.select_value(query.fetch("sql")) }.next
+      raise ActiveRecord::Rollback
+    end
+    found
+  end
+
   # A query, then a wait for something else, then another query.
   def elsewhere(model, query)
     before = query(model, query)

@@ -148,8 +148,6 @@ void nb_scheduler_forget_status(void);
 void nb_scheduler_slice(VALUE scheduler, unsigned slice_ms);
 /* slice_ms as Ruby has it: an Integer, or nil, which is 0. Raises ArgumentError. */
 unsigned nb_slice_ms_read(VALUE slice_ms);
-/* In a postponed job: an exception is raised in this thread right after it, and would be lost in one. */
-bool nb_scheduler_raises(void);
 /* Fibers whose slice has ended and that have not gone on since. */
 bool nb_scheduler_has_cut(VALUE scheduler);
 

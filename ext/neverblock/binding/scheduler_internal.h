@@ -204,8 +204,6 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it is raised in its next wait. Does not raise. */
 void nb_wait_cut(nb_scheduler *scheduler);
-/* Raises it in the fiber's next wait: an exception, or an array of raise's arguments. */
-void nb_wait_defer(nb_scheduler *scheduler, VALUE fiber, VALUE exception);
 /* The wait of a parked fiber, or NULL. */
 nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
 /* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked fibers. */
@@ -381,8 +379,8 @@ void nb_scheduler_process_define(VALUE klass);
 
 /* scheduler_timeout.c: timeout_after, cancellable */
 void nb_scheduler_timeout_define(VALUE klass);
-/* What an nb_late of this fiber or of its root has to raise since before the fiber began to wait, or nil. */
-VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root);
+/* The first of this fiber or of its root that has something to raise, still listed as overdue, or NULL. */
+nb_late *nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root);
 
 /*
  * scheduler_root.c - the root of a fiber: the fiber that was scheduled, of those that have resumed each other down to this one. What Ruby and

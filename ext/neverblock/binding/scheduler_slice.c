@@ -72,7 +72,6 @@ struct nb_slices {
         idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
     int64_t ran_ns;   /* what it had run then */
     int64_t given_ns; /* when it was last offered the lock and did not take it */
-    bool raised;      /* something is raised right after the job that runs */
     bool follows;     /* Ruby tells of the thread's switches */
     VALUE arrived;    /* the fiber of the last that was told of; compared only */
     size_t gc_ms;     /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
@@ -273,7 +272,6 @@ void nb_slices_work_comes(nb_slices *slices) {
 
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut) {
     end_quiet(slices);
-    slices->raised = false;
     slices->gc_known = !cut && !nb_list_empty(&slices->scheduler->cut);
     if (slices->gc_known) slices->gc_ms = nb_gc_ms();
     atomic_store_explicit(&slices->cut_before, cut, memory_order_relaxed);
@@ -374,21 +372,18 @@ static void leave(nb_scheduler *scheduler) {
     nb_wait_cut(scheduler);
 }
 
-/* What a limit of the running fiber raises, as far as nothing has come of it yet. Where it cannot be raised here, its next wait raises. */
+/* What a limit of the running fiber raises is raised here, or where this cannot be, in its next wait. */
 static void raise_overdue(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
-    nb_slices *slices = scheduler->slices;
-    VALUE raises = nb_timeout_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
-    if (NIL_P(raises)) return;
-    slices->raised = nb_interrupt_self(raises);
-    if (!slices->raised) nb_wait_defer(scheduler, rb_fiber_current(), raises);
+    nb_late *late = nb_timeout_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
+    if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }
 
+/* What Thread#raise has brought to this thread comes first, and to the fiber that runs. */
 static void end_slice(nb_scheduler *scheduler) {
     nb_slices *slices = scheduler->slices;
     VALUE arrived = take_arrived(slices);
-    slices->raised = false;
-    if (slices->switched_ns == 0) return;
+    if (slices->switched_ns == 0 || rb_thread_interrupted(rb_thread_current())) return;
     slices->allocates = nb_heap_computes(scheduler);
     if (!slices->forced && !is_over(scheduler, slices->slice_ns)) return;
     if (!may_end(scheduler, arrived)) {
@@ -491,11 +486,6 @@ static nb_slices *slices_new(void) {
     }
     if (slices == NULL) rb_memerror();
     return slices;
-}
-
-bool nb_scheduler_raises(void) {
-    const nb_scheduler *scheduler = nb_scheduler_of_thread();
-    return scheduler && scheduler->slices && scheduler->slices->raised;
 }
 
 void nb_slices_open(nb_scheduler *scheduler, int64_t slice_ns) {

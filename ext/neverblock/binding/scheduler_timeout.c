@@ -56,14 +56,15 @@ static bool has_arrived(const nb_late *late) {
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
 }
 
-VALUE nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root) {
+nb_late *nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root) {
     for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
         if (late->fiber != fiber && late->fiber != root) continue;
+        if (!has_arrived(late)) return late;
         nb_list_remove(&late->link);
-        return has_arrived(late) ? Qnil : late->raises;
+        return NULL;
     }
-    return Qnil;
+    return NULL;
 }
 
 /* --- limits --- */

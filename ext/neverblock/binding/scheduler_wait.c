@@ -185,13 +185,12 @@ static _Noreturn void raise_into(VALUE exception) {
     rb_exc_raise(exception);
 }
 
-void nb_wait_defer(nb_scheduler *scheduler, VALUE fiber, VALUE exception) {
-    if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
-    rb_ary_push(scheduler->deferred, rb_assoc_new(fiber, exception));
-}
-
 /* In the fiber that was woken after an exception had been raised into its wait. */
-static void defer(const nb_wait *wait) { nb_wait_defer(wait->scheduler, wait->fiber, wait->exception); }
+static void defer(const nb_wait *wait) {
+    nb_scheduler *scheduler = wait->scheduler;
+    if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
+    rb_ary_push(scheduler->deferred, rb_assoc_new(wait->fiber, wait->exception));
+}
 
 /* The oldest of this fiber's, or nil; forgets those of fibers that have ended. */
 static VALUE take_deferred(nb_scheduler *scheduler, VALUE fiber) {
@@ -211,10 +210,14 @@ static VALUE take_deferred(nb_scheduler *scheduler, VALUE fiber) {
 /* What was to be raised in this fiber since before it began to wait, or nil. */
 static VALUE raised_before(const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
-    VALUE exception = Qnil;
-    if (!nb_list_empty(&scheduler->overdue)) exception = nb_timeout_overdue(scheduler, wait->fiber, wait->root);
-    if (NIL_P(exception) && !NIL_P(scheduler->deferred)) exception = take_deferred(scheduler, wait->fiber);
-    return exception;
+    if (!nb_list_empty(&scheduler->overdue)) {
+        nb_late *late = nb_timeout_overdue(scheduler, wait->fiber, wait->root);
+        if (late) {
+            nb_list_remove(&late->link);
+            return late->raises;
+        }
+    }
+    return NIL_P(scheduler->deferred) ? Qnil : take_deferred(scheduler, wait->fiber);
 }
 
 /* In a shield block of its own, or resumed from one of its root's. */
@@ -377,14 +380,15 @@ int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
 
 typedef struct shield_call {
     nb_scheduler *scheduler;
-    VALUE outer;
+    VALUE mode, outer; /* true or nil */
     bool outer_root;
 } shield_call;
 
 static VALUE shield_body(VALUE argument) {
-    nb_scheduler *scheduler = ((shield_call *)argument)->scheduler;
-    scheduler->root_shielded = scheduler->root_shielded || rb_fiber_current() == nb_root_now(scheduler);
-    rb_thread_local_aset(rb_thread_current(), id_shield, Qtrue);
+    const shield_call *call = (const shield_call *)argument;
+    nb_scheduler *scheduler = call->scheduler;
+    if (rb_fiber_current() == nb_root_now(scheduler)) scheduler->root_shielded = RTEST(call->mode);
+    rb_thread_local_aset(rb_thread_current(), id_shield, call->mode);
     return rb_yield_values(0);
 }
 
@@ -397,10 +401,13 @@ static VALUE shield_end(VALUE argument) {
     return Qnil;
 }
 
-/* shield { } */
-static VALUE scheduler_shield(VALUE self) {
-    shield_call call = {nb_scheduler_get(self), rb_thread_local_aref(rb_thread_current(), id_shield), false};
+/* shield(mode = true) { } */
+static VALUE scheduler_shield(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 0, 1);
     rb_need_block();
+    shield_call call = {.scheduler = nb_scheduler_get(self),
+                        .mode = argc == 0 || RTEST(argv[0]) ? Qtrue : Qnil,
+                        .outer = rb_thread_local_aref(rb_thread_current(), id_shield)};
     call.outer_root = call.scheduler->root_shielded;
     call.scheduler->shields++;
     VALUE result = rb_ensure(shield_body, (VALUE)&call, shield_end, (VALUE)&call);
@@ -410,5 +417,5 @@ static VALUE scheduler_shield(VALUE self) {
 
 void nb_scheduler_wait_define(VALUE klass) {
     id_shield = rb_intern("__neverblock_shield__");
-    rb_define_method(klass, "shield", scheduler_shield, 0);
+    rb_define_method(klass, "shield", scheduler_shield, -1);
 }

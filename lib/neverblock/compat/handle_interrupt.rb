@@ -1,18 +1,37 @@
 # frozen_string_literal: true
 
-# Thread.handle_interrupt(... => :never or :on_blocking) says that its block must not be left where nobody expects it: neither is it by the end of a time slice. What
-# it masks is the thread's and not the fiber's (thread.c, pending_interrupt_mask_stack), so another fiber would run under the mask of this one. A block
-# in it that takes everything at once (=> :immediate) may be left again. All Rubies; nothing where there are no slices.
+# Thread.handle_interrupt masks interrupts of the thread (thread.c, pending_interrupt_mask_stack): a fiber that waits in its block would mask those of all others, and
+# blocks that end in another order than they began would take each other's masks away. In a fiber that has time slices the mask is the fiber's own: no slice ends in a
+# block that puts interrupts off, and no limit is raised in its waits where all are put off for good (:never). All Rubies.
 
 module NeverBlock
   module Compat
     module HandleInterrupt
+      TIMINGS = %i[immediate on_blocking never].freeze
+      # What a mask has to name to put off what ends a fiber's waits.
+      ALL = [Object, Exception].freeze
+      private_constant :TIMINGS, :ALL
+
       def handle_interrupt(mask, &block)
         scheduler = Compat.scheduler
-        return super unless scheduler&.slice_ms && block && mask.is_a?(Hash)
+        return super unless scheduler&.slice_ms && block && HandleInterrupt.sound?(mask)
 
-        masked = mask.each_value.any? { |timing| timing != :immediate }
-        scheduler.masked(masked) { super(mask, &block) }
+        HandleInterrupt.within(scheduler, mask, &block)
+      end
+
+      class << self
+        # @return [Boolean] whether Ruby would take it
+        def sound?(mask)
+          mask.is_a?(Hash) && mask.all? { |kind, timing| kind.is_a?(Module) && TIMINGS.include?(timing) }
+        end
+
+        def within(scheduler, mask, &block)
+          masked = mask.each_value.any? { |timing| timing != :immediate }
+          all = mask.values_at(*ALL).compact.last
+          return scheduler.masked(masked) { block.call(nil) } if all.nil? || all == :on_blocking
+
+          scheduler.masked(masked) { scheduler.shield(all == :never) { block.call(nil) } }
+        end
       end
     end
 
