@@ -9,6 +9,7 @@ require "neverblock/error_stream"
 require "neverblock/executor/interruption"
 require "neverblock/pool/fiber_state"
 require "neverblock/rack/no_input"
+require "neverblock/rack/spooled_input"
 require "neverblock/rack/stream_input"
 
 module NeverBlock

@@ -25,10 +25,14 @@ module AppEvents
     end
 
     def all(name, tag)
+      of(tag).select { |event| event["event"] == name }
+    end
+
+    # In the order they happened.
+    def of(tag)
       File.exist?(@path) or return []
 
-      File.read(@path).lines.select { |line| line.end_with?("\n") }.map { |line| JSON.parse(line) }
-          .select { |event| event["event"] == name && event["tag"] == tag }
+      File.read(@path).lines.select { |line| line.end_with?("\n") }.map { |line| JSON.parse(line) }.select { |event| event["tag"] == tag }
     end
 
     # Waits until it has happened that often.

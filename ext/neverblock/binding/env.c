@@ -38,6 +38,7 @@ _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
     X(rack_input, "rack.input")                         \
     X(rack_errors, "rack.errors")                       \
     X(rack_response_finished, "rack.response_finished") \
+    X(rack_after_reply, "rack.after_reply")             \
     X(rack_hijack, "rack.hijack")                       \
     X(rack_can_hijack, "rack.hijack?")                  \
     X(rack_hijack_io, "rack.hijack_io")                 \
@@ -93,6 +94,7 @@ static void init_constants(void) {
 VALUE nb_env_key_request_method(void) { return keys.request_method; }
 VALUE nb_env_key_field(nb_field field) { return field_keys[field]; }
 VALUE nb_env_key_response_finished(void) { return keys.rack_response_finished; }
+VALUE nb_env_key_after_reply(void) { return keys.rack_after_reply; }
 VALUE nb_env_key_input(void) { return keys.rack_input; }
 VALUE nb_env_key_hijack_io(void) { return keys.rack_hijack_io; }
 VALUE nb_env_key_deadline(void) { return keys.deadline; }
@@ -123,12 +125,12 @@ static void make_prefix(char *out) {
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess) {
     init_constants();
     VALUE template = rb_hash_new();
-    VALUE ordered[] = {keys.request_method,  keys.script_name,     keys.path_info,
-                       keys.query_string,    keys.request_uri,     keys.server_name,
-                       keys.server_port,     keys.server_protocol, keys.remote_addr,
-                       keys.server_software, keys.rack_errors,     keys.rack_url_scheme,
-                       keys.rack_input,      keys.request_id,      keys.rack_response_finished,
-                       keys.rack_can_hijack, keys.rack_hijack};
+    VALUE ordered[] = {keys.request_method,   keys.script_name,     keys.path_info,
+                       keys.query_string,     keys.request_uri,     keys.server_name,
+                       keys.server_port,      keys.server_protocol, keys.remote_addr,
+                       keys.server_software,  keys.rack_errors,     keys.rack_url_scheme,
+                       keys.rack_input,       keys.request_id,      keys.rack_response_finished,
+                       keys.rack_after_reply, keys.rack_can_hijack, keys.rack_hijack};
     for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
         rb_hash_aset(template, ordered[i], empty);
     }
@@ -142,7 +144,7 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2,
     builder->template = template;
     builder->listeners = rb_ary_new();
     builder->string_io = rb_path2class("StringIO");
-    builder->file_class = rb_cFile;
+    builder->file_class = rb_path2class("NeverBlock::SpooledInput");
     builder->no_input = rb_obj_freeze(rb_class_new_instance(0, NULL, rb_path2class("NeverBlock::NoInput")));
     rb_hash_aset(template, keys.rack_input, builder->no_input);
     builder->host.size = builder->address.size = 0;
@@ -166,6 +168,7 @@ void nb_env_builder_mark(const nb_env_builder *builder) {
     rb_gc_mark(builder->template);
     rb_gc_mark(builder->no_input);
     rb_gc_mark(builder->string_io);
+    rb_gc_mark(builder->file_class);
 }
 
 static const char *at(const nb_request_message *request, nb_span span) { return (const char *)request + span.offset; }
@@ -297,7 +300,7 @@ static VALUE decimal(uint64_t number) {
     return rb_str_new(digits, size);
 }
 
-/* A spooled body's file is the application's from here on: an ordinary File, at its start. */
+/* A spooled body's file is the application's from here on, at its start. */
 static VALUE spooled_input(nb_env_builder *builder, int fd) {
     lseek(fd, 0, SEEK_SET);
     return rb_funcall(builder->file_class, rb_intern("for_fd"), 2, INT2NUM(fd), rb_str_new_cstr("rb"));
@@ -388,6 +391,7 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     set_body(builder, env, request);
     rb_hash_aset(env, keys.request_id, request_id(builder, request));
     rb_hash_aset(env, keys.rack_response_finished, rb_ary_new());
+    rb_hash_aset(env, keys.rack_after_reply, rb_ary_new());
     rb_hash_aset(env, keys.rack_hijack, nb_hijack_new(request->message.exchange));
     return env;
 }

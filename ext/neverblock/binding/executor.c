@@ -84,6 +84,7 @@ static VALUE executor_allocate(VALUE class) {
     executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
     executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
     executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
+    executor->env.file_class = Qnil;
     return self;
 }
 

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "files/file_request.h"
 #include "hijack.h"
+#include "http1/chunked.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
 #include "input.h"
@@ -27,6 +28,8 @@
 
 static ID id_each, id_call, id_to_path, id_to_ary, id_read;
 static VALUE stream_class;
+
+static nb_slice slice_of(VALUE string) { return (nb_slice){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)}; }
 
 /* A response head being gathered. */
 typedef struct head {
@@ -181,12 +184,18 @@ static void add_line(head *gathered, nb_slice value) {
     add(gathered, "\r\n", 2);
 }
 
-/* Rack 2 joins several values of one field by newlines; in Rack 3 a newline is a control character like any other. */
+/* Rack 2 joins several values of one field by newlines. In Rack 3 a newline is a control character like any other, but for the cookies of applications that were
+   written for Rack 2. */
+static bool is_joined(const head *gathered) {
+    return gathered->rack2 || nb_slice_equal_lower(slice_of(gathered->name), NB_SLICE("set-cookie"));
+}
+
 static void add_text(head *gathered, VALUE value) {
+    bool joined = is_joined(gathered);
     const char *bytes = RSTRING_PTR(value);
     size_t size = (size_t)RSTRING_LEN(value);
     const char *end;
-    while (gathered->rack2 && (end = memchr(bytes, '\n', size))) {
+    while (joined && (end = memchr(bytes, '\n', size))) {
         add_line(gathered, (nb_slice){bytes, (size_t)(end - bytes)});
         size -= (size_t)(end + 1 - bytes);
         bytes = end + 1;
@@ -323,6 +332,7 @@ static VALUE gather(VALUE argument) {
         writer_close(call->gathered);
     }
     check_status(call->gathered);
+    call->task->status = INT2FIX(call->gathered->status);
     return Qnil;
 }
 
@@ -402,8 +412,6 @@ static void send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags)
     RB_GC_GUARD(owner);
 }
 
-static nb_slice slice_of(VALUE string) { return (nb_slice){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)}; }
-
 /* The writer may park while it holds the bytes: nobody may change them meanwhile. */
 static VALUE frozen_chunk(VALUE chunk) {
     return rb_str_new_frozen(RB_TYPE_P(chunk, T_STRING) ? chunk : rb_obj_as_string(chunk));
@@ -447,8 +455,27 @@ static void send_large_array(nb_task *task, const head *gathered, VALUE body) {
     send_body(task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
 }
 
+/* The content of a body that an application has put into chunks itself (Transfer-Encoding: chunked), which is the server's business; or Qnil: it has not. */
+static VALUE without_chunks(VALUE body) {
+    VALUE joined = rb_ary_join(body, Qnil);
+    nb_chunked chunked;
+    nb_refusal refusal;
+    size_t used, decoded, size = (size_t)RSTRING_LEN(joined);
+    rb_str_modify(joined);
+    nb_chunked_init(&chunked, UINT64_MAX);
+    nb_status status = nb_chunked_decode(&chunked, RSTRING_PTR(joined), size, &used, &decoded, &refusal);
+    if (status != NB_OK || used != size) return Qnil;
+    rb_str_set_len(joined, (long)decoded);
+    return rb_ary_new_from_args(1, joined);
+}
+
 static void send_array(nb_task *task, head *gathered, VALUE body) {
     uint64_t bytes = array_bytes(body);
+    VALUE content = gathered->encoded && bytes > 0 ? without_chunks(body) : Qnil;
+    if (!NIL_P(content)) {
+        body = content;
+        bytes = array_bytes(body);
+    }
     if (!(gathered->flags & NB_RESPONSE_HAS_LENGTH)) gathered->content_length = bytes;
     check_length(task, gathered->content_length, bytes);
     if (bytes <= NB_RESPONSE_SLICE_BYTES && gathered->size + bytes <= FIELDS_BYTES_MAX) {
@@ -456,6 +483,7 @@ static void send_array(nb_task *task, head *gathered, VALUE body) {
     } else {
         send_large_array(task, gathered, body);
     }
+    RB_GC_GUARD(body);
 }
 
 /* --- each --- */
@@ -862,6 +890,8 @@ void nb_response_send(nb_task *task, VALUE response) {
 
 /* A whole answer in place of the application's. */
 static void send_own(nb_task *task, int status, nb_slice fields, nb_slice body, uint16_t flags) {
+    task->status = task->gone || task->left ? Qnil : INT2FIX(status);
+    task->headers = Qnil;
     head gathered = {.bytes = (char *)(uintptr_t)fields.data,
                      .size = fields.size,
                      .content_length = body.size,

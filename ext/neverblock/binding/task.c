@@ -163,15 +163,36 @@ static int log_error(nb_task *task) {
     return tag;
 }
 
+/* An array of callables that the application may have added to, or nil. */
+static VALUE callbacks_of(const nb_task *task, VALUE key) {
+    VALUE callbacks = NIL_P(task->env) ? Qnil : rb_hash_lookup(task->env, key);
+    return RB_TYPE_P(callbacks, T_ARRAY) && RARRAY_LEN(callbacks) > 0 ? callbacks : Qnil;
+}
+
 /* Each in the reverse order of registration, whatever the others did (Rack SPEC 3.1, rack.response_finished). */
 static int run_finished(nb_task *task) {
-    VALUE callbacks = NIL_P(task->env) ? Qnil : rb_hash_lookup(task->env, nb_env_key_response_finished());
-    if (!RB_TYPE_P(callbacks, T_ARRAY) || RARRAY_LEN(callbacks) == 0) return 0;
+    VALUE callbacks = callbacks_of(task, nb_env_key_response_finished());
+    if (NIL_P(callbacks)) return 0;
     VALUE error = task->error;
     for (long i = RARRAY_LEN(callbacks) - 1; i >= 0; i--) {
         VALUE arguments[] = {rb_ary_entry(callbacks, i), task->env, task->status, task->headers, error};
         int tag = 0;
         rb_protect(call_finished, (VALUE)arguments, &tag);
+        if (!take_error(task, tag)) return tag;
+        if (tag && (tag = log_error(task))) return tag;
+    }
+    return 0;
+}
+
+static VALUE call_callback(VALUE callback) { return rb_funcallv(callback, id_call, 0, NULL); }
+
+/* rack.after_reply of Puma and Unicorn: each in the order of registration, without arguments, whatever the others did. */
+static int run_after_reply(nb_task *task) {
+    VALUE callbacks = callbacks_of(task, nb_env_key_after_reply());
+    if (NIL_P(callbacks)) return 0;
+    for (long i = 0; i < RARRAY_LEN(callbacks); i++) {
+        int tag = 0;
+        rb_protect(call_callback, rb_ary_entry(callbacks, i), &tag);
         if (!take_error(task, tag)) return tag;
         if (tag && (tag = log_error(task))) return tag;
     }
@@ -218,7 +239,7 @@ static int close_spooled(nb_task *task) {
 
 /* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must
  * go on, else 0. */
-static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, close_spooled};
+static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, run_after_reply, close_spooled};
 #define STEPS (sizeof(steps) / sizeof(*steps))
 
 static VALUE go_on(VALUE tag) { rb_jump_tag((int)tag); }
