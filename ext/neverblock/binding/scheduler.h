@@ -142,6 +142,9 @@ void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
 
 /* The fiber that was scheduled and that runs now, by itself or in a fiber it has resumed; nil: none does. The scheduler's own thread, or any with Ruby's lock. */
 VALUE nb_scheduler_root(VALUE scheduler);
+/* Does the running fiber run above a C function that keeps something for its thread, so that it has to wait where it is (scheduler_frames.c)? */
+bool nb_frames_hold(void);
+
 /* $? of the running fiber is nil from now on. */
 void nb_scheduler_forget_status(void);
 /* Time slices of so many ms from now on; 0: none any more. Raises NeverBlock::Error when there is no thread for the ticker. */

@@ -25,9 +25,10 @@ static bool mutex_sleeps(void) {
     return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "Thread::Mutex#sleep") == 0;
 }
 
+/* Above a C function that holds the thread it is as in a block that does. */
 bool nb_hold_covers(const nb_wait *wait) {
-    VALUE mode = mode_now();
-    if (NIL_P(mode)) return false;
+    VALUE mode = wait->scheduler->holds > 0 ? mode_now() : Qnil;
+    if (NIL_P(mode) && !nb_frames_hold()) return false;
     switch (wait->kind) {
     case NB_WAIT_IO:
     case NB_WAIT_ASK:
@@ -73,8 +74,7 @@ static VALUE with_mode(nb_scheduler *scheduler, VALUE mode, VALUE (*body)(VALUE)
 }
 
 VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument) {
-    bool held = scheduler->holds > 0 && !NIL_P(mode_now());
-    return held ? with_mode(scheduler, mode_all, body, argument) : body(argument);
+    return nb_hold_now(scheduler) || nb_frames_hold() ? with_mode(scheduler, mode_all, body, argument) : body(argument);
 }
 
 static VALUE yield_nothing(VALUE argument) {
@@ -93,7 +93,9 @@ static VALUE scheduler_hold(int argc, VALUE *argv, VALUE self) {
     return result;
 }
 
-static VALUE scheduler_held_p(VALUE self) { return nb_hold_now(nb_scheduler_get(self)) ? Qtrue : Qfalse; }
+static VALUE scheduler_held_p(VALUE self) {
+    return nb_hold_now(nb_scheduler_get(self)) || nb_frames_hold() ? Qtrue : Qfalse;
+}
 
 void nb_scheduler_hold_define(VALUE klass) {
     id_mode = rb_intern("__neverblock_hold__");

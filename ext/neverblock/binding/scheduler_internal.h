@@ -243,7 +243,7 @@ void nb_scheduler_start_define(void);
 
 /* scheduler_hold.c: hold, held? */
 void nb_scheduler_hold_define(VALUE klass);
-/* Is the current fiber in a hold block that this wait falls under? */
+/* Is the current fiber in a hold block that this wait falls under, or above a C function that holds its thread? */
 bool nb_hold_covers(const nb_wait *wait);
 /* Calls body; in a hold block also what waits by `block` in it keeps the thread: for waits of ours that another thread ends. */
 VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument);

@@ -234,7 +234,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
         park_end((VALUE)wait);
         raise_into(exception);
     }
-    wait->held = wait->scheduler->holds > 0 && nb_hold_covers(wait);
+    wait->held = nb_hold_covers(wait);
     if (!park_enter(wait, deadline_ns)) {
         park_end((VALUE)wait);
         rb_memerror();

@@ -13,6 +13,7 @@ require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
@@ -28,8 +29,12 @@ module NeverBlock
       # ActiveRecord loads an adapter, and its driver with it, when it first connects: in development, in a request.
       ADAPTERS = %i[active_record_postgresqladapter active_record_mysql2adapter active_record_trilogyadapter active_record_sqlite3adapter].freeze
 
+      # Libraries in C that keep something for their thread while they call Ruby (binding/scheduler_frames.c).
+      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick Curl].freeze
+
       # @return [void]
       def self.apply
+        Scheduler.watch_frames if HOLDING.any? { |name| Object.const_defined?(name) }
         await_adapters
         ActiveSupport.apply
         Concurrent.apply
@@ -43,6 +48,7 @@ module NeverBlock
         DB::Sqlite3.apply
         DB::Trilogy.apply
         Live.apply
+        Nokogiri.apply
         ShareLock.apply
         StreamedBodies.apply
         Blockers.apply

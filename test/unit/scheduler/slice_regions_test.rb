@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../support/slices"
+require "ffi"
+require "json"
 require "neverblock"
+require "nokogiri"
 require "open3"
 require "tempfile"
 require "timeout"
@@ -102,6 +105,67 @@ class SchedulerSliceRegionsTest < Minitest::Test
   def test_in_a_blocking_fiber_whose_waits_no_hook_sees
     assert_stays { Fiber.new(blocking: true) { stays? }.resume }
     assert_stays { Fiber.blocking { stays? } } if Fiber.respond_to?(:blocking)
+  end
+
+  # By the library their code lies in; ffi's functions lie in none.
+  def test_in_what_a_gems_c_function_calls
+    assert_stays { in_libxml { stays? } }
+    assert_stays { in_qsort { stays? } }
+    assert_stays { in_qsort { [3].each { @stayed = stays? } } && @stayed }
+  end
+
+  def test_but_in_what_one_calls_that_is_known_to_allow_it_and_in_what_rubys_own_call
+    in_slices do
+      2.times { fiber { sleep(0) && in_json { be_cut } } }
+      2.times { fiber { sleep(0) && [2, 1].sort_by { be_cut } } }
+    end
+  end
+
+  def test_waits_above_one_that_keeps_something_for_its_thread_hold_the_thread
+    %i[in_libxml in_qsort].each do |callback|
+      steps = []
+      in_slices do
+        fiber { sleep(0) && send(callback) { steps << :begun && sleep(0.01) && steps << :ended } }
+        fiber { sleep(0.005) && steps << :other }
+      end
+      assert_equal %i[begun ended other], steps.uniq
+    end
+  end
+
+  # Functions of C libraries that call the block once.
+  module LibC
+    extend FFI::Library
+
+    ffi_lib FFI::Library::LIBC
+    callback :compare, %i[pointer pointer], :int
+    attach_function :qsort, %i[pointer size_t size_t compare], :void
+  end
+
+  class Element < Nokogiri::XML::SAX::Document
+    def initialize(body)
+      super()
+      @body = body
+    end
+
+    def start_element(*) = @body.call
+  end
+
+  def in_libxml(&body)
+    result = nil
+    Nokogiri::XML::SAX::Parser.new(Element.new(-> { result = body.call })).parse("<a/>")
+    result
+  end
+
+  def in_qsort(&body)
+    result = nil
+    LibC.qsort(FFI::MemoryPointer.new(:int, 2), 2, 4, ->(_, _) { (result = body.call) && 0 })
+    result
+  end
+
+  def in_json(&body)
+    object = Object.new
+    object.define_singleton_method(:to_json) { |*| body.call && "1" }
+    JSON.generate([object])
   end
 
   def test_in_neverblock_false

@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+# Libraries in C that call Ruby in the middle of what they do: the callbacks compute, wait, and raise. /NAME is answered by Callbacks#NAME, `me` tells who asks, and odd ones
+# meet what is wrong.
+
+require "ffi"
+require "json"
+require "nokogiri"
+require "sqlite3"
+require "socket"
+require "zlib"
+
+class Callbacks
+  # Elements of a document: some 200 KB, read in many pieces.
+  ELEMENTS = 4_000
+  ERRORS = 7
+
+  module Library
+    extend FFI::Library
+
+    ffi_lib FFI::Library::LIBC
+    callback :compare, %i[pointer pointer], :int
+    attach_function :qsort, %i[pointer size_t size_t compare], :void
+  end
+
+  class Failed < StandardError; end
+
+  # Tells the names it was told, in the order they came.
+  class Elements < Nokogiri::XML::SAX::Document
+    attr_reader :names, :errors
+
+    def initialize(&each)
+      super()
+      @each = each
+      @names = []
+      @errors = []
+    end
+
+    def start_element(name, *) = (@names << name) && @each.call
+    def error(text) = @errors << text
+  end
+
+  class << self
+    # @return [String] a document with `errors` mismatched tags
+    def document(me, errors)
+      "<all>#{Array.new(ELEMENTS) { |number| "<e#{me}>#{number}</e#{me}>" }.join}#{"<wrong></rong>" * errors}</all>"
+    end
+  end
+
+  def initialize(folder)
+    @folder = folder
+    @socket = TCPServer.new("127.0.0.1", 0)
+    Thread.new { loop { send_document(@socket.accept) } }
+  end
+
+  def call(env)
+    query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }
+    me = Integer(query["me"])
+    [200, {}, [JSON.generate(public_send(env["PATH_INFO"].delete_prefix("/"), me, env))]]
+  end
+
+  # --- libxml2: its handler of errors is the thread's ---
+
+  def file(me, _env) = File.open(path(me)) { |io| found(Nokogiri::XML(io)) }
+
+  def gzip(me, _env) = Zlib::GzipReader.open("#{path(me)}.gz") { |io| found(Nokogiri::XML(io)) }
+
+  def input(_me, env) = found(Nokogiri::XML(env["rack.input"]))
+
+  def socket(me, _env)
+    TCPSocket.open("127.0.0.1", @socket.addr[1]) do |io|
+      io.puts(me)
+      found(Nokogiri::XML(io))
+    end
+  end
+
+  def sax(me, _env)
+    elements = Elements.new { wait }
+    Nokogiri::XML::SAX::Parser.new(elements).parse(self.class.document(me, errors_of(me)).sub(/<e#{me}>.*(?=<e#{me}>)/, ""))
+    [elements.names.uniq.size, elements.errors.size]
+  end
+
+  def reader(me, _env)
+    File.open(path(me)) do |io|
+      count = 0
+      reader = Nokogiri::XML::Reader(io)
+      reader.each { |node| count += 1 if node.name == "e#{me}" }
+      [count, reader.errors.size]
+    rescue Nokogiri::XML::SyntaxError => e
+      [count, e.message[/wrong|rong/]]
+    end
+  end
+
+  def xpath(me, _env)
+    handler = Class.new { define_method(:odd) { |nodes| sleep(0.0005) && nodes.select { |node| node.content.to_i.odd? } } }.new
+    Nokogiri::XML("<a>#{(1..20).map { |number| "<b>#{number * me}</b>" }.join}</a>").xpath("//b[odd(.)]", handler).size
+  end
+
+  # --- ffi: the frames of its callbacks are the thread's ---
+
+  def sorted(me, _env)
+    numbers = Array.new(12) { |number| (number * 7 + me) % 12 }
+    memory = FFI::MemoryPointer.new(:int, 12).write_array_of_int(numbers)
+    Library.qsort(memory, 12, 4, compare(me.odd?))
+    memory.read_array_of_int(12)
+  rescue Failed => e
+    "failed #{e.message}"
+  end
+
+  # --- SQLite: the connection is locked by the thread that runs a statement ---
+
+  def sqlite(me, _env)
+    database = SQLite3::Database.new(":memory:")
+    database.create_function("slowly", 1) { |function, value| spin and function.result = value * me }
+    database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT sum(slowly(i)) FROM n").flatten.first
+  ensure
+    database&.close
+  end
+
+  def hog(_me, _env)
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3
+    nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
+    "hog"
+  end
+
+  private
+
+  def errors_of(me) = me.odd? ? ERRORS : 0
+
+  def path(me)
+    File.join(@folder, me.odd? ? "bad#{me}.xml" : "good#{me}.xml").tap do |path|
+      next if File.exist?("#{path}.gz")
+
+      File.write(path, self.class.document(me, errors_of(me)))
+      Zlib::GzipWriter.open("#{path}.gz") { |io| io.write(File.read(path)) }
+    end
+  end
+
+  def send_document(client)
+    Thread.new do
+      me = Integer(client.gets)
+      self.class.document(me, errors_of(me)).scan(/.{1,8192}/m) { |piece| client.write(piece) && sleep(0.001) }
+    ensure
+      client.close
+    end
+  end
+
+  def found(document)
+    document.errors.map(&:message).grep(/wrong/).size
+  end
+
+  def compare(fails)
+    lambda do |one, other|
+      wait
+      raise Failed, one.read_int.to_s if fails && one.read_int == 5
+
+      one.read_int <=> other.read_int
+    end
+  end
+
+  def wait
+    spin
+    sleep(0.0005)
+  end
+
+  def spin
+    200.times { |number| number.to_s }
+  end
+end
