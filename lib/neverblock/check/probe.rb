@@ -70,8 +70,6 @@ module NeverBlock
       end
 
       KINDS = {
-        thread: [:serious, "state-thread", "sets the thread variable %s",
-                 "Thread.current[:name] is a fiber's own; ActiveSupport::CurrentAttributes; Fiber[:name] from Ruby 3.2 on"],
         global: [:warning, "state-global", "sets %s", "hand it on as an argument, or keep it in Thread.current[:name], which is a fiber's own"],
         folder: [:warning, "state-folder", "changes the process's folder (Dir.chdir to %s)", "absolute paths; `chdir:` of spawn and system"]
       }.freeze

@@ -11,14 +11,13 @@ require "neverblock/check/rules/layers"
 require "neverblock/check/rules/rails"
 require "neverblock/check/rules/ruby"
 require "neverblock/check/rules/settings"
-require "neverblock/check/rules/state"
 require "neverblock/check/rules/system"
 
 module NeverBlock
   module Check
     module Rules
       BEFORE = [Ruby, System, Build, Settings].freeze
-      AFTER = [Gems, Rails, Database, Layers, State].freeze
+      AFTER = [Gems, Rails, Database, Layers].freeze
 
       module_function
 

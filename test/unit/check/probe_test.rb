@@ -31,12 +31,8 @@ class CheckProbeTest < Minitest::Test
   # What a request does => what is found.
   CASES = {
     "nothing" => [->(_env) {}, []],
-    "a thread variable" => [->(_env) { Thread.current.thread_variable_set(:tenant, 1) },
-                            [["state-thread", :serious, /sets the thread variable :tenant each time \(.*probe_test\.rb:\d+\)/]]],
-    "a thread variable that is taken away" => [->(_env) { Thread.current.thread_variable_set(:tenant, nil) }, []],
+    "a thread variable, which is a request's own" => [->(_env) { Thread.current.thread_variable_set(:tenant, 1) }, []],
     "a fiber's variable" => [->(_env) { Thread.current[:tenant] = 1 }, []],
-    "a thread variable the first time only" => [->(_env) { Thread.current.thread_variable_get(:once) || Thread.current.thread_variable_set(:once, 1) }, []],
-    "another thread's own variable" => [->(_env) { Thread.new { Thread.current.thread_variable_set(:own, 1) }.join }, []],
     "a global" => [->(_env) { $neverblock_who = 1 }, [["state-global", :warning, /sets \$neverblock_who each time \(.*probe_test\.rb:\d+\)/]]],
     "standard output" => [->(_env) { $stdout = $stdout.dup }, [["state-global", :warning, /sets \$stdout/]]],
     "a match, which is a frame's own" => [->(env) { env["PATH_INFO"] =~ /x/ }, []],

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Sees what a request writes where others find it: thread variables, globals, the process's folder. Each write is counted by what is written and where; only those
+# Sees what a request writes where others find it: globals, the process's folder. Each write is counted by what is written and where; only those
 # that the fibers make which are asked count.
 
 module NeverBlock
@@ -14,14 +14,6 @@ module NeverBlock
         class << self
           # @return [Recorder, nil] that which writes are told to
           attr_accessor :current
-        end
-
-        # Prepended to Thread.
-        module Variables
-          def thread_variable_set(name, value)
-            Recorder.current&.write(:thread, name.inspect) unless value.nil?
-            super
-          end
         end
 
         # Prepended to Dir.singleton_class.
@@ -42,7 +34,6 @@ module NeverBlock
         # @return [self]
         def start
           Recorder.current = self
-          ::Thread.prepend(Variables)
           ::Dir.singleton_class.prepend(Folder)
           @globals = []
           self
