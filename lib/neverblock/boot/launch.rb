@@ -8,6 +8,7 @@ require "neverblock/boot/limits"
 require "neverblock/boot/notices"
 require "neverblock/boot/processors"
 require "neverblock/boot/spool"
+require "neverblock/boot/stacks"
 require "neverblock/rails/solid_queue"
 require "neverblock/server/control"
 require "neverblock/server/control/commands"
@@ -43,7 +44,7 @@ module NeverBlock
         limits = Limits.new(config)
         limits.check_fibers
         spool = Spool.check(config.spool_directory)
-        lines = spool + limits.raise_descriptors + limits.tight_memory(workers) + warnings
+        lines = [*Stacks.notice, *spool, *limits.raise_descriptors, *limits.tight_memory(workers), *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
         @again.call if @runner.again? && status.zero?
         status

@@ -3,6 +3,7 @@
 # How this command was started, so that it can be started again as a mold: Ruby's own options, the words, the environment before anything changed it, and the
 # folder by the name its user gave it. (Deployments swap the link `current`; the folder it led to then is last week's release.)
 
+require "neverblock/boot/stacks"
 require "neverblock/version"
 require "rbconfig"
 
@@ -50,15 +51,16 @@ module NeverBlock
       end
 
       # Makes this process the command anew. Never returns.
+      # @param further [Hash{String => String}] variables of its environment
       # @raise [SystemCallError]
-      def start_again
-        ::Process.exec(@environment, RbConfig.ruby, *@flags, moved(EXECUTABLE), *@words, unsetenv_others: true, chdir: directory)
+      def start_again(further = {})
+        ::Process.exec({ **@environment, **further }, RbConfig.ruby, *@flags, moved(EXECUTABLE), *@words, unsetenv_others: true, chdir: directory)
       end
 
       # @param fd [Integer]
       # @return [Hash{String => String}] the environment of a mold
       def variables(fd)
-        env = @environment.merge(VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory)
+        env = @environment.merge(Boot::Stacks.variables(@environment), VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory)
         env["BUNDLE_GEMFILE"] = moved(env["BUNDLE_GEMFILE"]) if env["BUNDLE_GEMFILE"]
         bundled?(env) ? set_aside(env) : env
       end
@@ -89,12 +91,17 @@ module NeverBlock
 
       # What stands between `ruby` and the program, where it was started as `ruby ... program words`.
       def ruby_flags(command, program)
-        return [] if command.nil? || command.last(@words.size) != @words
+        return compiler if command.nil? || command.last(@words.size) != @words
 
         *flags, script = command[1...(command.size - @words.size)]
-        return [] unless flags.empty? || flags.first.start_with?("-") # `ruby bundle exec neverblock` is another program at first
+        return compiler unless flags.empty? || flags.first.start_with?("-") # `ruby bundle exec neverblock` is another program at first
 
-        script && File.expand_path(script, @here) == File.expand_path(program, @here) ? flags : []
+        script && File.expand_path(script, @here) == File.expand_path(program, @here) ? flags : compiler
+      end
+
+      # Of options that are not known, what makes most difference.
+      def compiler
+        defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled? ? ["--yjit"] : []
       end
     end
   end

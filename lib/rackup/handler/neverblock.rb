@@ -4,6 +4,11 @@
 # Falcon, and before them with neverblock/rack/default, unless RACKUP_HANDLER or RACK_HANDLER says otherwise.
 
 require "rackup/handler"
+require "neverblock/boot/stacks"
+# `rails server` asks for its handler before it loads the application; rackup has loaded it by then.
+if defined?(Rails::Server) && defined?(Rails.application) && !Rails.application&.initialized?
+  NeverBlock::Boot::Stacks.enter { |variables| Process.exec(variables, RbConfig.ruby, $PROGRAM_NAME, "server", *ARGV) }
+end
 require "neverblock/rack/handler"
 
 module Rackup
