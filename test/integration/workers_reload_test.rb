@@ -79,13 +79,31 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
+  # How a server is started in a release: words before the command, and its own, by the link. systemd sets no PWD.
+  STARTS = {
+    "in the link, by a shell" => ->(current) { [["env", "-C", current, "PWD=#{current}"], []] },
+    "in the link, by systemd" => ->(current) { [["env", "-C", current, "-u", "PWD"], []] },
+    "elsewhere, with the rackup file by the link" => ->(current) { [["env", "-C", File.realpath(current), "-u", "PWD"], [File.join(current, "config.ru")]] },
+    "elsewhere, with directory in a configuration file" => lambda { |current|
+      file = File.join(File.dirname(current), "neverblock.rb")
+      File.write(file, "directory #{File.join(File.dirname(current), "live").dump}\n")
+      [["env", "-C", "/", "-u", "PWD"], ["-C", file]]
+    }
+  }.freeze
+
   # As deployments do: `current` is a link to the release.
-  def test_a_reload_starts_in_the_folder_by_the_name_it_was_given
+  STARTS.each do |how, start|
+    define_method("test_a_reload_goes_to_where_the_link_leads_by_then: #{how}") { assert_followed(start) }
+  end
+
+  def assert_followed(start)
     Dir.mktmpdir do |directory|
       %w[1 2].each { |name| release(directory, name) }
       current = File.join(directory, "current")
       File.symlink("releases/1", current)
-      server = ReleaseProcess.new("", options: %w[-w 2], env: { "PWD" => current }, wrap: ["env", "-C", current]).start
+      File.symlink("current", File.join(directory, "live"))
+      wrap, words = start.call(current)
+      server = ReleaseProcess.new("", options: ["-w", "2", *words], wrap: wrap).start
       assert_equal "1", get(server)
       File.symlink("releases/2", "#{current}.new")
       File.rename("#{current}.new", current)

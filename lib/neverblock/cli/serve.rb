@@ -6,6 +6,7 @@ require "neverblock/application"
 require "neverblock/boot/init"
 require "neverblock/boot/launch"
 require "neverblock/cluster/origin"
+require "neverblock/config/directory"
 require "neverblock/config/environment"
 
 module NeverBlock
@@ -18,7 +19,7 @@ module NeverBlock
         @options = options
         @environment = Config::Environment.new(env)
         @out = out
-        @origin = Cluster::Origin.new # before anything changes what it remembers
+        @origin = Cluster::Origin.new(rackup: options.rackup) # before anything changes what it remembers
       end
 
       # @return [Integer] exit status, when the server has ended
@@ -26,6 +27,8 @@ module NeverBlock
       def run
         settings = @options.settings
         settings.binds
+        @origin.follow(settings[:directory])
+        Config::Directory.enter(settings[:directory])
         rackup = Application.locate(@options.rackup)
         Boot::Init.new.become if Boot::Init.needed?(Boot::Processors.workers(settings[:workers]))
         Boot::Launch.new(settings, @environment, out: @out, origin: @origin, again: @origin.method(:start_again)).run { Application.load(rackup) }

@@ -29,9 +29,12 @@ module NeverBlock
       # @return [Array(Config::Settings, Config::Environment, String)]
       def settings(argv)
         require "neverblock/cli"
+        require "neverblock/config/directory"
         argv.shift if argv.first == "serve"
         options = CLI::Options.parse(argv, ENV)
-        [options.settings, Config::Environment.new(ENV), Application.locate(options.rackup)]
+        settings = options.settings
+        Config::Directory.enter(settings[:directory])
+        [settings, Config::Environment.new(ENV), Application.locate(options.rackup)]
       end
       private_class_method :settings
     end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # How this command was started, so that it can be started again as a mold: Ruby's own options, the words, the environment before anything changed it, and the
-# folder by the name its user gave it. (Deployments swap the link `current`; the folder it led to then is last week's release.)
+# folder by the name its user gave it. (Deployments swap the link `current`; the folder it led to then is last week's release.) That name is told by PWD, by the rackup
+# file of the command line, by the setting `directory`, or by a link beside the releases that leads here, as Capistrano makes it.
 
 require "neverblock/boot/stacks"
 require "neverblock/version"
@@ -18,20 +19,37 @@ module NeverBlock
       BUNDLER = %r{(\A|\s)-r\s*(\S*bundler/setup)(?=\s|\z)}.freeze
       EXECUTABLE = File.expand_path("../../../exe/neverblock", __dir__)
 
+      # Links that deployments swap.
+      CURRENT = "current"
+
       # @return [String] the folder, by the name it was given
       attr_reader :directory
 
+      # @param rackup [String, nil] the rackup file as the command line has it
       # @param words [Array<String>] of the command
       # @param environment [Hash{String => String}]
       # @param here [String] the folder, without links
       # @param command [Array<String>, nil] the whole command line of this process; nil: unknown
       # @param program [String] $0
-      def initialize(words: ARGV, environment: ENV.to_h, here: Dir.pwd, command: Origin.command_line, program: $PROGRAM_NAME)
+      def initialize(rackup: nil, words: ARGV, environment: ENV.to_h, here: Dir.pwd, command: Origin.command_line, program: $PROGRAM_NAME)
         @words = words.map(&:dup).freeze
         @environment = environment.to_h.freeze
         @here = here
-        @directory = given_name
+        @names = {}
+        [rackup && File.dirname(File.expand_path(rackup, here)), environment["PWD"], *links].each { |name| follow(name) }
+        @directory = moved(here)
         @flags = ruby_flags(command, program)
+      end
+
+      # From now on a folder has this name, which may lead elsewhere later.
+      # @param name [String, nil]
+      # @return [void]
+      def follow(name)
+        return unless name.to_s.start_with?("/") && File.directory?(name)
+
+        @names[File.realpath(name)] ||= name.chomp("/")
+      rescue SystemCallError
+        nil
       end
 
       # @return [Array<String>, nil]
@@ -78,15 +96,15 @@ module NeverBlock
         env
       end
 
-      # Shells keep the name in PWD.
-      def given_name
-        name = @environment["PWD"].to_s
-        name.start_with?("/") && File.identical?(name, @here) ? name : @here
+      # /srv/app/current beside /srv/app/releases/20261127, or in the folder above.
+      def links
+        [File.dirname(@here, 2), File.dirname(@here)].map { |folder| File.join(folder, CURRENT) }.select { |name| File.symlink?(name) && File.identical?(name, @here) }
       end
 
-      # A path in the folder, by the folder's given name: after the link was swapped it is the new release's.
+      # A path in one of the folders, by the folder's given name: after the link was swapped it is the new release's.
       def moved(path)
-        path.start_with?("#{@here}/") ? File.join(directory, path.delete_prefix("#{@here}/")) : path
+        real, name = @names.find { |folder, given| folder != given && "#{path}/".start_with?("#{folder}/") }
+        real ? File.join(name, path.delete_prefix(real)).chomp("/") : path
       end
 
       # What stands between `ruby` and the program, where it was started as `ruby ... program words`.

@@ -100,6 +100,7 @@ module NeverBlock
       PROCESS = [
         option(:config, FILES_OF_PROCESS, PATH, default: "config/neverblock.rb", flags: %w[-C --config], argument: "FILE", in_file: false,
                                                 help: "the configuration file; the default is read where it exists, - reads none"),
+        option(:directory, FILES_OF_PROCESS, PATH, help: "the application's folder, which the server goes to once this file is read; a link is followed anew at each reload"),
         option(:pidfile, FILES_OF_PROCESS, PATH, flags: %w[--pidfile], argument: "FILE", env: %w[PIDFILE],
                                                  help: "holds the process id while the server runs; a stale one is replaced, a live one refused"),
         option(:restart_file, FILES_OF_PROCESS, PATH, elsewhere: %i[tmp_restart],

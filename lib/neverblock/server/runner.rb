@@ -5,11 +5,12 @@
 #
 #   TERM, INT                drain; exit status 0 when everything has ended
 #   TERM or INT once more    cut everything; exit status 1
-#   HUP                      new workers with new code in the place of the old ones (Cluster::Front)
+#   HUP                      new workers with new code in the place of the old ones (Cluster::Front); from a terminal that is closed: as TERM
 #   TTIN, TTOU               a worker more, a worker less (the same)
 #   an executor ends alone   log entry; exit status 1
 
 require "neverblock/errors"
+require "neverblock/server/terminal"
 
 module NeverBlock
   class Server
@@ -19,6 +20,7 @@ module NeverBlock
       WITH_WORKERS = { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.freeze
       # Signals of the interface that have no effect yet: what they will do.
       NOT_YET = { "USR2" => "upgrading in place" }.freeze
+      HANGUP = "HUP"
       LOG_FLUSH_MS = 1_000
       # Seconds a cut server's fibers have to end before the process leaves without them.
       CUT_GRACE_S = 2
@@ -40,6 +42,7 @@ module NeverBlock
         @abandon = abandon
         @greet = greet
         @events = Thread::Queue.new
+        @terminal = Terminal.new
         @stops = 0
       end
 
@@ -77,7 +80,7 @@ module NeverBlock
       private
 
       def trap_signals
-        (STOP + WITH_WORKERS.keys + NOT_YET.keys).to_h { |name| [name, Signal.trap(name) { signal(name) }] }
+        (STOP + WITH_WORKERS.keys + NOT_YET.keys).to_h { |name| [name, Signal.trap(name) { signal(name) }] }.tap { |previous| @terminal.was_handled_by(previous["HUP"]) }
       end
 
       def serving
@@ -105,6 +108,7 @@ module NeverBlock
           when :overdue then return give_up
           when :restart then start_again
           when *STOP then stop(event)
+          when HANGUP then @terminal.gone? ? hang_up : to_workers(event)
           when *WITH_WORKERS.keys then to_workers(event)
           else @server.log.info("SIG#{event}: #{NOT_YET.fetch(event)} does not work yet; nothing is done")
           end
@@ -117,6 +121,14 @@ module NeverBlock
 
         @again = true
         stop("RESTART")
+      end
+
+      # The kernel and a shell may both say so; neither is the second signal that cuts.
+      def hang_up
+        return if @stops.positive?
+
+        @server.log.info("its terminal is closed")
+        stop(HANGUP)
       end
 
       def to_workers(name)

@@ -7,10 +7,26 @@ require "tmpdir"
 class ClusterOriginTest < Minitest::Test
   def test_the_folder_keeps_the_name_it_was_given_while_that_is_the_same_folder
     in_release do |current, here|
-      assert_equal current, origin(here, "PWD" => current).directory
-      assert_equal here, origin(here, "PWD" => "/").directory
-      assert_equal here, origin(here, "PWD" => "current").directory
+      other = File.join(File.dirname(current), "other")
+      File.symlink("1", other)
+      assert_equal other, origin(here, "PWD" => other).directory
+      assert_equal other, origin(here, {}, "#{other}/config.ru").directory
+    end
+  end
+
+  def test_without_a_name_of_its_own_it_has_that_of_the_link_beside_the_releases
+    in_release do |current, here|
+      ["/", "current", nil].each { |name| assert_equal current, origin(here, { "PWD" => name }.compact).directory }
+      File.unlink(current)
       assert_equal here, origin(here, {}).directory
+    end
+  end
+
+  def test_a_gemfile_of_the_setting_directory_is_named_by_that
+    in_release do |current, here|
+      elsewhere = origin("/", "BUNDLE_GEMFILE" => "#{here}/Gemfile")
+      elsewhere.follow(current)
+      assert_equal ["#{current}/Gemfile", "/"], elsewhere.variables(7).values_at("BUNDLE_GEMFILE", "PWD")
     end
   end
 
@@ -59,8 +75,8 @@ class ClusterOriginTest < Minitest::Test
 
   private
 
-  def origin(here, environment)
-    NeverBlock::Cluster::Origin.new(words: [], environment: environment, here: here, command: nil)
+  def origin(here, environment, rackup = nil)
+    NeverBlock::Cluster::Origin.new(rackup: rackup, words: [], environment: environment, here: here, command: nil)
   end
 
   def in_release
