@@ -162,6 +162,11 @@ static void start(nb_port *port, nb_request_message *request) {
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
     executor->direct = NULL;
     atomic_store_explicit(&executor->board->pulse.running, 0, memory_order_relaxed);
+    if (nb_task_not_begun(task, request) && nb_scheduler_take_want(executor->scheduler)) {
+        nb_task_drop(task);
+        refuse(port, request);
+        run_fewer(executor);
+    }
 }
 
 bool nb_executor_next(nb_task *task) {

@@ -140,6 +140,9 @@ void nb_limit_close(nb_limit *limit);
    ends. What Thread#raise, a signal or `exit` brings meanwhile is kept and raised by the loop after this turn's turn_end. */
 void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
 
+/* True: what nb_scheduler_switch_to has kept is a want of memory for the fiber's stack; it is in $! now, and the loop raises it no more. */
+bool nb_scheduler_take_want(VALUE scheduler);
+
 /* The fiber that was scheduled and that runs now, by itself or in a fiber it has resumed; nil: none does. The scheduler's own thread, or any with Ruby's lock. */
 VALUE nb_scheduler_root(VALUE scheduler);
 /* Does the running fiber run above a C function that keeps something for its thread, so that it has to wait where it is (scheduler_frames.c)? */

@@ -133,6 +133,16 @@ void nb_scheduler_switch_to(VALUE self, VALUE fiber) {
     if (tag != 0) scheduler->pending_tag = tag;
 }
 
+bool nb_scheduler_take_want(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    VALUE error = rb_errinfo();
+    if (scheduler->pending_tag == 0) return false;
+    if (!rb_obj_is_kind_of(error, rb_path2class("FiberError")) && !rb_obj_is_kind_of(error, rb_eNoMemError))
+        return false;
+    scheduler->pending_tag = 0;
+    return true;
+}
+
 VALUE nb_scheduler_root(VALUE self) { return nb_root_now(nb_scheduler_get(self)); }
 
 void nb_scheduler_stamp(VALUE self) {

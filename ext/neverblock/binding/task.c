@@ -442,6 +442,12 @@ void nb_task_give_back(nb_task *task) {
     task->executor->idle = task;
 }
 
+bool nb_task_not_begun(const nb_task *task, const nb_request_message *request) {
+    return task->busy && task->step == 0 && task->request == request;
+}
+
+void nb_task_drop(nb_task *task) { forget_with_fiber(task); }
+
 /* A task that is taken out here comes back without a fiber when that has ended. */
 void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
     nb_task **link = &executor->idle;

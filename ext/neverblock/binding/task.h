@@ -20,6 +20,10 @@ void nb_task_mark(const nb_task *task);
 nb_task *nb_task_take(nb_executor *executor);
 /* One that was taken and not used. */
 void nb_task_give_back(nb_task *task);
+/* Has its fiber not taken up the request that it was switched to for? */
+bool nb_task_not_begun(const nb_task *task, const nb_request_message *request);
+/* Puts one whose fiber could not begin back into the pool, without that fiber and its request. */
+void nb_task_drop(nb_task *task);
 /* Ends the fibers of idle tasks, the `kept` used last excepted. */
 void nb_task_retire_idle(nb_executor *executor, uint32_t kept);
 

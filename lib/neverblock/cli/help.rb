@@ -110,7 +110,7 @@ module NeverBlock
 
       EXAMPLES = { "timeouts.request": "20", "timeouts.retire": "600", "limits.worker_bytes": "1_073_741_824",
                    before_fork: "{ }", "sendfile.report": '"https://app.example/downloads"', on_download: "{ |report| }", after_fork: "{ |number| }", admin: '"http://127.0.0.1:9293"',
-                   pidfile: '"tmp/neverblock.pid"', restart_file: '"tmp/restart.txt"', spool_directory: '"/var/tmp"', public_dir: '"public"',
+                   directory: '"/srv/app/current"', pidfile: '"tmp/neverblock.pid"', restart_file: '"tmp/restart.txt"', spool_directory: '"/var/tmp"', public_dir: '"public"',
                    cache: '"/assets/*", "public, max-age=31536000, immutable"',
                    mime: '".wasm", "application/wasm"', "sendfile.roots": '"/srv/files"',
                    accel: '"/internal/", "/srv/files"', route: '"/uploads/*", input: :stream' }.freeze

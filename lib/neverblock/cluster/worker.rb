@@ -23,6 +23,7 @@ require "neverblock/serving"
 require "neverblock/stalls"
 require "neverblock/server/executor_thread"
 require "neverblock/server/helpers"
+require "neverblock/server/later"
 
 module NeverBlock
   module Cluster
@@ -57,6 +58,7 @@ module NeverBlock
       # @return [Integer] exit status
       def run(channel, &load)
         settle
+        @later = Server::Later.new
         @control.tell({ event: "started", pid: ::Process.pid })
         executor = prepare(channel, &load) or return 1
         heed_term # an application that traps it for a process of its own would end this one with all it runs
@@ -223,8 +225,7 @@ module NeverBlock
         tell_reported
         @control.tell({ event: "ending" })
         @log.flush(LOG_FLUSH_MS)
-        Thread.new do
-          sleep(EXIT_S)
+        @later.call(EXIT_S) do
           @log.warn("what the application has for at_exit took longer than #{EXIT_S} s: left without it")
           @log.flush(LOG_FLUSH_MS)
           ::Process.exit!(@status)

@@ -10,6 +10,7 @@
 #   an executor ends alone   log entry; exit status 1
 
 require "neverblock/errors"
+require "neverblock/server/later"
 require "neverblock/server/terminal"
 
 module NeverBlock
@@ -34,7 +35,7 @@ module NeverBlock
       # @param later [#call] takes seconds and a block, and calls it then
       # @param abandon [#call] ends the process with a status, whatever its threads are doing
       # @param greet [#call, nil] takes the server, once it serves and has said where
-      def initialize(server, out: $stdout, notices: [], later: method(:later), abandon: ::Process.method(:exit!), greet: nil)
+      def initialize(server, out: $stdout, notices: [], later: Later.new, abandon: ::Process.method(:exit!), greet: nil)
         @server = server
         @out = out
         @notices = notices
@@ -182,13 +183,6 @@ module NeverBlock
         @server.log.flush(LOG_FLUSH_MS)
         @abandon.call(FAILED)
         FAILED
-      end
-
-      def later(seconds, &block)
-        Thread.new do
-          sleep(seconds)
-          block.call
-        end
       end
 
       def seconds(number)
