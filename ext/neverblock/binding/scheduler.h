@@ -145,6 +145,9 @@ bool nb_scheduler_take_want(VALUE scheduler);
 
 /* The fiber that was scheduled and that runs now, by itself or in a fiber it has resumed; nil: none does. The scheduler's own thread, or any with Ruby's lock. */
 VALUE nb_scheduler_root(VALUE scheduler);
+/* A fiber of the server's own, by Ruby's own Fiber#initialize. body: a Proc. options: a Hash, as of Fiber.new. */
+VALUE nb_fiber_make(VALUE body, VALUE options);
+
 /* Does the running fiber run above a C function that keeps something for its thread, so that it has to wait where it is (scheduler_frames.c)? */
 bool nb_frames_hold(void);
 

@@ -7,8 +7,27 @@
  */
 #include "scheduler_internal.h"
 
-static VALUE fiber_class;
-static ID id_new, id_fiber;
+static VALUE fiber_class, initialize;
+static ID id_bind_call, id_fiber;
+
+/* --- Fibers of our own --- */
+
+/* Agents put a method of theirs before Fiber#initialize, which takes what the fiber runs for a part of the request that makes it (New Relic). */
+static VALUE rubys_own_initialize(void) {
+    VALUE method = rb_funcall(fiber_class, rb_intern("instance_method"), 1, ID2SYM(rb_intern("initialize")));
+    while (!NIL_P(rb_funcall(method, rb_intern("source_location"), 0))) {
+        VALUE next = rb_funcall(method, rb_intern("super_method"), 0);
+        if (NIL_P(next)) break;
+        method = next;
+    }
+    return method;
+}
+
+VALUE nb_fiber_make(VALUE body, VALUE options) {
+    VALUE fiber = rb_obj_alloc(fiber_class), arguments[] = {fiber, options};
+    rb_funcall_with_block_kw(initialize, id_bind_call, 2, arguments, body, RB_PASS_KEYWORDS);
+    return fiber;
+}
 
 static VALUE transfer_to(VALUE fiber) { return rb_fiber_transfer(fiber, 0, NULL); }
 
@@ -41,7 +60,7 @@ static VALUE starter_create(nb_scheduler *scheduler) {
     VALUE options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
     VALUE body = rb_proc_new(starter_body, scheduler->self);
-    VALUE starter = rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
+    VALUE starter = nb_fiber_make(body, options);
     RB_GC_GUARD(body);
     return starter;
 }
@@ -71,6 +90,8 @@ void nb_start_check(nb_scheduler *scheduler) {
 void nb_scheduler_start_define(void) {
     rb_gc_register_address(&fiber_class);
     fiber_class = rb_path2class("Fiber");
-    id_new = rb_intern("new");
+    id_bind_call = rb_intern("bind_call");
+    rb_gc_register_address(&initialize);
+    initialize = rubys_own_initialize();
     id_fiber = rb_intern("__neverblock_start__");
 }

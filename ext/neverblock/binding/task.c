@@ -396,7 +396,7 @@ static VALUE new_fiber(nb_task *task) {
     rb_hash_aset(options, ID2SYM(rb_intern("storage")), Qnil);
 #endif
     VALUE body = rb_proc_new(task_main, (VALUE)task);
-    return rb_funcall_with_block_kw(rb_path2class("Fiber"), rb_intern("new"), 1, &options, body, RB_PASS_KEYWORDS);
+    return nb_fiber_make(body, options);
 }
 
 static nb_task *new_task(nb_executor *executor) {

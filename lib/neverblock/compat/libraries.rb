@@ -13,6 +13,7 @@ require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
 require "neverblock/compat/share_lock"
@@ -48,6 +49,7 @@ module NeverBlock
         DB::Sqlite3.apply
         DB::Trilogy.apply
         Live.apply
+        NewRelic.apply
         Nokogiri.apply
         ShareLock.apply
         StreamedBodies.apply

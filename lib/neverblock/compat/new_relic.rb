@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# New Relic's agent adds up the time of transactions by Thread.current.object_id, which requests that run at once share: "Unable to calculate elapsed transaction time", and a
+# wrong Instance/Busy. Here each request's fiber stands for its thread. newrelic_rpm 9: lib/new_relic/agent/transaction_time_aggregator.rb; transaction.rb, initialize.
+
+module NeverBlock
+  module Compat
+    module NewRelic
+      # Puts it in place once, when the agent is loaded.
+      # @return [void]
+      def self.apply
+        return unless defined?(::NewRelic::Agent::TransactionTimeAggregator) && defined?(::NewRelic::Agent::Transaction)
+
+        times = ::NewRelic::Agent::TransactionTimeAggregator.singleton_class
+        times.prepend(Aggregator) unless times.include?(Aggregator)
+        ::NewRelic::Agent::Transaction.prepend(Transaction) unless ::NewRelic::Agent::Transaction.include?(Transaction)
+      end
+
+      # Prepended to TransactionTimeAggregator.singleton_class.
+      module Aggregator
+        def transaction_start(timestamp = Process.clock_gettime(Process::CLOCK_REALTIME))
+          return super unless Compat.scheduler
+
+          @lock.synchronize { set_transaction_start_time(timestamp, Scheduler.root.object_id) }
+        end
+      end
+
+      # Prepended to Transaction: by what its time is stopped.
+      module Transaction
+        def initialize(...)
+          super
+          @starting_thread_id = Scheduler.root.object_id if Compat.scheduler
+        end
+      end
+    end
+  end
+end

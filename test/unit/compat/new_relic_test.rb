@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock"
+require "open3"
+
+class CompatNewRelicTest < Minitest::Test
+  # The agent itself is off; what adds up times is there.
+  ENVIRONMENT = { "NEW_RELIC_AGENT_ENABLED" => "false", "NEW_RELIC_LOG" => "stdout" }.freeze
+
+  def run_with_agent(script)
+    output, status = Open3.capture2e(ENVIRONMENT, RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-rbundler/setup", "-rnewrelic_rpm", "-rneverblock", "-e", script)
+    assert_predicate status, :success?, output
+    output
+  end
+
+  def test_times_of_transactions_that_run_at_once_are_each_its_own
+    output = run_with_agent(<<~RUBY)
+      times = NewRelic::Agent::TransactionTimeAggregator
+      times.singleton_class.prepend(Module.new { private def log_missing_elapsed_transaction_time = puts("missing") })
+      NB.run do
+        5.times do
+          Fiber.schedule do
+            times.transaction_start
+            sleep(0)
+            times.transaction_stop(Process.clock_gettime(Process::CLOCK_REALTIME), NeverBlock::Scheduler.root.object_id)
+          end
+        end
+      end
+      puts "end"
+    RUBY
+    assert_equal ["end"], output.lines(chomp: true).last(1)
+    refute_includes output, "missing"
+  end
+
+  def test_a_transaction_knows_its_fiber_by_what_its_time_is_stopped
+    output = run_with_agent(<<~RUBY)
+      NB.run do
+        Fiber.schedule { p NewRelic::Agent::Transaction.new(:web, {}).instance_variable_get(:@starting_thread_id) == NeverBlock::Scheduler.root.object_id }
+      end
+    RUBY
+    assert_equal "true", output.lines(chomp: true).last
+  end
+
+  # An agent takes what a new fiber runs for a part of the request that makes it.
+  def test_fibers_of_the_server_are_made_by_rubys_own_initialize
+    output = run_with_agent(<<~RUBY)
+      Fiber.prepend(Module.new { def initialize(*, **) = puts("made") || super })
+      require "neverblock/server"
+      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: File.open(File::NULL, "w").fileno)
+      server = NeverBlock::Server.new(config, ->(_env) { [200, {}, ["hello"]] }).start
+      require "net/http"
+      puts Net::HTTP.get(URI(server.urls.first))
+      server.stop
+    RUBY
+    assert_equal ["hello"], output.lines(chomp: true).last(1)
+    refute_includes output, "made"
+  end
+end
