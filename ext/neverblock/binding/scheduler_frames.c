@@ -53,25 +53,17 @@ static const char *const switching[] = {"Fiber", "Enumerator"};
 
 /* Libraries of gems that keep what they need on the stack or in the object they were called on (docs/decisions/0011 has the evidence). */
 static const char *const allows[] = {
-    "/bigdecimal.so",
-    "/bootsnap/bootsnap.so",
-    "/cparse.so",
-    "/date_core.so",
-    "/json/ext/generator.so",
-    "/json/ext/parser.so",
-    "/msgpack/msgpack.so",
-    "/mysql2/mysql2.so",
-    "/pg_ext.so",
-    "/psych.so",
-    "/stackprof/stackprof.so",
-    "/stringio.so",
-    "/strscan.so",
-    "/trilogy/cext.so",
+    "/bigdecimal.so",      "/bootsnap/bootsnap.so",   "/cparse.so",
+    "/date_core.so",       "/json/ext/generator.so",  "/json/ext/parser.so",
+    "/msgpack/msgpack.so", "/mysql2/mysql2.so",       "/pg_ext.so",
+    "/psych.so",           "/stackprof/stackprof.so", "/stringio.so",
+    "/strscan.so",         "/trilogy/cext.so",
 };
 
 /* Libraries that keep something for the thread while they call Ruby, and wait for nothing there that another fiber would have to bring: libxml2 its handler of errors
    (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push). The functions that ffi and Fiddle make lie in no library. */
-static const char *const holds[] = {"/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/nokogiri.so", "/RMagick2.so", "/curb_core.so"};
+static const char *const holds[] = {"/ffi_c.so",    "/fiddle.so",   "/libxml_ruby.so",
+                                    "/nokogiri.so", "/RMagick2.so", "/curb_core.so"};
 
 static void keeper_mark(void *data) {
     (void)data;
@@ -139,12 +131,12 @@ static void learn_layout(VALUE klass) {
     if (!RB_SPECIAL_CONST_P(probed_entry)) {
         const void *const *definition = ((const void *const *const *)probed_entry)[ENTRY_DEFINITION];
         for (int i = 0; i < DEFINITION_WORDS && function_word < 0; i++) {
-            if (definition[i] == (const void *)probe) function_word = i;
+            if (definition[i] == (const void *)(uintptr_t)probe) function_word = i;
         }
     }
     probed_entry = Qnil;
-    ruby_library = library_of((const void *)rb_funcall, NULL);
-    our_library = library_of((const void *)probe, NULL);
+    ruby_library = library_of((const void *)(uintptr_t)rb_funcall, NULL);
+    our_library = library_of((const void *)(uintptr_t)probe, NULL);
 }
 
 static const void *function_of(VALUE entry) {
@@ -164,14 +156,16 @@ static VALUE extension_folder;
 
 static bool is_rubys(const void *library, const char *name) {
     if (library == ruby_library) return true;
-    return !NIL_P(extension_folder) && strncmp(name, RSTRING_PTR(extension_folder), (size_t)RSTRING_LEN(extension_folder)) == 0;
+    return !NIL_P(extension_folder) &&
+           strncmp(name, RSTRING_PTR(extension_folder), (size_t)RSTRING_LEN(extension_folder)) == 0;
 }
 
 /* FRAME_RUBY: as far as its library goes, it may be left. */
 static frame_kind kind_by_library(VALUE entry) {
     const char *name = NULL;
     const void *library = library_of(function_of(entry), &name);
-    if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds)) return FRAME_HOLDS;
+    if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds))
+        return FRAME_HOLDS;
     if (library == our_library) return FRAME_OURS;
     if (is_rubys(library, name) || ends_with_one_of(name, allows, sizeof allows / sizeof *allows)) return FRAME_RUBY;
     return FRAME_STAYS;
