@@ -396,6 +396,8 @@ void nb_scheduler_root_define(VALUE klass);
 void nb_scheduler_interrupt_define(void);
 /* Makes the helper thread if there is none; false: there is no thread to be had, and nothing is raised into a fiber that computes. */
 bool nb_interrupt_prepare(void);
+/* Ends it; not in a fiber that runs under a scheduler. */
+void nb_interrupt_end(void);
 /* In a postponed job, as the last that it does: has the array `raises` of raise's arguments raised in the current thread right after the job. False: it is not. */
 bool nb_interrupt_self(VALUE raises);
 

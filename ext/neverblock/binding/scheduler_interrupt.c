@@ -91,6 +91,14 @@ bool nb_interrupt_prepare(void) {
     return tag == 0;
 }
 
+void nb_interrupt_end(void) {
+    VALUE thread = helper.thread;
+    if (NIL_P(thread) || helper_generation != nb_fork_generation) return;
+    helper.thread = Qnil;
+    rb_thread_kill(thread);
+    rb_funcall(thread, rb_intern("join"), 0);
+}
+
 /* --- The job --- */
 
 static void *await_answer(void *unused) {

@@ -532,6 +532,7 @@ void nb_scheduler_slice(VALUE self, unsigned slice_ms) {
         nb_slices_open(scheduler, slice_ms * NB_NS_PER_MS);
     } else {
         nb_slices_close(scheduler);
+        if (in_use == NULL) nb_interrupt_end();
     }
 }
 

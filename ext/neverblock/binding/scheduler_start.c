@@ -8,7 +8,7 @@
 #include "scheduler_internal.h"
 
 static VALUE fiber_class, initialize;
-static ID id_bind_call, id_fiber;
+static ID id_bind_call, id_initialize, id_new, id_fiber;
 
 /* --- Fibers of our own --- */
 
@@ -24,6 +24,8 @@ static VALUE rubys_own_initialize(void) {
 }
 
 VALUE nb_fiber_make(VALUE body, VALUE options) {
+    if (rb_method_basic_definition_p(fiber_class, id_initialize))
+        return rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
     VALUE fiber = rb_obj_alloc(fiber_class), arguments[] = {fiber, options};
     rb_funcall_with_block_kw(initialize, id_bind_call, 2, arguments, body, RB_PASS_KEYWORDS);
     return fiber;
@@ -91,6 +93,8 @@ void nb_scheduler_start_define(void) {
     rb_gc_register_address(&fiber_class);
     fiber_class = rb_path2class("Fiber");
     id_bind_call = rb_intern("bind_call");
+    id_initialize = rb_intern("initialize");
+    id_new = rb_intern("new");
     rb_gc_register_address(&initialize);
     initialize = rubys_own_initialize();
     id_fiber = rb_intern("__neverblock_start__");

@@ -188,8 +188,9 @@ class InterruptionTest < BindingCase
     assert_match(/timeouts request/, logged)
   end
 
-  def test_an_application_that_does_not_wait_keeps_its_time
-    serve(request_timeout_ms: SHORT_MS) { |env| pass_time(env) and FINE.call(env) }
+  # With slices it is ended where one ends (test/integration/unchanged_test.rb).
+  def test_without_slices_an_application_that_does_not_wait_keeps_its_time
+    serve(request_timeout_ms: SHORT_MS, slice_ms: nil) { |env| pass_time(env) and FINE.call(env) }
     assert_equal [200, "fine"], ask_until_begun("sleep").then { |response| [response.status, response.body] }
   end
 
