@@ -49,7 +49,7 @@ class InterruptionTest < BindingCase
       Process.wait(child)
     ensure
       writer.close
-      Process.wait(child)
+      Process.wait(child) if child # a slow start of it may be where the time ends
     end
   end
 
