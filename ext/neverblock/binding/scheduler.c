@@ -37,6 +37,7 @@ static void scheduler_mark(void *data) {
     rb_gc_mark(scheduler->loop);
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
+    rb_gc_mark(scheduler->children);
     rb_gc_mark(scheduler->starter);
     rb_gc_mark(scheduler->starter_thread);
     rb_gc_mark(scheduler->start_error);
@@ -76,6 +77,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->unproven);
     nb_list_init(&scheduler->overdue);
     nb_list_init(&scheduler->blocks);
+    nb_list_init(&scheduler->awaiting);
     nb_timers_init(&scheduler->timers);
 }
 
@@ -84,7 +86,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     if (scheduler == NULL) rb_memerror();
     scheduler->loop = scheduler->root = Qnil;
     scheduler->deferred = Qnil;
-    scheduler->expecting = Qnil;
+    scheduler->expecting = scheduler->children = Qnil;
     scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
@@ -147,12 +149,14 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         nb_list_remove(scheduler->overdue.next);
     while (!nb_list_empty(&scheduler->blocks))
         nb_list_remove(scheduler->blocks.next);
+    while (!nb_list_empty(&scheduler->awaiting))
+        nb_list_remove(scheduler->awaiting.next);
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
     nb_loop_forget_others();
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
-    scheduler->expecting = Qnil;
+    scheduler->expecting = scheduler->children = Qnil;
     scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->attached = false;
     scheduler->sleeping = false;
@@ -276,17 +280,34 @@ static VALUE fiber_rescue(RB_BLOCK_CALL_FUNC_ARGLIST(tag, block)) {
     return rb_rescue2(fiber_call, block, report_exception, Qnil, rb_eException, (VALUE)0);
 }
 
+typedef struct fiber_run {
+    nb_scheduler *scheduler;
+    VALUE block, parent;
+} fiber_run;
+
 /* `throw NeverBlock::Scheduler` ends the fiber (compat/fiber_kill.rb). */
-static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
-    (void)yielded, (void)argc, (void)argv, (void)blockarg;
-    VALUE value = rb_catch_obj(nb_scheduler_class, fiber_rescue, block);
+static VALUE fiber_catch(VALUE run) {
+    return rb_catch_obj(nb_scheduler_class, fiber_rescue, ((fiber_run *)run)->block);
+}
+
+static VALUE fiber_end(VALUE run) {
+    nb_children_end(((fiber_run *)run)->scheduler, ((fiber_run *)run)->parent);
     ended_fibers++;
+    return Qnil;
+}
+
+/* call: the scheduler's object, the block, and the root of who has scheduled it. */
+static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, call)) {
+    (void)yielded, (void)argc, (void)argv, (void)blockarg;
+    fiber_run run = {nb_scheduler_get(RARRAY_AREF(call, 0)), RARRAY_AREF(call, 1), RARRAY_AREF(call, 2)};
+    VALUE value = rb_ensure(fiber_catch, (VALUE)&run, fiber_end, (VALUE)&run);
+    RB_GC_GUARD(call);
     return value;
 }
 
 typedef struct start_call {
     nb_scheduler *scheduler;
-    VALUE fiber, error;
+    VALUE fiber, parent, error;
 } start_call;
 
 static VALUE start_body(VALUE argument) {
@@ -310,6 +331,7 @@ static void start(start_call *call) {
         rb_rescue2(start_body, (VALUE)call, start_failed, (VALUE)call, fiber_error, (VALUE)0);
         if (NIL_P(call->error)) return;
         bool no_stack = RTEST(rb_funcall(limits, rb_intern("no_stack?"), 1, call->error));
+        if (no_stack && ended_fibers < NB_COLLECT_ENDED_MIN) nb_children_end(call->scheduler, call->parent);
         if (!no_stack || ended_fibers < NB_COLLECT_ENDED_MIN) break;
         ended_fibers = 0;
         rb_gc_start();
@@ -325,9 +347,10 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
 
     if (NIL_P(options)) options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
-    VALUE body = rb_proc_new(fiber_body, block);
+    VALUE parent = nb_children_begin(scheduler);
+    VALUE body = rb_proc_new(fiber_body, rb_ary_new_from_args(3, self, block, parent));
     VALUE fiber = rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
-    start_call call = {scheduler, fiber, Qnil};
+    start_call call = {scheduler, fiber, parent, Qnil};
     start(&call);
     RB_GC_GUARD(body);
     return fiber;
@@ -449,13 +472,25 @@ static VALUE scheduler_lend(VALUE self) {
     return rb_ensure(lend_body, Qnil, lend_end, self);
 }
 
+/* Whether the loop of this thread's scheduler has switched to the fiber that runs, or to one that has resumed it. */
+static bool inside(nb_scheduler *scheduler) { return scheduler->switched && nb_scheduler_of_thread() == scheduler; }
+
+static VALUE scheduler_inside_p(VALUE self) { return inside(nb_scheduler_get(self)) ? Qtrue : Qfalse; }
+
 static VALUE scheduler_run(VALUE self) {
-    nb_scheduler_run(self);
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (inside(scheduler)) {
+        nb_children_await(scheduler);
+    } else {
+        nb_loop_run(scheduler, NULL);
+    }
     return self;
 }
 
+/* The loop that runs this fiber goes on afterwards. */
 static VALUE scheduler_close(VALUE self) {
-    nb_scheduler_run(self);
+    scheduler_run(self);
+    if (inside(nb_scheduler_get(self))) return Qnil;
     nb_scheduler_release(nb_scheduler_get(self));
     return Qnil;
 }
@@ -496,6 +531,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "raise_in", scheduler_raise_in, -1);
     rb_define_method(nb_scheduler_class, "lend", scheduler_lend, 0);
     rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
+    rb_define_method(nb_scheduler_class, "inside?", scheduler_inside_p, 0);
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
     nb_scheduler_hold_define(nb_scheduler_class);

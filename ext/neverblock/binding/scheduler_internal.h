@@ -120,6 +120,7 @@ struct nb_scheduler {
     VALUE root;           /* the root of the fiber that runs (scheduler_root.c); meaningful while switched */
     bool root_shielded;   /* that root is in a shield block */
     bool switched;        /* a fiber runs that the loop has switched to */
+    bool parks;           /* the fiber that has come back to the loop waits */
     bool running;         /* inside nb_scheduler_run */
     bool closing;         /* run was called for close */
     pthread_t sleeper;    /* whose thread sleeps, or slept last */
@@ -135,6 +136,8 @@ struct nb_scheduler {
     nb_list files;   /* waits for a native thread that uses a descriptor (nb_file_wait) */
     nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
     nb_list blocks;  /* each nb_late whose block has not ended */
+    nb_list awaiting; /* waits for the fibers that their own has scheduled (scheduler_children.c) */
+    VALUE children;   /* fiber => how many that it has scheduled have not ended, or nil */
     VALUE
     expecting; /* fiber => whether a wake has come, of those on their way into a ConditionVariable's sleep, or nil */
     VALUE
@@ -376,6 +379,16 @@ void nb_scheduler_mutex_define(void);
 
 /* scheduler_process.c: process_wait */
 void nb_scheduler_process_define(VALUE klass);
+
+/* scheduler_transfer.c: transfers to the fiber, whose root is scheduler->root, and returns when that has parked or ended. Raises. */
+void nb_transfer_to(nb_scheduler *scheduler, VALUE fiber);
+
+/* scheduler_children.c */
+/* The running fiber schedules one: its root, whose child that is, or nil where it has none. */
+VALUE nb_children_begin(nb_scheduler *scheduler);
+void nb_children_end(nb_scheduler *scheduler, VALUE parent);
+/* In a fiber that the loop has switched to: parks until its root's children have ended, but for a turn at least. Raises. */
+void nb_children_await(nb_scheduler *scheduler);
 
 /* scheduler_timeout.c: timeout_after, cancellable */
 void nb_scheduler_timeout_define(VALUE klass);

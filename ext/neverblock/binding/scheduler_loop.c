@@ -70,7 +70,8 @@ int64_t nb_scheduler_clock(VALUE self) { return nb_loop_clock(nb_scheduler_get(s
 /* A fiber that ends returns to the root of Ruby's resume chain, which is not this fiber when a fiber runs the loop below another's. */
 static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
     VALUE loop = scheduler->loop;
-    rb_fiber_transfer(fiber, 0, NULL);
+    scheduler->parks = false;
+    nb_transfer_to(scheduler, fiber);
     while (scheduler->loop != loop)
         rb_fiber_transfer(scheduler->loop, 0, NULL);
 }

@@ -135,10 +135,13 @@ static VALUE park_body(VALUE argument) {
     if (wait->spawned) {
         wait->scheduler->went_on = false;
         wait->scheduler->root = wait->spawned;
+        scheduler->parks = false;
         rb_fiber_transfer(wait->spawned, 0, NULL);
     }
-    while (wait->state != NB_RESUMED)
+    while (wait->state != NB_RESUMED) {
+        scheduler->parks = true;
         rb_fiber_transfer(scheduler->loop, 0, NULL);
+    }
     return Qnil;
 }
 

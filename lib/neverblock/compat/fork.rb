@@ -22,7 +22,7 @@ module NeverBlock
         Scheduler.after_fork
         Link.after_fork
         Engine.after_fork # a client does not see that the server has closed while a child has the connection too
-        Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
+        SetScheduler::ANYWHERE.call(nil) if Fiber.scheduler.is_a?(Scheduler)
         closing.each(&:close)
         closing.clear
       end

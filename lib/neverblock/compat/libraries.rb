@@ -8,6 +8,7 @@ require "neverblock/blockers/images"
 require "neverblock/blockers/passwords"
 require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
+require "neverblock/compat/async"
 require "neverblock/compat/concurrent"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
@@ -38,6 +39,7 @@ module NeverBlock
         Scheduler.watch_frames if HOLDING.any? { |name| Object.const_defined?(name) }
         await_adapters
         ActiveSupport.apply
+        Async.apply
         Concurrent.apply
         Debug.apply
         Excon.apply

@@ -13,8 +13,10 @@ module NeverBlock
       # The worker that runs it.
       attr_accessor :thread
 
-      def initialize(block)
+      # @param root [Fiber, nil] in whose name it is done; nil: in nobody's
+      def initialize(block, root: nil)
         @block = block
+        @root = root
         @state = :waiting
         @done = Thread::Queue.new
         @fiber = Fiber.current # whose stack the queue looks at when the job ends; it may be dropped where it waits (a loop whose thread was killed)
@@ -55,7 +57,7 @@ module NeverBlock
 
       def call
         Deadline.inherit(@deadline)
-        Outcome.of { Thread.handle_interrupt(Cancelled => :immediate) { @block.call } }
+        Scheduler.act_for(@root) { Outcome.of { Thread.handle_interrupt(Cancelled => :immediate) { @block.call } } }
       end
     end
   end
