@@ -51,18 +51,22 @@ module NeverBlock
         Fiber.blocking { block.call }
       end
     else
+      # As it is without compat/fiber_new.
+      INITIALIZE = Fiber.instance_method(:initialize)
+      private_constant :INITIALIZE
+
       # Fiber.blocking is Ruby 3.2's. Another fiber has other fiber-locals, which the blocks given to this do not use.
       def self.blocking(&block)
-        FiberNew.blocking(&block).resume
+        Fiber.allocate.tap { |fiber| INITIALIZE.bind_call(fiber, blocking: true, &block) }.resume
       end
     end
   end
 end
 
 require "neverblock/compat/fiber_new"
-require "neverblock/compat/set_scheduler"
 require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/compat/fork"
+require "neverblock/compat/set_scheduler" # after fork, which is to be outside of it
 require "neverblock/compat/fiber_raise"
 require "neverblock/compat/fiber_kill" if RUBY_VERSION >= "3.3"
 require "neverblock/compat/io_close"

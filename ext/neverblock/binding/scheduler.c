@@ -487,18 +487,23 @@ static VALUE scheduler_run(VALUE self) {
     return self;
 }
 
+static VALUE run_and_release(VALUE self) {
+    nb_scheduler_run(self);
+    nb_scheduler_release(nb_scheduler_get(self));
+    return Qnil;
+}
+
 /* The loop that runs this fiber goes on afterwards. */
 static VALUE scheduler_close(VALUE self) {
+    if (!inside(nb_scheduler_get(self))) return run_and_release(self);
     scheduler_run(self);
-    if (inside(nb_scheduler_get(self))) return Qnil;
-    nb_scheduler_release(nb_scheduler_get(self));
     return Qnil;
 }
 
 /* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit, nobody waits for what fibers wait for. */
 static VALUE scheduler_scheduler_close(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
-    if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return scheduler_close(self);
+    if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return run_and_release(self);
     nb_scheduler_release(scheduler);
     return Qnil;
 }

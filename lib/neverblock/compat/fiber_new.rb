@@ -9,14 +9,6 @@
 module NeverBlock
   module Compat
     module FiberNew
-      INITIALIZE = Fiber.instance_method(:initialize)
-      private_constant :INITIALIZE
-
-      # @return [Fiber] a blocking one, wherever it is made
-      def self.blocking(&block)
-        Fiber.allocate.tap { |fiber| INITIALIZE.bind_call(fiber, blocking: true, &block) }
-      end
-
       def initialize(blocking: false, **options, &block)
         super(blocking: blocking && !Compat.scheduler, **options, &block)
       end

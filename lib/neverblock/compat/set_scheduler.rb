@@ -8,9 +8,6 @@
 module NeverBlock
   module Compat
     module SetScheduler
-      # Sets the scheduler, whatever runs.
-      ANYWHERE = Fiber.method(:set_scheduler)
-
       # @raise [Error] for another scheduler, in a fiber of our loop
       def set_scheduler(scheduler)
         ours = Fiber.scheduler
