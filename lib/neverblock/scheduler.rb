@@ -20,6 +20,7 @@ require "neverblock/boot/limits"
 require "neverblock/errors"
 require "neverblock/native"
 require "neverblock/heap"
+require "neverblock/sockets"
 
 module NeverBlock
   class Scheduler

@@ -293,6 +293,9 @@ void nb_descriptors_unkeep(nb_scheduler *scheduler);
 /* Registers what trusts a kept registration since this time or longer; to be done for all before a sleep. false: fibers are ready whose
    descriptor is closed. */
 bool nb_descriptors_prove(nb_scheduler *scheduler, int64_t since_ns);
+/* The wait, of kind NB_WAIT_IO and taken out of all lists, ends by this: an exception or an array of raise's arguments. If that ends its fiber's work from outside, the
+   connections it was for are cut (lib/neverblock/sockets.rb). Raises only what comes from another thread meanwhile. */
+void nb_descriptors_cut(const nb_wait *wait, VALUE raises);
 /* The descriptor is about to be closed: who waits for it gets IOError. */
 void nb_descriptor_closing(nb_scheduler *scheduler, int fd);
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */

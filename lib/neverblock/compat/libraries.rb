@@ -14,6 +14,7 @@ require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
@@ -44,6 +45,7 @@ module NeverBlock
         Debug.apply
         Excon.apply
         Hiredis.apply
+        NetHTTP.apply
         Sequel.apply
         DB::Mysql2.apply
         DB::ActiveRecord.apply
