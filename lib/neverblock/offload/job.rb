@@ -21,11 +21,8 @@ module NeverBlock
         @done = Thread::Queue.new
         @fiber = Fiber.current # whose stack the queue looks at when the job ends; it may be dropped where it waits (a loop whose thread was killed)
         @deadline = Deadline.current
-        @storage = Fiber.current.storage if STORAGE
+        @storage = Fiber.current.storage || {} if storage?
       end
-
-      STORAGE = Fiber.method_defined?(:storage)
-      private_constant :STORAGE
 
       # On a worker's thread. In a fiber of its own, so that no fiber-local and no storage outlives it.
       def perform
@@ -52,7 +49,12 @@ module NeverBlock
       private
 
       def options
-        STORAGE ? { blocking: true, storage: @storage } : { blocking: true }
+        @storage ? { blocking: true, storage: @storage } : { blocking: true }
+      end
+
+      # Ruby 3.2's, or that of the gem fiber-storage, which graphql brings and which may be loaded later.
+      def storage?
+        Fiber.method_defined?(:storage)
       end
 
       def call
