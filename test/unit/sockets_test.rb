@@ -6,7 +6,8 @@ require "openssl"
 require "tmpdir"
 require_relative "../support/self_signed_certificate"
 
-# Connections whose wait is ended from outside are cut, and what is no pool's connection, or is ended as on a thread, is not.
+# Connections whose wait is ended from outside are cut, and what is no pool's connection, or is
+# ended as on a thread, is not.
 class SocketsTest < Minitest::Test
   include SchedulerHarness
 

@@ -37,7 +37,7 @@ static void scheduler_mark(void *data) {
     rb_gc_mark(scheduler->loop);
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
-    rb_gc_mark(scheduler->children);
+    nb_children_mark(scheduler);
     rb_gc_mark(scheduler->starter);
     rb_gc_mark(scheduler->starter_thread);
     rb_gc_mark(scheduler->start_error);
@@ -78,6 +78,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->overdue);
     nb_list_init(&scheduler->blocks);
     nb_list_init(&scheduler->awaiting);
+    nb_list_init(&scheduler->children);
     nb_timers_init(&scheduler->timers);
 }
 
@@ -86,7 +87,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     if (scheduler == NULL) rb_memerror();
     scheduler->loop = scheduler->root = Qnil;
     scheduler->deferred = Qnil;
-    scheduler->expecting = scheduler->children = Qnil;
+    scheduler->expecting = Qnil;
     scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;
@@ -149,14 +150,13 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         nb_list_remove(scheduler->overdue.next);
     while (!nb_list_empty(&scheduler->blocks))
         nb_list_remove(scheduler->blocks.next);
-    while (!nb_list_empty(&scheduler->awaiting))
-        nb_list_remove(scheduler->awaiting.next);
+    nb_children_forget(scheduler);
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
     nb_loop_forget_others();
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
-    scheduler->expecting = scheduler->children = Qnil;
+    scheduler->expecting = Qnil;
     scheduler->starter = scheduler->starter_thread = scheduler->start_error = Qnil;
     scheduler->attached = false;
     scheduler->sleeping = false;
@@ -281,8 +281,9 @@ static VALUE fiber_rescue(RB_BLOCK_CALL_FUNC_ARGLIST(tag, block)) {
 }
 
 typedef struct fiber_run {
+    nb_child child;
     nb_scheduler *scheduler;
-    VALUE block, parent;
+    VALUE self, block;
 } fiber_run;
 
 /* `throw NeverBlock::Scheduler` ends the fiber (compat/fiber_kill.rb). */
@@ -291,23 +292,23 @@ static VALUE fiber_catch(VALUE run) {
 }
 
 static VALUE fiber_end(VALUE run) {
-    nb_children_end(((fiber_run *)run)->scheduler, ((fiber_run *)run)->parent);
+    nb_child_end(((fiber_run *)run)->scheduler, &((fiber_run *)run)->child);
     ended_fibers++;
     return Qnil;
 }
 
-/* call: the scheduler's object, the block, and the root of who has scheduled it. */
-static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, call)) {
+static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
     (void)yielded, (void)argc, (void)argv, (void)blockarg;
-    fiber_run run = {nb_scheduler_get(RARRAY_AREF(call, 0)), RARRAY_AREF(call, 1), RARRAY_AREF(call, 2)};
+    fiber_run run = {.scheduler = nb_scheduler_of_thread(), .self = rb_fiber_scheduler_get(), .block = block};
+    nb_child_begin(run.scheduler, &run.child);
     VALUE value = rb_ensure(fiber_catch, (VALUE)&run, fiber_end, (VALUE)&run);
-    RB_GC_GUARD(call);
+    RB_GC_GUARD(run.self);
     return value;
 }
 
 typedef struct start_call {
     nb_scheduler *scheduler;
-    VALUE fiber, parent, error;
+    VALUE fiber, error;
 } start_call;
 
 static VALUE start_body(VALUE argument) {
@@ -331,7 +332,6 @@ static void start(start_call *call) {
         rb_rescue2(start_body, (VALUE)call, start_failed, (VALUE)call, fiber_error, (VALUE)0);
         if (NIL_P(call->error)) return;
         bool no_stack = RTEST(rb_funcall(limits, rb_intern("no_stack?"), 1, call->error));
-        if (no_stack && ended_fibers < NB_COLLECT_ENDED_MIN) nb_children_end(call->scheduler, call->parent);
         if (!no_stack || ended_fibers < NB_COLLECT_ENDED_MIN) break;
         ended_fibers = 0;
         rb_gc_start();
@@ -347,10 +347,9 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
 
     if (NIL_P(options)) options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), Qfalse);
-    VALUE parent = nb_children_begin(scheduler);
-    VALUE body = rb_proc_new(fiber_body, rb_ary_new_from_args(3, self, block, parent));
+    VALUE body = rb_proc_new(fiber_body, block);
     VALUE fiber = rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
-    start_call call = {scheduler, fiber, parent, Qnil};
+    start_call call = {scheduler, fiber, Qnil};
     start(&call);
     RB_GC_GUARD(body);
     return fiber;

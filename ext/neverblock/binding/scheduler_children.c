@@ -1,6 +1,8 @@
 /*
- * scheduler_children.c - Scheduler#run and #close inside a fiber of the loop. There the loop runs already, and a second one on top of it would end with the server only. So
- * the fiber waits: until those that it has scheduled itself have ended, or, where there are none, until every fiber that is ready has run once.
+ * scheduler_children.c - Scheduler#run and #close inside a fiber of the loop. There the loop runs
+ * already, and a second one on top of it would end with the server only. So the fiber waits: until
+ * those that it has scheduled itself have ended, or, where there are none, until every fiber that
+ * is ready has run once.
  */
 #include "scheduler_internal.h"
 
@@ -10,36 +12,47 @@ typedef struct children_wait {
     VALUE parent;
 } children_wait;
 
-static long count_of(const nb_scheduler *scheduler, VALUE parent) {
-    if (NIL_P(scheduler->children)) return 0;
-    return FIX2LONG(rb_hash_lookup2(scheduler->children, parent, INT2FIX(0)));
+/* Whoever has scheduled it waits for its first wait, as the last that does. */
+void nb_child_begin(nb_scheduler *scheduler, nb_child *child) {
+    bool spawned = scheduler && scheduler->switched && !nb_list_empty(&scheduler->spawners);
+    child->parent = spawned ? NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link)->root : Qnil;
+    child->fiber = rb_fiber_current();
+    nb_list_init(&child->link);
+    if (!NIL_P(child->parent)) nb_list_append(&scheduler->children, &child->link);
 }
 
-static void set_count(nb_scheduler *scheduler, VALUE parent, long count) {
-    if (count > 0) {
-        rb_hash_aset(scheduler->children, parent, LONG2FIX(count));
-    } else {
-        rb_hash_delete(scheduler->children, parent);
+static bool has_children(const nb_scheduler *scheduler, VALUE parent) {
+    const nb_list *children = &scheduler->children;
+    for (const nb_list *link = children->next; link != children; link = link->next) {
+        if (NB_LIST_ENTRY(link, nb_child, link)->parent == parent) return true;
     }
+    return false;
 }
 
-VALUE nb_children_begin(nb_scheduler *scheduler) {
-    VALUE parent = nb_root_now(scheduler);
-    if (NIL_P(parent)) return Qnil;
-    if (NIL_P(scheduler->children)) scheduler->children = rb_obj_hide(rb_hash_new());
-    set_count(scheduler, parent, count_of(scheduler, parent) + 1);
-    return parent;
-}
-
-/* In a forked child nothing is counted any more. */
-void nb_children_end(nb_scheduler *scheduler, VALUE parent) {
-    long count = NIL_P(parent) ? 0 : count_of(scheduler, parent);
-    if (count == 0) return;
-    set_count(scheduler, parent, --count);
-    for (nb_list *link = scheduler->awaiting.next; count == 0 && link != &scheduler->awaiting; link = link->next) {
+void nb_child_end(nb_scheduler *scheduler, nb_child *child) {
+    nb_list_remove(&child->link);
+    if (NIL_P(child->parent)) return;
+    const nb_list *awaiting = &scheduler->awaiting;
+    for (nb_list *link = awaiting->next; link != awaiting; link = link->next) {
         children_wait *waiter = NB_LIST_ENTRY(link, children_wait, link);
-        if (waiter->parent == parent) nb_wait_wake(&waiter->wait, NB_WOKEN);
+        if (waiter->parent == child->parent) nb_wait_wake(&waiter->wait, NB_WOKEN);
     }
+}
+
+/* Both lie on the child's stack, which goes with its fiber. */
+void nb_children_mark(const nb_scheduler *scheduler) {
+    const nb_list *children = &scheduler->children;
+    for (const nb_list *link = children->next; link != children; link = link->next) {
+        rb_gc_mark(NB_LIST_ENTRY(link, nb_child, link)->fiber);
+        rb_gc_mark(NB_LIST_ENTRY(link, nb_child, link)->parent);
+    }
+}
+
+void nb_children_forget(nb_scheduler *scheduler) {
+    while (!nb_list_empty(&scheduler->awaiting))
+        nb_list_remove(scheduler->awaiting.next);
+    while (!nb_list_empty(&scheduler->children))
+        nb_list_remove(scheduler->children.next);
 }
 
 static void leave_children(nb_wait *wait) { nb_list_remove(&((children_wait *)wait)->link); }
@@ -55,6 +68,6 @@ static void await_once(nb_scheduler *scheduler, VALUE parent, int64_t deadline_n
 void nb_children_await(nb_scheduler *scheduler) {
     VALUE parent = nb_root_now(scheduler);
     await_once(scheduler, parent, nb_loop_clock(scheduler));
-    while (count_of(scheduler, parent) > 0)
+    while (has_children(scheduler, parent))
         await_once(scheduler, parent, INT64_MAX);
 }

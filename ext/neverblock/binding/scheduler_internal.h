@@ -133,11 +133,11 @@ struct nb_scheduler {
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
     nb_list spawners;
-    nb_list files;   /* waits for a native thread that uses a descriptor (nb_file_wait) */
-    nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
-    nb_list blocks;  /* each nb_late whose block has not ended */
+    nb_list files;    /* waits for a native thread that uses a descriptor (nb_file_wait) */
+    nb_list overdue;  /* each nb_late that came while its fiber was in no wait that could be ended */
+    nb_list blocks;   /* each nb_late whose block has not ended */
     nb_list awaiting; /* waits for the fibers that their own has scheduled (scheduler_children.c) */
-    VALUE children;   /* fiber => how many that it has scheduled have not ended, or nil */
+    nb_list children; /* each nb_child that has not ended */
     VALUE
     expecting; /* fiber => whether a wake has come, of those on their way into a ConditionVariable's sleep, or nil */
     VALUE
@@ -383,13 +383,23 @@ void nb_scheduler_mutex_define(void);
 /* scheduler_process.c: process_wait */
 void nb_scheduler_process_define(VALUE klass);
 
-/* scheduler_transfer.c: transfers to the fiber, whose root is scheduler->root, and returns when that has parked or ended. Raises. */
+/* scheduler_transfer.c: transfers to the fiber, whose root is scheduler->root, and returns when that has parked or
+   ended. Raises. */
 void nb_transfer_to(nb_scheduler *scheduler, VALUE fiber);
+/* A switch to a fiber has ended by this tag: if it is an exception of a fiber that the root had transferred to, it is
+   raised in the root. The tag that is left; 0: the loop may go on. */
+int nb_transfer_raised(nb_scheduler *scheduler, int tag);
 
-/* scheduler_children.c */
-/* The running fiber schedules one: its root, whose child that is, or nil where it has none. */
-VALUE nb_children_begin(nb_scheduler *scheduler);
-void nb_children_end(nb_scheduler *scheduler, VALUE parent);
+/* scheduler_children.c. Lies on the stack of a fiber that was scheduled, while it runs. */
+typedef struct nb_child {
+    nb_list link;
+    VALUE fiber;
+    VALUE parent; /* the root of who has scheduled it, or nil: nobody of the loop's */
+} nb_child;
+void nb_child_begin(nb_scheduler *scheduler, nb_child *child); /* NULL: a scheduler that is not its thread's */
+void nb_child_end(nb_scheduler *scheduler, nb_child *child);
+void nb_children_mark(const nb_scheduler *scheduler);
+void nb_children_forget(nb_scheduler *scheduler); /* in a forked child */
 /* In a fiber that the loop has switched to: parks until its root's children have ended, but for a turn at least. Raises. */
 void nb_children_await(nb_scheduler *scheduler);
 

@@ -1,8 +1,10 @@
 /*
  * scheduler_transfer.c - switching to a fiber, and Fiber#transfer inside a request.
  *
- * When a fiber that was transferred to ends, Ruby goes on with the thread's first fiber (cont.c, return_fiber). Where a thread runs a request, that is the fiber that
- * had transferred: it gets the value, or the exception. Here it is the loop, which hands both on to the root, or that would never run again.
+ * When a fiber that was transferred to ends, Ruby goes on with the thread's first fiber (cont.c,
+ * return_fiber). Where a thread runs a request, that is the fiber that had transferred: it gets the
+ * value, or the exception. Here it is the loop, which hands both on to the root, or that would
+ * never run again.
  */
 #include "scheduler_internal.h"
 
@@ -31,24 +33,33 @@ static bool is_resuming(VALUE fiber) {
 }
 
 /* The root neither waits, nor does a fiber that it has resumed, nor has it ended. */
-static bool root_is_left(const nb_scheduler *scheduler, VALUE *error, int tag) {
+static bool root_is_left(const nb_scheduler *scheduler) {
     if (scheduler->parks || NIL_P(scheduler->root) || !NIL_P(scheduler->start_error)) return false;
     if (scheduler->fork_generation != nb_fork_generation) return false;
-    *error = tag ? rb_errinfo() : Qnil;
-    if (tag && !RTEST(rb_obj_is_kind_of(*error, rb_eException))) return false;
     return RTEST(rb_fiber_alive_p(scheduler->root)) && !is_resuming(scheduler->root);
 }
 
-void nb_transfer_to(nb_scheduler *scheduler, VALUE fiber) {
-    transfer_call call = {fiber, Qnil};
-    VALUE error = Qnil;
-    int tag = 0;
-    VALUE value = rb_protect(transfer, (VALUE)&call, &tag);
-    while (root_is_left(scheduler, &error, tag)) {
-        call = (transfer_call){scheduler->root, tag ? error : value};
+static bool is_exception(int tag) { return tag && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)); }
+
+/* Value or exception, until the root waits or has ended. The tag of what it has ended with, or 0. */
+static int hand_on(nb_scheduler *scheduler, VALUE value, int tag) {
+    while ((tag == 0 || is_exception(tag)) && root_is_left(scheduler)) {
+        transfer_call call = {scheduler->root, tag ? rb_errinfo() : value};
         bool raises = tag != 0;
         if (raises) rb_set_errinfo(Qnil);
         value = rb_protect(raises ? raise_there : transfer, (VALUE)&call, &tag);
     }
+    return tag;
+}
+
+void nb_transfer_to(nb_scheduler *scheduler, VALUE fiber) {
+    VALUE value = rb_fiber_transfer(fiber, 0, NULL);
+    if (scheduler->parks) return;
+    int tag = hand_on(scheduler, value, 0);
     if (tag) rb_jump_tag(tag);
+}
+
+int nb_transfer_raised(nb_scheduler *scheduler, int tag) {
+    if (!scheduler->switched) return tag;
+    return hand_on(scheduler, Qnil, tag);
 }

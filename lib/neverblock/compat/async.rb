@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
-# `Async { }` and `Sync { }` of the gem async make a loop on their thread for the time, with a scheduler of their own. In a request on a thread there is none, and that works.
-# Our thread has a loop already (compat/set_scheduler.rb), so the block gets a thread of its own, and its request parks until it has ended. What the request keeps by
-# thread or by request (thread variables, CurrentAttributes, ActiveRecord's connection) is the same in there. async 1.30 to 2.x; lib/kernel/async.rb and sync.rb.
+# `Async { }` and `Sync { }` of the gem async make a loop on their thread for the time, with a
+# scheduler of their own. In a request on a thread there is none, and that works. Our thread has a
+# loop already (compat/set_scheduler.rb), so the block gets a thread of its own, and its request
+# parks until it has ended. What the request keeps by thread or by request (thread variables,
+# CurrentAttributes, ActiveRecord's connection) is the same in there. async 1.30 to 2.x;
+# lib/kernel/async.rb and sync.rb.
 
 module NeverBlock
   module Compat

@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
-# Net::HTTP closes its connection after a StandardError, and keeps it after anything else that leaves a request half way: Timeout.timeout around it (which nothing in its block can
-# rescue), NB::Cancelled, `throw`, `break` out of a block that reads the body, Thread#kill. The next request on it reads the rest of that answer. On threads as here; in
-# every version up to net-http 0.9 (net/http.rb, transport_request). A request that was left half way closes the connection here, and the next one connects.
+# Net::HTTP closes its connection after a StandardError, and keeps it after anything else that
+# leaves a request half way: Timeout.timeout around it (which nothing in its block can rescue),
+# NB::Cancelled, `throw`, `break` out of a block that reads the body, Thread#kill. The next request
+# on it reads the rest of that answer. On threads as here; in every version up to net-http 0.9
+# (net/http.rb, transport_request). A request that was left half way closes the connection here, and
+# the next one connects.
 #
 # Net::HTTP::Persistent, Faraday and every pool of Net::HTTP objects go through it.
 

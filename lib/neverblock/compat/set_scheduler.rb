@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# Fiber.set_scheduler first runs the thread's scheduler to its end (scheduler.c, rb_fiber_scheduler_set). In a fiber of that scheduler's own loop the end never comes
-# while the server runs: the request, and the loop with it, would hang without a word. Every Ruby.
+# Fiber.set_scheduler first runs the thread's scheduler to its end (scheduler.c,
+# rb_fiber_scheduler_set). In a fiber of that scheduler's own loop the end never comes while the
+# server runs: the request, and the loop with it, would hang without a word. Every Ruby.
 #
-# In a request on a thread there is no scheduler, and code may set one of its own for a while: Async does (compat/async.rb). Here it is told where it can.
+# In a request on a thread there is no scheduler, and code may set one of its own for a while: Async
+# does (compat/async.rb). Here it is told where it can.
 
 module NeverBlock
   module Compat

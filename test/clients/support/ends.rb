@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Requests that are ended from outside while their answer is on its way: whoever asks next by the same client object, in the same fiber or another, must be given his own.
+# Requests that are ended from outside while their answer is on its way: whoever asks next by the
+# same client object, in the same fiber or another, must be given his own.
 
 module Clients
   module Ends
@@ -25,7 +26,8 @@ module Clients
       hold(ends.any?, "it ended by #{error.class}: #{error.message}")
     end
 
-    # By a client object that `shared` gives. A page is held before its head is sent (gate), or in the middle of its body (half).
+    # By a client object that `shared` gives. A page is held before its head is sent (gate), or in
+    # the middle of its body (half).
     def share_ended(way)
       shared do |get|
         %w[gate half].each do |page|

@@ -5,7 +5,8 @@ require_relative "../../support/plain_http"
 require "neverblock"
 require "net/http"
 
-# A kept connection of Net::HTTP whose request was left half way: the next request is given its own answer. A POST, which Net::HTTP does not send again.
+# A kept connection of Net::HTTP whose request was left half way: the next request is given its own
+# answer. A POST, which Net::HTTP does not send again.
 class CompatNetHTTPTest < Minitest::Test
   include SchedulerHarness
 

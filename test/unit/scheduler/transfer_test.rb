@@ -2,7 +2,8 @@
 
 require_relative "../../support/scheduler_harness"
 
-# Fiber#transfer in a fiber of the loop. Each program is run on a plain thread as well, where the first fiber of the thread is the one that transfers.
+# Fiber#transfer in a fiber of the loop. Each program is run on a plain thread as well, where the
+# first fiber of the thread is the one that transfers.
 class SchedulerTransferTest < Minitest::Test
   include SchedulerHarness
 
