@@ -4,6 +4,8 @@
 #
 #   file                 Rubies            fault                                                                           reference
 #   tcp_fast_fallback    3.4 and later     TCPSocket.new by name stops the loop until it is connected                      Bug #21270
+#   fiber_new            all               Fiber.new(blocking: true) stops the loop                                        cont.c, rb_fiber_initialize
+#   set_scheduler        all               Fiber.set_scheduler in a fiber of the loop never returns                        scheduler.c, rb_fiber_scheduler_set
 #   fork                 before 4.0        a child goes on with the scheduler and the fibers of its parent                 async, process_fork
 #   fiber_raise          all               Fiber#raise at a fiber that waits does not come back to who raised              cont.c, fiber_raise
 #   fiber_kill           3.3 and later     Fiber#kill at a fiber that waits does not come back to who killed               cont.c, rb_fiber_m_kill
@@ -49,16 +51,22 @@ module NeverBlock
         Fiber.blocking { block.call }
       end
     else
+      # As it is without compat/fiber_new.
+      INITIALIZE = Fiber.instance_method(:initialize)
+      private_constant :INITIALIZE
+
       # Fiber.blocking is Ruby 3.2's. Another fiber has other fiber-locals, which the blocks given to this do not use.
       def self.blocking(&block)
-        Fiber.new(blocking: true, &block).resume
+        Fiber.allocate.tap { |fiber| INITIALIZE.bind_call(fiber, blocking: true, &block) }.resume
       end
     end
   end
 end
 
+require "neverblock/compat/fiber_new"
 require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/compat/fork"
+require "neverblock/compat/set_scheduler" # after fork, which is to be outside of it
 require "neverblock/compat/fiber_raise"
 require "neverblock/compat/fiber_kill" if RUBY_VERSION >= "3.3"
 require "neverblock/compat/io_close"

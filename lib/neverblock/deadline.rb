@@ -30,6 +30,8 @@ module NeverBlock
 
   # One block's limit, and what raises for it.
   class Deadline
+    include FromOutside # it is what is raised: #exception
+
     # The fiber-local that holds the current one.
     KEY = :__neverblock_deadline
     # What is longer (285 years) is no limit; Scheduler#timeout_after has the same bound.

@@ -62,6 +62,12 @@ module NeverBlock
       # @return [Pool] the process's
       attr_reader :pool
 
+      # As NB.offload, in the name of the caller's request: what is kept by thread or by request (Scheduler.root) is the same in there. So the caller never goes on
+      # beside it: when it is cancelled, so is the work, whose end it waits for.
+      def for_request(&block)
+        pool.call(Job.new(block, root: Scheduler.root), :end)
+      end
+
       # Whether this is a thread of a pool.
       def worker?
         Thread.current.is_a?(Worker)

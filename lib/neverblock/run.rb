@@ -41,7 +41,9 @@ module NeverBlock
     STOP_TURN_SECONDS = 0.05
 
     # Ends the fibers that are left when NB.run is left early. Not to be rescued: it is no StandardError.
-    class Stopped < Exception; end # rubocop:disable Lint/InheritException -- `rescue => e; retry` would outlive the loop
+    class Stopped < Exception # rubocop:disable Lint/InheritException -- `rescue => e; retry` would outlive the loop
+      include FromOutside
+    end
 
     # Tells the loop that the block has failed.
     class Left < Exception; end # rubocop:disable Lint/InheritException -- only what is no StandardError leaves the loop

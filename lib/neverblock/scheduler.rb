@@ -20,6 +20,7 @@ require "neverblock/boot/limits"
 require "neverblock/errors"
 require "neverblock/native"
 require "neverblock/heap"
+require "neverblock/sockets"
 
 module NeverBlock
   class Scheduler
@@ -35,12 +36,16 @@ module NeverBlock
     end
 
     # @!method run
-    #   Runs the loop on the calling fiber until no fiber is left. Parks the thread, releasing Ruby's lock, whenever nothing is ready.
+    #   Runs the loop on the calling fiber until no fiber is left. Parks the thread, releasing Ruby's lock, whenever nothing is ready. In a fiber of the loop, which
+    #   runs already, it parks that fiber until those that it has scheduled have ended, for a turn at least (GraphQL::Dataloader, `nonblocking: true`).
     #   @return [Scheduler] self
     #   @raise whatever Thread#raise, a signal or `exit` in a fiber brings; fibers that are parked then stay parked
 
     # @!method close
-    #   Runs the loop to its end and gives the poller's descriptors back.
+    #   Runs the loop to its end and gives the poller's descriptors back. In a fiber of the loop: #run, and the loop goes on.
+
+    # @!method inside?
+    #   @return [Boolean] whether the loop has switched to the running fiber, or to one that has resumed it; false on another thread, and where nobody has scheduled it
 
     # @!method scheduler_close
     #   Hook of Fiber.set_scheduler(nil) and of the thread's end: #close; but while an exception is on its way ($!), or the thread was killed, the fibers

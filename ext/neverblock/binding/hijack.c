@@ -14,7 +14,7 @@
 _Static_assert(sizeof(void *) >= sizeof(nb_exchange_id), "an exchange's number takes the place of a pointer");
 
 static VALUE hijack_class;
-static ID id_for_fd, id_ungetbyte;
+static ID id_for_fd, id_ungetbyte, id_spared;
 
 static const rb_data_type_t hijack_type = {
     .wrap_struct_name = "NeverBlock::Hijack",
@@ -37,6 +37,7 @@ static VALUE make_socket(nb_task *task) {
     VALUE socket = rb_funcall(socket_class(taken->fd), id_for_fd, 1, INT2NUM(taken->fd));
     task->taken = NULL;
     task->socket = socket;
+    rb_ivar_set(socket, id_spared, Qtrue); /* the client's: lib/neverblock/sockets.rb */
     VALUE bytes = rb_str_new(taken->bytes, (long)taken->size);
     nb_free((void *)(uintptr_t)taken);
     if (RSTRING_LEN(bytes) > 0) rb_funcall(socket, id_ungetbyte, 1, bytes);
@@ -86,6 +87,7 @@ static VALUE hijack_call(VALUE self) {
 void nb_hijack_define(VALUE module) {
     id_for_fd = rb_intern("for_fd");
     id_ungetbyte = rb_intern("ungetbyte");
+    id_spared = rb_intern("@neverblock_spared");
     hijack_class = rb_define_class_under(module, "Hijack", rb_cObject);
     rb_gc_register_mark_object(hijack_class);
     rb_undef_alloc_func(hijack_class);

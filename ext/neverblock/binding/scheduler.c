@@ -37,6 +37,7 @@ static void scheduler_mark(void *data) {
     rb_gc_mark(scheduler->loop);
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
+    nb_children_mark(scheduler);
     rb_gc_mark(scheduler->starter);
     rb_gc_mark(scheduler->starter_thread);
     rb_gc_mark(scheduler->start_error);
@@ -76,6 +77,8 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->unproven);
     nb_list_init(&scheduler->overdue);
     nb_list_init(&scheduler->blocks);
+    nb_list_init(&scheduler->awaiting);
+    nb_list_init(&scheduler->children);
     nb_timers_init(&scheduler->timers);
 }
 
@@ -147,6 +150,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
         nb_list_remove(scheduler->overdue.next);
     while (!nb_list_empty(&scheduler->blocks))
         nb_list_remove(scheduler->blocks.next);
+    nb_children_forget(scheduler);
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
     nb_loop_forget_others();
@@ -276,11 +280,29 @@ static VALUE fiber_rescue(RB_BLOCK_CALL_FUNC_ARGLIST(tag, block)) {
     return rb_rescue2(fiber_call, block, report_exception, Qnil, rb_eException, (VALUE)0);
 }
 
+typedef struct fiber_run {
+    nb_child child;
+    nb_scheduler *scheduler;
+    VALUE self, block;
+} fiber_run;
+
 /* `throw NeverBlock::Scheduler` ends the fiber (compat/fiber_kill.rb). */
+static VALUE fiber_catch(VALUE run) {
+    return rb_catch_obj(nb_scheduler_class, fiber_rescue, ((fiber_run *)run)->block);
+}
+
+static VALUE fiber_end(VALUE run) {
+    nb_child_end(((fiber_run *)run)->scheduler, &((fiber_run *)run)->child);
+    ended_fibers++;
+    return Qnil;
+}
+
 static VALUE fiber_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, block)) {
     (void)yielded, (void)argc, (void)argv, (void)blockarg;
-    VALUE value = rb_catch_obj(nb_scheduler_class, fiber_rescue, block);
-    ended_fibers++;
+    fiber_run run = {.scheduler = nb_scheduler_of_thread(), .self = rb_fiber_scheduler_get(), .block = block};
+    nb_child_begin(run.scheduler, &run.child);
+    VALUE value = rb_ensure(fiber_catch, (VALUE)&run, fiber_end, (VALUE)&run);
+    RB_GC_GUARD(run.self);
     return value;
 }
 
@@ -449,21 +471,38 @@ static VALUE scheduler_lend(VALUE self) {
     return rb_ensure(lend_body, Qnil, lend_end, self);
 }
 
+/* Whether the loop of this thread's scheduler has switched to the fiber that runs, or to one that has resumed it. */
+static bool inside(nb_scheduler *scheduler) { return scheduler->switched && nb_scheduler_of_thread() == scheduler; }
+
+static VALUE scheduler_inside_p(VALUE self) { return inside(nb_scheduler_get(self)) ? Qtrue : Qfalse; }
+
 static VALUE scheduler_run(VALUE self) {
-    nb_scheduler_run(self);
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (inside(scheduler)) {
+        nb_children_await(scheduler);
+    } else {
+        nb_loop_run(scheduler, NULL);
+    }
     return self;
 }
 
-static VALUE scheduler_close(VALUE self) {
+static VALUE run_and_release(VALUE self) {
     nb_scheduler_run(self);
     nb_scheduler_release(nb_scheduler_get(self));
+    return Qnil;
+}
+
+/* The loop that runs this fiber goes on afterwards. */
+static VALUE scheduler_close(VALUE self) {
+    if (!inside(nb_scheduler_get(self))) return run_and_release(self);
+    scheduler_run(self);
     return Qnil;
 }
 
 /* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit, nobody waits for what fibers wait for. */
 static VALUE scheduler_scheduler_close(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
-    if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return scheduler_close(self);
+    if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return run_and_release(self);
     nb_scheduler_release(scheduler);
     return Qnil;
 }
@@ -496,6 +535,7 @@ void nb_scheduler_define(VALUE module) {
     rb_define_method(nb_scheduler_class, "raise_in", scheduler_raise_in, -1);
     rb_define_method(nb_scheduler_class, "lend", scheduler_lend, 0);
     rb_define_method(nb_scheduler_class, "run", scheduler_run, 0);
+    rb_define_method(nb_scheduler_class, "inside?", scheduler_inside_p, 0);
     rb_define_method(nb_scheduler_class, "close", scheduler_close, 0);
     rb_define_method(nb_scheduler_class, "scheduler_close", scheduler_scheduler_close, 0);
     nb_scheduler_hold_define(nb_scheduler_class);

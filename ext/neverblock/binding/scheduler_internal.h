@@ -120,6 +120,7 @@ struct nb_scheduler {
     VALUE root;           /* the root of the fiber that runs (scheduler_root.c); meaningful while switched */
     bool root_shielded;   /* that root is in a shield block */
     bool switched;        /* a fiber runs that the loop has switched to */
+    bool parks;           /* the fiber that has come back to the loop waits */
     bool running;         /* inside nb_scheduler_run */
     bool closing;         /* run was called for close */
     pthread_t sleeper;    /* whose thread sleeps, or slept last */
@@ -132,9 +133,11 @@ struct nb_scheduler {
     nb_list pass; /* the snapshot of `ready` that the current pass works off */
     nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
     nb_list spawners;
-    nb_list files;   /* waits for a native thread that uses a descriptor (nb_file_wait) */
-    nb_list overdue; /* each nb_late that came while its fiber was in no wait that could be ended */
-    nb_list blocks;  /* each nb_late whose block has not ended */
+    nb_list files;    /* waits for a native thread that uses a descriptor (nb_file_wait) */
+    nb_list overdue;  /* each nb_late that came while its fiber was in no wait that could be ended */
+    nb_list blocks;   /* each nb_late whose block has not ended */
+    nb_list awaiting; /* waits for the fibers that their own has scheduled (scheduler_children.c) */
+    nb_list children; /* each nb_child that has not ended */
     VALUE
     expecting; /* fiber => whether a wake has come, of those on their way into a ConditionVariable's sleep, or nil */
     VALUE
@@ -290,6 +293,9 @@ void nb_descriptors_unkeep(nb_scheduler *scheduler);
 /* Registers what trusts a kept registration since this time or longer; to be done for all before a sleep. false: fibers are ready whose
    descriptor is closed. */
 bool nb_descriptors_prove(nb_scheduler *scheduler, int64_t since_ns);
+/* The wait, of kind NB_WAIT_IO and taken out of all lists, ends by this: an exception or an array of raise's arguments. If that ends its fiber's work from outside, the
+   connections it was for are cut (lib/neverblock/sockets.rb). Raises only what comes from another thread meanwhile. */
+void nb_descriptors_cut(const nb_wait *wait, VALUE raises);
 /* The descriptor is about to be closed: who waits for it gets IOError. */
 void nb_descriptor_closing(nb_scheduler *scheduler, int fd);
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
@@ -376,6 +382,26 @@ void nb_scheduler_mutex_define(void);
 
 /* scheduler_process.c: process_wait */
 void nb_scheduler_process_define(VALUE klass);
+
+/* scheduler_transfer.c: transfers to the fiber, whose root is scheduler->root, and returns when that has parked or
+   ended. Raises. */
+void nb_transfer_to(nb_scheduler *scheduler, VALUE fiber);
+/* A switch to a fiber has ended by this tag: if it is an exception of a fiber that the root had transferred to, it is
+   raised in the root. The tag that is left; 0: the loop may go on. */
+int nb_transfer_raised(nb_scheduler *scheduler, int tag);
+
+/* scheduler_children.c. Lies on the stack of a fiber that was scheduled, while it runs. */
+typedef struct nb_child {
+    nb_list link;
+    VALUE fiber;
+    VALUE parent; /* the root of who has scheduled it, or nil: nobody of the loop's */
+} nb_child;
+void nb_child_begin(nb_scheduler *scheduler, nb_child *child); /* NULL: a scheduler that is not its thread's */
+void nb_child_end(nb_scheduler *scheduler, nb_child *child);
+void nb_children_mark(const nb_scheduler *scheduler);
+void nb_children_forget(nb_scheduler *scheduler); /* in a forked child */
+/* In a fiber that the loop has switched to: parks until its root's children have ended, but for a turn at least. Raises. */
+void nb_children_await(nb_scheduler *scheduler);
 
 /* scheduler_timeout.c: timeout_after, cancellable */
 void nb_scheduler_timeout_define(VALUE klass);

@@ -362,6 +362,36 @@ uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, 
     return watch_wait(scheduler, &watch, deadline_ns);
 }
 
+/* --- Ends from outside --- */
+
+static VALUE from_outside_module, sockets_module;
+static ID id_cut;
+
+static bool is_from_outside(VALUE raises) {
+    if (RB_TYPE_P(raises, T_ARRAY)) raises = RARRAY_LEN(raises) > 0 ? RARRAY_AREF(raises, 0) : Qnil;
+    if (RTEST(rb_obj_is_kind_of(raises, from_outside_module))) return true;
+    return RB_TYPE_P(raises, T_CLASS) && RTEST(rb_class_inherited_p(raises, from_outside_module));
+}
+
+/* By another fiber, which waits for the same descriptor: what comes there is not for this one alone. */
+static bool is_shared(const nb_wait *wait, int fd) {
+    if ((size_t)fd >= wait->scheduler->descriptor_count) return false;
+    const nb_watch *watch = wait->scheduler->descriptors[fd].first;
+    while (watch && watch->wait == wait)
+        watch = watch->next;
+    return watch != NULL;
+}
+
+void nb_descriptors_cut(const nb_wait *wait, VALUE raises) {
+    const nb_io_wait *io_wait = (const nb_io_wait *)wait;
+    if (!is_from_outside(raises)) return;
+    for (size_t i = 0; i < io_wait->count; i++) {
+        const nb_watch *watch = &io_wait->watches[i];
+        if (watch->io == 0 || !RB_TYPE_P(watch->io, T_FILE) || is_shared(wait, watch->fd)) continue;
+        rb_funcall(sockets_module, id_cut, 1, watch->io);
+    }
+}
+
 /* --- io_wait --- */
 
 int nb_descriptor_of(VALUE io) {
@@ -665,6 +695,11 @@ static void define_close(VALUE klass) { (void)klass; }
 #endif
 
 void nb_scheduler_io_define(VALUE klass) {
+    id_cut = rb_intern("cut");
+    from_outside_module = rb_path2class("NeverBlock::FromOutside");
+    rb_gc_register_mark_object(from_outside_module);
+    sockets_module = rb_define_module_under(rb_path2class("NeverBlock"), "Sockets");
+    rb_gc_register_mark_object(sockets_module);
     rb_define_method(klass, "io_wait", scheduler_io_wait, -1);
     rb_define_method(klass, "io_wait_any", scheduler_io_wait_any, 4);
     define_transfers(klass);

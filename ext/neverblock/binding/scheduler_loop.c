@@ -70,7 +70,8 @@ int64_t nb_scheduler_clock(VALUE self) { return nb_loop_clock(nb_scheduler_get(s
 /* A fiber that ends returns to the root of Ruby's resume chain, which is not this fiber when a fiber runs the loop below another's. */
 static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
     VALUE loop = scheduler->loop;
-    rb_fiber_transfer(fiber, 0, NULL);
+    scheduler->parks = false;
+    nb_transfer_to(scheduler, fiber);
     while (scheduler->loop != loop)
         rb_fiber_transfer(scheduler->loop, 0, NULL);
 }
@@ -129,6 +130,7 @@ void nb_scheduler_switch_to(VALUE self, VALUE fiber) {
     protected_switch call = {scheduler, fiber, wait};
     int tag = 0;
     rb_protect(switch_body, (VALUE)&call, &tag);
+    if (tag != 0) tag = nb_transfer_raised(scheduler, tag);
     scheduler->switched = false;
     if (tag != 0) scheduler->pending_tag = tag;
 }
@@ -408,10 +410,9 @@ typedef struct run_call {
     bool outer_switched;
 } run_call;
 
-static VALUE run_body(VALUE argument) {
+static VALUE run_turns(VALUE argument) {
     run_call *call = (run_call *)argument;
     nb_scheduler *scheduler = call->scheduler;
-    nb_list_append_all(&scheduler->ready, &scheduler->spawners);
     if (call->until) {
         while (call->until->state == NB_WAITING)
             run_turn(scheduler, call->until);
@@ -424,12 +425,30 @@ static VALUE run_body(VALUE argument) {
 }
 
 /* Left by an exception or with its wait done, a pass may be unfinished: the rest goes first in the next. */
-static VALUE run_end(VALUE argument) {
-    run_call *call = (run_call *)argument;
-    nb_scheduler *scheduler = call->scheduler;
+static void end_pass(nb_scheduler *scheduler) {
     nb_list_append_all(&scheduler->pass, &scheduler->ready);
     nb_list_append_all(&scheduler->ready, &scheduler->pass);
     nb_list_append_all(&scheduler->ready, &scheduler->spawners);
+}
+
+static VALUE run_body(VALUE argument) {
+    nb_scheduler *scheduler = ((run_call *)argument)->scheduler;
+    int tag = 0, left = 0;
+    nb_list_append_all(&scheduler->ready, &scheduler->spawners);
+    do {
+        rb_protect(run_turns, argument, &tag);
+        if (tag == 0) return Qnil;
+        left = nb_transfer_raised(scheduler, tag);
+        end_pass(scheduler);
+        scheduler->switched = false;
+    } while (left == 0);
+    rb_jump_tag(left);
+}
+
+static VALUE run_end(VALUE argument) {
+    run_call *call = (run_call *)argument;
+    nb_scheduler *scheduler = call->scheduler;
+    end_pass(scheduler);
     scheduler->loop = call->outer_loop;
     scheduler->switched = call->outer_switched;
     scheduler->root = call->outer_root;

@@ -135,10 +135,13 @@ static VALUE park_body(VALUE argument) {
     if (wait->spawned) {
         wait->scheduler->went_on = false;
         wait->scheduler->root = wait->spawned;
+        scheduler->parks = false;
         rb_fiber_transfer(wait->spawned, 0, NULL);
     }
-    while (wait->state != NB_RESUMED)
+    while (wait->state != NB_RESUMED) {
+        scheduler->parks = true;
         rb_fiber_transfer(scheduler->loop, 0, NULL);
+    }
     return Qnil;
 }
 
@@ -177,7 +180,8 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
 }
 
 /* rb_make_exception makes nothing of no arguments; `raise` makes this. */
-static _Noreturn void raise_into(VALUE exception) {
+static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
+    if (wait->kind == NB_WAIT_IO) nb_descriptors_cut(wait, exception);
     if (RB_TYPE_P(exception, T_ARRAY)) {
         exception = rb_make_exception((int)RARRAY_LEN(exception), RARRAY_CONST_PTR(exception));
         if (NIL_P(exception)) rb_raise(rb_eRuntimeError, "unhandled exception");
@@ -232,7 +236,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
         park_end((VALUE)wait);
-        raise_into(exception);
+        raise_into(wait, exception);
     }
     wait->held = nb_hold_covers(wait);
     if (!park_enter(wait, deadline_ns)) {
@@ -243,7 +247,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     wait->scheduler->masked = false;
     wait->scheduler->root_shielded = false;
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
-    if (wait->outcome == NB_RAISES) raise_into(wait->exception);
+    if (wait->outcome == NB_RAISES) raise_into(wait, wait->exception);
     if (!NIL_P(wait->exception)) defer(wait);
     return wait->outcome;
 }

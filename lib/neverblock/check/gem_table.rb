@@ -74,8 +74,8 @@ module NeverBlock
       LOOP = [
         row("eventmachine", [">= 0"], :warning, :loop, "has an event loop of its own, which no other server than Thin runs",
             "EM.run in a thread of its own (`after_fork` with workers), or a client without it"),
-        row("async", [">= 0"], :note, :loop, "has a scheduler of its own: `Async { }` or `Sync { }` in a request keeps the thread until its block has ended",
-            "plain Ruby inside a request (NB.all runs several things together)")
+        row("async", [">= 0"], :note, :loop, "has a scheduler of its own: `Async { }` or `Sync { }` in a request takes one of NB.offload's threads until its block has ended",
+            "plain Ruby inside a request (NB.all runs several things together), or more `executor { offload_threads }`")
       ].freeze
 
       # Newer than what was tested.

@@ -16,6 +16,8 @@ module NeverBlock
 
       # What is raised in the wait: instead of making an exception it ends the fiber that asks for one.
       module Ending
+        extend FromOutside
+
         def self.exception(*)
           throw Scheduler
         rescue UncaughtThrowError

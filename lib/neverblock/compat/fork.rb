@@ -6,6 +6,9 @@
 module NeverBlock
   module Compat
     module Fork
+      SET_SCHEDULER = Fiber.method(:set_scheduler)
+      private_constant :SET_SCHEDULER
+
       # Called by Kernel#fork, Process.fork and IO.popen("-") (Ruby 3.1 and later).
       def _fork
         pid = super
@@ -22,7 +25,7 @@ module NeverBlock
         Scheduler.after_fork
         Link.after_fork
         Engine.after_fork # a client does not see that the server has closed while a child has the connection too
-        Fiber.set_scheduler(nil) if Fiber.scheduler.is_a?(Scheduler)
+        SET_SCHEDULER.call(nil) if Fiber.scheduler.is_a?(Scheduler)
         closing.each(&:close)
         closing.clear
       end

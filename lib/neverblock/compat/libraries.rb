@@ -8,11 +8,13 @@ require "neverblock/blockers/images"
 require "neverblock/blockers/passwords"
 require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
+require "neverblock/compat/async"
 require "neverblock/compat/concurrent"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
@@ -38,10 +40,12 @@ module NeverBlock
         Scheduler.watch_frames if HOLDING.any? { |name| Object.const_defined?(name) }
         await_adapters
         ActiveSupport.apply
+        Async.apply
         Concurrent.apply
         Debug.apply
         Excon.apply
         Hiredis.apply
+        NetHTTP.apply
         Sequel.apply
         DB::Mysql2.apply
         DB::ActiveRecord.apply

@@ -13,17 +13,16 @@ module NeverBlock
       # The worker that runs it.
       attr_accessor :thread
 
-      def initialize(block)
+      # @param root [Fiber, nil] in whose name it is done; nil: in nobody's
+      def initialize(block, root: nil)
         @block = block
+        @root = root
         @state = :waiting
         @done = Thread::Queue.new
         @fiber = Fiber.current # whose stack the queue looks at when the job ends; it may be dropped where it waits (a loop whose thread was killed)
         @deadline = Deadline.current
-        @storage = Fiber.current.storage if STORAGE
+        @storage = Fiber.current.storage || {} if storage?
       end
-
-      STORAGE = Fiber.method_defined?(:storage)
-      private_constant :STORAGE
 
       # On a worker's thread. In a fiber of its own, so that no fiber-local and no storage outlives it.
       def perform
@@ -50,12 +49,17 @@ module NeverBlock
       private
 
       def options
-        STORAGE ? { blocking: true, storage: @storage } : { blocking: true }
+        @storage ? { blocking: true, storage: @storage } : { blocking: true }
+      end
+
+      # Ruby 3.2's, or that of the gem fiber-storage, which graphql brings and which may be loaded later.
+      def storage?
+        Fiber.method_defined?(:storage)
       end
 
       def call
         Deadline.inherit(@deadline)
-        Outcome.of { Thread.handle_interrupt(Cancelled => :immediate) { @block.call } }
+        Scheduler.act_for(@root) { Outcome.of { Thread.handle_interrupt(Cancelled => :immediate) { @block.call } } }
       end
     end
   end

@@ -33,7 +33,8 @@ module NeverBlock
       end
 
       # Runs the job and parks the calling fiber until it has ended.
-      # @param on_cancel [Symbol, #call] see NeverBlock.offload; what can be called is called, in the caller's fiber, to end a job that runs, whose end is then
+      # @param on_cancel [Symbol, #call] see NeverBlock.offload; `:end`: as `:interrupt`, and its end is waited
+      #   for; what can be called is called, in the caller's fiber, to end a job that runs, whose end is then
       #   waited for
       def call(job, on_cancel)
         begin
@@ -158,7 +159,7 @@ module NeverBlock
         @jobs.delete(job) if job.state == :waiting
         return false unless job.state == :running
 
-        job.thread.raise(Cancelled) if on_cancel == :interrupt
+        job.thread.raise(Cancelled) if %i[interrupt end].include?(on_cancel)
         true
       end
     end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../support/ends"
 require_relative "../support/library"
 
-Clients.library("dalli") do
+Clients.library("dalli", Clients::Ends) do
   requires "dalli", "connection_pool"
   needs :memcached
 
@@ -59,6 +60,23 @@ Clients.library("dalli") do
       end
     end.tap { pool.shutdown(&:close) }
   end
+
+  # A get waits in the relay for a second one, behind which its answer comes all the same.
+  define(:get_ended) do |way|
+    setter = connect
+    others, mine = Array.new(2) { |index| "gate-#{index}-#{token}".tap { |key| setter.set(key, key) } }
+    relayed = relay(port(:memcached), 2)
+    client = connect(relayed)
+    client.get("key-#{token}")
+    end_work(way, -> { sleep(Clients::Ends::LIMIT_S) && nil }) { client.get(others) }
+    same(mine, connect(relayed).get(mine))
+    3.times { same(mine, client.get(mine)) }
+    "by #{way}"
+  end
+  check(:cancelled, "after a get that NB.all has cancelled, each is given its own answer") { get_ended(:cancelled) }
+  check(:deadline, "after one that NB.deadline has ended") { get_ended(:deadline) }
+  check(:timed_out, "after one that Timeout.timeout has ended") { get_ended(:timeout) }
+
   define(:errors) { [Dalli::RingError, Dalli::NetworkError] }
 
   if RUBY_VERSION < "3.2"

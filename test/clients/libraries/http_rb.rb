@@ -12,12 +12,21 @@ Clients.library("http", Clients::HttpChecks) do
   define(:refused_errors) { [HTTP::ConnectionError] }
   define(:dropped_errors) { [HTTP::ConnectionError] }
 
+  note "a persistent client whose answer was not read to its end refuses every further request, until it is closed (HTTP::StateError): close it in an `ensure`"
+
+  define(:ask) do |client, path|
+    response = client.get(path)
+    [response.to_s, response.headers.to_h.transform_keys(&:downcase)]
+  end
+
   # A persistent client is one connection, so each fiber keeps its own.
   define(:shared) do |&block|
     mine = {}.compare_by_identity
     block.call(lambda do |url|
       client = mine[Fiber.current] ||= HTTP.persistent(url(""))
-      client.get(URI(url).path).then { |response| [response.to_s, response.headers.to_h.transform_keys(&:downcase)] }
+      ask(client, URI(url).path).tap { client = nil }
+    ensure
+      client&.close
     end)
   ensure
     mine.each_value(&:close)

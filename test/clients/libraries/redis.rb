@@ -4,8 +4,8 @@ require_relative "../support/redis_checks"
 
 # By redis-client, with the driver that is its default or the one named.
 module RedisClientCalls
-  def connect(host: "127.0.0.1", port: port(:redis), timeout: 10, ssl: false)
-    RedisClient.config(host: host, port: port, timeout: timeout, reconnect_attempts: 0, ssl: ssl, ssl_params: (ssl ? { ca_file: ca_file } : nil)).new_client
+  def connect(host: "127.0.0.1", port: port(:redis), timeout: 10, ssl: false, attempts: 0)
+    RedisClient.config(host: host, port: port, timeout: timeout, reconnect_attempts: attempts, ssl: ssl, ssl_params: (ssl ? { ca_file: ca_file } : nil)).new_client
   end
 
   def call(client, *command)
@@ -39,7 +39,7 @@ end
 Clients.library("hiredis-client", Clients::RedisChecks, RedisClientCalls) do
   requires "redis-client", "hiredis-client"
   needs :redis
-  without :by_name, :tls
+  without :by_name, :tls, :cancelled, :deadline, :timed_out # no end reaches what waits in C
   define(:waiters) { [3, 1] }
   sentence :together, "3 BLPOP wait inside at once"
   reason = "it waits in C (rb_thread_fd_select in hiredis_connection.c), which no hook of a scheduler reaches; redis/hiredis-rb#77"
@@ -71,8 +71,8 @@ Clients.library("redis", Clients::RedisChecks) do
   requires "redis"
   needs :redis
 
-  define(:connect) do |host: "127.0.0.1", port: port(:redis), timeout: 10, ssl: false|
-    Redis.new(host: host, port: port, timeout: timeout, reconnect_attempts: 0, ssl: ssl, **(ssl ? { ssl_params: { ca_file: ca_file } } : {}))
+  define(:connect) do |host: "127.0.0.1", port: port(:redis), timeout: 10, ssl: false, attempts: 0|
+    Redis.new(host: host, port: port, timeout: timeout, reconnect_attempts: attempts, ssl: ssl, **(ssl ? { ssl_params: { ca_file: ca_file } } : {}))
   end
   define(:call) { |client, *command| client.call(*command) }
   define(:timeout_errors) { [Redis::TimeoutError] }
@@ -99,7 +99,7 @@ Clients.library("redis", Clients::RedisChecks) do
   end
 end
 
-Clients.library("connection_pool", RedisClientCalls) do
+Clients.library("connection_pool", RedisClientCalls, Clients::Ends) do
   requires "connection_pool", "redis-client"
   needs :redis
 
@@ -118,6 +118,18 @@ Clients.library("connection_pool", RedisClientCalls) do
     same(50, most)
     pool.shutdown(&:close)
     "1000 fibers, at most #{most} inside"
+  end
+
+  # With Net::HTTP objects in it, which it takes back however its block is left.
+  define(:shared) do |&block|
+    uri = URI(url("/"))
+    pool = ConnectionPool.new(size: 2, timeout: 20) { Net::HTTP.new(uri.host, uri.port).start }
+    block.call(->(url) { pool.with { |http| http.get(URI(url).path) }.then { |response| [response.body, response] } })
+  ensure
+    pool&.shutdown(&:finish)
+  end
+  %i[cancelled deadline timeout].each do |way|
+    check(:"http_#{way}", "Net::HTTP in it: after a request that was ended (#{way}), each is given its own answer") { share_ended(way) }
   end
 
   check(:held, "a fiber is given the connection it holds again, another fiber not") do

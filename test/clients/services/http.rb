@@ -4,6 +4,8 @@
 #
 #   /echo/TOKEN            TOKEN
 #   /gate/NAME/SIZE/TOKEN  TOKEN, when SIZE requests are inside at once; 503 when they do not come
+#   /half/NAME/SIZE/TOKEN  as /gate, but its head and the first half of TOKEN are sent before it waits
+#   /inside/NAME           how many are inside now
 #   /last/TOKEN            TOKEN, and the connection is closed without a word
 #   /stall                 no answer, for as long as the client stays
 #   /drop                  no answer, the connection is closed
@@ -65,6 +67,8 @@ module ClientServices
       case what
       when "echo", "last" then [200, {}, rest.join("/")]
       when "gate" then gate(*rest)
+      when "half" then [200, {}, rest.last]
+      when "inside" then [200, {}, @gates.inside(rest.first).to_s]
       when "relay" then [200, {}, Relay.new(Integer(rest[0], 10), Integer(rest[1], 10), context: rest[2] && @context).port.to_s]
       when "turnstile" then [200, {}, turnstile(*rest).to_s]
       else [404, {}, "no #{request.path}"]
@@ -90,7 +94,16 @@ module ClientServices
       status, headers, body = answer
       head = +"HTTP/1.1 #{status} #{REASONS[status]}\r\ncontent-length: #{body.bytesize}\r\nx-connection: #{number}\r\nx-served: #{served}\r\n"
       headers.each { |name, value| head << "#{name}: #{value}\r\n" }
+      return write_halves(socket, request, "#{head}\r\n", body) if request.path.start_with?("/half/")
+
       socket.write("#{head}\r\n#{body unless request.verb == "HEAD"}")
+    end
+
+    def write_halves(socket, request, head, body)
+      middle = body.bytesize / 2
+      socket.write(head + body.byteslice(0, middle))
+      gate(*request.path.split("/")[2, 2], nil)
+      socket.write(body.byteslice(middle..))
     end
   end
 end

@@ -8,15 +8,18 @@
 #                               library's manual recommends to keep connections; left out with `without(*SHARED)`
 #   timeout_errors, refused_errors, dropped_errors   classes
 
+require_relative "ends"
 require_relative "library"
 
 module Clients
   module HttpChecks
+    include Ends
+
     FIBERS = 50
     TLS_FIBERS = 10
     SHARED_FIBERS = 20
     SHARED_ROUNDS = 10
-    SHARED = %i[shared shared_together closed].freeze
+    SHARED = %i[shared shared_together closed cancelled deadline timed_out].freeze
 
     class << self
       # @param library [Library]
@@ -55,6 +58,9 @@ module Clients
           "#{SHARED_FIBERS} fibers"
         end
         library.check(:closed, "a kept connection that the server has closed") { share_closed }
+        library.check(:cancelled, "after a request that NB.all has cancelled, each is given its own answer") { share_ended(:cancelled) }
+        library.check(:deadline, "after one that NB.deadline has ended") { share_ended(:deadline) }
+        library.check(:timed_out, "after one that Timeout.timeout has ended") { share_ended(:timeout) }
       end
     end
 

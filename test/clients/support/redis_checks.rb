@@ -6,10 +6,13 @@
 #   call(client, *command)
 #   timeout_errors, refused_errors, dropped_errors
 
+require_relative "ends"
 require_relative "library"
 
 module Clients
   module RedisChecks
+    include Ends
+
     FIBERS = 50
 
     class << self
@@ -22,11 +25,35 @@ module Clients
         library.check(:timeout, "its own timeout, while others go on") do
           while_ticking { raises(*timeout_errors) { call(connect(timeout: 0.4), "BLPOP", token, 3) } }.class.name
         end
+        add_ends(library)
         library.check(:refused, "its own error for a closed port") do
           raises(*refused_errors) { call(connect(port: port(:refused), host: "localhost"), "PING") }.class.name
         end
         library.check(:dropped, "its own error when the server hangs up") { raises(*dropped_errors) { call(connect(port: port(:drop)), "PING") }.class.name }
       end
+
+      private
+
+      def add_ends(library)
+        library.check(:cancelled, "after a command that NB.all has cancelled, each is given its own answer") { pop_ended(:cancelled) }
+        library.check(:deadline, "after one that NB.deadline has ended") { pop_ended(:deadline) }
+        library.check(:timed_out, "after one that Timeout.timeout has ended") { pop_ended(:timeout) }
+      end
+    end
+
+    # A BLPOP that was ended is served all the same: whoever asks next by the same client must not be given that.
+    def pop_ended(way)
+      client = connect(attempts: 1)
+      server = connect
+      key = token
+      blocked = -> { call(server, "INFO", "clients")[/blocked_clients:(\d+)/, 1] == "1" }
+      end_work(way, -> { eventually("it blocks", &blocked) }) { call(client, "BLPOP", key, 5) }
+      call(server, "RPUSH", key, "another's", "another's")
+      3.times { token.then { |mine| same(mine, call(client, "ECHO", mine)) } }
+      "by #{way}"
+    ensure
+      disconnect(client)
+      disconnect(server)
     end
 
     # How many wait, and after how many seconds one that blocks the thread gives up.

@@ -21,7 +21,7 @@ HookTable.library "Fiber" do
     gives "one\ntwo\n"
   end
 
-  row "Fiber#resume", "of a fiber made with blocking: true", blocks: "that is what was asked for: cont.c, rb_fiber_initialize" do
+  row "Fiber#resume", "of a fiber made with blocking: true", cured: { ">= 0" => "fiber_new" } do
     reader, writer = IO.pipe
     inside { Fiber.new(blocking: true) { reader.gets }.resume }
     event { writer.puts("hello") }

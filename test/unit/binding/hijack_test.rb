@@ -13,6 +13,19 @@ class HijackTest < BindingCase
 
   # --- full ---
 
+  # What ends a wait from outside cuts connections to other servers (lib/neverblock/sockets.rb).
+  def test_it_is_left_alone_where_a_wait_for_it_is_ended
+    serve do |env|
+      io = take(env)
+      io.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+      NB.deadline(0) { io.wait_readable }
+    rescue NB::DeadlineExceeded
+      io.write("still")
+      io.close
+    end
+    assert_equal "still", ask.body
+  end
+
   def test_it_is_promised
     promised = nil
     serve { |env| (promised = env.values_at("rack.hijack?", "rack.hijack_io")) && [200, {}, ["fine"]] }

@@ -265,7 +265,7 @@ class InterruptionTest < BindingCase
       called << env["PATH_INFO"]
       next FINE.call(env) unless env["PATH_INFO"] == "/first"
 
-      Fiber.new(blocking: true) { reader.read(1) }.resume
+      NeverBlock::Compat.blocking { reader.read(1) }
       pass_time(env)
       FINE.call(env)
     end

@@ -103,7 +103,7 @@ class StreamFibersTest < BindingCase
 
       child(told) { loop { out << CHUNK } }
       blocked << true
-      Fiber.new(blocking: true) { reader.read(1) }.resume
+      NeverBlock::Compat.blocking { reader.read(1) }
       sleep(0)
     end
     3.times do

@@ -38,9 +38,25 @@ class CompatNeededTest < Minitest::Test
   end
 
   fault "fiber_raise", ALL, <<~RUBY
-    back = false
-    scheduled { a = Fiber.schedule { sleep rescue nil }; Fiber.schedule { a.raise("x"); back = true } }
-    right back
+    told = Queue.new
+    scheduled { a = Fiber.schedule { (sleep rescue nil) || told.pop }; Fiber.schedule { a.raise("x"); told << true } }
+    right told.empty?
+  RUBY
+
+  fault "fiber_new", ALL, <<~RUBY
+    order = []
+    scheduled do
+      Fiber.schedule { Fiber.new(blocking: true) { sleep(0.01) }.resume; order << :slow }
+      Fiber.schedule { order << :quick }
+    end
+    right order == %i[quick slow]
+  RUBY
+
+  fault "set_scheduler", ALL, <<~RUBY
+    scheduled do
+      Fiber.schedule { sleep }
+      Fiber.schedule { Fiber.set_scheduler(NeverBlock::Scheduler.new) rescue ($stdout << "right\n").flush && exit!(0) }
+    end
   RUBY
 
   fault "io_close", ALL, <<~RUBY

@@ -105,7 +105,7 @@ class AdmissionTest < VerbsCase
   end
 
   def test_in_a_blocking_fiber_nobody_is_held
-    crowded { Fiber.new(blocking: true) { call("/notes/1") }.resume }
+    crowded { NeverBlock::Compat.blocking { call("/notes/1") } }
 
     assert_equal "/notes/1", @app.inside.last
   end

@@ -172,7 +172,7 @@ class PoolLineTest < VerbsCase
     run_loop do
       @line.enter(owner, SECONDS)
       @line.enter(owner, SECONDS)
-      NB.neverblock(false) { Fiber.new(blocking: true) { refute @line.enter(owner, SECONDS) }.resume }
+      NB.neverblock(false) { NeverBlock::Compat.blocking { refute @line.enter(owner, SECONDS) } }
     end
   end
 

@@ -156,17 +156,27 @@ class SchedulerFibersTest < Minitest::Test
     end
   end
 
-  def test_unsetting_the_scheduler_inside_a_fiber_runs_what_is_left_there
-    order = []
+  def test_unsetting_the_scheduler_inside_a_fiber_leaves_it_set
     in_scheduler do
-      fiber { sleep(0.001) and order << :left }
       fiber do
-        Fiber.set_scheduler(nil)
-        order << :unset
+        scheduler = Fiber.scheduler
+        assert_nil Fiber.set_scheduler(nil)
+        assert_same scheduler, Fiber.set_scheduler(scheduler)
+        assert_same scheduler, Fiber.current_scheduler
+        sleep(0.001)
       end
-      order << :outer
     end
-    assert_equal %i[left unset outer], order
+  end
+
+  def test_another_scheduler_inside_a_fiber_is_an_error_that_says_where_it_can_be
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      fiber do
+        error = assert_raises(NeverBlock::Error) { Fiber.set_scheduler(NeverBlock::Scheduler.new) }
+        assert_match(/thread of its own, `NB.offload/, error.message)
+        assert_same scheduler, Fiber.scheduler
+      end
+    end
   end
 
   def test_an_exception_ends_its_fiber_only_and_is_told

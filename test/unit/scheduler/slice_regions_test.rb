@@ -103,7 +103,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   end
 
   def test_in_a_blocking_fiber_whose_waits_no_hook_sees
-    assert_stays { Fiber.new(blocking: true) { stays? }.resume }
+    assert_stays { NeverBlock::Compat.blocking { stays? } }
     assert_stays { Fiber.blocking { stays? } } if Fiber.respond_to?(:blocking)
   end
 

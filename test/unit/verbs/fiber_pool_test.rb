@@ -169,7 +169,7 @@ class FiberPoolTest < VerbsCase
       pool = pool(1, queue: 1)
       gate = Gate.new(1)
       2.times { pool.spawn { gate.wait_full } }
-      error = Fiber.new(blocking: true) { assert_raises(NB::Error) { pool.spawn { flunk } } }.resume
+      error = NeverBlock::Compat.blocking { assert_raises(NB::Error) { pool.spawn { flunk } } }
       assert_match(/queue is full \(1 blocks wait\).*no fiber of the loop/, error.message)
       gate.enter
     end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# Fiber.set_scheduler first runs the thread's scheduler to its end (scheduler.c,
+# rb_fiber_scheduler_set). In a fiber of that scheduler's own loop the end never comes while the
+# server runs: the request, and the loop with it, would hang without a word. Every Ruby.
+#
+# In a request on a thread there is no scheduler, and code may set one of its own for a while: Async
+# does (compat/async.rb). Here it is told where it can.
+
+module NeverBlock
+  module Compat
+    module SetScheduler
+      # @raise [Error] for another scheduler, in a fiber of our loop
+      def set_scheduler(scheduler)
+        ours = Fiber.scheduler
+        return super unless ours.is_a?(Scheduler) && ours.inside?
+        raise Error, SetScheduler.refusal(scheduler) unless scheduler.nil? || scheduler.equal?(ours)
+
+        ours.run unless scheduler
+        scheduler
+      end
+
+      def self.refusal(scheduler)
+        "Fiber.set_scheduler(#{scheduler.class}) was called in a fiber of NeverBlock's loop, and a thread has one loop: call it on a thread of its own, " \
+          "`NB.offload { ... }`, or serve these requests on threads, `route \"/path/*\", lane: :thread`"
+      end
+    end
+
+    Fiber.singleton_class.prepend(SetScheduler)
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+# Connections that were cut: a fiber was ended from outside (FromOutside) while it waited for one,
+# in the middle of an answer or of asking. Its library may give it back to a pool all the same,
+# since it closes after a StandardError only, or after none; and whoever has it next would read the
+# rest of somebody else's answer. So it is shut down here, and what has come of the answer is
+# dropped: to whoever uses it next the server has closed it, and clients connect anew.
+# docs/decisions/0013.
+#
+# Not so after Timeout, Fiber#raise and Thread#raise, which leave it to the library, as on threads.
+
+require "socket"
+
+module NeverBlock
+  module Sockets
+    # Read at once, in bytes, and how often at most: more than a socket holds (tcp(7), tcp_rmem: 6
+    # MB).
+    PART_BYTES = 65_536
+    PARTS_MAX = 128
+    private_constant :PART_BYTES, :PARTS_MAX
+
+    class << self
+      # Called by the scheduler (binding/scheduler_io.c) for each IO that the wait was for and
+      # nobody else waits for. Does not park, and raises nothing.
+      # @param io [IO]
+      # @return [Boolean] whether it was shut down
+      def cut(io)
+        return false unless pooled?(io)
+
+        io.shutdown
+        drop(io)
+        true
+      rescue IOError, SystemCallError
+        false # it is no connection, or has ended
+      end
+
+      # Says that a socket is no pool's: a server's connection to its client, or one that its owner
+      # cuts himself.
+      # @param io [BasicSocket]
+      # @return the same
+      def spare(io)
+        io.instance_variable_set(:@neverblock_spared, true)
+        io
+      end
+
+      private
+
+      # A driver in C has its descriptor for itself, and lends it to an IO; it has its own way
+      # (lib/neverblock/db).
+      def pooled?(io)
+        return false unless BasicSocket === io && !io.closed? && io.autoclose? && !io.instance_variable_defined?(:@neverblock_spared)
+        return false unless io.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
+
+        address = io.remote_address
+        !address.unix? || !address.unix_path.empty? # what has no name was accepted, or is one of a pair
+      end
+
+      # What comes later meets a connection that is shut down.
+      def drop(io)
+        part = String.new(capacity: PART_BYTES)
+        PARTS_MAX.times { return if [nil, :wait_readable].include?(io.read_nonblock(PART_BYTES, part, exception: false)) }
+      end
+    end
+
+    # What a server accepts.
+    module Accepts
+      def accept(...)
+        Accepts.spare(super)
+      end
+
+      def accept_nonblock(...)
+        Accepts.spare(super)
+      end
+
+      # @param accepted [BasicSocket, Array, Symbol] Socket's gives the address, too; :wait_readable
+      # @return the same
+      def self.spare(accepted)
+        socket = accepted.is_a?(Array) ? accepted.first : accepted
+        Sockets.spare(socket) if socket.is_a?(BasicSocket)
+        accepted
+      end
+    end
+
+    ::TCPServer.prepend(Accepts)
+    ::Socket.prepend(Accepts)
+  end
+end
