@@ -10,35 +10,49 @@
 #include <pthread.h>
 #include <ruby/thread.h>
 
-/* One question at a time. Changed with Ruby's lock held; `lock` guards what a thread without it waits for: `asked` and `done`. */
+typedef enum question_state {
+    QUESTION_NONE,
+    QUESTION_ASKED,  /* the helper has not come to it, and it can be taken back */
+    QUESTION_TAKEN,  /* the helper calls Thread#raise: the job waits for that to end, whatever else ends its wait */
+    QUESTION_RAISED, /* it has */
+} question_state;
+
+/* One question at a time. Changed with Ruby's lock held, but for `state`, which `lock` guards. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     VALUE thread; /* the helper, or nil */
     VALUE target; /* the thread to raise in, or nil */
     VALUE raises; /* an array of raise's arguments */
-    bool asked, done;
-    bool raised; /* Thread#raise was called for the question */
-} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, false, false, false};
+    question_state state;
+} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE};
 
 static unsigned helper_generation;
 static ID id_raise;
+
+/* True: it was `from`, and is `to` now. */
+static bool change(question_state from, question_state to) {
+    pthread_mutex_lock(&helper.lock);
+    bool changes = helper.state == from;
+    if (changes) helper.state = to;
+    pthread_cond_broadcast(&helper.changed);
+    pthread_mutex_unlock(&helper.lock);
+    return changes;
+}
 
 /* --- The helper --- */
 
 static void *await_question(void *unused) {
     (void)unused;
     pthread_mutex_lock(&helper.lock);
-    if (!helper.asked) pthread_cond_wait(&helper.changed, &helper.lock);
+    if (helper.state != QUESTION_ASKED) pthread_cond_wait(&helper.changed, &helper.lock);
     pthread_mutex_unlock(&helper.lock);
     return NULL;
 }
 
 static void wake_helper(void *unused) {
     (void)unused;
-    pthread_mutex_lock(&helper.lock);
-    pthread_cond_broadcast(&helper.changed);
-    pthread_mutex_unlock(&helper.lock);
+    change(QUESTION_NONE, QUESTION_NONE);
 }
 
 static VALUE raise_in_target(VALUE unused) {
@@ -46,23 +60,19 @@ static VALUE raise_in_target(VALUE unused) {
     return rb_funcallv(helper.target, id_raise, (int)RARRAY_LEN(helper.raises), RARRAY_CONST_PTR(helper.raises));
 }
 
-/* Without a target whoever has asked has given up. */
 static void answer(void) {
     int tag = 0;
-    pthread_mutex_lock(&helper.lock);
-    helper.asked = false;
-    pthread_mutex_unlock(&helper.lock);
-    if (NIL_P(helper.target)) return;
-    helper.raised = true; /* before it, as the target may run before this call returns */
+    if (!change(QUESTION_ASKED, QUESTION_TAKEN)) return;
     rb_protect(raise_in_target, Qnil, &tag);
     if (tag) rb_set_errinfo(Qnil);
+    change(QUESTION_TAKEN, QUESTION_RAISED);
 }
 
 static VALUE helper_main(void *unused) {
     (void)unused;
     for (;;) {
         rb_nogvl(await_question, NULL, wake_helper, NULL, 0);
-        if (helper.asked) answer();
+        answer();
     }
     return Qnil;
 }
@@ -82,7 +92,7 @@ bool nb_interrupt_prepare(void) {
         pthread_mutex_init(&helper.lock, NULL);
         pthread_cond_init(&helper.changed, NULL);
         helper.thread = helper.target = helper.raises = Qnil;
-        helper.asked = helper.done = helper.raised = false;
+        helper.state = QUESTION_NONE;
     }
     if (!NIL_P(helper.thread) && RTEST(rb_funcall(helper.thread, rb_intern("alive?"), 0))) return true;
     int tag = 0;
@@ -104,31 +114,27 @@ void nb_interrupt_end(void) {
 static void *await_answer(void *unused) {
     (void)unused;
     pthread_mutex_lock(&helper.lock);
-    helper.asked = true;
-    pthread_cond_broadcast(&helper.changed);
-    while (!helper.done)
+    while (helper.state == QUESTION_ASKED || helper.state == QUESTION_TAKEN)
         pthread_cond_wait(&helper.changed, &helper.lock);
     pthread_mutex_unlock(&helper.lock);
     return NULL;
 }
 
-/* Ruby calls this when somebody raises into the thread, the helper among them, or ends it. */
-static void stop_waiting(void *unused) {
+/* Ruby calls this whenever somebody wants the thread: the helper, who raises into it, and others. */
+static void take_back(void *unused) {
     (void)unused;
-    pthread_mutex_lock(&helper.lock);
-    helper.done = true;
-    pthread_cond_broadcast(&helper.changed);
-    pthread_mutex_unlock(&helper.lock);
+    change(QUESTION_ASKED, QUESTION_NONE);
 }
 
 bool nb_interrupt_self(VALUE raises) {
     if (!NIL_P(helper.target) || helper_generation != nb_fork_generation || NIL_P(helper.thread)) return false;
     helper.target = rb_thread_current();
     helper.raises = raises;
-    helper.done = helper.raised = false;
+    change(QUESTION_NONE, QUESTION_ASKED);
     /* Returns at once where another interrupt is pending, which comes first. */
-    rb_nogvl(await_answer, NULL, stop_waiting, NULL, RB_NOGVL_INTR_FAIL);
-    bool raised = helper.raised;
+    rb_nogvl(await_answer, NULL, take_back, NULL, RB_NOGVL_INTR_FAIL);
+    change(QUESTION_ASKED, QUESTION_NONE);
+    bool raised = change(QUESTION_RAISED, QUESTION_NONE);
     helper.target = helper.raises = Qnil;
     RB_GC_GUARD(raises);
     return raised;
