@@ -161,6 +161,7 @@ static VALUE park_end(VALUE argument) {
     wait->scheduler->uncut = wait->uncut;
     wait->scheduler->masked = wait->masked;
     wait->scheduler->root_shielded = wait->root_shielded;
+    if (wait->spawned) wait->scheduler->root = wait->root; /* no stack for it: it was not switched to */
     wait->state = NB_RESUMED;
     if (rb_last_status_get() != wait->status) nb_root_set_status(wait->status);
     return Qnil;
