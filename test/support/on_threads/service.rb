@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
+require "json"
 require "socket"
 
 module OnThreads
-  # What programs fetch: an answer is the path, after a moment.
+  # What programs fetch: an answer is the path, or JSON with it, after a moment.
   class Service
     MOMENT_S = 0.003
 
@@ -17,14 +18,31 @@ module OnThreads
 
     def serve(client)
       while (path = client.gets&.split&.at(1))
-        nil until client.gets.to_s.chomp.empty?
+        headers = headers(client)
+        client.read(headers["content-length"].to_i)
         sleep(MOMENT_S)
-        client.write("HTTP/1.1 200 OK\r\nContent-Length: #{path.bytesize - 1}\r\n\r\n#{path[1..]}")
+        answer(client, path, headers)
       end
     rescue SystemCallError, IOError
       nil # it has left
     ensure
       client.close
+    end
+
+    private
+
+    def headers(client)
+      lines = []
+      lines << $_.chomp until client.gets.to_s.chomp.empty?
+      lines.to_h { |line| line.split(": ", 2) }.transform_keys(&:downcase)
+    end
+
+    # The path, or what an API would say of it.
+    def answer(client, path, headers)
+      json = headers["accept"].to_s.include?("json") || path.start_with?("/v1/")
+      body = json ? JSON.generate("id" => path[%r{[^/?]+(?=\z|\?)}], "object" => "customer", "path" => path) : path[1..]
+      client.write("HTTP/1.1 200 OK\r\nContent-Type: #{json ? "application/json" : "text/plain"}\r\nX-Elastic-Product: Elasticsearch\r\n" \
+                   "Content-Length: #{body.bytesize}\r\n\r\n#{body}")
     end
   end
 end

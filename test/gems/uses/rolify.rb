@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+Gems.use "rolify" do
+  needs :postgresql
+  requires "active_record", "rolify"
+  setup do
+    Gems.records()
+    ActiveRecord::Schema.define do
+      create_table(:roles, force: true) { |t| t.string(:name) && t.string(:resource_type) && t.bigint(:resource_id) }
+      create_table(:items_roles, id: false, force: true) { |t| t.bigint(:item_id) && t.bigint(:role_id) }
+    end
+    Object.const_set(:Role, Class.new(ActiveRecord::Base) { self.table_name = "roles" })
+    Role.has_and_belongs_to_many(:items, join_table: :items_roles)
+    Item.extend(Rolify) && Item.rolify(role_cname: "Role", role_join_table_name: "items_roles")
+  end
+  answer { |id| Gems.undone { Item.create!(name: id).then { |item| item.add_role("r-#{id}") && Hunt.nap && [item.has_role?("r-#{id}"), item.roles.map(&:name)] } } }
+end

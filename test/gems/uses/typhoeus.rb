@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+Gems.use "typhoeus" do
+  requires "typhoeus"
+  answer do |id|
+    hydra = Typhoeus::Hydra.new(max_concurrency: 2)
+    requests = Array.new(2) { |n| Typhoeus::Request.new("#{Gems::URL}/#{id}-#{n}").tap { |request| hydra.queue(request) } }
+    hydra.run
+    [Typhoeus.get("#{Gems::URL}/#{id}").body, requests.map { |request| request.response.body }]
+  end
+end
