@@ -144,7 +144,7 @@ module OnThreads
       crowd = Crowd.new(server, clients: @clients)
       found = Found.new(before: crowd.left)
       found.answers = crowd.ask(program, questions)
-      hung = found.answers.each_value.any? { |answer| answer.to_s.include?("Timeout") }
+      hung = found.answers.each_value.any? { |answer| answer.is_a?(String) && answer.include?("Timeout") }
       found.trouble = "did not answer: #{server.stderr.lines.last(15).join}" if hung
       found.trouble ||= "has ended: #{server.stderr.lines.last(15).join}" unless server.running?
       found.after = found.trouble ? found.before : settled(crowd, found.before)
