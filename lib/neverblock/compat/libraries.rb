@@ -18,6 +18,7 @@ require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
+require "neverblock/compat/tilt"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 require "neverblock/db/pg"
@@ -53,6 +54,7 @@ module NeverBlock
         Nokogiri.apply
         ShareLock.apply
         StreamedBodies.apply
+        Tilt.apply
         Blockers.apply
         Blockers::Zlib.apply
       end
