@@ -35,10 +35,12 @@ class GemsTest < Minitest::Test
   def hold(use)
     comparison = OnThreads::Comparison.new(site: Gems::Asked.method(:site), bundle: SURROUNDINGS.for(use.services), clients: CLIENTS, service: SERVICE, rounds: ROUNDS)
     differences, unsteady = comparison.of([Gems::Asked.new(use)], [:hogs])
-    flunk("#{use.name}: Puma's own answers differ: the use is not one for threads") unless unsteady.empty?
+    flunk("#{use.name} is not used as threads may: #{unsteady.first}") unless unsteady.empty?
     said = differences.map(&:to_s).join("\n")
     RESULTS.record(use, said.empty? ? "same" : "differs", said)
     assert_empty(said)
+  rescue ServerProcess::Failed => e
+    flunk("#{use.name}: #{e.message.lines.grep(/Unable to load|neverblock: /).first || e.message}")
   rescue Services::Unavailable => e
     RESULTS.record(use, "skipped", e.message)
     skip("#{use.name}: #{e.message}")

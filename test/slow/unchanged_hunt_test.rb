@@ -23,6 +23,8 @@ class UnchangedHuntTest < Minitest::Test
   CLIENTS = Integer(ENV.fetch("NB_HUNT_CLIENTS", "16"), 10)
   KINDS = ENV.fetch("NB_HUNT_KINDS", UnchangedHunt.kinds.join(",")).split(",").map(&:to_sym)
   MODES = ENV.fetch("NB_HUNT_MODES", "calm,sliced,hogs,workers").split(",").map(&:to_sym)
+  # For each program that is run, so many are drawn at most.
+  DRAWS = 10
   WITHOUT = ENV.fetch("NB_HUNT_WITHOUT", "").split(",").map(&:to_sym)
   BUNDLE = GemBundle.new(File.expand_path("unchanged/Gemfile", __dir__), "unchanged-#{RUBY_VERSION}")
   FOLDER = File.join(ServerProcess::ROOT, "tmp/hunt")
@@ -69,8 +71,8 @@ class UnchangedHuntTest < Minitest::Test
 
   def piece(seed)
     random = Random.new(seed)
-    programs = Array.new(PROGRAMS) { |number| UnchangedHunt::Program.random("p#{number}", random, kinds: KINDS) }.reject { |program| known?(program) }
-    compare("seed #{seed}", programs)
+    drawn = (0...PROGRAMS * DRAWS).lazy.map { |number| UnchangedHunt::Program.random("p#{number}", random, kinds: KINDS) }
+    compare("seed #{seed}", drawn.reject { |program| known?(program) }.first(PROGRAMS))
   end
 
   # @return [true]
@@ -79,7 +81,7 @@ class UnchangedHuntTest < Minitest::Test
     differences, unsteady = programs.empty? ? [[], []] : @comparison.of(programs, MODES)
     @counts[:programs] += programs.size
     @counts[:dropped] += unsteady.size
-    unsteady.each { |program| puts "  dropped #{program.name}: #{program}" }
+    unsteady.each { |difference| puts "  dropped #{difference.program.name}: #{difference.program}", "    #{difference.seen.to_s.lines.first}" }
     differences.uniq { |difference| difference.program.name }.each { |difference| tell(name, difference, reduce) }
     true
   end

@@ -2,7 +2,7 @@
 
 Gems.use "audited" do
   needs :postgresql
-  requires "active_record", "audited"
+  requires "rails", "active_record", "audited"
   setup do
     Gems.records()
     ActiveRecord::Schema.define do

@@ -2,5 +2,5 @@
 
 Gems.use "parallel" do
   requires "parallel"
-  answer { |id| [Parallel.map(1..4, in_threads: 2) { |n| Hunt.nap && "#{id}#{n}" }, Parallel.map([1, 2], in_processes: 2) { |n| n * 2 }] }
+  answer { |id| [Parallel.map(1..4, in_threads: 2) { |n| Hunt.nap && "#{id}#{n}" }, Parallel.each_with_index(%w[a b], in_threads: 2) { Hunt.nap }] }
 end

@@ -4,8 +4,8 @@ Gems.use "sidekiq" do
   needs :redis
   requires "sidekiq"
   setup do
-    Sidekiq.configure_client { |config| config.redis = { url: "redis://127.0.0.1:#{Gems::REDIS}/1", size: 5 } && config.logger = Logger.new(File::NULL) }
-    Sidekiq.default_configuration.logger = nil
+    Sidekiq.configure_client { |config| config.redis = { url: "redis://127.0.0.1:#{Gems::REDIS}/1", size: 5 } }
+    Sidekiq.default_configuration.logger = Logger.new(File::NULL)
     class Work
       include Sidekiq::Job
     end

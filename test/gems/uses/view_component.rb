@@ -2,7 +2,7 @@
 
 Gems.use "view_component" do
   app do
-    application = Gems.rails("action_view/railtie", "view_component/engine") do |app|
+    application = Gems.rails("action_view/railtie", "view_component", "view_component/base", "view_component/engine") do |app|
 
       app.routes.append { get("/:id" => "things#show") }
     end

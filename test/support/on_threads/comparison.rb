@@ -37,21 +37,25 @@ module OnThreads
     end
 
     # @param modes [Array<Symbol>] keys of Server::OURS
-    # @return [Array(Array<Difference>, Array<Program>)] and the programs whose answers differ on threads already
+    # @return [Array(Array<Difference>, Array<Difference>)] the second of programs whose answers differ on threads already
     def of(programs, modes)
       wanted = run(:puma, programs)
-      answered, unsteady = programs.partition { |program| complete?(wanted[program.name]) }
-      found = modes.flat_map { |mode| answered.empty? ? [] : differences(mode, answered, wanted) }
+      answered, silent = programs.partition { |program| complete?(wanted[program.name]) }
+      found = answered.empty? ? [] : modes.flat_map { |mode| differences(mode, answered, wanted) }
       differ = found.map(&:program).uniq
       again = differ.empty? ? {} : run(:puma, differ)
-      moved = differ.reject { |program| again[program.name]&.answers == wanted[program.name].answers }
-      [found.reject { |difference| moved.include?(difference.program) }, unsteady + moved]
+      moved = differ.filter_map { |program| answers(program, :puma, wanted[program.name], again[program.name]) }
+      [found.reject { |difference| moved.any? { |other| other.program.equal?(difference.program) } }, silent.map { |program| silence(program, wanted[program.name]) } + moved]
     end
 
     private
 
     def complete?(found)
       found && found.answers.size == questions && found.answers.each_value.none?(String)
+    end
+
+    def silence(program, found)
+      Difference.new(program: program, mode: :puma, what: "the server", wanted: "answers", seen: found&.trouble || found&.answers&.values&.grep(String)&.first.inspect)
     end
 
     def questions = @clients * @rounds
