@@ -20,8 +20,16 @@ module Gems
     require "active_record"
     connect
     ActiveRecord::Schema.verbose = false
-    ActiveRecord::Schema.define { create_table(:items, force: true) { |table| { name: :string, **columns }.each { |name, type| table.column(name, type) } } }
+    table(:items, name: :string, **columns)
     Object.const_set(:Item, Class.new(ActiveRecord::Base) { self.table_name = "items" })
+  end
+
+  # A further table.
+  # @param id [Boolean] whether it has one
+  def table(name, id: true, **columns)
+    ActiveRecord::Schema.define do
+      create_table(name, id: (:primary_key if id) || false, force: true) { |table| columns.each { |column, type| table.column(column, type) } }
+    end
   end
 
   def connect

@@ -6,11 +6,14 @@ Gems.use "active_model_serializers" do
     ActiveModelSerializers.logger = Logger.new(File::NULL)
     class Person
       include ActiveModel::Serialization
+
       attr_accessor :id, :name
+
       def self.model_name = ActiveModel::Name.new(self)
       def initialize(id) = (@id, @name = id, "a")
       def read_attribute_for_serialization(name) = Hunt.nap && public_send(name)
     end
+
     class PersonSerializer < ActiveModel::Serializer
       attributes :id, :name
     end

@@ -5,7 +5,17 @@ Gems.use "activerecord-import" do
   requires "active_record", "activerecord-import"
   setup do
     Gems.records(size: :integer)
-    ActiveRecord::Import.require_adapter("postgresql") rescue nil
+    begin
+      ActiveRecord::Import.require_adapter("postgresql")
+    rescue
+      nil
+    end
   end
-  answer { |id| Gems.undone { Item.import([:name, :size], Array.new(9) { |n| ["#{id}-#{n}", n] }, validate: true).then { |done| [done.ids.size, Item.where("name like ?", "#{id}-%").sum(:size)] } } }
+  answer { |id|
+    Gems.undone {
+      Item.import([:name, :size], Array.new(9) { |n|
+        ["#{id}-#{n}", n]
+      }, validate: true).then { |done| [done.ids.size, Item.where("name like ?", "#{id}-%").sum(:size)] }
+    }
+  }
 end

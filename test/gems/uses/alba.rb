@@ -6,6 +6,7 @@ Gems.use "alba" do
     Person = Struct.new(:id, :name)
     class Shown
       include Alba::Resource
+
       attributes :id
       attribute(:name) { |person| Hunt.nap && person.name.upcase }
     end

@@ -7,5 +7,13 @@ Gems.use "ancestry" do
     Gems.records(ancestry: :string)
     Item.has_ancestry
   end
-  answer { |id| Gems.undone { Item.create!(name: id).then { |root| root.children.create!(name: "child").then { |child| [child.root.name, root.descendants.count, child.ancestors.map(&:name)] } } } }
+  answer { |id|
+    Gems.undone {
+      Item.create!(name: id).then { |root|
+        root.children.create!(name: "child").then { |child|
+          [child.root.name, root.descendants.count, child.ancestors.map(&:name)]
+        }
+      }
+    }
+  }
 end

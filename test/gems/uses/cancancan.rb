@@ -7,6 +7,7 @@ Gems.use "cancancan" do
     Gems.records(owner: :string)
     class Ability
       include CanCan::Ability
+
       def initialize(user) = can(:read, Item, owner: user)
     end
   end

@@ -13,6 +13,14 @@ Gems.use "carrierwave" do
     end
   end
   answer do |id|
-    Tempfile.create([id, ".txt"]) { |file| file.write(id) && file.flush && Uploader.new.tap { |uploader| uploader.store!(file) }.then { |uploader| [uploader.read, uploader.file.size].tap { uploader.remove! } } }
+    Tempfile.create([id, ".txt"]) { |file|
+      file.write(id) && file.flush && Uploader.new.tap { |uploader|
+        uploader.store!(file)
+      }.then { |uploader|
+        [uploader.read, uploader.file.size].tap {
+          uploader.remove!
+        }
+      }
+    }
   end
 end

@@ -5,10 +5,13 @@ Gems.use "dry-effects" do
   setup do
     class Around
       include Dry::Effects::Handler.Reader(:user)
+
       def call(id) = with_user(id) { Inside.new.call }
     end
+
     class Inside
       include Dry::Effects.Reader(:user)
+
       def call = [user, Hunt.nap && user]
     end
   end

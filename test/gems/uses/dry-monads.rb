@@ -5,6 +5,7 @@ Gems.use "dry-monads" do
   setup do
     class Steps
       include Dry::Monads[:result, :do]
+
       def call(id) = (first = yield(step(id))) && (second = yield(step("#{first}!"))) && Success(second)
       def step(text) = Hunt.nap && (text.sum % 5).zero? ? Failure(text) : Success(text)
     end

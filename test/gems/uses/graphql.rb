@@ -6,10 +6,12 @@ Gems.use "graphql" do
     class Texts < GraphQL::Dataloader::Source
       def fetch(keys) = Hunt.nap && keys.map { |key| "text #{key}" }
     end
+
     class Query < GraphQL::Schema::Object
       field(:text, String) { argument(:id, String) }
       def text(id:) = dataloader.with(Texts).load(id)
     end
+
     class Schema < GraphQL::Schema
       query(Query)
       use(GraphQL::Dataloader)

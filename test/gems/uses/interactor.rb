@@ -5,10 +5,13 @@ Gems.use "interactor" do
   setup do
     class Step
       include Interactor
+
       def call = Hunt.nap && context.seen = "#{context.id}!"
     end
+
     class All
       include Interactor::Organizer
+
       organize Step, Step
     end
   end

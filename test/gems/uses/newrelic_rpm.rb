@@ -2,7 +2,8 @@
 
 Gems.use "newrelic_rpm" do
   setup do
-    ENV.update("NEW_RELIC_AGENT_ENABLED" => "true", "NEW_RELIC_MONITOR_MODE" => "false", "NEW_RELIC_LICENSE_KEY" => "x" * 40, "NEW_RELIC_APP_NAME" => "gems", "NEW_RELIC_LOG" => "stderr", "NEW_RELIC_LOG_LEVEL" => "warn")
+    ENV.update("NEW_RELIC_AGENT_ENABLED" => "true", "NEW_RELIC_MONITOR_MODE" => "false", "NEW_RELIC_LICENSE_KEY" => "x" * 40, "NEW_RELIC_APP_NAME" => "gems",
+               "NEW_RELIC_LOG" => "stderr", "NEW_RELIC_LOG_LEVEL" => "warn")
     require "newrelic_rpm"
     NewRelic::Agent.manual_start(sync_startup: true, monitor_mode: false)
   end

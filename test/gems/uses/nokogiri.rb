@@ -5,9 +5,14 @@ Gems.use "nokogiri" do
   setup do
     class Titles < Nokogiri::XML::SAX::Document
       attr_reader :text
+
       def characters(text) = Hunt.nap && @text = "#{@text}#{text}"
     end
-    STYLE = Nokogiri::XSLT("<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'><xsl:template match='/'><o><xsl:value-of select='/a/b'/></o></xsl:template></xsl:stylesheet>")
+    STYLE = Nokogiri::XSLT(<<~XSLT)
+      <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+        <xsl:template match="/"><o><xsl:value-of select="/a/b"/></o></xsl:template>
+      </xsl:stylesheet>
+    XSLT
   end
   answer do |id|
     titles = Titles.new

@@ -5,6 +5,7 @@ Gems.use "ox" do
   setup do
     class Names < Ox::Sax
       attr_reader :seen
+
       def start_element(name) = Hunt.nap && (@seen ||= []) << name
       def text(value) = @seen << value
     end

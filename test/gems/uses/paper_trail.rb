@@ -5,7 +5,7 @@ Gems.use "paper_trail" do
   requires "active_record", "paper_trail"
   setup do
     Gems.records(size: :integer)
-    ActiveRecord::Schema.define { create_table(:versions, force: true) { |t| t.string(:item_type) && t.bigint(:item_id) && t.string(:event) && t.string(:whodunnit) && t.text(:object) && t.datetime(:created_at) } }
+    Gems.table(:versions, item_type: :string, item_id: :bigint, event: :string, whodunnit: :string, object: :text, created_at: :datetime)
     require "paper_trail/frameworks/active_record"
     Item.has_paper_trail
   end

@@ -2,5 +2,5 @@
 
 Gems.use "parallel" do
   requires "parallel"
-  answer { |id| [Parallel.map(1..4, in_threads: 2) { |n| Hunt.nap && "#{id}#{n}" }, Parallel.each_with_index(%w[a b], in_threads: 2) { Hunt.nap }] }
+  answer { |id| [Parallel.map(1..4, in_threads: 2) { |n| Hunt.nap && "#{id}#{n}" }, Parallel.each(%w[a b], in_threads: 2) { Hunt.nap }] }
 end

@@ -10,5 +10,15 @@ Gems.use "pundit" do
       def show? = Hunt.nap && @user == @item.owner
     end
   end
-  answer { |id| Gems.undone { Item.create!(owner: id).then { |item| [Pundit.authorize(id, item, :show?).owner, (Pundit.authorize("x", item, :show?) rescue $!.class)] } } }
+  answer { |id|
+    Gems.undone {
+      Item.create!(owner: id).then { |item|
+        [Pundit.authorize(id, item, :show?).owner, begin
+          Pundit.authorize("x", item, :show?)
+        rescue
+          $!.class
+        end]
+      }
+    }
+  }
 end

@@ -5,10 +5,8 @@ Gems.use "rolify" do
   requires "active_record", "rolify"
   setup do
     Gems.records()
-    ActiveRecord::Schema.define do
-      create_table(:roles, force: true) { |t| t.string(:name) && t.string(:resource_type) && t.bigint(:resource_id) }
-      create_table(:items_roles, id: false, force: true) { |t| t.bigint(:item_id) && t.bigint(:role_id) }
-    end
+    Gems.table(:roles, name: :string, resource_type: :string, resource_id: :bigint)
+    Gems.table(:items_roles, id: false, item_id: :bigint, role_id: :bigint)
     Object.const_set(:Role, Class.new(ActiveRecord::Base) { self.table_name = "roles" })
     Role.has_and_belongs_to_many(:items, join_table: :items_roles)
     Item.extend(Rolify) && Item.rolify(role_cname: "Role", role_join_table_name: "items_roles")

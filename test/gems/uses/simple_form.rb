@@ -3,14 +3,15 @@
 Gems.use "simple_form" do
   app do
     application = Gems.rails("action_view/railtie", "simple_form") do |app|
-
       app.routes.append { get("/:id" => "things#show") }
     end
     require "active_model"
     class Form
       include ActiveModel::Model
+
       attr_accessor :name
     end
+
     class ThingsController < ActionController::Base
       def show = render(inline: "<%= simple_form_for(Form.new(name: params[:id]), url: '/', authenticity_token: false) { |f| f.input(:name) } %>")
     end

@@ -7,6 +7,7 @@ Gems.use "store_model" do
     Gems.records(settings: :jsonb)
     class Settings
       include StoreModel::Model
+
       attribute :color, :string
     end
     Item.attribute(:settings, Settings.to_type)

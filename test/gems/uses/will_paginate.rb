@@ -5,7 +5,14 @@ Gems.use "will_paginate" do
   requires "active_record", "will_paginate", "will_paginate/active_record"
   setup do
     Gems.records()
-
   end
-  answer { |id| Gems.undone { Item.insert_all!(Array.new(7) { |n| { name: "#{id}-#{n}" } }) && Item.where("name like ?", "#{id}-%").order(:name).paginate(page: 2, per_page: 3).then { |page| [page.map(&:name), page.total_pages] } } }
+  answer { |id|
+    Gems.undone {
+      Item.insert_all!(Array.new(7) { |n|
+        { name: "#{id}-#{n}" }
+      }) && Item.where("name like ?", "#{id}-%").order(:name).paginate(page: 2, per_page: 3).then { |page|
+              [page.map(&:name), page.total_pages]
+            }
+    }
+  }
 end

@@ -4,6 +4,8 @@ module UnchangedHunt
   GUIDE = "docs/guides/unchanged.md"
   # What fibers change and the guide says so: the habits that show it together, and where it stands. Programs that have them all are left out.
   KNOWN = {
+    %i[woken_thread] => "#{GUIDE}#thread-raise",
+    %i[raised_in_thread] => "#{GUIDE}#thread-raise",
     %i[object_by_thread] => "#{GUIDE}#thread-objects",
     %i[object_by_thread_id] => "#{GUIDE}#thread-objects",
     %i[thread_variable] => "#{GUIDE}#thread-variables",

@@ -13,6 +13,10 @@ module UnchangedHunt
            .gsub("__WAIT__") { left.shift }.gsub("__T__", "\"\#{id}-#{number}\"").gsub("__N__", number.to_s)
     end
 
+    def without_wait(at)
+      dup.tap { |step| step.waits = waits.dup.tap { |all| all[at] = "nil" } }
+    end
+
     def setup = habit.setup.gsub("__N__", number.to_s)
     def inside = steps.map(&:text).join
     def all = [self, *steps.flat_map(&:all)]
@@ -95,7 +99,7 @@ module UnchangedHunt
     # @return [Array<Program>] with a wait less, each
     def calmer
       steps.flat_map(&:all).flat_map do |step|
-        step.waits.each_index.reject { |at| step.waits[at] == "nil" }.map { |at| with(steps: replace(steps, step, step.dup.tap { |other| other.waits = step.waits.dup.tap { |all| all[at] = "nil" } })) }
+        step.waits.each_index.reject { |at| step.waits[at] == "nil" }.map { |at| with(steps: replace(steps, step, step.without_wait(at))) }
       end
     end
 
@@ -152,7 +156,9 @@ module UnchangedHunt
 
     def one(name)
       habit = UnchangedHunt.habits.fetch(name)
-      Step.new(habit: habit, number: @numbers += 1, waits: Array.new(habit.waits) { |at| ["sleep(0.001)", "Hunt.spin(3_000)"][at % 2] }, steps: habit.around? ? [one(:last_match)] : [])
+      Step.new(habit: habit, number: @numbers += 1, waits: Array.new(habit.waits) { |at|
+        ["sleep(0.001)", "Hunt.spin(3_000)"][at % 2]
+      }, steps: habit.around? ? [one(:last_match)] : [])
     end
 
     def step(habits, depth)

@@ -25,6 +25,7 @@ module OnThreads
     # Growth that is no leak: what idle threads and fibers keep. What is lost at each request is ROUNDS times as much as there are clients.
     GROWTH_MOST = 24
     SETTLE_S = 4
+    OF_FILES = %w[accept-ranges etag last-modified].freeze
 
     # @param site [#call] from programs to the text of a rackup file
     # @param bundle [#env] with the gems of both servers
@@ -87,7 +88,6 @@ module OnThreads
       more = seen[1].map(&:first) - wanted[1].map(&:first)
       [wanted[0], wanted[1], wanted[2]] == [seen[0], ((more - OF_FILES).empty? ? seen[1].reject { |name, _| more.include?(name) } : seen[1]), seen[2]]
     end
-    OF_FILES = %w[accept-ranges etag last-modified].freeze
 
     # Of two long answers, what is not the same.
     def brief(answer, other)

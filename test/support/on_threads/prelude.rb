@@ -45,6 +45,7 @@ module Hunt
   # A number that is ordered by a method in Ruby, which C calls.
   class Ordered
     include Comparable
+
     attr_reader :number
 
     def initialize(number, &before) = (@number, @before = number, before)

@@ -10,6 +10,9 @@ UnchangedHunt.kind :contexts do
     require "active_support/tagged_logging"
     require "active_support/core_ext/time"
     require "active_support/notifications"
+    require "active_support/logger"
+    require "active_support/deprecation"
+    require "active_support/cache"
     require "concurrent"
     require "connection_pool"
     require "i18n"
@@ -163,5 +166,36 @@ UnchangedHunt.kind :contexts do
     each__N__ = Enumerator.new { |y| POOL__N__.with { |client| y << client.ask(__T__); y << client.ask("#{__T__} 2") } }
     out << each__N__.next << each__N__.next
     out << (each__N__.next rescue $!.class)
+  RUBY
+
+  habit :silenced_logger, <<~'RUBY', setup: "SILENT__N__ = ActiveSupport::Logger.new(File::NULL)\n"
+    SILENT__N__.silence(Logger::FATAL) do
+      __BODY__
+      out << SILENT__N__.level
+    end
+    out << SILENT__N__.level
+  RUBY
+
+  habit :silenced_deprecation, <<~'RUBY', setup: "DEPRECATION__N__ = ActiveSupport::Deprecation.new(\"2\", \"hunt\").tap { |made| made.behavior = :raise }\n"
+    DEPRECATION__N__.silence { __WAIT__; DEPRECATION__N__.warn("old"); out << __T__ }
+    out << (DEPRECATION__N__.warn("old") rescue $!.class)
+  RUBY
+
+  habit :cached, <<~'RUBY', setup: "CACHE__N__ = ActiveSupport::Cache::MemoryStore.new\n"
+    out << CACHE__N__.fetch(id) { __WAIT__; __T__ } << CACHE__N__.fetch(id) { "other" }
+    CACHE__N__.delete(id)
+  RUBY
+
+  habit :instrumented_in_enumerator, <<~'RUBY'
+    seen__N__ = []
+    ActiveSupport::Notifications.subscribed(->(name, *) { seen__N__ << name }, /#{id}/) do
+      each__N__ = Enumerator.new { |y| ActiveSupport::Notifications.instrument(id) { __WAIT__; y << 1 } }
+      out << each__N__.next << (each__N__.next rescue $!.class)
+    end
+    out << seen__N__
+  RUBY
+
+  habit :safely_once, <<~'RUBY', setup: "ONCE__N__ = Concurrent::Delay.new { Hunt.nap; Object.new }\nATOMIC__N__ = Concurrent::AtomicFixnum.new\n"
+    out << ONCE__N__.value.equal?(ONCE__N__.value) << (ATOMIC__N__.increment > 0) << Concurrent::AtomicReference.new(1).update { |n| __WAIT__; n + 1 }
   RUBY
 end

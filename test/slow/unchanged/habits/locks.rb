@@ -53,9 +53,15 @@ UnchangedHunt.kind :locks do
     out << monitor__N__.synchronize { __T__ }
   RUBY
 
-  habit :monitor_mixin, <<~'RUBY', setup: "class Guarded__N__\n  include MonitorMixin\n  def twice(text, wait) = synchronize { wait.call; synchronize { text * 2 } }\nend\nGUARDED__N__ = Guarded__N__.new\n"
+  habit :monitor_mixin, <<~'RUBY', setup: <<~'SETUP'
     out << GUARDED__N__.twice(__T__, -> { __WAIT__ })
   RUBY
+    class Guarded__N__
+      include MonitorMixin
+      def twice(text, wait) = synchronize { wait.call; synchronize { text * 2 } }
+    end
+    GUARDED__N__ = Guarded__N__.new
+  SETUP
 
   habit :queue, <<~'RUBY'
     queue__N__ = Queue.new

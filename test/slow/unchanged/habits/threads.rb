@@ -150,4 +150,45 @@ UnchangedHunt.kind :threads do
       out << Thread.pending_interrupt?
     end
   RUBY
+
+  habit :thread_local_from_outside, <<~'RUBY'
+    thread__N__ = Thread.current
+    thread__N__[:hunt__N__] = __T__
+    out << Thread.new { __WAIT__; thread__N__[:hunt__N__] }.value
+    thread__N__[:hunt__N__] = nil
+  RUBY
+
+  habit :thread_variable_from_outside, <<~'RUBY'
+    thread__N__ = Thread.current
+    thread__N__.thread_variable_set(:hunt__N__, __T__)
+    out << Thread.new { __WAIT__; thread__N__.thread_variable_get(:hunt__N__) }.value
+  RUBY
+
+  habit :woken_thread, <<~'RUBY'
+    thread__N__ = Thread.current
+    Thread.new { sleep 0.05; thread__N__.wakeup }
+    began__N__ = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    sleep 6
+    out << (Process.clock_gettime(Process::CLOCK_MONOTONIC) - began__N__ < 4)
+  RUBY
+
+  habit :raised_in_thread, <<~'RUBY'
+    thread__N__ = Thread.current
+    Thread.new { sleep 0.05; thread__N__.raise(KeyError, __T__) }
+    begin
+      sleep 6
+      out << "not raised"
+    rescue KeyError => e
+      out << e.message
+    end
+  RUBY
+
+  habit :thread_backtrace, <<~'RUBY'
+    thread__N__ = Thread.current
+    out << Thread.new { thread__N__.backtrace.to_a.any? { |line| line.include?("answer") } }.value << thread__N__.backtrace.any? { |line| line.include?("answer") }
+  RUBY
+
+  habit :thread_group, <<~'RUBY'
+    out << ThreadGroup.new.then { |group| group.add(Thread.new { Hunt.nap }).list.each(&:join).class } << Thread.list.include?(Thread.current)
+  RUBY
 end

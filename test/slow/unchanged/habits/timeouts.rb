@@ -3,8 +3,16 @@
 # Limits are either far off, or what they end has no end of its own before `Hunt::LATE`.
 
 UnchangedHunt.kind :timeouts do
-  needs "module Hunt\n  LATE = 8\n  def self.forever\n    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LATE\n" \
-        "    spin(500) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit\n    :late\n  end\nend\n"
+  needs <<~'RUBY'
+    module Hunt
+      LATE = 8
+      def self.forever
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LATE
+        spin(500) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
+        :late
+      end
+    end
+  RUBY
 
   habit :far_off, <<~'RUBY'
     Timeout.timeout(60) do
