@@ -70,15 +70,13 @@ module Gems
       files.each { |file| require file }
       @setups.each(&:call)
       inner = @app&.call
-      answer = @answer
-      return ->(env) { inner.call(env.merge("PATH_INFO" => "/#{env["PATH_INFO"].split("/")[2]}", "SCRIPT_NAME" => "")) } if inner
+      return ->(env) { inner.call(env.merge("PATH_INFO" => "/#{id_of(env)}", "SCRIPT_NAME" => "")) } if inner
 
-      Class.new(Hunt::Program) do
-        define_method(:answer) do |env, id, out|
-          out.concat(Array(answer.call(id, env)))
-          nil
-        end
-      end.new
+      ->(env) { [200, { "content-type" => "text/plain" }, [Hunt.text(Array(@answer.call(id_of(env), env)))]] }
     end
+
+    private
+
+    def id_of(env) = env["PATH_INFO"].split("/")[2]
   end
 end

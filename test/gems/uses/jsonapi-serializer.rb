@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 Gems.use "jsonapi-serializer" do
-  requires "active_support", "jsonapi/serializer"
+  requires "active_support/all", "jsonapi/serializer"
   setup do
     Person = Struct.new(:id, :name)
     class PersonSerializer
       include JSONAPI::Serializer
+
       attribute(:name) { |person| Hunt.nap && person.name.upcase }
     end
   end

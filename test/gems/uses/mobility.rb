@@ -4,7 +4,11 @@ Gems.use "mobility" do
   requires "i18n", "mobility"
   setup do
     I18n.available_locales = %i[en de]
-    Mobility.configure { |config| config.plugins { locale_accessors && fallbacks } } rescue nil
+    begin
+      Mobility.configure { |config| config.plugins { locale_accessors && fallbacks } }
+    rescue
+      nil
+    end
   end
   answer do |id|
     Mobility.with_locale(%i[en de][id.sum % 2]) do

@@ -5,6 +5,12 @@ Gems.use "stoplight" do
   setup { Stoplight.default_notifiers = [] }
   answer do |id|
     light = Stoplight("light #{id}").with_threshold(2)
-    3.times.map { light.run { Hunt.nap && raise(KeyError, id) } rescue $!.class.name }
+    3.times.map {
+      begin
+        light.run { Hunt.nap && raise(KeyError, id) }
+      rescue
+        $!.class.name
+      end
+    }
   end
 end

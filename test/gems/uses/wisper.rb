@@ -5,6 +5,7 @@ Gems.use "wisper" do
   setup do
     class Shop
       include Wisper::Publisher
+
       def sell(id) = broadcast(:sold, id)
     end
   end
