@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 Gems.use "active_model_serializers" do
-  requires "active_model", "active_model_serializers"
+  requires "active_support/all", "active_model", "active_model_serializers"
   setup do
     ActiveModelSerializers.logger = Logger.new(File::NULL)
     class Person

@@ -2,5 +2,5 @@
 
 Gems.use "commonmarker" do
   requires "commonmarker"
-  answer { |id| Commonmarker.to_html("# #{id}\n\n* a\n* **b**\n") }
+  answer { |id| CommonMarker.render_html("# #{id}\n\n* a\n* **b**\n") }
 end

@@ -25,6 +25,9 @@ module OnThreads
     # Growth that is no leak: what idle threads and fibers keep. What is lost at each request is ROUNDS times as much as there are clients.
     GROWTH_MOST = 24
     SETTLE_S = 4
+    # For all requests of one program. What takes longer on threads is left out; ours may have much to compute beside it.
+    THREADS_S = 20
+    OURS_S = 120
     OF_FILES = %w[accept-ranges etag last-modified].freeze
 
     # @param site [#call] from programs to the text of a rackup file
@@ -132,7 +135,7 @@ module OnThreads
       found = {}
       server = start(kind, programs)
       while (program = left.shift)
-        found[program.name] = one(server, program)
+        found[program.name] = one(server, program, kind == :puma ? THREADS_S : OURS_S)
         break if found[program.name].trouble
       end
       stop(kind, server, found)
@@ -147,10 +150,10 @@ module OnThreads
       Server.new(kind, @site.call(programs), clients: @clients, env: env).start
     end
 
-    def one(server, program)
+    def one(server, program, limit_s)
       crowd = Crowd.new(server, clients: @clients)
       found = Found.new(before: crowd.left)
-      found.answers = crowd.ask(program, questions)
+      found.answers = crowd.ask(program, questions, limit_s)
       hung = found.answers.each_value.any? { |answer| answer.is_a?(String) && answer.include?("Timeout") }
       found.trouble = "did not answer: #{server.stderr.lines.last(15).join}" if hung
       found.trouble ||= "has ended: #{server.stderr.lines.last(15).join}" unless server.running?

@@ -18,8 +18,10 @@ module OnThreads
       @uri = URI(server.url)
     end
 
+    # @param limit_s [Numeric] after so long no more is asked
     # @return [Hash{Integer => Object}] answers by number; of what did not answer, why
-    def ask(program, count)
+    def ask(program, count, limit_s)
+      @limit = Patience::Limit.new(limit_s)
       numbers = Queue.new
       count.times { |number| numbers << number }
       @gone = false
@@ -50,7 +52,7 @@ module OnThreads
     def ask_some(program, numbers)
       found = {}
       connection = nil
-      until numbers.empty? || @gone
+      until numbers.empty? || @gone || @limit.over?
         number = numbers.pop(true) rescue break # rubocop:disable Style/RescueModifier -- another was faster
         found[number] = answer(connection ||= connect, program, number)
         connection = connection.finish if found[number].is_a?(String)
