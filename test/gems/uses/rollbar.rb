@@ -11,7 +11,7 @@ Gems.use "rollbar" do
   answer do |id|
     Rollbar.scoped(person: { id: id }) do
       Hunt.nap
-      Rollbar.scope.scope_object.person
+      Rollbar.scope_object.raw[:person]
     end
   end
 end
