@@ -16,9 +16,9 @@ require_relative "test_run/c_suite"
 
 class TestRun
   ROOT = File.expand_path("../..", __dir__)
-  RUBY_SUITES = %w[check unit hooks clients integration conformance slow].freeze
+  RUBY_SUITES = %w[check unit hooks clients gems integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
-  ON_REQUEST = %w[clients slow].freeze
+  ON_REQUEST = %w[clients gems slow].freeze
   # With several at a time: in how many parts those run that are much longer than the others, and what begins first.
   PARTS = { "integration" => 4, "unit" => 2 }.freeze
   LONGEST_FIRST = ["c (tsan)", "integration", "c (asan)", "hooks", "unit"].freeze

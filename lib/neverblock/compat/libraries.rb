@@ -20,6 +20,7 @@ require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
+require "neverblock/compat/tilt"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 require "neverblock/db/pg"
@@ -57,6 +58,7 @@ module NeverBlock
         Nokogiri.apply
         ShareLock.apply
         StreamedBodies.apply
+        Tilt.apply
         Blockers.apply
         Blockers::Zlib.apply
       end

@@ -14,6 +14,9 @@ module NeverBlock
         return unless defined?(::ActionDispatch::Response::Buffer) && ::ActionPack::VERSION::MAJOR == 7
 
         ::ActionDispatch::Response::Buffer.prepend(ToAry) unless ::ActionDispatch::Response::Buffer.include?(ToAry)
+        # An application may have ActionDispatch alone: what haml, kaminari and the like bring with them.
+        return unless defined?(::ActionController::Streaming::Body)
+
         ::ActionController::Streaming::Body.prepend(Plain) unless ::ActionController::Streaming::Body.include?(Plain)
       end
 

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require_relative "../../gems/support/document"
 
 module Clients
   # docs/COMPATIBILITY.md as text, from one report of each Ruby (results.rb).
@@ -126,22 +127,25 @@ module Clients
     private
 
     def run
-      system("bin/test", "--clients", chdir: ROOT)
-      system("bin/matrix", "3.3", "3.4", "--bring", "tmp/clients", "--", "--clients", chdir: ROOT)
+      %w[clients gems].each do |suite|
+        system("bin/test", "--#{suite}", chdir: ROOT)
+        system("bin/matrix", "3.3", "3.4", "--bring", "tmp/#{suite}", "--", "--#{suite}", chdir: ROOT)
+      end
     end
 
     def gather
-      FileUtils.mkdir_p(RESULTS)
-      Dir[File.join(ROOT, "tmp/clients/*.json")].each { |file| FileUtils.cp(file, RESULTS) if newer?(file) }
+      { "tmp/clients" => RESULTS, "tmp/gems" => Gems::Document::RESULTS }.each do |from, to|
+        FileUtils.mkdir_p(to)
+        Dir[File.join(ROOT, from, "*.json")].each { |file| FileUtils.cp(file, to) if newer?(file, File.join(to, File.basename(file))) }
+      end
     end
 
-    def newer?(file)
-      kept = File.join(RESULTS, File.basename(file))
+    def newer?(file, kept)
       !File.exist?(kept) || File.mtime(file) > File.mtime(kept)
     end
 
     def text
-      Document.new(reports).text
+      [Document.new(reports).text, Gems::Document.read.text].reject(&:empty?).join("\n")
     end
 
     def reports

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+# What uses may call in the server's process.
+
+require "logger"
+require "tmpdir"
+require_relative "use"
+
+module Gems
+  REDIS = ENV.fetch("NB_GEMS_REDIS", nil)
+  MEMCACHED = ENV.fetch("NB_GEMS_MEMCACHED", nil)
+  URL = "http://127.0.0.1:#{Hunt::SERVICE}".freeze
+
+  module_function
+
+  # ActiveRecord with a table for what uses keep.
+  # @param columns [Hash{Symbol => Symbol}] type by name
+  # @return [Class] the model Item
+  def records(**columns)
+    require "active_record"
+    connect
+    ActiveRecord::Schema.verbose = false
+    table(:items, name: :string, **columns)
+    Object.const_set(:Item, Class.new(ActiveRecord::Base) { self.table_name = "items" })
+  end
+
+  # A further table.
+  # @param id [Boolean] whether it has one
+  def table(name, id: true, **columns)
+    ActiveRecord::Schema.define do
+      create_table(name, id: (:primary_key if id) || false, force: true) { |table| columns.each { |column, type| table.column(column, type) } }
+    end
+  end
+
+  def connect
+    ActiveRecord::Base.establish_connection(ENV.fetch("NB_HUNT_DATABASE"))
+  end
+
+  # Rows of this request alone, gone afterwards: on threads and here a connection is the request's while it is in a transaction.
+  def undone
+    found = nil
+    ActiveRecord::Base.transaction do
+      found = yield
+      raise ActiveRecord::Rollback
+    end
+    found
+  ensure
+    ActiveRecord::Base.connection_handler.clear_active_connections!(:all)
+  end
+
+  # A Rails application in one piece.
+  # @param middleware, frameworks [Array<String>] such as "action_controller/railtie"
+  # @yield [Class] of the application, before it starts
+  # @return [Rails::Application]
+  def rails(*frameworks)
+    require "rails"
+    ["action_controller/railtie", *frameworks].each { |file| require file }
+    application = Class.new(Rails::Application)
+    Object.const_set(:GemsApplication, application)
+    application.config.root = Dir.mktmpdir("gems")
+    application.config.eager_load = true
+    application.config.hosts.clear
+    application.config.secret_key_base = "x" * 64
+    application.config.consider_all_requests_local = true
+    application.config.action_dispatch.show_exceptions = :none
+    application.config.logger = Logger.new(File::NULL)
+    application.config.load_defaults(7.2)
+    yield application if block_given?
+    application.initialize!
+    application
+  end
+end

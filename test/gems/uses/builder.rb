@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+Gems.use "builder" do
+  requires "builder"
+  answer { |id| (xml = Builder::XmlMarkup.new(indent: 1)).a { xml.b(id, "c" => 1) && Hunt.nap && xml.d } }
+end

@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+Gems.use "httparty" do
+  requires "httparty"
+  answer { |id| [HTTParty.get("#{Gems::URL}/v1/#{id}").parsed_response, HTTParty.post("#{Gems::URL}/#{id}", body: { a: id }).code] }
+end

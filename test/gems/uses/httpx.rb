@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+Gems.use "httpx" do
+  requires "httpx"
+  answer { |id| [HTTPX.get("#{Gems::URL}/#{id}").to_s, HTTPX.get("#{Gems::URL}/#{id}1", "#{Gems::URL}/#{id}2").map(&:to_s)] }
+end

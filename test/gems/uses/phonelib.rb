@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+Gems.use "phonelib" do
+  requires "phonelib"
+  answer { |id| Phonelib.parse("+49 30 #{1_234_000 + (id.sum % 900)}").then { |phone| [phone.valid?, phone.e164, phone.country] } }
+end

@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+Gems.use "rest-client" do
+  requires "rest-client"
+  answer { |id| [RestClient.get("#{Gems::URL}/#{id}").body, RestClient.post("#{Gems::URL}/#{id}", { a: id }).code] }
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+module UnchangedHunt
+  GUIDE = "docs/guides/unchanged.md"
+  # What fibers change and the guide says so: the habits that show it together, and where it stands. Programs that have them all are left out.
+  KNOWN = {
+    %i[object_by_thread] => "#{GUIDE}#thread-objects",
+    %i[object_by_thread_id] => "#{GUIDE}#thread-objects",
+    %i[thread_attribute] => "#{GUIDE}#thread-attributes",
+    %i[thread_instance_variable] => "#{GUIDE}#thread-attributes",
+    %i[thread_name] => "#{GUIDE}#thread-attributes",
+    %i[thread_report] => "#{GUIDE}#thread-attributes",
+    %i[thread_local_from_outside] => "#{GUIDE}#from-outside",
+    %i[thread_variable_from_outside] => "#{GUIDE}#from-outside",
+    %i[thread_backtrace] => "#{GUIDE}#from-outside",
+    %i[woken_thread] => "#{GUIDE}#thread-raise",
+    %i[raised_in_thread] => "#{GUIDE}#thread-raise",
+    %i[keys] => "#{GUIDE}#multithread"
+  }.freeze
+end

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require_relative "../patience"
+require_relative "crowd"
+require_relative "databases"
+require_relative "server"
+require_relative "service"
+
+# The same programs and the same requests on Puma with threads and on ours. A program has #name, #questions (Questions#at), #database? and what `site` makes of it.
+module OnThreads
+  # What stands before each program.
+  PRELUDE = File.read(File.join(__dir__, "prelude.rb"))
+
+  # What one server did with one program otherwise than threads do.
+  Difference = Struct.new(:program, :mode, :what, :wanted, :seen, keyword_init: true) do
+    def to_s = "#{mode}: #{what}\n  wanted #{wanted}\n  seen   #{seen}"
+  end
+
+  # What a run on one server gave.
+  Found = Struct.new(:answers, :before, :after, :trouble, keyword_init: true)
+
+  # The same programs and questions on Puma, twice, and on ours.
+  class Comparison
+    ROUNDS = 8
+    # Growth that is no leak: what idle threads and fibers keep. What is lost at each request is ROUNDS times as much as there are clients.
+    GROWTH_MOST = 24
+    SETTLE_S = 4
+    # For all requests of one program. What takes longer on threads is left out; ours may have much to compute beside it.
+    THREADS_S = 20
+    OURS_S = 120
+    OF_FILES = %w[accept-ranges etag last-modified].freeze
+
+    # @param site [#call] from programs to the text of a rackup file
+    # @param bundle [#env] with the gems of both servers
+    def initialize(site:, bundle:, clients:, service: Service.new, rounds: ROUNDS)
+      @site = site
+      @bundle = bundle
+      @clients = clients
+      @service = service
+      @rounds = rounds
+    end
+
+    # @param modes [Array<Symbol>] keys of Server::OURS
+    # @return [Array(Array<Difference>, Array<Difference>)] the second of programs whose answers differ on threads already
+    def of(programs, modes)
+      wanted = run(:puma, programs)
+      answered, silent = programs.partition { |program| complete?(wanted[program.name]) }
+      found = answered.empty? ? [] : modes.flat_map { |mode| differences(mode, answered, wanted) }
+      differ = found.map(&:program).uniq
+      again = differ.empty? ? {} : run(:puma, differ)
+      moved = differ.filter_map { |program| answers(program, :puma, wanted[program.name], again[program.name]) }
+      [found.reject { |difference| moved.any? { |other| other.program.equal?(difference.program) } }, silent.map { |program| silence(program, wanted[program.name]) } + moved]
+    end
+
+    private
+
+    # A program that fails on threads shows nothing.
+    def complete?(found)
+      found && found.answers.size == questions && found.answers.each_value.none? { |answer| answer.is_a?(String) || answer[0] >= 500 }
+    end
+
+    def silence(program, found)
+      Difference.new(program: program, mode: :puma, what: "the server", wanted: "answers", seen: found&.trouble || found&.answers&.values&.find { |answer|
+        answer.is_a?(String) || answer[0] >= 500
+      }.inspect)
+    end
+
+    def questions = @clients * @rounds
+
+    def differences(mode, programs, wanted)
+      run(mode, programs).flat_map do |name, found|
+        program = programs.find { |one| one.name == name }
+        next [Difference.new(program: programs.last, mode: mode, what: "the server", wanted: "ends", seen: found.trouble)] unless program
+
+        [answers(program, mode, wanted[name], found) || left(program, mode, wanted[name], found)].compact
+      end
+    end
+
+    def answers(program, mode, wanted, found)
+      return Difference.new(program: program, mode: mode, what: "the server", wanted: "answers", seen: found.trouble) if found.trouble
+
+      wrong = wanted.answers.reject { |number, answer| same?(answer, found.answers[number]) }
+      return if wrong.empty?
+
+      number, answer = wrong.find { |at, _| found.answers[at] } || wrong.first
+      Difference.new(program: program, mode: mode, what: "#{wrong.size} of #{wanted.answers.size} answers, such as number #{number}", wanted: brief(answer, found.answers[number]),
+                     seen: brief(found.answers[number], answer))
+    end
+
+    # What ours says of a file more than Puma does, is no difference.
+    def same?(wanted, seen)
+      return false unless seen.is_a?(Array)
+
+      more = seen[1].map(&:first) - wanted[1].map(&:first)
+      [wanted[0], wanted[1], wanted[2]] == [seen[0], ((more - OF_FILES).empty? ? seen[1].reject { |name, _| more.include?(name) } : seen[1]), seen[2]]
+    end
+
+    # Of two long answers, what is not the same.
+    def brief(answer, other)
+      return answer.inspect unless answer.is_a?(Array) && other.is_a?(Array)
+
+      [answer[0], answer[1] - other[1], lines(answer[2], other[2])].inspect[0, 600]
+    end
+
+    def lines(body, other)
+      others = other.lines
+      body.lines.each_with_index.reject { |line, at| line == others[at] }.first(5).map { |line, at| "line #{at}: #{line.chomp[0, 120]}" }
+    end
+
+    # Of several workers any one may answer what is left.
+    def left(program, mode, wanted, found)
+      return if mode == :workers
+
+      grown = found.after.keys.filter_map do |what|
+        more = found.after[what] - found.before.fetch(what, 0)
+        "#{what} #{more}, with threads #{growth(wanted, what)}" if more > (2 * [growth(wanted, what), 0].max) + most(what)
+      end
+      Difference.new(program: program, mode: mode, what: "left over after #{questions} requests", wanted: "no more than with threads", seen: grown.join("; ")) unless grown.empty?
+    end
+
+    # Threads and fibers are kept for the next requests: as many as there were at once, and spares.
+    def most(what) = %w[threads fibers].include?(what) ? GROWTH_MOST + (2 * @clients) : GROWTH_MOST
+    def growth(found, what) = found.after.fetch(what, 0) - found.before.fetch(what, 0)
+
+    # @return [Hash{String => Found}]
+    def run(kind, programs)
+      found = {}
+      left = programs.dup
+      found.merge!(run_some(kind, left, programs)) until left.empty?
+      found
+    end
+
+    # With a server of its own, until it is gone.
+    def run_some(kind, left, programs)
+      found = {}
+      server = start(kind, programs)
+      while (program = left.shift)
+        found[program.name] = one(server, program, kind == :puma ? THREADS_S : OURS_S)
+        break if found[program.name].trouble
+      end
+      stop(kind, server, found)
+      found
+    ensure
+      server&.kill
+    end
+
+    def start(kind, programs)
+      database = Databases.url if programs.any?(&:database?)
+      env = @bundle.env.merge("NB_HUNT_SERVICE" => @service.port.to_s, "NB_HUNT_DATABASE" => database, "RACK_ENV" => "production")
+      Server.new(kind, @site.call(programs), clients: @clients, env: env).start
+    end
+
+    def one(server, program, limit_s)
+      crowd = Crowd.new(server, clients: @clients)
+      found = Found.new(before: crowd.left)
+      found.answers = crowd.ask(program, questions, limit_s)
+      hung = found.answers.each_value.any? { |answer| answer.is_a?(String) && answer.include?("Timeout") }
+      found.trouble = "did not answer: #{server.stderr.lines.last(15).join}" if hung
+      found.trouble ||= "has ended: #{server.stderr.lines.last(15).join}" unless server.running?
+      found.after = found.trouble ? found.before : settled(crowd, found.before)
+      found
+    rescue SystemCallError, IOError, Timeout::Error => e
+      Found.new(answers: {}, before: {}, after: {}, trouble: "#{e.class} #{server.running? ? "" : server.status.inspect} #{server.stderr.lines.last(15).join}")
+    end
+
+    # What is left, once it grows no less.
+    def settled(crowd, before)
+      limit = Patience::Limit.new(SETTLE_S)
+      loop do
+        after = crowd.left
+        return after if limit.over? || after.all? { |what, number| number - before.fetch(what, 0) <= most(what) }
+
+        sleep(0.2)
+      end
+    end
+
+    def stop(kind, server, found)
+      return if kind == :puma || found.each_value.any?(&:trouble)
+
+      server.stop
+    rescue ServerProcess::Failed => e
+      found["stop"] = Found.new(trouble: "does not stop: #{e.message.lines.last(15).join}")
+    end
+  end
+end
