@@ -246,16 +246,14 @@ nb_place nb_frames_place(void) {
     return switches(frames, count) ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
 }
 
-/* Classes whose C functions only compute, such as the search for a regular expression. */
-static const char *const computing[] = {"Regexp", "String", "Symbol", "Integer"};
+/* C functions that make processes. */
+static const char *const forking[] = {"spawn", "system", "`", "fork", "popen", "exec", "wait", "wait2", "waitpid"};
 
-bool nb_frames_in_c(void) {
+bool nb_frames_fork(void) {
     if (rb_profile_frames(0, 1, frames, lines) < 1) return true;
-    VALUE path = rb_profile_frame_path(frames[0]);
-    if (RB_TYPE_P(path, T_STRING) && !begins(path, "<cfunc>", strlen("<cfunc>"))) return false;
-    VALUE owner = rb_profile_frame_classpath(frames[0]);
-    return !RB_TYPE_P(owner, T_STRING) ||
-           !is_one_of(RSTRING_PTR(owner), (size_t)RSTRING_LEN(owner), computing, sizeof computing / sizeof *computing);
+    VALUE name = rb_profile_frame_method_name(frames[0]);
+    return RB_TYPE_P(name, T_STRING) &&
+           is_one_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name), forking, sizeof forking / sizeof *forking);
 }
 
 bool nb_frames_hold(void) {

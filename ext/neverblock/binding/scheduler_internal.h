@@ -280,8 +280,8 @@ typedef enum nb_place {
     NB_PLACE_BETWEEN, /* two fibers: it may just be given something */
 } nb_place;
 nb_place nb_frames_place(void);
-/* Is it in a C function that may be half done with something? What is raised there, as in the middle of spawn, was seen to come out in the loop. */
-bool nb_frames_in_c(void);
+/* Is it in a C function that makes processes? What was raised there was seen to come out in the loop. */
+bool nb_frames_fork(void);
 void nb_scheduler_frames_define(VALUE klass);
 
 /* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */

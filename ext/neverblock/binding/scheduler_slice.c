@@ -374,7 +374,7 @@ static void leave(nb_scheduler *scheduler) {
 
 /* What a limit of the running fiber raises is raised here, or where this cannot be, in its next wait. */
 static void raise_overdue(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->overdue) || stays(scheduler) || nb_frames_in_c()) return;
+    if (nb_list_empty(&scheduler->overdue) || stays(scheduler) || nb_frames_fork()) return;
     nb_late *late = nb_timeout_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }
