@@ -7,6 +7,8 @@
  */
 #include "scheduler_internal.h"
 
+#include <string.h>
+
 static VALUE fiber_class, initialize;
 static ID id_bind_call, id_initialize, id_new, id_fiber;
 
@@ -23,8 +25,17 @@ static VALUE rubys_own_initialize(void) {
     return method;
 }
 
+/* One that is neither Ruby's nor ours (compat/fiber_new.rb). */
+static bool agents_method_stands_before(void) {
+    VALUE method = rb_funcall(fiber_class, rb_intern("instance_method"), 1, ID2SYM(id_initialize));
+    VALUE owner = rb_mod_name(rb_funcall(method, rb_intern("owner"), 0));
+    bool ours = RB_TYPE_P(owner, T_STRING) &&
+                strncmp(StringValueCStr(owner), "NeverBlock::", strlen("NeverBlock::")) == 0;
+    return !ours && !NIL_P(rb_funcall(method, rb_intern("source_location"), 0));
+}
+
 VALUE nb_fiber_make(VALUE body, VALUE options) {
-    if (rb_method_basic_definition_p(fiber_class, id_initialize))
+    if (!agents_method_stands_before())
         return rb_funcall_with_block_kw(fiber_class, id_new, 1, &options, body, RB_PASS_KEYWORDS);
     VALUE fiber = rb_obj_alloc(fiber_class), arguments[] = {fiber, options};
     rb_funcall_with_block_kw(initialize, id_bind_call, 2, arguments, body, RB_PASS_KEYWORDS);
