@@ -149,7 +149,10 @@ module NeverBlock
         option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503"),
         option(:worker_bytes, LIMITS, WORKER_BYTES, group: :limits, unit: "bytes", elsewhere: %i[worker_max_memory],
                                                     help: "of a worker's resident memory; with more it is replaced once " \
-                                                          "its requests have ended")
+                                                          "its requests have ended"),
+        option(:http_compliance, LIMITS, Type::Choice.new(:strict, :common, :lenient), default: :common, engine: :http_compliance,
+                                                                                       help: "what is read of a request target and of Host beyond the grammar; strict: nothing; common: " \
+                                                                                             "what clients send and other servers read alike; lenient: more; see http.md")
       ].freeze
 
       EXECUTING = [

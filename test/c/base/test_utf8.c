@@ -56,12 +56,27 @@ static void it_is_cut_between_two_characters(void **state) {
     assert_string_equal("", out);
 }
 
+static void what_may_be_shown_is_no_control_character(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t visible, character;
+    } rows[] = {{"a", 1, 1},        {" ", 1, 1},    {"\xc2\xa0", 2, 2}, {"\xc3\xa9z", 2, 2}, {"\xf0\x9f\x98\x80", 4, 4},
+                {"\x1b[", 0, 1},    {"\x7f", 0, 1}, {"\xc2\x9b", 0, 2}, {"\xc2\x80", 0, 2},  {"\xc2", 0, 0},
+                {"\xe2\x82", 0, 0}, {"\xff", 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(rows[i].visible, nb_utf8_visible(rows[i].bytes, strlen(rows[i].bytes)));
+        assert_int_equal(rows[i].character, nb_utf8_character(rows[i].bytes, strlen(rows[i].bytes)));
+    }
+}
+
 int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_stay),
         cmocka_unit_test(all_else_does_not),
         cmocka_unit_test(it_is_cut_between_two_characters),
+        cmocka_unit_test(what_may_be_shown_is_no_control_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,9 @@ static bool second_fits(unsigned char first, unsigned char second) {
     }
 }
 
-/* Bytes of the character that begins here; 0: none does (RFC 3629, section 4). */
-static size_t character(const unsigned char *bytes, size_t size) {
+/* RFC 3629, section 4. */
+size_t nb_utf8_character(const char *text, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)text;
     unsigned char first = bytes[0];
     if (first < 0x80) return 1;
     size_t needed = between(first, 0xc2, 0xdf)   ? 2
@@ -38,10 +39,17 @@ static size_t character(const unsigned char *bytes, size_t size) {
     return needed;
 }
 
+size_t nb_utf8_visible(const char *bytes, size_t size) {
+    unsigned char first = (unsigned char)bytes[0];
+    if (first < ' ' || first == 0x7f) return 0;
+    if (first == 0xc2 && size > 1 && (unsigned char)bytes[1] < 0xa0) return 0;
+    return nb_utf8_character(bytes, size);
+}
+
 void nb_utf8_scrub(char *out, size_t room, const char *bytes, size_t size) {
     size_t written = 0;
     for (size_t i = 0; i < size;) {
-        size_t taken = character((const unsigned char *)bytes + i, size - i);
+        size_t taken = nb_utf8_character(bytes + i, size - i);
         size_t width = taken ? taken : 1;
         if (written + width >= room) break;
         if (taken) {
