@@ -70,6 +70,23 @@ static void what_may_be_shown_is_no_control_character(void **state) {
     }
 }
 
+static void as_url(const char *bytes, size_t room, const char *expected) {
+    char out[64];
+    assert_int_equal(strlen(expected), nb_utf8_as_url(out, room, bytes, strlen(bytes)));
+    assert_string_equal(expected, out);
+}
+
+static void what_may_not_be_shown_is_encoded_as_in_a_url(void **state) {
+    (void)state;
+    as_url("GET /caf\xc3\xa9?%e9 HTTP/1.1", 64, "GET /caf\xc3\xa9?%e9 HTTP/1.1");
+    as_url("/\x1b[2J\t\x7f\xc2\x9b\xe9", 64, "/%1B[2J%09%7F%C2%9B%E9");
+    as_url("ab\xc3\xa9", 5, "ab\xc3\xa9");
+    as_url("ab\xc3\xa9", 4, "ab");
+    as_url("a\xff", 5, "a%FF");
+    as_url("a\xff", 4, "a");
+    as_url("a", 1, "");
+}
+
 int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
@@ -77,6 +94,7 @@ int main(void) {
         cmocka_unit_test(all_else_does_not),
         cmocka_unit_test(it_is_cut_between_two_characters),
         cmocka_unit_test(what_may_be_shown_is_no_control_character),
+        cmocka_unit_test(what_may_not_be_shown_is_encoded_as_in_a_url),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,27 @@ size_t nb_utf8_visible(const char *bytes, size_t size) {
     return nb_utf8_character(bytes, size);
 }
 
+size_t nb_utf8_as_url(char *out, size_t room, const char *bytes, size_t size) {
+    static const char digits[] = "0123456789ABCDEF";
+    size_t written = 0;
+    for (size_t i = 0; i < size;) {
+        unsigned char byte = (unsigned char)bytes[i];
+        bool plain = byte >= ' ' && byte < 0x7f;
+        size_t taken = plain ? 1 : nb_utf8_visible(bytes + i, size - i);
+        size_t width = taken ? taken : 3;
+        if (written + width >= room) break;
+        if (taken) {
+            memcpy(out + written, bytes + i, taken);
+        } else {
+            memcpy(out + written, (char[]){'%', digits[byte >> 4], digits[byte & 15]}, 3);
+        }
+        written += width;
+        i += taken ? taken : 1;
+    }
+    out[written] = '\0';
+    return written;
+}
+
 void nb_utf8_scrub(char *out, size_t room, const char *bytes, size_t size) {
     size_t written = 0;
     for (size_t i = 0; i < size;) {

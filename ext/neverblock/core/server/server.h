@@ -89,6 +89,9 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
 /* The same for the admin pages (admin.h), which the loop answers itself. With one of these, figures are kept. */
 nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
+/* Closes the last of the listeners again, as if there had been no call for it: for a host with several addresses, which has all or none. Before
+   start; nothing where there is none. */
+void nb_server_listen_undo(nb_server *server);
 /* Before start; see routes.h. NB_FULL: too late, or too many. */
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* What the route of a request message means; NULL when it has none. Any thread once the server has started. */
