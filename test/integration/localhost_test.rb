@@ -45,7 +45,8 @@ class LocalhostTest < WorkersCase
       port = holder.local_address.ip_port
       _, err, status = Dir.mktmpdir do |directory|
         File.write(File.join(directory, "config.ru"), HELLO)
-        Open3.capture3(RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock"), "-b", "http://localhost:#{port}", chdir: directory)
+        command = [RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock")]
+        Open3.capture3(*command, "-b", "http://localhost:#{port}", chdir: directory)
       end
       assert_equal 1, status.exitstatus
       assert_match(/^neverblock: cannot listen on http:\/\/localhost:#{port}: port #{port} of ::1 is busy: /, err)

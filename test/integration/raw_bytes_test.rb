@@ -69,10 +69,11 @@ class RawBytesTest < WorkersCase
 
   # http_compliance, target, Host => status.
   ANSWERS = [
-    [:strict, "/\xC3\xA9", "test", 400], [:strict, "/a\\b", "test", 400], [:strict, "/#f", "test", 400], [:strict, "/", "", 400], [:strict, "/", "test:", 400], [:strict, "/a?b[]={}", "test", 200],
+    [:strict, "/\xC3\xA9", "test", 400], [:strict, "/a\\b", "test", 400], [:strict, "/#f", "test", 400], [:strict, "/", "", 400], [:strict, "/", "test:", 400],
+    [:strict, "/a?b[]={}", "test", 200],
     [:common, "/\"<a>\"", "test", 400], [:common, "/", "t\xC3\xA9st", 400], [:common, "/", "a,b", 400], [:common, "/", "a@b", 400], [:common, "/\x01", "test", 400],
-    [:lenient, "/\"<a>\"", "test", 200], [:lenient, "/", "t\xC3\xA9st", 200], [:lenient, "/", "a,b", 200], [:lenient, "/", "[fe80::1%25eth0]:00080", 200], [:lenient, "/", "test:000080", 200],
-    [:lenient, "/\x01", "test", 400], [:lenient, "/a b", "test", 400], [:lenient, "/", "a@b", 400], [:lenient, "/", "test:99999", 400]
+    [:lenient, "/\"<a>\"", "test", 200], [:lenient, "/", "t\xC3\xA9st", 200], [:lenient, "/", "a,b", 200], [:lenient, "/", "[fe80::1%25eth0]:00080", 200],
+    [:lenient, "/", "test:000080", 200], [:lenient, "/\x01", "test", 400], [:lenient, "/a b", "test", 400], [:lenient, "/", "a@b", 400], [:lenient, "/", "test:99999", 400]
   ].freeze
 
   ANSWERS.group_by(&:first).each do |compliance, rows|
@@ -85,8 +86,8 @@ class RawBytesTest < WorkersCase
 
   def test_framing_is_strict_whatever_the_compliance
     serving("http_compliance :lenient\n") do |server|
-      ["Content-Length: 1\r\nTransfer-Encoding: chunked", "Content-Length: 1\r\nContent-Length: 1", "Content-Length: +1", "Transfer-Encoding: x, chunked", "X: a\r\n b", "X : a", "X: a\nY: b", "X\xE9: a",
-       "X: a\0"].each do |fields|
+      ["Content-Length: 1\r\nTransfer-Encoding: chunked", "Content-Length: 1\r\nContent-Length: 1", "Content-Length: +1", "Transfer-Encoding: x, chunked",
+       "X: a\r\n b", "X : a", "X: a\nY: b", "X\xE9: a", "X: a\0"].each do |fields|
         sent = "POST / HTTP/1.1\r\nHost: test\r\n#{fields}\r\n\r\n".b
         refused = Wire::Client.open(server.url) { |client| client.write(sent) && client.response(method: "POST") }
         assert_includes [400, 501], refused.status, fields

@@ -56,8 +56,8 @@ module NeverBlock
 
       def add_request(request)
         method, target = request[:line].match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, request[:line]]
-        @log.request({ method: method && Characters.target(method), target: Characters.target(target), status: request[:status].to_i, remote_addr: request[:address].delete_suffix("-"),
-                       (request[:reason] == FILE ? :served : :refused) => request[:reason] }, @request_shape)
+        @log.request({ method: method && Characters.target(method), target: Characters.target(target), status: request[:status].to_i,
+                       remote_addr: request[:address].delete_suffix("-"), (request[:reason] == FILE ? :served : :refused) => request[:reason] }, @request_shape)
       end
     end
   end

@@ -170,7 +170,8 @@ static void every_trick_is_refused(void **state) {
         "/%c2%9b31m",
         "/%C2%9F",
         /* the same without encoding, and text that is no UTF-8 */
-        "/a\xc2\x9b" "31m",
+        "/a\xc2\x9b"
+        "31m",
         "/\xc0\xae\xc0\xae/a",
         "/\xc0\xaf",
         "/\xe0\x80\xaf",

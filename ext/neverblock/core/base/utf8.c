@@ -46,13 +46,21 @@ size_t nb_utf8_visible(const char *bytes, size_t size) {
     return nb_utf8_character(bytes, size);
 }
 
+/* Bytes of visible ASCII that `bytes` begins with. */
+static size_t plain_run(const char *bytes, size_t size) {
+    size_t run = 0;
+    while (run < size && bytes[run] >= ' ' && bytes[run] < 0x7f)
+        run++;
+    return run;
+}
+
 size_t nb_utf8_as_url(char *out, size_t room, const char *bytes, size_t size) {
     static const char digits[] = "0123456789ABCDEF";
     size_t written = 0;
     for (size_t i = 0; i < size;) {
         unsigned char byte = (unsigned char)bytes[i];
-        bool plain = byte >= ' ' && byte < 0x7f;
-        size_t taken = plain ? 1 : nb_utf8_visible(bytes + i, size - i);
+        size_t run = plain_run(bytes + i, size - i < room - written - 1 ? size - i : room - written - 1);
+        size_t taken = run ? run : nb_utf8_visible(bytes + i, size - i);
         size_t width = taken ? taken : 3;
         if (written + width >= room) break;
         if (taken) {
