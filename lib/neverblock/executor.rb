@@ -7,6 +7,7 @@ require "neverblock/boot/limits"
 require "neverblock/deadline/of_request"
 require "neverblock/error_stream"
 require "neverblock/executor/interruption"
+require "neverblock/log/characters"
 require "neverblock/pool/fiber_state"
 require "neverblock/rack/no_input"
 require "neverblock/rack/spooled_input"
@@ -37,7 +38,7 @@ module NeverBlock
     end
 
     def request(env)
-      env ? "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} (#{env["neverblock.request_id"]})" : "a request"
+      env ? "#{env["REQUEST_METHOD"]} #{Log::Characters.target(env["PATH_INFO"])} (#{env["neverblock.request_id"]})" : "a request"
     end
 
     def id(env)

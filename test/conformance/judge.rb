@@ -137,7 +137,7 @@ module Conformance
     end
 
     def difference(expected, record)
-      want = { "method" => expected.method, "path" => expected.path, "query" => expected.query, "body" => expected.body.force_encoding("UTF-8") }
+      want = { "method" => expected.method, "path" => as_recorded(expected.path), "query" => as_recorded(expected.query), "body" => expected.body.force_encoding("UTF-8") }
       wrong = want.reject { |key, value| record[key] == value }
       return "the application saw #{record.slice(*wrong.keys)}, expected #{wrong}" unless wrong.empty?
 
@@ -146,6 +146,11 @@ module Conformance
 
       there = expected.absent & record["env"].keys
       "the application saw #{record["env"].slice(*there)}, which should not be there" unless there.empty?
+    end
+
+    # One character for each byte, as RecorderApp tells bytes.
+    def as_recorded(bytes)
+      bytes.dup.force_encoding(Encoding::ISO_8859_1).encode(Encoding::UTF_8)
     end
 
     def brief(records)

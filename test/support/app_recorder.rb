@@ -61,7 +61,7 @@ class RecorderApp
 
   def record_of(env)
     body = env["rack.input"] ? env["rack.input"].read.to_s : ""
-    { "method" => env["REQUEST_METHOD"], "path" => env["PATH_INFO"], "query" => env["QUERY_STRING"], "body" => text(body),
+    { "method" => env["REQUEST_METHOD"], "path" => text(env["PATH_INFO"]), "query" => text(env["QUERY_STRING"]), "body" => text(body),
       "env" => env.select { |key, value| key.match?(/\A[A-Z_]/) && value.is_a?(String) }.to_h { |key, value| [text(key), text(value)] } }
   end
 

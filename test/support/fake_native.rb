@@ -46,26 +46,37 @@ class FakeNative
 
     def listen_tcp(address, port, backlog)
       @calls << [:listen_tcp, address, port, backlog]
-      raise @failures.shift unless @failures.empty?
+      fail_if_due
 
       port.zero? ? 40_123 : port
     end
 
+    def listen_undo
+      @calls << [:listen_undo]
+      self
+    end
+
     def listen_unix(path, mode, backlog)
       @calls << [:listen_unix, path, mode, backlog]
-      raise @failures.shift unless @failures.empty?
+      fail_if_due
     end
 
     def admin_tcp(address, port)
       @calls << [:admin_tcp, address, port]
-      raise @failures.shift unless @failures.empty?
+      fail_if_due
 
       port.zero? ? 40_124 : port
     end
 
     def admin_unix(path, mode)
       @calls << [:admin_unix, path, mode]
-      raise @failures.shift unless @failures.empty?
+      fail_if_due
+    end
+
+    # nil among the failures: that call works.
+    def fail_if_due
+      failure = @failures.shift
+      raise failure if failure
     end
 
     # Nothing of these is told: what they do is the engine's business.

@@ -47,7 +47,18 @@ class LogTest < Minitest::Test
     @log.info("caf\xE9".dup.force_encoding("UTF-8"))
     @log.error("é", raised("\xFF".b))
     @log.info("é".encode("UTF-16LE"))
-    assert_includes @log.text.b, "caf\xE9".b
+    assert_includes @log.text, "caf\\xe9\n"
+    assert_includes @log.text.b, " é: RuntimeError: \\xff\n".b
+    assert_includes @log.text.b, " é\n".b
+  end
+
+  def test_whatever_is_written_an_entry_is_utf8_without_orders_for_a_terminal
+    [*0..255].each { |byte| @log.info("a#{byte.chr}b".b) }
+    @log.error("c1 \u009b31m".b, raised("\u0085".b))
+    text = @log.text.b.force_encoding(Encoding::UTF_8)
+    assert_predicate text, :valid_encoding?
+    refute_match(/[\u0080-\u009f]/, text)
+    assert_includes text, "c1 \\xc2\\x9b31m: RuntimeError: \\xc2\\x85\n"
   end
 
   def test_an_exception_without_trace_or_with_a_broken_message_is_logged_too

@@ -220,6 +220,12 @@ static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlo
     return path;
 }
 
+/* listen_undo -> self: closes what the last of these calls has opened. */
+static VALUE engine_listen_undo(VALUE self) {
+    nb_server_listen_undo(nb_engine_server(self));
+    return self;
+}
+
 static uint8_t choice(VALUE value) {
     return NIL_P(value) ? NB_ROUTE_UNSAID : RTEST(value) ? NB_ROUTE_YES : NB_ROUTE_NO;
 }
@@ -454,6 +460,7 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "unavailable=", engine_set_unavailable, 1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
+    rb_define_method(class, "listen_undo", engine_listen_undo, 0);
     rb_define_method(class, "lane", engine_lane, 2);
     rb_define_method(class, "learn_lanes", engine_learn_lanes, 1);
     rb_define_method(class, "lane_rules=", engine_set_lane_rules, 1);

@@ -12,6 +12,7 @@
 
 #include "hijack.h"
 #include "http1/head_parser.h"
+#include "http1/host.h"
 #include "neverblock.h"
 
 /* The longest field name that is up-cased on the stack; head limits allow longer ones. */
@@ -188,16 +189,7 @@ static void remember(nb_cached_text *cache, const char *bytes, size_t size) {
 
 static VALUE frozen_text(const char *bytes, size_t size) { return rb_obj_freeze(rb_str_new(bytes, (long)size)); }
 
-/* Where the port begins in "host:port", "[::1]:port"; size when there is none. */
-static size_t host_end(const char *host, size_t size) {
-    for (size_t i = size; i > 0; i--) {
-        if (host[i - 1] == ':') return i - 1;
-        if (host[i - 1] == ']') return size;
-    }
-    return size;
-}
-
-/* A request without Host: the address it came to. */
+/* A request without Host, or with an empty one: the address it came to. */
 static void template_by_listener(nb_env_builder *builder, uint16_t listener) {
     VALUE pair = rb_ary_entry(builder->listeners, listener);
     builder->host.size = 0;
@@ -206,10 +198,19 @@ static void template_by_listener(nb_env_builder *builder, uint16_t listener) {
     rb_hash_aset(builder->template, keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
 }
 
+/* "t:" has the port that no port means; zeros in front would make a number in base 8 of it (Integer("080")). */
+static VALUE port_text(const char *port, size_t size) {
+    while (size > 1 && *port == '0') {
+        port++;
+        size--;
+    }
+    return size ? frozen_text(port, size) : port80;
+}
+
 static void template_by_host(nb_env_builder *builder, const char *host, size_t size) {
-    size_t end = host_end(host, size);
+    size_t end = nb_host_size(nb_slice_of(host, size));
     VALUE name = end ? frozen_text(host, end) : localhost;
-    VALUE port = end + 1 < size ? frozen_text(host + end + 1, size - end - 1) : port80;
+    VALUE port = end < size ? port_text(host + end + 1, size - end - 1) : port80;
     rb_hash_aset(builder->template, keys.http_host, frozen_text(host, size));
     rb_hash_aset(builder->template, keys.server_name, name);
     rb_hash_aset(builder->template, keys.server_port, port);
@@ -277,7 +278,9 @@ static void set_headers(VALUE env, const nb_request_message *request) {
         case NB_FIELD_OTHER:
             set_other(env, request, header);
             continue;
-        case NB_FIELD_HOST:              /* set_server: an absolute target's authority counts */
+        case NB_FIELD_HOST: /* it is in the template, or empty; an absolute target's authority counts */
+            if (request->host.size == 0) rb_hash_aset(env, keys.http_host, text(request, header->value));
+            continue;
         case NB_FIELD_TRANSFER_ENCODING: /* undone: the body is given decoded, with its length */
         case NB_FIELD_CONTENT_LENGTH:
             continue;

@@ -154,7 +154,7 @@ static VALUE channel_retire(VALUE self) {
 static VALUE lines_of(const nb_channel_report *report) {
     VALUE lines = rb_ary_new();
     for (uint32_t i = 0; i < report->line_count; i++) {
-        rb_ary_push(lines, rb_str_new_cstr(report->lines[i]));
+        rb_ary_push(lines, rb_utf8_str_new_cstr(report->lines[i]));
     }
     return lines;
 }

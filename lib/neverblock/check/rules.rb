@@ -4,6 +4,7 @@
 # AFTER. A family that fails says so, and takes nothing with it.
 
 require "neverblock/check/finding"
+require "neverblock/check/rules/addresses"
 require "neverblock/check/rules/build"
 require "neverblock/check/rules/database"
 require "neverblock/check/rules/gems"
@@ -16,7 +17,7 @@ require "neverblock/check/rules/system"
 module NeverBlock
   module Check
     module Rules
-      BEFORE = [Ruby, System, Build, Settings].freeze
+      BEFORE = [Ruby, System, Addresses, Build, Settings].freeze
       AFTER = [Gems, Rails, Database, Layers].freeze
 
       module_function

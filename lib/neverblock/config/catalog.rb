@@ -26,6 +26,8 @@ module NeverBlock
       WORKERS = Type::Either.new(Type::Whole.new(1..WORKERS_MAX), Type::Choice.new(:auto))
       WORKER_BYTES = Type::Either.new(Type::Whole.new(WORKER_BYTES_MIN..SIZE_MAX), Type::Nothing.new)
       FLAG = Type::Flag.new
+      # In the order of their numbers (core/http1/compliance.h).
+      COMPLIANCE = Type::Choice.new(:strict, :common, :lenient)
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new
       NAME = Type::Text.new(/\A[\w.-]+\z/, "a name, such as production")
@@ -149,7 +151,10 @@ module NeverBlock
         option(:queue, LIMITS, whole(0..1_000_000), group: :limits, default: 1_000, unit: "requests", engine: :queue_max, help: "that wait for a fiber; more: 503"),
         option(:worker_bytes, LIMITS, WORKER_BYTES, group: :limits, unit: "bytes", elsewhere: %i[worker_max_memory],
                                                     help: "of a worker's resident memory; with more it is replaced once " \
-                                                          "its requests have ended")
+                                                          "its requests have ended"),
+        option(:http_compliance, LIMITS, COMPLIANCE, default: :common, engine: :http_compliance,
+                                                     help: "what is read of a request target and of Host beyond the grammar; strict: nothing; " \
+                                                           "common: what clients send and other servers read alike; lenient: more; see http.md")
       ].freeze
 
       EXECUTING = [

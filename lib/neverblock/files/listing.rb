@@ -17,6 +17,8 @@ module NeverBlock
       TEXT_TYPE = "text/plain; charset=utf-8"
       # A page of ours runs nothing and loads nothing, whatever the names in it are.
       GUARD = { "content-security-policy" => "default-src 'none'; style-src 'unsafe-inline'", "x-content-type-options" => "nosniff" }.freeze
+      # What a query may have been sent with and a URL has not: RFC 3986 section 3.4.
+      ODD = /[\x80-\xff"<>\\]/n.freeze
       # A page number has at most so many digits.
       PAGE = /\A\d{1,9}\z/.freeze
 
@@ -60,7 +62,7 @@ module NeverBlock
 
       # Never to what the client wrote: "//host" would be another server.
       def to_folder(env, names)
-        query = env["QUERY_STRING"].to_s
+        query = env["QUERY_STRING"].to_s.b.gsub(ODD) { |byte| format("%%%02X", byte.ord) }
         target = "#{top(env)}#{names.map { |name| "#{Place.encode(name)}/" }.join}#{"?#{query}" if query.match?(/\A[!-~]+\z/)}"
         finish(env, 301, [TEXT_TYPE, "It is at #{target}\n"], "location" => target)
       end

@@ -57,7 +57,7 @@ module NeverBlock
 
       # nil: no name of anything that is served. (A "." or ".." begins with a dot.)
       def decode(segment)
-        return nil if segment.match?(/%(?!\h\h)|[^\x21-\x7e]/n)
+        return nil if segment.match?(/%(?!\h\h)|[\x00-\x20\x7f]/n)
 
         name = segment.gsub(ENCODED) { Regexp.last_match(1).hex.chr }
         name.b if self.class.served?(name)

@@ -4,6 +4,8 @@
 # be JSON, and for the requests that the I/O loop answers itself (core/server/request_log.h). The I/O loop never waits for this thread: its log drops and counts
 # what a full pipe does not take.
 
+require "neverblock/log/characters"
+
 module NeverBlock
   class Log
     class CoreLines
@@ -44,7 +46,7 @@ module NeverBlock
 
       def read
         while (line = @reader.gets)
-          line = line.chomp.scrub("?")
+          line = line.chomp.b # bytes of a client's may be in it
           head = HEAD.match(line)
           text = head ? head.post_match : line
           request = head && head[:level] == "info" && REQUEST.match(text)
@@ -54,8 +56,8 @@ module NeverBlock
 
       def add_request(request)
         method, target = request[:line].match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, request[:line]]
-        @log.request({ method: method, target: target, status: request[:status].to_i, remote_addr: request[:address].delete_suffix("-"),
-                       (request[:reason] == FILE ? :served : :refused) => request[:reason] }, @request_shape)
+        @log.request({ method: method && Characters.target(method), target: Characters.target(target), status: request[:status].to_i,
+                       remote_addr: request[:address].delete_suffix("-"), (request[:reason] == FILE ? :served : :refused) => request[:reason] }, @request_shape)
       end
     end
   end

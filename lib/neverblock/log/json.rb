@@ -4,6 +4,7 @@
 # field "exception"; whatever else an entry knows, such as request_id, in fields of its own.
 
 require "json"
+require "neverblock/log/characters"
 
 module NeverBlock
   class Log
@@ -47,11 +48,7 @@ module NeverBlock
 
       # JSON is UTF-8 (RFC 8259, 8.1); what is not is shown as far as it can be.
       def text(value)
-        value = value.to_s
-        value = value.encode(Encoding::UTF_8) unless value.encoding == Encoding::UTF_8 || value.encoding == Encoding::BINARY
-        value.dup.force_encoding(Encoding::UTF_8).scrub("\u{FFFD}")
-      rescue EncodingError
-        value.dup.force_encoding(Encoding::UTF_8).scrub("\u{FFFD}")
+        Characters.utf8(value).scrub("\u{FFFD}")
       end
     end
   end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 # Log entries for people: "neverblock: TIME LEVEL: message", with an exception's trace in indented lines below. An entry never looks like two: what came from
-# outside has its control characters escaped, and every further line is indented.
+# outside has its control characters escaped, and every further line is indented. It is UTF-8.
+
+require "neverblock/log/characters"
 
 module NeverBlock
   class Log
@@ -61,7 +63,7 @@ module NeverBlock
       end
 
       def escape(text)
-        text.to_s.b.gsub(CONTROL) { |byte| format("\\x%02x", byte.ord) }
+        Characters.valid(text).b.gsub(CONTROL) { |byte| format("\\x%02x", byte.ord) }
       end
     end
   end

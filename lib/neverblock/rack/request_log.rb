@@ -5,6 +5,7 @@
 
 require "neverblock/deadline"
 require "neverblock/executor/interruption"
+require "neverblock/log/characters"
 
 module NeverBlock
   class RequestLog
@@ -36,7 +37,7 @@ module NeverBlock
     # @return [Array] the application's answer
     def call(env)
       began = Deadline.now
-      request = { method: env["REQUEST_METHOD"], target: env["REQUEST_URI"] } # before a middleware changes what it sees
+      request = { method: env["REQUEST_METHOD"], target: Log::Characters.target(env["REQUEST_URI"]) } # before a middleware changes what it sees
       env["rack.response_finished"] << ->(_env, status, _headers, error) { finished(env, request, status, error, began) }
       @app.call(env)
     end

@@ -43,8 +43,8 @@ module NeverBlock
         add_own_lanes(config, processes)
         Folders.new(@engine).open(config.files)
         @downloads = Downloads::Reader.new(@engine, config, log, workers: on_download).start if Downloads::Reader.wanted?(config)
-        @urls = Listening.new(@engine, config.backlog).open(config.binds).freeze
-        @admin_url = Listening.new(@engine, config.backlog, admin: true).open([config.admin]).first if config.admin
+        @urls = listen(config.binds, config.backlog).freeze
+        @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
       rescue StandardError
         @downloads&.close
         @engine&.close
@@ -75,6 +75,11 @@ module NeverBlock
       end
 
       private
+
+      def listen(binds, backlog, **options)
+        listening = Listening.new(@engine, backlog, **options)
+        listening.open(binds).tap { listening.left_out.each { |line| @log.warn(line) } }
+      end
 
       def add_route(route, queue)
         lane = add_lane(route.at_once, route.queue || queue) if route.lane

@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# Opens the addresses of a configuration on an engine: resolves names, and says in one line why an address cannot be had and what to do about it.
+# Opens the addresses of a configuration on an engine: a name on all the addresses of this machine that it has, and says in one line why an address cannot be had
+# and what to do about it.
 
 require "socket"
 require "neverblock/errors"
+require "neverblock/server/addresses"
 require "neverblock/server/port_holder"
 
 module NeverBlock
@@ -11,19 +13,28 @@ module NeverBlock
     class Listening
       PRIVILEGED_BELOW = 1024 # ip(7); net.ipv4.ip_unprivileged_port_start may lower it
 
+      # Free ports that are tried for a name with several addresses: one that is free at the first may be busy at another.
+      PORTS_TRIED = 16
+
+      # @return [Array<String>] lines for the log: addresses of names that this machine has not, and are left out
+      attr_reader :left_out
+
       # @param engine [Engine]
       # @param backlog [Integer]
       # @param admin [Boolean] whether it is the admin pages' addresses
       # @param port_holder [#describe]
-      def initialize(engine, backlog, admin: false, port_holder: PortHolder.new)
+      # @param addresses [Addresses]
+      def initialize(engine, backlog, admin: false, port_holder: PortHolder.new, addresses: Addresses.new)
         @engine = engine
         @backlog = backlog
         @admin = admin
         @port_holder = port_holder
+        @addresses = addresses
+        @left_out = []
       end
 
       # @param binds [Array<Config::Bind>]
-      # @return [Array<String>] the URL of each, with its real port
+      # @return [Array<String>] the URL of each, with its real port; of a name with several addresses here, with that name
       # @raise [StartError]
       def open(binds)
         binds.map { |bind| bind.unix? ? open_unix(bind) : open_tcp(bind) }
@@ -32,20 +43,60 @@ module NeverBlock
       private
 
       def open_tcp(bind)
-        address = resolve(bind)
-        port = @admin ? @engine.admin_tcp(address, bind.port) : @engine.listen_tcp(address, bind.port, @backlog)
-        bind.url(address, port)
+        addresses = addresses_of(bind)
+        port, opened = open_on_one_port(bind.port, addresses)
+        note_left_out(bind, addresses - opened)
+        bind.url(opened.size > 1 ? bind.host : opened.first, port)
       rescue SystemCallError => e
         raise StartError, "cannot listen on #{bind}: #{tcp_mend(bind, e)}"
       end
 
-      # A name with addresses of both families listens on the IPv4 one: that is what every client falls back to.
-      def resolve(bind)
-        found = Addrinfo.getaddrinfo(bind.host, bind.port, nil, :STREAM)
-        (found.find(&:ipv4?) || found.first).ip_address
+      # A port that is free at the first address may be busy at another: then all begin again.
+      def open_on_one_port(port, addresses)
+        tries = port.zero? ? PORTS_TRIED : 1
+        begin
+          open_all(port, addresses)
+        rescue Errno::EADDRINUSE
+          (tries -= 1).positive? ? retry : raise
+        end
+      end
+
+      # All, or none. What this machine has not is left out while there is another.
+      # @return [Array(Integer, Array<String>)] port and addresses
+      def open_all(port, addresses)
+        opened = []
+        errors = []
+        addresses.each do |address|
+          @tried = address
+          port = open_one(address, port)
+          opened << address
+        rescue *Addresses::ABSENT => e
+          errors << e
+        end
+        raise errors.first if opened.empty?
+
+        [port, opened]
+      rescue Errno::EADDRINUSE
+        opened.each { @engine.listen_undo }
+        raise
+      end
+
+      def open_one(address, port)
+        @admin ? @engine.admin_tcp(address, port) : @engine.listen_tcp(address, port, @backlog)
+      end
+
+      def addresses_of(bind)
+        @addresses.of(bind.host)
       rescue SocketError => e
         raise StartError, "cannot listen on #{bind}: no address for the host #{bind.host.inspect} (#{e.message.sub(/\Agetaddrinfo: /, "")}); " \
                           "write an address, such as http://127.0.0.1:#{bind.port}"
+      end
+
+      # Of "localhost" it is no news: a machine without IPv6 has one of the two.
+      def note_left_out(bind, addresses)
+        return if addresses.empty? || @addresses.localhost?(bind.host)
+
+        @left_out << "#{bind} does not listen on #{addresses.join(", ")}, which #{bind.host} has too: no server of this machine may"
       end
 
       def tcp_mend(bind, error)
@@ -58,7 +109,7 @@ module NeverBlock
             "the system forbids it (#{reason(error)})"
           end
         when Errno::EADDRNOTAVAIL
-          "this machine has no address #{bind.host}; 127.0.0.1 is this machine alone, 0.0.0.0 every IPv4 address it has"
+          "this machine has no address #{@addresses.name?(bind.host) ? "that #{bind.host} has" : bind.host}; 127.0.0.1 is this machine alone, 0.0.0.0 every IPv4 address it has"
         when Errno::EAFNOSUPPORT then "this machine has no IPv6; write an IPv4 address, such as http://127.0.0.1:#{bind.port}"
         else reason(error)
         end
@@ -66,7 +117,7 @@ module NeverBlock
 
       def busy(bind)
         holder = @port_holder.describe(bind.port)
-        "port #{bind.port} is busy: #{holder || "another program listens there"}; " \
+        "port #{bind.port}#{" of #{@tried}" unless bind.host == @tried} is busy: #{holder || "another program listens there"}; " \
           "stop it, or choose another port#{@admin ? "; port 0 takes any free one" : " with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"}"
       end
 

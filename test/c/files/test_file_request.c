@@ -19,7 +19,7 @@ static char head_bytes[65536];
 
 /* Parses the lines after a request line; each ends with CRLF. */
 static void parse(const char *method, const char *lines) {
-    static const nb_head_limits limits = {sizeof head_bytes, 8000, 256};
+    static const nb_head_limits limits = {sizeof head_bytes, 8000, 256, NB_COMPLIANCE_COMMON};
     nb_head_parser parser;
     nb_refusal refusal;
     size_t used;

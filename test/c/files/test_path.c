@@ -5,6 +5,7 @@
 #include "files/path.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "http1/guarded.h"
@@ -38,6 +39,8 @@ static void a_path_becomes_a_name_under_the_root(void **state) {
         {"/%61%62", "ab", false},
         {"/caf%C3%A9.html", "caf\xc3\xa9.html", false},
         {"/caf%c3%a9.html", "caf\xc3\xa9.html", false},
+        {"/caf\xc3\xa9.html", "caf\xc3\xa9.html", false},
+        {"/caf\xc3%a9/\xe2\x82\xac/", "caf\xc3\xa9/\xe2\x82\xac", true},
         {"/%E2%82%AC/%F0%9F%98%80.png", "\xe2\x82\xac/\xf0\x9f\x98\x80.png", false},
         {"/a..b", "a..b", false},
         {"/a../b", "a../b", false},
@@ -166,9 +169,18 @@ static void every_trick_is_refused(void **state) {
         "/%c2%80",
         "/%c2%9b31m",
         "/%C2%9F",
-        /* raw bytes that the head parser never lets through */
-        "/\xc3\xa9",
+        /* the same without encoding, and text that is no UTF-8 */
+        "/a\xc2\x9b"
+        "31m",
+        "/\xc0\xae\xc0\xae/a",
+        "/\xc0\xaf",
+        "/\xe0\x80\xaf",
+        "/%c0\xaf",
+        "/\xed\xa0\x80",
+        "/caf\xe9",
+        "/caf\xc3",
         "/\xff",
+        /* ends of a path that the head parser has cut off */
         "/a?b",
         "/a#b",
         /* overlong forms of ".", "/", NUL and "\\" (CVE-2000-0884), and other text that is no UTF-8 */
@@ -276,6 +288,11 @@ static void all_of_unicode_and_nothing_else_is_a_name(void **state) {
             size_t size = 1 + encode(code, bytes, target + 1);
             if (decode_bytes(target, size) != (fine ? NB_OK : NB_INVALID)) fail_msg("U+%04X in %u bytes", code, bytes);
             if (fine) assert_int_equal(bytes, path.size);
+            char raw[8] = "/";
+            for (unsigned i = 0; i < bytes; i++)
+                raw[1 + i] = (char)strtoul((char[]){target[3 * i + 2], target[3 * i + 3], '\0'}, NULL, 16);
+            if (decode_bytes(raw, 1 + bytes) != (fine ? NB_OK : NB_INVALID)) fail_msg("U+%04X as it is", code);
+            if (fine) assert_memory_equal(raw + 1, path.text, bytes);
         }
     }
 }

@@ -2,7 +2,7 @@
  * fuzz.h - what the fuzz targets share. A target is a file fuzz_NAME.c with one function NB_FUZZ_ENTRY(data, size); bin/fuzz builds it with
  * libFuzzer, test/c/http1/test_fuzz_replay.c runs it over the kept inputs without.
  *
- * An input is FUZZ_CONTROL_BYTES that say how the rest is cut and which limits hold, then the bytes of a message.
+ * An input is FUZZ_CONTROL_BYTES that say how the rest is cut and which limits and compliance hold, then the bytes of a message.
  */
 #ifndef NB_TEST_FUZZ_H
 #define NB_TEST_FUZZ_H
@@ -31,6 +31,7 @@ typedef struct fuzz_input {
     size_t size;
     size_t cuts[FUZZ_CUTS + 1]; /* ascending; the last is the size */
     bool small_limits;
+    nb_compliance compliance;
 } fuzz_input;
 
 /* False: nothing to do with it. */
@@ -39,6 +40,7 @@ static inline bool fuzz_input_read(fuzz_input *input, const uint8_t *data, size_
     input->bytes = (const char *)data + FUZZ_CONTROL_BYTES;
     input->size = size - FUZZ_CONTROL_BYTES;
     input->small_limits = data[FUZZ_CUTS] & 1;
+    input->compliance = (nb_compliance)(data[FUZZ_CUTS] / 2 % NB_COMPLIANCE_COUNT);
     size_t at = 0;
     for (size_t i = 0; i < FUZZ_CUTS; i++) {
         at += (input->size - at) * data[i] / 255;
@@ -62,8 +64,11 @@ static inline bool fuzz_is_text(const uint8_t *data, size_t size) {
 }
 
 static inline const message_limits *fuzz_limits(const fuzz_input *input) {
-    static const message_limits small = {{200, 40, 4}, 50};
-    return input->small_limits ? &small : &message_limits_usual;
+    static message_limits limits;
+    const message_limits small = {{200, 40, 4, NB_COMPLIANCE_STRICT}, 50};
+    limits = input->small_limits ? small : message_limits_usual;
+    limits.head.compliance = input->compliance;
+    return &limits;
 }
 
 #endif

@@ -48,7 +48,13 @@ static void check_slices(const nb_head *head, size_t used, const nb_head_limits 
     FUZZ_CHECK(head->header_count <= limits->headers);
     FUZZ_CHECK(nb_is_token(head->method_text) && head->method_text.size <= NB_METHOD_BYTES_MAX);
     FUZZ_CHECK(head->minor_version <= 1);
-    FUZZ_CHECK(head->target.size > 0 && memchr(head->target.data, ' ', head->target.size) == NULL);
+    FUZZ_CHECK(head->target.size > 0);
+    for (size_t i = 0; i < head->target.size; i++) {
+        const unsigned char byte = (unsigned char)head->target.data[i];
+        FUZZ_CHECK(byte > ' ' && byte != 0x7f && byte != '#');
+        if (limits->compliance != NB_COMPLIANCE_LENIENT) FUZZ_CHECK(byte != '"' && byte != '<' && byte != '>');
+        if (limits->compliance == NB_COMPLIANCE_STRICT) FUZZ_CHECK(byte < 0x80 && byte != '\\');
+    }
     if (head->target_form == NB_TARGET_ORIGIN) {
         FUZZ_CHECK(head->path.data == head->target.data && head->path.data[0] == '/');
         FUZZ_CHECK(head->path.size + head->query.size + (head->path.size < head->target.size) == head->target.size);

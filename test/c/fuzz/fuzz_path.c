@@ -67,7 +67,7 @@ static long path_read_slowly(const char *data, size_t size, char *out) {
             byte = path_hex(at + 1, end);
             if (byte < 0 || byte == '/' || byte == '\\') return -1;
             at += 2;
-        } else if (byte <= ' ' || byte >= 0x7f || byte == '\\' || byte == '?' || byte == '#') {
+        } else if (byte <= ' ' || byte == 0x7f || byte == '\\' || byte == '?' || byte == '#') {
             return -1;
         }
         out[made++] = (char)byte;

@@ -29,7 +29,7 @@ typedef struct message_limits {
     uint64_t body_bytes_max;
 } message_limits;
 
-static const message_limits message_limits_usual = {{65536, NB_TARGET_BYTES_MAX, 100}, 104857600};
+static const message_limits message_limits_usual = {{65536, NB_TARGET_BYTES_MAX, 100, NB_COMPLIANCE_COMMON}, 104857600};
 
 #define MESSAGE_HASH_START UINT64_C(0xcbf29ce484222325)
 
@@ -139,7 +139,8 @@ static inline void message_give(message_reader *r, size_t to) {
         if (o->status == NB_OK) {
             o->head_bytes = used;
             o->head_hash = message_hash_head(&r->head, bytes, used);
-            o->status = nb_framing_decide(&r->head, r->limits.body_bytes_max, &o->framing, &o->refusal);
+            o->status = nb_framing_decide(&r->head, r->limits.body_bytes_max, r->limits.head.compliance, &o->framing,
+                                          &o->refusal);
         }
         if (o->status == NB_OK) {
             if (o->framing.host.size > 0) o->framing.host.data = r->input + (o->framing.host.data - bytes);

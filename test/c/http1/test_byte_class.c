@@ -12,7 +12,8 @@
 static bool is_alnum(unsigned c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 static bool is_in(unsigned c, const char *set) { return c != 0 && c < 0x80 && strchr(set, (int)c) != NULL; }
 static bool is_token(unsigned c) { return is_alnum(c) || is_in(c, "!#$%&'*+-.^_`|~"); }
-static bool is_target(unsigned c) { return is_alnum(c) || is_in(c, "-._~:/?[]@!$&'()*+,;=%^`{|}"); }
+static bool is_strict_target(unsigned c) { return is_alnum(c) || is_in(c, "-._~:/?[]@!$&'()*+,;=%^`{|}"); }
+static bool is_target(unsigned c) { return is_strict_target(c) || c == '\\' || c >= 0x80; }
 static bool is_value(unsigned c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 static bool is_host(unsigned c) { return is_alnum(c) || is_in(c, "-._~!$&'()*+;="); }
 static bool is_hex(unsigned c) { return is_alnum(c) && (c <= '9' || (c | 0x20) <= 'f'); }
@@ -24,9 +25,10 @@ static void test_the_table_is_the_grammar(void **state) {
     static const struct {
         unsigned bit;
         bool (*is)(unsigned);
-    } classes[] = {{NB_BYTE_TOKEN, is_token},  {NB_BYTE_TARGET, is_target}, {NB_BYTE_VALUE, is_value},
-                   {NB_BYTE_HOST, is_host},    {NB_BYTE_HEX, is_hex},       {NB_BYTE_DIGIT, is_digit},
-                   {NB_BYTE_QUOTED, is_quoted}};
+    } classes[] = {{NB_BYTE_TOKEN, is_token},   {NB_BYTE_TARGET, is_target},
+                   {NB_BYTE_VALUE, is_value},   {NB_BYTE_HOST, is_host},
+                   {NB_BYTE_HEX, is_hex},       {NB_BYTE_DIGIT, is_digit},
+                   {NB_BYTE_QUOTED, is_quoted}, {NB_BYTE_STRICT_TARGET, is_strict_target}};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         for (unsigned c = 0; c < 256; c++) {
             if (nb_byte_is((char)c, classes[i].bit) != classes[i].is(c))

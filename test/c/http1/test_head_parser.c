@@ -7,7 +7,7 @@
 
 #include "http1/message.h"
 
-static const nb_head_limits limits = {65536, NB_TARGET_BYTES_MAX, 100};
+static const nb_head_limits limits = {65536, NB_TARGET_BYTES_MAX, 100, NB_COMPLIANCE_COMMON};
 static nb_head head;
 static guarded memory;
 
@@ -83,6 +83,26 @@ static void test_targets_are_told_by_form(void **state) {
     assert_int_equal(head.query.size, 0);
 }
 
+static void test_a_fragment_is_cut_off_and_other_bytes_stay_as_sent(void **state) {
+    (void)state;
+    parse_ok("GET /a?b#c?d#e HTTP/1.1\r\n\r\n");
+    assert_slice("/a?b", head.target);
+    assert_slice("/a", head.path);
+    assert_slice("b", head.query);
+    assert_int_equal(head.minor_version, 1);
+    parse_ok("GET /# HTTP/1.0\r\n\r\n");
+    assert_slice("/", head.target);
+    assert_slice("/", head.path);
+    assert_int_equal(head.query.size, 0);
+    parse_ok("GET http://a#b HTTP/1.1\r\n\r\n");
+    assert_slice("http://a", head.target);
+    assert_slice("a", head.authority);
+    assert_slice("/", head.path);
+    parse_ok("GET /\xc3\xa9\\\xff?\x80\\# HTTP/1.1\r\n\r\n");
+    assert_slice("/\xc3\xa9\\\xff", head.path);
+    assert_slice("\x80\\", head.query);
+}
+
 static void test_known_methods_have_numbers_and_case_counts(void **state) {
     (void)state;
     for (int method = 1; method < NB_METHOD_COUNT; method++) {
@@ -145,8 +165,10 @@ static void test_what_is_wrong_is_told_at_its_byte(void **state) {
         "GET httpsx",
         "GET *a",
         "GET /\r",
-        "GET /#",
-        "GET /\\",
+        "GET #",
+        "GET /\"",
+        "GET /\xc3\xa9\x7f",
+        "GET /#\t",
         "CONNECT /",
         "GET / \r",
         "GET / h",
@@ -180,16 +202,18 @@ static void test_limits_are_told_as_soon_as_they_are_passed(void **state) {
     (void)state;
     static const char bytes[] = "POST /abcdef HTTP/1.1\r\nA: b\r\nC: d\r\n\r\n";
     const struct {
-        nb_head_limits limits;
+        uint32_t head_bytes, target_bytes;
+        uint16_t headers;
         int http_status;
         size_t at;
     } cases[] = {
-        {{1000, 7, 10}, 0, 0},     {{1000, 6, 10}, 414, 12},  {{1000, 1, 10}, 414, 7}, {{1000, 100, 2}, 0, 0},
-        {{1000, 100, 1}, 431, 30}, {{1000, 100, 0}, 431, 24}, {{37, 100, 10}, 0, 0},   {{36, 100, 10}, 431, 36},
-        {{10, 100, 10}, 414, 10},  {{3, 100, 10}, 431, 3},
+        {1000, 7, 10, 0, 0},     {1000, 6, 10, 414, 12},  {1000, 1, 10, 414, 7}, {1000, 100, 2, 0, 0},
+        {1000, 100, 1, 431, 30}, {1000, 100, 0, 431, 24}, {37, 100, 10, 0, 0},   {36, 100, 10, 431, 36},
+        {10, 100, 10, 414, 10},  {3, 100, 10, 431, 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const message_limits these = {cases[i].limits, UINT64_MAX};
+        const message_limits these = {
+            {cases[i].head_bytes, cases[i].target_bytes, cases[i].headers, NB_COMPLIANCE_COMMON}, UINT64_MAX};
         const outcome whole = message_read_whole(memory, &these, bytes, sizeof bytes - 1);
         const outcome bytewise = message_read_bytewise(memory, &these, bytes, sizeof bytes - 1);
         assert_null(message_difference(&whole, &bytewise));
@@ -205,7 +229,7 @@ static void test_limits_are_told_as_soon_as_they_are_passed(void **state) {
 
 static void test_more_headers_than_there_is_room_for_are_refused_whatever_the_limit_says(void **state) {
     (void)state;
-    static const message_limits generous = {{262144, 16384, UINT16_MAX}, UINT64_MAX};
+    static const message_limits generous = {{262144, 16384, UINT16_MAX, NB_COMPLIANCE_COMMON}, UINT64_MAX};
     static char bytes[8192];
     size_t size = (size_t)sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n");
     for (unsigned i = 1; i < NB_HEADERS_MAX; i++)
@@ -295,15 +319,18 @@ static void test_every_byte_at_every_place_is_judged_the_same_however_it_arrives
     (void)state;
     static const char good[] = "\r\nGET http://a.b:80/c?d HTTP/1.1\r\nHost: a.b:80\r\nAccept:  */* \r\n\r\n";
     char bytes[sizeof good];
+    message_limits these = message_limits_usual;
     for (size_t at = 0; at < sizeof good - 1; at++) {
-        for (unsigned c = 0; c < 256; c++) {
+        for (unsigned c = 0; c < 256 * NB_COMPLIANCE_COUNT; c++) {
             memcpy(bytes, good, sizeof good);
             bytes[at] = (char)c;
-            const outcome whole = message_read_whole(memory, &message_limits_usual, bytes, sizeof good - 1);
-            const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, bytes, sizeof good - 1);
+            these.head.compliance = (nb_compliance)(c / 256);
+            const outcome whole = message_read_whole(memory, &these, bytes, sizeof good - 1);
+            const outcome bytewise = message_read_bytewise(memory, &these, bytes, sizeof good - 1);
             const char *const difference = message_difference(&whole, &bytewise);
             if (difference) fail_msg("%s differs with byte 0x%02x at %zu", difference, c, at);
-            const bool control = (c < 0x20 && c != '\t' && c != '\r' && c != '\n') || c == 0x7f;
+            const unsigned char byte = (unsigned char)c;
+            const bool control = (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n') || byte == 0x7f;
             if (control && (whole.status == NB_OK || whole.status == NB_INCOMPLETE))
                 fail_msg("byte 0x%02x at %zu is accepted", c, at);
         }
@@ -327,6 +354,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_head_is_told_in_slices),
         cmocka_unit_test(test_targets_are_told_by_form),
+        cmocka_unit_test(test_a_fragment_is_cut_off_and_other_bytes_stay_as_sent),
         cmocka_unit_test(test_known_methods_have_numbers_and_case_counts),
         cmocka_unit_test(test_the_parser_is_ready_for_the_next_head_after_one),
         cmocka_unit_test(test_the_parser_of_a_waiting_connection_is_small),

@@ -132,6 +132,60 @@ static void test_ports_are_numbers_up_to_65535(void **state) {
     }
 }
 
+static bool tolerated(const char *text, nb_compliance compliance) {
+    const size_t size = strlen(text);
+    return nb_host_is_tolerated(nb_slice_of(guarded_place(&memory, text, size), size), compliance);
+}
+
+static void test_what_else_is_taken_for_a_host_is_for_the_compliance_to_say(void **state) {
+    (void)state;
+    static const char *const common[] = {"a:", "a.b:", "%41:", "[::1]:"};
+    static const char *const lenient[] = {"a,b",
+                                          "a,b:80",
+                                          ",",
+                                          "b\xc3\xbc"
+                                          "cher:80",
+                                          "\xff",
+                                          "a:000080",
+                                          "a:0000000000",
+                                          "[::1]:00000080",
+                                          "[fe80::1%25eth0]",
+                                          "[fe80::1%eth0]:80",
+                                          "[fe80::1%25a.b]:",
+                                          "a,%20b"};
+    static const char *const never[] = {
+        "",    ":",      ":80",    "a::",     "a:80:",     "a:65536",   "a:0065536",  "a:8x",  "a b",       "a/",
+        "a@b", "a?",     "a#",     "a\\",     "\"a\"",     "<a>",       "a|b",        "a%zz",  ",%4",       "[::1",
+        "[]",  "[::1%]", "[%25a]", "[a%25b]", "[::1%a b]", "[::1%a%b]", "[v1.a%25b]", "a\x7f", "a\xc3:\xb2"};
+    for (size_t i = 0; i < COUNT(common); i++) {
+        assert_false(valid(common[i], NB_PORT_OPTIONAL));
+        assert_false(valid(common[i], NB_PORT_REQUIRED));
+        assert_false(tolerated(common[i], NB_COMPLIANCE_STRICT));
+        if (!tolerated(common[i], NB_COMPLIANCE_COMMON)) fail_msg("%s is refused", common[i]);
+        if (!tolerated(common[i], NB_COMPLIANCE_LENIENT)) fail_msg("%s is refused", common[i]);
+    }
+    for (size_t i = 0; i < COUNT(lenient); i++) {
+        assert_false(valid(lenient[i], NB_PORT_OPTIONAL));
+        if (tolerated(lenient[i], NB_COMPLIANCE_COMMON)) fail_msg("%s is accepted", lenient[i]);
+        if (!tolerated(lenient[i], NB_COMPLIANCE_LENIENT)) fail_msg("%s is refused", lenient[i]);
+    }
+    for (size_t i = 0; i < COUNT(never); i++) {
+        if (tolerated(never[i], NB_COMPLIANCE_LENIENT)) fail_msg("%s is accepted", never[i]);
+    }
+}
+
+static void test_a_host_ends_at_the_colon_of_its_port(void **state) {
+    (void)state;
+    static const char *const hosts[] = {"a", "a.b", "[::1]", "[fe80::1%25a]"};
+    char text[64];
+    for (size_t i = 0; i < COUNT(hosts); i++) {
+        const size_t size = strlen(hosts[i]);
+        assert_int_equal(size, nb_host_size(nb_slice_of(hosts[i], size)));
+        assert_int_equal(size, nb_host_size(nb_slice_of(strcat(strcpy(text, hosts[i]), ":"), size + 1)));
+        assert_int_equal(size, nb_host_size(nb_slice_of(strcat(strcpy(text, hosts[i]), ":80"), size + 3)));
+    }
+}
+
 /* Texts of up to nine letters are too many for all of them: all with seven, and random longer ones. */
 static void check_address(const char *text) {
     struct in6_addr address;
@@ -183,6 +237,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts_are_judged_by_the_grammar),
         cmocka_unit_test(test_ports_are_numbers_up_to_65535),
+        cmocka_unit_test(test_what_else_is_taken_for_a_host_is_for_the_compliance_to_say),
+        cmocka_unit_test(test_a_host_ends_at_the_colon_of_its_port),
         cmocka_unit_test(test_ip_literals_are_what_the_system_takes_for_ipv6),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -10,6 +10,18 @@
 
 static guarded memory;
 
+static message_limits limits_with(int compliance) {
+    message_limits limits = message_limits_usual;
+    limits.head.compliance = (nb_compliance)compliance;
+    return limits;
+}
+
+static int answer_with(const vector *v, int compliance) {
+    return compliance == NB_COMPLIANCE_STRICT    ? v->strict
+           : compliance == NB_COMPLIANCE_LENIENT ? v->lenient
+                                                 : v->refused;
+}
+
 static int set_up(void **state) {
     (void)state;
     memory = guarded_create(LARGEST);
@@ -22,17 +34,17 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void check_answer(const vector *v, const outcome *o, size_t size) {
-    if (v->refused == INCOMPLETE) {
+static void check_answer(const vector *v, int expected, const outcome *o, size_t size) {
+    if (expected == INCOMPLETE) {
         if (o->status != NB_INCOMPLETE) fail_msg("vector %d, %s: %s", v->number, v->name, nb_status_name(o->status));
         return;
     }
     const int refused = o->status == NB_OK || o->status == NB_INCOMPLETE ? 0 : o->refusal.http_status;
-    if (refused != v->refused) {
-        fail_msg("vector %d, %s: expected %d, got %s %d (%s)", v->number, v->name, v->refused,
-                 nb_status_name(o->status), refused, refused ? o->refusal.reason : "-");
+    if (refused != expected) {
+        fail_msg("vector %d, %s: expected %d, got %s %d (%s)", v->number, v->name, expected, nb_status_name(o->status),
+                 refused, refused ? o->refusal.reason : "-");
     }
-    if (v->refused) return;
+    if (expected) return;
     if (o->status != NB_OK) fail_msg("vector %d, %s: %s", v->number, v->name, nb_status_name(o->status));
     if (o->used != size - v->rest) fail_msg("vector %d, %s: used %zu of %zu", v->number, v->name, o->used, size);
     if (o->body_bytes != strlen(v->body) || memcmp(o->body_start, v->body, strlen(v->body)) != 0) {
@@ -48,37 +60,65 @@ static void check_same(const vector *v, const outcome *whole, const outcome *oth
 
 static void test_every_vector_has_its_answer(void **state) {
     (void)state;
-    for (size_t i = 0; i < VECTOR_COUNT; i++) {
-        const outcome o = message_read_whole(memory, &message_limits_usual, vectors[i].bytes, vectors[i].size);
-        check_answer(&vectors[i], &o, vectors[i].size);
+    for (int compliance = 0; compliance < NB_COMPLIANCE_COUNT; compliance++) {
+        const message_limits limits = limits_with(compliance);
+        for (size_t i = 0; i < VECTOR_COUNT; i++) {
+            const outcome o = message_read_whole(memory, &limits, vectors[i].bytes, vectors[i].size);
+            check_answer(&vectors[i], answer_with(&vectors[i], compliance), &o, vectors[i].size);
+        }
+    }
+}
+
+static void check_cuts(const vector *v, const message_limits *limits) {
+    const outcome whole = message_read_whole(memory, limits, v->bytes, v->size);
+    const outcome bytewise = message_read_bytewise(memory, limits, v->bytes, v->size);
+    check_same(v, &whole, &bytewise, "byte by byte", 0);
+    for (size_t cut = 0; cut <= v->size; cut++) {
+        const outcome split = message_read_split(memory, limits, v->bytes, v->size, cut);
+        check_same(v, &whole, &split, "in two, cut at", cut);
     }
 }
 
 static void test_every_vector_has_the_same_answer_however_it_is_cut(void **state) {
     (void)state;
-    for (size_t i = 0; i < VECTOR_COUNT; i++) {
-        const vector *const v = &vectors[i];
-        const outcome whole = message_read_whole(memory, &message_limits_usual, v->bytes, v->size);
-        const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, v->bytes, v->size);
-        check_same(v, &whole, &bytewise, "byte by byte", 0);
-        for (size_t cut = 0; cut <= v->size; cut++) {
-            const outcome split = message_read_split(memory, &message_limits_usual, v->bytes, v->size, cut);
-            check_same(v, &whole, &split, "in two, cut at", cut);
+    for (int compliance = 0; compliance < NB_COMPLIANCE_COUNT; compliance++) {
+        const message_limits limits = limits_with(compliance);
+        for (size_t i = 0; i < VECTOR_COUNT; i++)
+            check_cuts(&vectors[i], &limits);
+    }
+}
+
+/* What one compliance reads, the next one reads as the same request: whatever is chosen, a message ends where it ends. */
+static void test_every_compliance_reads_what_a_stricter_one_reads_and_alike(void **state) {
+    (void)state;
+    for (int compliance = 1; compliance < NB_COMPLIANCE_COUNT; compliance++) {
+        const message_limits strict = limits_with(compliance - 1), lenient = limits_with(compliance);
+        for (size_t i = 0; i < VECTOR_COUNT; i++) {
+            const vector *const v = &vectors[i];
+            const outcome one = message_read_whole(memory, &strict, v->bytes, v->size);
+            const outcome other = message_read_whole(memory, &lenient, v->bytes, v->size);
+            if (one.status == NB_OK || one.status == NB_INCOMPLETE)
+                check_same(v, &one, &other, "with compliance", (size_t)compliance);
         }
     }
 }
 
 /* What follows the offending byte does not matter: it is refused before it came. */
+static void check_refused_at_its_byte(const vector *v, const message_limits *limits) {
+    const outcome bytewise = message_read_bytewise(memory, limits, v->bytes, v->size);
+    const outcome shorter = message_read_whole(memory, limits, v->bytes, bytewise.refused_at);
+    const outcome before = message_read_whole(memory, limits, v->bytes, bytewise.refused_at - 1);
+    check_same(v, &bytewise, &shorter, "up to byte", bytewise.refused_at);
+    if (before.status != NB_INCOMPLETE) fail_msg("vector %d, %s: told one byte late", v->number, v->name);
+}
+
 static void test_every_refusal_comes_with_the_offending_byte(void **state) {
     (void)state;
-    for (size_t i = 0; i < VECTOR_COUNT; i++) {
-        const vector *const v = &vectors[i];
-        if (v->refused <= 0) continue;
-        const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, v->bytes, v->size);
-        const outcome shorter = message_read_whole(memory, &message_limits_usual, v->bytes, bytewise.refused_at);
-        const outcome before = message_read_whole(memory, &message_limits_usual, v->bytes, bytewise.refused_at - 1);
-        check_same(v, &bytewise, &shorter, "up to byte", bytewise.refused_at);
-        if (before.status != NB_INCOMPLETE) fail_msg("vector %d, %s: told one byte late", v->number, v->name);
+    for (int compliance = 0; compliance < NB_COMPLIANCE_COUNT; compliance++) {
+        const message_limits limits = limits_with(compliance);
+        for (size_t i = 0; i < VECTOR_COUNT; i++) {
+            if (answer_with(&vectors[i], compliance) > 0) check_refused_at_its_byte(&vectors[i], &limits);
+        }
     }
 }
 
@@ -95,7 +135,7 @@ static void test_every_vector_has_the_same_answer_behind_a_request(void **state)
         assert_status(NB_OK, one.status);
         assert_int_equal(one.used, sizeof first - 1);
         const outcome two = message_read_whole(memory, &message_limits_usual, both + one.used, v->size);
-        check_answer(v, &two, v->size);
+        check_answer(v, v->refused, &two, v->size);
     }
 }
 
@@ -106,7 +146,7 @@ static const struct {
     size_t size;
 } large[] = {
 #define LARGE(number, name, refused, begin, unit, size, end) \
-    { {number, name, NULL, 0, refused, "", 0}, begin, unit, end, size }
+    { {number, name, NULL, 0, refused, refused, refused, "", 0}, begin, unit, end, size }
     LARGE(22, "an extension of 64 KB", 400, CHUNKS("5;"), "a", 65536, "\r\nhello\r\n0\r\n\r\n"),
     LARGE(22, "extensions of 64 KB in many chunks", 400, CHUNKS(""), "1;abcdefghijklmnopqrstuvwxyz\r\nx\r\n", 65536,
           "0\r\n\r\n"),
@@ -146,7 +186,7 @@ static void test_large_vectors_have_their_answers_however_they_are_cut(void **st
         const vector *const v = &large[i].v;
         const size_t size = build_large(i, bytes);
         const outcome whole = message_read_whole(memory, &message_limits_usual, bytes, size);
-        check_answer(v, &whole, size);
+        check_answer(v, v->refused, &whole, size);
         const outcome bytewise = message_read_bytewise(memory, &message_limits_usual, bytes, size);
         check_same(v, &whole, &bytewise, "byte by byte", 0);
         if (v->refused) assert_true(bytewise.refused_at < size);
@@ -162,6 +202,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_vector_has_its_answer),
         cmocka_unit_test(test_every_vector_has_the_same_answer_however_it_is_cut),
+        cmocka_unit_test(test_every_compliance_reads_what_a_stricter_one_reads_and_alike),
         cmocka_unit_test(test_every_refusal_comes_with_the_offending_byte),
         cmocka_unit_test(test_every_vector_has_the_same_answer_behind_a_request),
         cmocka_unit_test(test_large_vectors_have_their_answers_however_they_are_cut),

@@ -3,7 +3,8 @@
  * research notes: one table for the tests, the fuzzers' first corpus and the comparison with other parsers.
  *
  * refused: the HTTP status of the refusal; 0 when the request is served, and then `body` is what the application reads and `rest` how many
- * bytes behind it belong to the next request; INCOMPLETE when more must come.
+ * bytes behind it belong to the next request; INCOMPLETE when more must come. strict, lenient: the same with that compliance, `refused` being that
+ * of the usual one.
  */
 #ifndef NB_TEST_HTTP1_VECTORS_H
 #define NB_TEST_HTTP1_VECTORS_H
@@ -15,16 +16,19 @@ typedef struct vector {
     const char *name;
     const char *bytes;
     size_t size;
-    int refused;
+    int strict, refused, lenient;
     const char *body;
     size_t rest;
 } vector;
 
 #define INCOMPLETE (-1)
 #define R(number, name, refused, bytes) \
-    { number, name, bytes, sizeof(bytes) - 1, refused, NULL, 0 }
+    { number, name, bytes, sizeof(bytes) - 1, refused, refused, refused, NULL, 0 }
 #define A(number, name, body, rest, bytes) \
-    { number, name, bytes, sizeof(bytes) - 1, 0, body, rest }
+    { number, name, bytes, sizeof(bytes) - 1, 0, 0, 0, body, rest }
+/* By compliance. */
+#define T(number, name, strict, common, lenient, bytes) \
+    { number, name, bytes, sizeof(bytes) - 1, strict, common, lenient, "", 0 }
 
 #define HOST "Host: test\r\n"
 #define GET(fields) "GET / HTTP/1.1\r\n" HOST fields "\r\n"
@@ -200,29 +204,43 @@ static const vector vectors[] = {
     R(32, "no Host", 400, "GET / HTTP/1.1\r\n\r\n"),
     R(32, "two Hosts", 400, GET("Host: test\r\n")),
     R(32, "two Hosts in HTTP/1.0", 400, "GET / HTTP/1.0\r\n" HOST "Host: other\r\n\r\n"),
-    R(32, "an empty Host", 400, WITH_HOST("")),
+    T(32, "an empty Host", 400, 0, 0, WITH_HOST("")),
     R(32, "a Host with user information", 400, WITH_HOST("user@test")),
     R(32, "a Host with a path", 400, WITH_HOST("test/")),
     R(32, "a Host with a scheme", 400, WITH_HOST("http://test")),
     R(32, "a list of Hosts", 400, WITH_HOST("test, other")),
-    R(32, "a comma in a Host", 400, WITH_HOST("test,other")),
+    T(32, "a comma in a Host", 400, 400, 0, WITH_HOST("test,other")),
     R(32, "a space in a Host", 400, WITH_HOST("te st")),
     R(32, "a query in a Host", 400, WITH_HOST("test?a")),
     R(32, "a fragment in a Host", 400, WITH_HOST("test#a")),
     R(32, "a backslash in a Host", 400, WITH_HOST("test\\a")),
     R(32, "quotes in a Host", 400, WITH_HOST("\"test\"")),
-    R(32, "a high byte in a Host", 400, WITH_HOST("t\xe9st")),
+    T(32, "a high byte in a Host", 400, 400, 0, WITH_HOST("t\xe9st")),
     R(32, "a malformed percent encoding in a Host", 400, WITH_HOST("te%4st")),
     R(32, "a port that is no number", 400, WITH_HOST("test:http")),
     R(32, "a port of +80", 400, WITH_HOST("test:+80")),
     R(32, "a port over 65535", 400, WITH_HOST("test:65536")),
-    R(32, "an empty port", 400, WITH_HOST("test:")),
+    T(32, "an empty port", 400, 0, 0, WITH_HOST("test:")),
+    T(32, "an empty port behind IPv6", 400, 0, 0, WITH_HOST("[::1]:")),
+    T(32, "a port of six digits", 400, 400, 0, WITH_HOST("test:000080")),
+    T(32, "a zone in IPv6 as typed", 400, 400, 0, WITH_HOST("[fe80::1%eth0]:80")),
+    T(32, "a name in UTF-8", 400, 400, 0,
+      WITH_HOST("b\xc3\xbc"
+                "cher.test:80")),
+    R(32, "an empty zone in IPv6", 400, WITH_HOST("[fe80::1%]")),
+    R(32, "a zone in a name", 400, WITH_HOST("[test%25eth0]")),
+    R(32, "a high byte in a port", 400, WITH_HOST("test:8\xb2")),
+    R(32, "a colon alone", 400, WITH_HOST(":")),
+    R(32, "a port and an empty one", 400, WITH_HOST("test:80:")),
+    R(32, "two empty Hosts", 400, "GET / HTTP/1.1\r\nHost:\r\nHost:\r\n\r\n"),
+    R(32, "a Host and an empty one", 400, GET("Host:\r\n")),
+    T(32, "an empty Host, blanks", 400, 0, 0, WITH_HOST(" \t ")),
     R(32, "a port alone", 400, WITH_HOST(":80")),
     R(32, "two ports", 400, WITH_HOST("test:80:80")),
     R(32, "IPv6 without brackets", 400, WITH_HOST("::1")),
     R(32, "IPv6 without its end", 400, WITH_HOST("[::1")),
     R(32, "text behind IPv6", 400, WITH_HOST("[::1]a")),
-    R(32, "a zone in IPv6", 400, WITH_HOST("[fe80::1%25eth0]")),
+    T(32, "a zone in IPv6", 400, 400, 0, WITH_HOST("[fe80::1%25eth0]")),
     R(32, "malformed IPv6", 400, WITH_HOST("[1::2::3]")),
     R(32, "a bad Host in HTTP/1.0", 400, "GET / HTTP/1.0\r\nHost: a/b\r\n\r\n"),
     A(32, "no Host in HTTP/1.0", "", 0, "GET / HTTP/1.0\r\n\r\n"),
@@ -238,6 +256,19 @@ static const vector vectors[] = {
     R(33, "absolute form without Host", 400, "GET http://test/ HTTP/1.1\r\n\r\n"),
     R(33, "absolute form and another Host", 400, TARGET("http://other/")),
     R(33, "absolute form and another port", 400, TARGET("http://test:81/")),
+    T(33, "absolute form and the scheme's port", 400, 0, 0, TARGET("http://test:80/")),
+    T(33, "absolute form, the scheme's port in Host", 400, 0, 0,
+      "GET https://test/ HTTP/1.1\r\nHost: TEST:443\r\n\r\n"),
+    T(33, "absolute form and empty ports", 400, 0, 0, "GET http://test:/ HTTP/1.1\r\nHost: test\r\n\r\n"),
+    R(33, "absolute form and another scheme's port", 400, TARGET("http://test:443/")),
+    R(33, "absolute form and an empty Host", 400, "GET http://test/ HTTP/1.1\r\nHost:\r\n\r\n"),
+    A(33, "absolute form and an empty Host in HTTP/1.0", "", 0, "GET http://test/ HTTP/1.0\r\nHost:\r\n\r\n"),
+    T(33, "absolute form with UTF-8 in its path", 400, 0, 0, TARGET("http://test/\xc3\xa9")),
+    T(33, "absolute form with UTF-8 in its name", 400, 400, 0,
+      "GET http://t\xc3\xa9/ HTTP/1.1\r\nHost: t\xc3\xa9\r\n\r\n"),
+    T(33, "absolute form with a fragment", 400, 0, 0, TARGET("http://test/a?b#c?d")),
+    T(33, "absolute form, a fragment behind the name", 400, 0, 0, TARGET("http://test#a")),
+    R(33, "absolute form, a fragment alone", 400, TARGET("http://#a")),
     R(33, "absolute form with user information", 400, TARGET("http://user@test/")),
     R(33, "absolute form without authority", 400, TARGET("http:///a")),
     R(33, "absolute form of another scheme", 400, TARGET("ftp://test/")),
@@ -253,15 +284,30 @@ static const vector vectors[] = {
     R(34, "CONNECT with a path", 400, "CONNECT / HTTP/1.1\r\n" HOST "\r\n"),
     R(34, "authority form with GET", 400, TARGET("test:80")),
     R(34, "CONNECT in a method of its own", 400, "XCONNECT test:80 HTTP/1.1\r\n" HOST "\r\n"),
-    R(35, "a fragment", 400, TARGET("/a#b")),
+    T(35, "a fragment", 400, 0, 0, TARGET("/a#b")),
+    T(35, "a fragment alone behind the slash", 400, 0, 0, TARGET("/#")),
+    T(35, "two fragments, a query in the first", 400, 0, 0, TARGET("/a#b?c#d")),
+    T(35, "a fragment with UTF-8 and a backslash", 400, 0, 0, TARGET("/?a#\xc3\xa9\\")),
+    T(35, "a fragment with quotes", 400, 400, 0, TARGET("/#\"a\"")),
+    R(35, "a fragment and no path", 400, TARGET("#a")),
+    R(35, "an asterisk with a fragment", 400, "OPTIONS *#a HTTP/1.1\r\n" HOST "\r\n"),
+    R(35, "CONNECT with a fragment", 400, "CONNECT test:80#a HTTP/1.1\r\n" HOST "\r\n"),
+    R(35, "a space in a fragment", 400, TARGET("/#a b")),
+    R(35, "NUL in a fragment", 400, TARGET("/#a\0b")),
+    R(35, "CR in a fragment", 400, TARGET("/#a\rb")),
+    T(35, "a backslash in the query", 400, 0, 0, TARGET("/a?b=\\c")),
+    T(35, "a high byte in the query", 400, 0, 0, TARGET("/a?b=\xff\x80")),
+    T(35, "bytes that are no UTF-8 in the target", 400, 0, 0, TARGET("/\xc3\x28\xff")),
+    R(35, "a high byte before the slash", 400, TARGET("\xc3\xa9/")),
+    R(35, "a high byte, then a control byte", 400, TARGET("/\xc3\xa9\x01")),
     R(35, "a space in the target", 400, TARGET("/a b")),
     R(35, "a tab in the target", 400, TARGET("/a\tb")),
-    R(35, "a backslash in the target", 400, TARGET("/a\\b")),
+    T(35, "a backslash in the target", 400, 0, 0, TARGET("/a\\b")),
     R(35, "NUL in the target", 400, TARGET("/a\0b")),
-    R(35, "a high byte in the target", 400, TARGET("/\xc3\xa9")),
+    T(35, "a high byte in the target", 400, 0, 0, TARGET("/\xc3\xa9")),
     R(35, "DEL in the target", 400, TARGET("/\177")),
-    R(35, "quotes in the target", 400, TARGET("/\"a\"")),
-    R(35, "angle brackets in the target", 400, TARGET("/?<script>")),
+    T(35, "quotes in the target", 400, 400, 0, TARGET("/\"a\"")),
+    T(35, "angle brackets in the target", 400, 400, 0, TARGET("/?<script>")),
     R(35, "no slash", 400, TARGET("a")),
     R(35, "a question mark alone", 400, TARGET("?a")),
     R(35, "two spaces before the target", 400, "GET  / HTTP/1.1\r\n" HOST "\r\n"),
@@ -325,9 +371,11 @@ static const vector vectors[] = {
       GET("X-Forwarded-For: 1\r\nX_Forwarded_For: 2\r\nContent_Length: 5\r\n")),
     A(0, "two empty lines before the request line", "", 0, "\r\n\r\n" GET("")),
     R(0, "three empty lines before the request line", 400, "\r\n\r\n\r\n" GET("")),
-    {0, "half a request line", "GET / HT", 8, INCOMPLETE, NULL, 0},
-    {0, "a head without its end", GET("A: b\r\n"), sizeof(GET("A: b\r\n")) - 2, INCOMPLETE, NULL, 0},
-    {0, "a chunk without its end", CHUNKS("5\r\nhel"), sizeof(CHUNKS("5\r\nhel")) - 1, INCOMPLETE, NULL, 0},
+    {0, "half a request line", "GET / HT", 8, INCOMPLETE, INCOMPLETE, INCOMPLETE, NULL, 0},
+    {0, "a head without its end", GET("A: b\r\n"), sizeof(GET("A: b\r\n")) - 2, INCOMPLETE, INCOMPLETE, INCOMPLETE,
+     NULL, 0},
+    {0, "a chunk without its end", CHUNKS("5\r\nhel"), sizeof(CHUNKS("5\r\nhel")) - 1, INCOMPLETE, INCOMPLETE,
+     INCOMPLETE, NULL, 0},
 };
 
 #undef R

@@ -81,13 +81,36 @@ static void paths_like_one_differ_in_segments_with_digits(void **state) {
 static void patterns_are_paths_with_places_and_shown_with_signs(void **state) {
     (void)state;
     char shown[16];
-    const char *const wrong[] = {"", "r", "\1", "/a b", "/a?b", "/a#b", "/\x7f", "/\xc3\xa9", "/\4", "/\n"};
+    const char *const wrong[] = {"", "r", "\1", "/a b", "/a?b", "/a#b", "/\x7f", "/\4", "/\n"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(nb_path_pattern_is(text(wrong[i])));
     assert_false(nb_path_pattern_is(nb_slice_of("/a\0b", 4)));
     assert_true(nb_path_pattern_is(text("/a/\1.\1/\2/\3/*:")));
-    nb_path_pattern_show(text("/a/\1.\2/\3"), shown);
+    assert_true(nb_path_pattern_is(text("/\xc3\xa9/\xff\\")));
+    nb_path_pattern_show(text("/a/\1.\2/\3"), shown, sizeof shown);
     assert_string_equal("/a/:.*/0", shown);
+    nb_path_pattern_show(text("/\xc3\xa9"), shown, sizeof shown);
+    assert_string_equal("/%C3%A9", shown);
+    nb_path_pattern_show(text("/\xc3\xa9"), shown, 7);
+    assert_string_equal("/%C3", shown);
+    nb_path_pattern_show(text("/"), shown, 1);
+    assert_string_equal("", shown);
+}
+
+static void a_path_sent_without_encoding_is_meant_by_the_encoded_one(void **state) {
+    (void)state;
+    assert_true(matches("/caf%C3%A9/\1", "/caf\xc3\xa9/7"));
+    assert_true(matches("/caf%c3%a9/\1", "/caf\xc3%a9/7"));
+    assert_true(matches("/caf%C3%A9", "/caf%C3%A9"));
+    assert_true(matches("/\2%C3%A9", "/\xc3\xa9\xc3\xa9"));
+    assert_true(matches("/caf\xc3\xa9", "/caf\xc3\xa9"));
+    const char *const others[] = {"/caf",       "/caf\xc3", "/caf\xc3\xa8",    "/caf\xe9",
+                                  "/caf%c3%a9", "/cafe",    "/caf\xc3\xa9\xa9"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(matches("/caf%C3%A9", others[i]));
+    assert_false(matches("/%41", "/A"));
+    assert_false(matches("/%C", "/\xc0"));
+    assert_false(matches("/%", "/\xc0"));
 }
 
 /* Written another way: every place tries every length. */
@@ -124,6 +147,7 @@ int main(void) {
         cmocka_unit_test(the_rest_is_a_byte_or_more_of_any_kind),
         cmocka_unit_test(a_segment_with_a_digit_is_one_from_slash_to_slash),
         cmocka_unit_test(paths_like_one_differ_in_segments_with_digits),
+        cmocka_unit_test(a_path_sent_without_encoding_is_meant_by_the_encoded_one),
         cmocka_unit_test(patterns_are_paths_with_places_and_shown_with_signs),
         cmocka_unit_test(many_made_patterns_take_what_trying_every_length_finds),
     };

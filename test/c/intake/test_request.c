@@ -13,12 +13,13 @@
 static nb_head head;
 
 static bool parse(const char *bytes, size_t size, nb_framing *framing, size_t *used) {
-    const nb_head_limits limits = {.head_bytes = 65536, .target_bytes = 8000, .headers = 100};
+    const nb_head_limits limits = {
+        .head_bytes = 65536, .target_bytes = 8000, .headers = 100, .compliance = NB_COMPLIANCE_COMMON};
     nb_head_parser parser;
     nb_refusal refusal;
     nb_head_parser_init(&parser);
     return nb_head_parse(&parser, bytes, size, &limits, &head, used, &refusal) == NB_OK &&
-           nb_framing_decide(&head, UINT64_MAX, framing, &refusal) == NB_OK;
+           nb_framing_decide(&head, UINT64_MAX, limits.compliance, framing, &refusal) == NB_OK;
 }
 
 static void assert_span(const nb_request_message *message, nb_span span, nb_slice expected) {

@@ -60,6 +60,21 @@ static void a_streamed_body_refused_in_its_middle_is_logged_with_its_requests_li
     assert_null(strstr(log, "forged"));
 }
 
+static void the_line_of_any_bytes_is_utf8(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    static const char *const sent[] = {"GET /\xc3\xa9/\xe9\x01", "GET /\xc2\x9b\x7f", "\xff\x1b"};
+    for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
+        nb_test_client *c = nb_test_world_client(w);
+        assert_true(nb_test_send_text(c, sent[i]));
+        nb_test_world_expect(w, c, 400, NULL);
+    }
+    const char *log = close_and_read_log(w);
+    assert_logged(log, "\tGET /\xc3\xa9/%E9%01\n");
+    assert_logged(log, "\tGET /%C2%9B%7F\n");
+    assert_logged(log, "\t%FF%1B\n");
+}
+
 static void overdue_requests_are_logged_with_their_own_lines(void **state) {
     nb_test_world *w = *state;
     w->config.request_timeout_ms = 60;
@@ -86,6 +101,7 @@ static void overdue_requests_are_logged_with_their_own_lines(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_streamed_body_refused_in_its_middle_is_logged_with_its_requests_line),
+        CASE(the_line_of_any_bytes_is_utf8),
         CASE(overdue_requests_are_logged_with_their_own_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

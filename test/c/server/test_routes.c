@@ -56,6 +56,21 @@ static void a_path_is_taken_as_it_is_and_a_prefix_with_all_that_follows(void **s
         assert_int_equal(NB_ROUTE_NONE, match(others[i]));
 }
 
+static void a_path_sent_without_encoding_takes_the_route_of_the_encoded_one(void **state) {
+    (void)state;
+    assert_int_equal(1, add("/caf%C3%A9"));
+    assert_int_equal(2, add("/caf%c3%a9/*"));
+    assert_int_equal(1, match("/caf%C3%A9"));
+    assert_int_equal(1, match("/caf\xc3\xa9"));
+    assert_int_equal(1, match("/caf%C3\xa9"));
+    assert_int_equal(2, match("/caf\xc3\xa9/"));
+    assert_int_equal(2, match("/caf\xc3\xa9/x\xff"));
+    assert_int_equal(2, match("/caf%c3%a9/x"));
+    const char *const others[] = {"/caf", "/caf\xc3", "/caf\xe9", "/caf%c3%a9", "/caf\xc3\xa9x", "/caf%C3%A9/x"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(NB_ROUTE_NONE, match(others[i]));
+}
+
 static void the_first_that_matches_wins(void **state) {
     (void)state;
     add("/a/b");
@@ -142,6 +157,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(no_route_takes_anything_when_there_is_none),
         CASE(a_path_is_taken_as_it_is_and_a_prefix_with_all_that_follows),
+        CASE(a_path_sent_without_encoding_takes_the_route_of_the_encoded_one),
         CASE(the_first_that_matches_wins),
         CASE(what_is_no_pattern_is_refused_and_leaves_the_table_as_it_was),
         CASE(a_table_that_is_full_takes_no_more),

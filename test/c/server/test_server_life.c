@@ -783,6 +783,39 @@ static void a_socket_file_is_removed_only_while_it_is_still_ours(void **state) {
     rmdir(directory);
 }
 
+/* For a host with several addresses: it listens at all or at none. */
+static void a_listener_is_taken_back_before_the_start_and_the_others_stay(void **state) {
+    nb_test_world *w = *state;
+    char directory[] = "/tmp/neverblock-test-XXXXXX", path[64];
+    struct stat found;
+    uint16_t port, kept;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/socket", directory);
+    assert_status(NB_OK, nb_server_create(&w->config, &w->server));
+    nb_server_listen_undo(w->server);
+    assert_status(NB_OK, nb_server_listen_tcp(w->server, "127.0.0.1", 0, 16, &kept));
+    unsigned descriptors = nb_test_descriptors();
+    for (int i = 0; i < 100; i++) { /* more than there is room for */
+        assert_status(NB_OK, nb_server_listen_tcp(w->server, "127.0.0.1", 0, 16, &port));
+        nb_server_listen_undo(w->server);
+    }
+    assert_status(NB_OK, nb_server_listen_tcp(w->server, "127.0.0.1", port, 16, &port));
+    nb_server_listen_undo(w->server);
+    assert_status(NB_OK, nb_server_listen_unix(w->server, path, 0, 16));
+    nb_server_listen_undo(w->server);
+    assert_int_equal(-1, stat(path, &found));
+    assert_int_equal(descriptors, nb_test_descriptors());
+    assert_status(NB_OK, nb_server_start(w->server));
+    nb_server_listen_undo(w->server); /* too late */
+    nb_test_client client = nb_test_connect(kept);
+    nb_test_client_close(&client);
+    nb_server_drain(w->server);
+    nb_server_join(w->server);
+    nb_server_destroy(w->server);
+    w->server = NULL;
+    rmdir(directory);
+}
+
 static void requests_come_by_unix_sockets_too(void **state) {
     nb_test_world *w = *state;
     char path[64];
@@ -837,6 +870,7 @@ int main(void) {
         CASE(a_server_that_never_started_is_destroyed),
         CASE(a_forks_child_gives_up_what_it_inherited),
         CASE(a_socket_file_is_removed_only_while_it_is_still_ours),
+        CASE(a_listener_is_taken_back_before_the_start_and_the_others_stay),
         CASE(requests_come_by_unix_sockets_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,9 @@ static void a_head_request_and_a_condition_have_no_body_and_the_connection_goes_
     assert_true(nb_test_get(c, "/docs?x=1"));
     nb_test_world_expect(w, c, 301, "");
     assert_non_null(strstr(w->response.head, "Location: /docs/?x=1\r\n"));
+    assert_true(nb_test_get(c, "/d%6fcs?\xc3\xa9%C3\\[]"));
+    nb_test_world_expect(w, c, 301, "");
+    assert_non_null(strstr(w->response.head, "Location: /d%6fcs/?%C3%A9%C3%5C[]\r\n"));
     nb_test_world_close(w);
 }
 

@@ -17,7 +17,7 @@ static int make(void **state) {
     memset(&stall, 0, sizeof stall);
     stall.kind = NB_STALL_blocking_call;
     strcpy(stall.request.method, "GET");
-    strcpy(stall.request.path, "/a\x1b\xffz");
+    strcpy(stall.request.path, "/a\x1b\xff\xc2\x9b\xc3\xa9z");
     strcpy(stall.request.id, "id7");
     culprit = (nb_stall_culprit){.at = "foo-1.0 lib/foo.rb:5", .in = "flock"};
     voice = (nb_stall_voice){
@@ -44,7 +44,8 @@ static void expect(const char *expected) {
 static void people_read_a_line_and_the_trace(void **state) {
     (void)state;
     nb_stall_entry_begun(&text, &voice, &stall, &culprit);
-    expect("neverblock: 2026-11-21T18:03:26.123Z warning: GET /a\\x1b\xffz (id7) has kept its executor for 104 ms so "
+    expect("neverblock: 2026-11-21T18:03:26.123Z warning: GET /a\\x1b\\xff\\xc2\\x9b\xc3\xa9z (id7) has kept its "
+           "executor for 104 ms so "
            "far: a blocking call, in flock, by "
            "foo-1.0 lib/foo.rb:5\n"
            "    /g/gems/foo-1.0/lib/foo.rb:5:in `flock'\n"
@@ -68,7 +69,8 @@ static void its_end_is_a_line(void **state) {
     culprit = (nb_stall_culprit){0};
     stall.kind = NB_STALL_unknown;
     nb_stall_entry_over(&text, &voice, &stall, &culprit);
-    expect("neverblock: 2026-11-21T18:03:26.123Z info: GET /a\\x1b\xffz (id7) kept its executor for 104 ms, which is "
+    expect("neverblock: 2026-11-21T18:03:26.123Z info: GET /a\\x1b\\xff\\xc2\\x9b\xc3\xa9z (id7) kept its executor for "
+           "104 ms, which is "
            "over: nobody says where: Ruby's lock is held, by this thread or another\n");
 }
 
@@ -79,10 +81,10 @@ static void programs_read_an_object(void **state) {
     voice.route = "/a*";
     nb_stall_entry_begun(&text, &voice, &stall, &culprit);
     expect("{\"time\":\"2026-11-21T18:03:26.123Z\",\"level\":\"warning\",\"pid\":42,\"worker\":0,\"message\":\"GET "
-           "/a\\\\x1b?z (id7) has kept its executor for "
+           "/a\\\\x1b\\\\xff\\\\xc2\\\\x9b\xc3\xa9z (id7) has kept its executor for "
            "104 ms so far: a blocking call, in flock, by foo-1.0 "
            "lib/foo.rb:5\",\"stall\":\"blocking_call\",\"stall_ms\":104,\"culprit\":\"foo-1.0 "
-           "lib/foo.rb:5\",\"in\":\"flock\",\"method\":\"GET\",\"path\":\"/a\\u001b?z\",\"route\":\"/"
+           "lib/foo.rb:5\",\"in\":\"flock\",\"method\":\"GET\",\"path\":\"/a\\u001b?\xc2\x9b\xc3\xa9z\",\"route\":\"/"
            "a*\",\"request_id\":\"id7\",\"backtrace\":"
            "[\"/g/gems/foo-1.0/lib/foo.rb:5:in `flock'\",\"/srv/\\\"a\\\".rb:1:in `b'\"]}\n");
 }

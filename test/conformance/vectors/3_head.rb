@@ -50,11 +50,17 @@ row 32, "Host", "RFC 9112 3.2; RFC 9110 7.2" do
   refuse "two", get("Host: test")
   refuse "two, different", get("Host: other")
   { "userinfo" => "a@test", "slash" => "test/a", "comma" => "test,other", "space" => "te st", "port not a number" => "test:8x", "port too large" => "test:65536",
-    "port of six digits" => "test:000080", "empty port" => "test:", "port alone" => ":80", "IPv6 zone" => "[fe80::1%25eth0]",
+    "port of six digits" => "test:000080", "port alone" => ":80", "colon alone" => ":", "IPv6 zone" => "[fe80::1%25eth0]", "high byte" => "t\xC3\xA9st",
     "open bracket" => "[::1", "query" => "test?", "hash" => "test#", "backslash" => "test\\a", "two ports" => "test:80:80" }.each do |name, host|
     refuse name, get(host: host)
   end
-  refuse "empty", get(host: "")
+  accept "empty", get(host: ""), env: { "HTTP_HOST" => "" }
+  refuse "empty, with an absolute target", get(host: "", path: "http://test/")
+  refuse "empty, and another", get("Host: test", host: "")
+  accept "empty port", get(host: "test:"), env: { "HTTP_HOST" => "test:", "SERVER_NAME" => "test", "SERVER_PORT" => "80" }
+  accept "empty port behind IPv6", get(host: "[::1]:"), env: { "HTTP_HOST" => "[::1]:", "SERVER_NAME" => "[::1]", "SERVER_PORT" => "80" }
+  accept "zeros before the port", get(host: "test:00080"), env: { "HTTP_HOST" => "test:00080", "SERVER_PORT" => "80" }
+  accept "empty in HTTP/1.0", request("GET / HTTP/1.0", host: ""), version: "1.0", fate: :closed, env: { "HTTP_HOST" => "" }
   refuse "two in HTTP/1.0", request("GET / HTTP/1.0", "Host: other"), version: "1.0"
   accept "underscore", get(host: "my_app:3000"), env: { "HTTP_HOST" => "my_app:3000", "SERVER_NAME" => "my_app" }
   accept "name and port", get(host: "test:8080"), env: { "HTTP_HOST" => "test:8080", "SERVER_NAME" => "test", "SERVER_PORT" => "8080" }
@@ -66,7 +72,10 @@ row 33, "absolute form", "RFC 9112 3.2.2" do
   accept "same authority", get(path: "http://test/a?b=c"), path: "/a", query: "b=c", env: { "HTTP_HOST" => "test" }
   accept "no path", get(path: "http://test"), path: "/", env: { "HTTP_HOST" => "test" }
   accept "case does not count", get(path: "HTTP://TEST/a"), path: "/a"
+  accept "the scheme's own port in the target", get(path: "http://test:80/a"), path: "/a", env: { "HTTP_HOST" => "test:80" }
+  accept "the scheme's own port in Host", get(path: "http://test/a", host: "test:80"), path: "/a", env: { "HTTP_HOST" => "test", "SERVER_PORT" => "80" }
   refuse "another authority than Host", get(path: "http://other/a")
+  refuse "another port than Host", get(path: "http://test:81/a")
   refuse "no authority", get(path: "http:///a")
 end
 
@@ -80,8 +89,8 @@ row 34, "OPTIONS *, other forms", "RFC 9112 3.2.3, 3.2.4; RFC 9110 9.3.7" do
 end
 
 row 35, "request target outside the grammar", "RFC 9112 3.2; RFC 3986 3.3" do
-  { "fragment" => "/a#b", "space" => "/a b", "tab" => "/a\tb", "backslash" => "/a\\b", "NUL" => "/a\0b", "high byte" => "/\xc3\xa9", "DEL" => "/a\x7f",
-    "no slash" => "a", "quotation mark" => "/a?b=\"c\"", "angle bracket" => "/a?b=<c>", "backslash in the query" => "/a?b=\\c", "user information" => "http://a@test/",
+  { "space" => "/a b", "tab" => "/a\tb", "NUL" => "/a\0b", "DEL" => "/a\x7f", "control byte behind a high byte" => "/\xC3\xA9\x01", "fragment alone" => "#a",
+    "no slash" => "a", "quotation mark" => "/a?b=\"c\"", "angle bracket" => "/a?b=<c>", "quotation mark in a fragment" => "/#\"", "user information" => "http://a@test/",
     "another scheme" => "ftp://test/" }.each do |name, target|
     refuse name, get(path: target.b)
   end
@@ -90,6 +99,11 @@ row 35, "request target outside the grammar", "RFC 9112 3.2; RFC 3986 3.3" do
   refuse "tab before it", "GET\t/ HTTP/1.1\r\nHost: test\r\n\r\n"
   refuse "space at the end", "GET / HTTP/1.1 \r\nHost: test\r\n\r\n"
   accept "what browsers leave raw in a query", get(path: "/a?b[]={c}|d^e`f"), path: "/a", query: "b[]={c}|d^e`f"
+  accept "UTF-8", get(path: "/\xC3\xA9?\xE2\x82\xAC".b), path: "/\xC3\xA9".b, query: "\xE2\x82\xAC".b
+  accept "other bytes over 0x7f", get(path: "/caf\xE9\xFF?a=\x80".b), path: "/caf\xE9\xFF".b, query: "a=\x80".b
+  accept "backslash", get(path: "/a\\..\\b?c=\\d"), path: "/a\\..\\b", query: "c=\\d"
+  accept "a fragment is cut off", get(path: "/a?b#c?d#e"), path: "/a", query: "b", env: { "REQUEST_URI" => "/a?b" }
+  accept "a fragment behind the slash", get(path: "/#f"), path: "/", env: { "REQUEST_URI" => "/" }
   accept "percent-encoded stays so", get(path: "/a%20b%2f%00?c%20d"), path: "/a%20b%2f%00", query: "c%20d"
 end
 

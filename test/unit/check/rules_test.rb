@@ -64,6 +64,29 @@ class CheckRulesTest < Minitest::Test
     end
   end
 
+  # --- Addresses
+
+  Machine = Struct.new(:names, :own) do
+    def of(host) = names.fetch(host) { raise SocketError, "getaddrinfo: Name or service not known" }
+    def here?(address) = own.include?(address)
+  end
+
+  def test_where_the_server_cannot_listen_or_not_everywhere_is_told
+    machine = Machine.new({ "localhost" => %w[127.0.0.1 ::1], "app" => %w[192.0.2.9], "127.0.0.1" => %w[127.0.0.1] }, %w[127.0.0.1])
+    urls = %w[http://127.0.0.1:80 http://localhost:80 http://app:80 http://none:80 unix:///run/x.sock]
+    found = Rules::Addresses.call(subject(bind: urls.map { |url| NeverBlock::Config::Bind.parse(url) }), addresses: machine)
+    assert_equal [:note, :serious, :serious], found.map(&:level)
+    assert_match(/http:\/\/localhost:80 listens on 127\.0\.0\.1 alone: ::1,/, found[0].seen)
+    assert_match(/does not start: http:\/\/app:80 means 192\.0\.2\.9, and this machine has no such address/, found[1].seen)
+    assert_match(/does not start: http:\/\/none:80 names a host without address \(Name or service not known\)/, found[2].seen)
+  end
+
+  def test_a_machine_with_all_the_addresses_is_not_told_of_them
+    machine = Machine.new({ "localhost" => %w[127.0.0.1 ::1] }, %w[127.0.0.1 ::1])
+    assert_empty Rules::Addresses.call(subject(bind: [NeverBlock::Config::Bind.parse("http://localhost:80")]), addresses: machine)
+    assert_empty Rules::Addresses.call(subject), "the default"
+  end
+
   # --- Build and settings
 
   def test_what_was_left_out_at_build_time_is_told

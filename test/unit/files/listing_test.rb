@@ -104,9 +104,19 @@ class FilesListingTest < Minitest::Test
     assert_includes get("/sub/", script: "/mount").last, %(<a href="/mount/sub/">sub</a>)
   end
 
+  def test_a_folder_asked_for_without_encoding_is_shown_with_links_that_have_it
+    @served.write("caf\u00e9/\u00fc.txt", "")
+    page = get("/caf\u00e9/".b).last
+    assert_includes page, %(<a href="/caf%C3%A9/">caf\u00e9</a>)
+    assert_includes page, %(<a href="%C3%BC.txt">\u00fc.txt</a>)
+    assert_equal "/caf%C3%A9/", get("/caf\u00e9".b)[1]["location"]
+    assert_equal 404, get("/caf\xE9".b).first
+  end
+
   def test_a_folder_without_its_slash_is_sent_there_and_never_to_another_server
     status, headers, = get("/sub", "sort=size")
     assert_equal [301, "/sub/?sort=size"], [status, headers["location"]]
+    assert_equal "/sub/?q=%C3%A9%C3%5C%22", get("/sub", "q=\xC3\xA9%C3\\\"".b)[1]["location"]
     @served.write("evil.example/x", "")
     assert_equal 404, get("//evil.example").first
     assert_equal "/evil.example/", get("/evil.example", "\r\nSet-Cookie: a=b")[1]["location"]

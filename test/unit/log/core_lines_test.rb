@@ -7,6 +7,14 @@ require "neverblock/log/core_lines"
 require "neverblock/log/json"
 
 class CoreLinesTest < Minitest::Test
+  def silently
+    verbose = $VERBOSE
+    $VERBOSE = nil
+    yield
+  ensure
+    $VERBOSE = verbose
+  end
+
   def entries(text, **options)
     log = FakeNative::Log.new
     lines = NeverBlock::Log::CoreLines.new(log, options[:shape])
@@ -31,8 +39,20 @@ class CoreLinesTest < Minitest::Test
   end
 
   def test_a_request_line_that_is_none_is_shown_as_it_came
-    assert_match(/info: \? nonsense 400  answered by the server: no method$/,
-                 entries("neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b).scrub("?").sub("\\xef\\xbf\\xbd", "?"))
+    assert_match(/info: %FF nonsense 400  answered by the server: no method$/,
+                 entries("neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b))
+  end
+
+  def test_bytes_of_a_target_come_through_whatever_this_process_takes_for_its_encoding
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 200 ::1 a file\tGET /é/\xE9?\\ HTTP/1.1\n".b
+    asked = Encoding.default_external
+    [Encoding::US_ASCII, Encoding::UTF_8].each do |encoding|
+      silently { Encoding.default_external = encoding }
+      assert_includes entries(line).dup.force_encoding(Encoding::UTF_8), "info: GET /é/%E9?\\ 200 ::1 answered"
+      assert_equal "/é/%E9?\\", JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))["target"]
+    end
+  ensure
+    silently { Encoding.default_external = asked }
   end
 
   def test_nobody_can_forge_an_entry_of_a_request_with_a_warning

@@ -47,6 +47,27 @@ class RequestLogTest < Minitest::Test
     assert_equal 1, @log.text.scan(/^neverblock: /).size
   end
 
+  # What is sent => what is logged: the same URL, in UTF-8, without characters that nobody sees.
+  TARGETS = {
+    "/caf\xC3\xA9?q=\xE2\x82\xAC" => "/café?q=€", "/caf\xE9" => "/caf%E9", "/a\\x0ab?\\" => "/a\\x0ab?\\", "/\xC2\x9B31m" => "/%C2%9B31m",
+    "/\xE2\x80\xAEfdp" => "/%E2%80%AEfdp", "/\xE2\x80\xA8x" => "/%E2%80%A8x", "/\xC3(\xFF" => "/%C3(%FF", "/\xF0\x9F\x98\x80" => "/\u{1f600}"
+  }.freeze
+
+  TARGETS.each do |sent, logged|
+    define_method("test_the_bytes #{sent.inspect} are logged as #{logged}") do
+      error = Class.new(StandardError) { def self.to_s = "Fehlerä" }
+      [nil, NeverBlock::Log::Json.new].each do |shape|
+        log = FakeNative::Log.new
+        env = @env.merge("REQUEST_URI" => sent.b, "rack.response_finished" => [])
+        NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, log, shape).call(env)
+        env["rack.response_finished"].each { |callback| callback.call(env, nil, {}, error.new) }
+        text = log.text.b.force_encoding(Encoding::UTF_8)
+        assert_predicate text, :valid_encoding?
+        shape ? assert_equal([logged, "Fehlerä"], JSON.parse(text).values_at("target", "error")) : assert_includes(text, " POST #{logged} 500 ")
+      end
+    end
+  end
+
   private
 
   def finish(status, error = nil)

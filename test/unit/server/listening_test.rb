@@ -23,8 +23,8 @@ class ListeningTest < Minitest::Test
   def test_the_admin_pages_have_listeners_of_their_own
     engine = FakeNative::Engine.new([])
     urls = listening(engine, admin: true).open(binds("http://localhost:0", "unix:///run/a.sock?mode=0600"))
-    assert_equal ["http://127.0.0.1:40124", "unix:///run/a.sock"], urls
-    assert_equal [[:admin_tcp, "127.0.0.1", 0], [:admin_unix, "/run/a.sock", 0o600]], engine.calls
+    assert_equal ["http://localhost:40124", "unix:///run/a.sock"], urls
+    assert_equal [[:admin_tcp, "127.0.0.1", 0], [:admin_tcp, "::1", 40_124], [:admin_unix, "/run/a.sock", 0o600]], engine.calls
   end
 
   def test_a_busy_admin_port_is_not_mended_with_the_option_for_the_other_one
@@ -33,9 +33,67 @@ class ListeningTest < Minitest::Test
                  error.message
   end
 
-  def test_a_name_becomes_an_address_since_the_core_takes_numbers_alone
+  # Addresses of names, as a resolver has them.
+  Names = Struct.new(:found) do
+    def getaddrinfo(host, *)
+      found.fetch(host).map { |address| Addrinfo.tcp(address, 0) }
+    end
+  end
+
+  def test_localhost_is_the_loopback_addresses_of_both_families_on_one_port
     engine = FakeNative::Engine.new([])
-    assert_equal ["http://127.0.0.1:8080"], listening(engine).open(binds("http://localhost:8080"))
+    assert_equal ["http://localhost:8080"], listening(engine).open(binds("http://localhost:8080"))
+    assert_equal [[:listen_tcp, "127.0.0.1", 8080, 5], [:listen_tcp, "::1", 8080, 5]], engine.calls
+    engine.calls.clear
+    assert_equal ["http://localhost:40123"], listening(engine).open(binds("http://localhost:0"))
+    assert_equal [[:listen_tcp, "127.0.0.1", 0, 5], [:listen_tcp, "::1", 40_123, 5]], engine.calls
+  end
+
+  def test_a_name_becomes_all_its_addresses_since_the_core_takes_numbers_alone
+    engine = FakeNative::Engine.new([])
+    open = listening(engine, names: { "app" => %w[fd00::2 192.0.2.2 192.0.2.2 192.0.2.3], "one" => %w[192.0.2.9] })
+    assert_equal ["http://app:80", "http://192.0.2.9:80"], open.open(binds("http://app:80", "http://one:80"))
+    assert_equal %w[192.0.2.2 192.0.2.3 fd00::2 192.0.2.9], (engine.calls.map { |call| call[1] })
+    assert_empty open.left_out
+  end
+
+  [Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT, Errno::EACCES].each do |failure|
+    define_method("test_an_address_of_a_name_that_is_not_here_is_left_out_#{failure}") do
+      open = listening(FakeNative::Engine.new([nil, failure.new, nil, failure.new]), names: { "app" => %w[192.0.2.2 fd00::2] })
+      assert_equal ["http://127.0.0.1:8080"], open.open(binds("http://localhost:8080"))
+      assert_empty open.left_out, "of localhost it is no news"
+      assert_equal ["http://192.0.2.2:40123"], open.open(binds("http://app:0"))
+      assert_match(/\Ahttp:\/\/app:0 does not listen on fd00::2, which app has too/, open.left_out.fetch(0))
+    end
+  end
+
+  def test_a_name_none_of_whose_addresses_is_here_is_refused
+    error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([Errno::EADDRNOTAVAIL.new] * 2), names: { "app" => %w[192.0.2.2 fd00::2] }).open(binds("http://app:80")) }
+    assert_match(/\Acannot listen on http:\/\/app:80: this machine has no address that app has; 127\.0\.0\.1/, error.message)
+  end
+
+  def test_a_port_that_is_busy_at_one_address_is_given_up_at_all
+    engine = FakeNative::Engine.new([nil, Errno::EADDRINUSE.new])
+    error = assert_raises(NeverBlock::StartError) { listening(engine).open(binds("http://localhost:8080")) }
+    assert_match(/\Acannot listen on http:\/\/localhost:8080: port 8080 of ::1 is busy: another program/, error.message)
+    assert_equal %i[listen_tcp listen_tcp listen_undo], engine.calls.map(&:first)
+  end
+
+  def test_any_free_port_is_one_that_is_free_at_all_addresses
+    engine = FakeNative::Engine.new([nil, Errno::EADDRINUSE.new])
+    assert_equal ["http://localhost:40123"], listening(engine).open(binds("http://localhost:0"))
+    assert_equal [["127.0.0.1", 0], ["::1", 40_123], [], ["127.0.0.1", 0], ["::1", 40_123]], (engine.calls.map { |call| call[1, 2].to_a.first(2) })
+    engine = FakeNative::Engine.new([nil, Errno::EADDRINUSE.new] * 100)
+    assert_raises(NeverBlock::StartError) { listening(engine).open(binds("http://localhost:0")) }
+    assert_equal 16, engine.calls.count([:listen_undo]), "it ends"
+  end
+
+  def test_a_machine_has_its_loopback_addresses_and_not_those_of_others
+    addresses = NeverBlock::Server::Addresses.new
+    assert addresses.here?("127.0.0.1")
+    refute addresses.here?("192.0.2.254")
+    assert_equal [%w[127.0.0.1 ::1]] * 3, (%w[localhost LOCALHOST. app.localhost].map { |name| addresses.of(name) })
+    assert_equal [true, true, false, false, false], (%w[app localhost 127.0.0.1 ::1 fe80::1%eth0].map { |host| addresses.name?(host) })
   end
 
   def test_a_name_without_address_is_refused_with_the_mend
@@ -88,8 +146,9 @@ class ListeningTest < Minitest::Test
 
   private
 
-  def listening(engine, admin: false)
-    NeverBlock::Server::Listening.new(engine, 5, admin: admin, port_holder: Holder.new(nil))
+  def listening(engine, admin: false, names: nil)
+    addresses = names ? NeverBlock::Server::Addresses.new(Names.new(names)) : NeverBlock::Server::Addresses.new
+    NeverBlock::Server::Listening.new(engine, 5, admin: admin, port_holder: Holder.new(nil), addresses: addresses)
   end
 
   def binds(*urls)

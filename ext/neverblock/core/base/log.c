@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "os/clock.h"
 #include "os/thread.h"
 
@@ -193,9 +194,11 @@ static void write_line(nb_log *log, const char *level, const char *format, va_li
     int printed = vsnprintf(line + size, LINE_BYTES - size, format, arguments);
     if (printed < 0) return;
     size += (size_t)printed < LINE_BYTES - size ? (size_t)printed : LINE_BYTES - size - 1;
-    for (size_t i = head; i < size; i++) {
-        bool control = (unsigned char)line[i] < 0x20 || line[i] == 0x7f;
-        if (control && line[i] != '\t') line[i] = '?';
+    for (size_t i = head, width; i < size; i += width) {
+        width = line[i] == '\t' ? 1 : nb_utf8_visible(line + i, size - i);
+        if (width > 0) continue;
+        line[i] = '?';
+        width = 1;
     }
     line[size++] = '\n';
     nb_log_write(log, line, size);

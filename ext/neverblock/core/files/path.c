@@ -11,8 +11,8 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What may stand there as it is: visible ASCII; "?" and "#" end a path. */
-static bool is_plain(unsigned char c) { return c > ' ' && c < 0x7f && c != '\\' && c != '?' && c != '#'; }
+/* What may stand there as it is; "?" and "#" end a path. */
+static bool is_plain(unsigned char c) { return c > ' ' && c != 0x7f && c != '\\' && c != '?' && c != '#'; }
 
 /* What an encoded byte may be. */
 static bool is_decoded(unsigned char c) { return c >= ' ' && c != 0x7f && c != '/' && c != '\\'; }
@@ -31,9 +31,9 @@ static nb_status decode(nb_slice in, nb_file_path *path, bool *high) {
             if (upper < 0 || lower < 0) return NB_INVALID;
             c = (unsigned char)(upper << 4 | lower);
             if (!is_decoded(c)) return NB_INVALID;
-            if (c >= 0x80) *high = true;
             i += 2;
         }
+        if (c >= 0x80) *high = true;
         if (size == NB_FILE_PATH_BYTES_MAX) return NB_TOO_LARGE;
         path->text[size++] = (char)c;
     }

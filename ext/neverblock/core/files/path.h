@@ -3,8 +3,8 @@
  *
  * Percent-encoding is decoded once; what it gives is not looked at as encoding again. Refused, because no honest link to a file has
  * them and every one of them has opened somebody's server: "." and ".." segments, however written; empty segments ("//"); "/", "\" and
- * NUL encoded; control bytes (C0, DEL, C1) and bytes over 0x7f as they are; text that is not UTF-8 (RFC 3629: overlong forms, surrogates)
- * after decoding; a "%" without two hex digits. Names that begin with a dot are refused too, but for ".well-known" as the first
+ * NUL encoded; control bytes (C0, DEL, C1); text that is not UTF-8 (RFC 3629: overlong forms, surrogates) after decoding; a "%" without two
+ * hex digits. UTF-8 may stand there encoded, as it is, or mixed: it is one name. Names that begin with a dot are refused too, but for ".well-known" as the first
  * (RFC 8615).
  */
 #ifndef NB_FILES_PATH_H

@@ -16,7 +16,8 @@
     ((c) == '"' || (c) == '(' || (c) == ')' || (c) == ',' || (c) == '/' || IN(c, ':', '@') || IN(c, '[', ']') || \
      (c) == '{' || (c) == '}')
 #define TOKEN(c) (VISIBLE(c) && !DELIMITER(c))
-#define TARGET(c) (VISIBLE(c) && (c) != '"' && (c) != '#' && (c) != '<' && (c) != '>' && (c) != '\\')
+#define TARGET(c) ((VISIBLE(c) || OBS_TEXT(c)) && (c) != '"' && (c) != '#' && (c) != '<' && (c) != '>')
+#define STRICT_TARGET(c) (TARGET(c) && !OBS_TEXT(c) && (c) != '\\')
 #define VALUE(c) (VISIBLE(c) || BLANK(c) || OBS_TEXT(c))
 #define HOST(c)                                                                                                    \
     (ALNUM(c) || (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~' || (c) == '!' || (c) == '$' || (c) == '&' || \
@@ -26,7 +27,7 @@
 #define B(c)                                                                                             \
     (TOKEN(c) ? NB_BYTE_TOKEN : 0) | (TARGET(c) ? NB_BYTE_TARGET : 0) | (VALUE(c) ? NB_BYTE_VALUE : 0) | \
         (HOST(c) ? NB_BYTE_HOST : 0) | (HEX(c) ? NB_BYTE_HEX : 0) | (DIGIT(c) ? NB_BYTE_DIGIT : 0) |     \
-        (QUOTED(c) ? NB_BYTE_QUOTED : 0)
+        (QUOTED(c) ? NB_BYTE_QUOTED : 0) | (STRICT_TARGET(c) ? NB_BYTE_STRICT_TARGET : 0)
 #define ROW(c) B(c), B((c) + 1), B((c) + 2), B((c) + 3), B((c) + 4), B((c) + 5), B((c) + 6), B((c) + 7)
 
 const uint8_t nb_byte_classes[256] = {

@@ -15,13 +15,14 @@
 #endif
 
 enum {
-    NB_BYTE_TOKEN = 1,   /* tchar */
-    NB_BYTE_TARGET = 2,  /* visible ASCII but " # < > \ : docs/decisions/0002-strictness.md */
-    NB_BYTE_VALUE = 4,   /* field-vchar, SP, HTAB */
-    NB_BYTE_HOST = 8,    /* unreserved and sub-delims of RFC 3986, without the comma */
-    NB_BYTE_HEX = 16,    /* HEXDIG */
-    NB_BYTE_DIGIT = 32,  /* DIGIT */
-    NB_BYTE_QUOTED = 64, /* qdtext */
+    NB_BYTE_TOKEN = 1,           /* tchar */
+    NB_BYTE_TARGET = 2,          /* visible ASCII but " # < >, and obs-text: docs/decisions/0002-strictness.md */
+    NB_BYTE_VALUE = 4,           /* field-vchar, SP, HTAB */
+    NB_BYTE_HOST = 8,            /* unreserved and sub-delims of RFC 3986, without the comma */
+    NB_BYTE_HEX = 16,            /* HEXDIG */
+    NB_BYTE_DIGIT = 32,          /* DIGIT */
+    NB_BYTE_QUOTED = 64,         /* qdtext */
+    NB_BYTE_STRICT_TARGET = 128, /* NB_BYTE_TARGET without obs-text and backslash */
 };
 
 extern const uint8_t nb_byte_classes[256] __attribute__((visibility("hidden")));
@@ -49,13 +50,11 @@ static inline unsigned nb_block_stops_value(__m128i block) {
 }
 
 static inline unsigned nb_block_stops_target(__m128i block) {
-    const __m128i outside = _mm_cmplt_epi8(block, _mm_set1_epi8('!')); /* signed: high bytes too */
+    const __m128i outside = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(' ')), block);
     const __m128i del = _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7f));
     const __m128i quote_hash = _mm_cmpeq_epi8(_mm_and_si128(block, _mm_set1_epi8((char)0xfe)), _mm_set1_epi8('"'));
     const __m128i angles = _mm_cmpeq_epi8(_mm_and_si128(block, _mm_set1_epi8((char)0xfd)), _mm_set1_epi8('<'));
-    const __m128i backslash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
-    return (unsigned)_mm_movemask_epi8(
-        _mm_or_si128(_mm_or_si128(outside, del), _mm_or_si128(_mm_or_si128(quote_hash, angles), backslash)));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(outside, del), _mm_or_si128(quote_hash, angles)));
 }
 
 /* Stops at all but letters, digits and "-": what names are made of; the rare rest of tchar is looked up. */

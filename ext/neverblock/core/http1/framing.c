@@ -93,20 +93,38 @@ static void gather(const nb_head *head, facts *f) {
     }
 }
 
+/* RFC 9110 section 4.2.3: an empty port, and the one that is the scheme's own, say no more than none. */
+static nb_slice without_own_port(nb_slice authority, nb_slice scheme) {
+    const size_t size = nb_host_size(authority);
+    if (size == authority.size) return authority;
+    const nb_slice port = nb_slice_of(authority.data + size + 1, authority.size - size - 1);
+    const bool own = port.size == 0 || nb_slice_equal(port, scheme.size == 4 ? NB_SLICE("80") : NB_SLICE("443"));
+    return own ? nb_slice_of(authority.data, size) : authority;
+}
+
+static bool names_the_target(const nb_head *head, nb_slice host, nb_compliance compliance) {
+    if (compliance == NB_COMPLIANCE_STRICT) return equal_ignoring_case(host, head->authority);
+    return equal_ignoring_case(without_own_port(host, head->scheme), without_own_port(head->authority, head->scheme));
+}
+
 /* RFC 9112 section 3.2, RFC 9110 section 7.2. */
-static nb_status decide_host(const nb_head *head, const facts *f, nb_slice *host, nb_refusal *refusal) {
-    const bool empty_allowed = head->minor_version == 0;
+static nb_status decide_host(const nb_head *head, const facts *f, nb_compliance compliance, nb_slice *host,
+                             nb_refusal *refusal) {
+    const bool http10 = head->minor_version == 0;
     if (f->hosts > 1) return refuse(refusal, NB_INVALID, 400, "more than one Host");
-    if (f->hosts == 0 && !empty_allowed) return refuse(refusal, NB_INVALID, 400, "no Host");
-    if (f->host.size == 0 && !empty_allowed) return refuse(refusal, NB_INVALID, 400, "an empty Host");
-    if (f->host.size > 0 && !nb_host_is_valid(f->host, NB_PORT_OPTIONAL)) {
+    if (f->hosts == 0 && !http10) return refuse(refusal, NB_INVALID, 400, "no Host");
+    if (f->host.size == 0 && !http10 && compliance == NB_COMPLIANCE_STRICT)
+        return refuse(refusal, NB_INVALID, 400, "an empty Host");
+    if (f->host.size > 0 && !nb_host_is_valid(f->host, NB_PORT_OPTIONAL) &&
+        !nb_host_is_tolerated(f->host, compliance)) {
         return refuse(refusal, NB_INVALID, 400, "a Host that is no host and port");
     }
     if (head->target_form != NB_TARGET_ABSOLUTE) {
         *host = f->host;
         return NB_OK;
     }
-    if (f->host.size > 0 && !equal_ignoring_case(f->host, head->authority)) {
+    const bool ignored = http10 && f->host.size == 0;
+    if (!ignored && !names_the_target(head, f->host, compliance)) {
         return refuse(refusal, NB_INVALID, 400, "a Host that differs from the request target");
     }
     *host = head->authority;
@@ -178,11 +196,12 @@ static nb_status decide_service(const nb_head *head, const facts *f, uint64_t bo
     return NB_OK;
 }
 
-nb_status nb_framing_decide(const nb_head *head, uint64_t body_bytes_max, nb_framing *framing, nb_refusal *refusal) {
+nb_status nb_framing_decide(const nb_head *head, uint64_t body_bytes_max, nb_compliance compliance, nb_framing *framing,
+                            nb_refusal *refusal) {
     facts f = {0};
     nb_framing result;
     gather(head, &f);
-    nb_status status = decide_host(head, &f, &result.host, refusal);
+    nb_status status = decide_host(head, &f, compliance, &result.host, refusal);
     if (status != NB_OK) return status;
     if (head->target_form == NB_TARGET_ASTERISK && head->method != NB_METHOD_OPTIONS) {
         return refuse(refusal, NB_INVALID, 400, "the target * with a method other than OPTIONS");

@@ -120,7 +120,7 @@ static void split_path(nb_head *head, const char *path, const char *end) {
     head->query = question ? nb_slice_of(question + 1, (size_t)(end - question - 1)) : nb_slice_of(end, 0);
 }
 
-static bool split_absolute(nb_head *head) {
+static bool split_absolute(nb_head *head, nb_compliance compliance) {
     if (head->target.size < sizeof "http://" - 1) return false; /* what is there was right so far, but ended early */
     const char *const end = head->target.data + head->target.size;
     const size_t scheme = (head->target.data[4] | 0x20) == 's' ? 5 : 4;
@@ -134,7 +134,7 @@ static bool split_absolute(nb_head *head) {
     head->authority = nb_slice_of(authority, (size_t)(path - authority));
     split_path(head, path, end);
     if (head->path.size == 0) head->path = NB_SLICE("/");
-    return nb_host_is_valid(head->authority, NB_PORT_OPTIONAL);
+    return nb_host_is_valid(head->authority, NB_PORT_OPTIONAL) || nb_host_is_tolerated(head->authority, compliance);
 }
 
 /* RFC 9112 section 3.2: which of the four forms, and its parts. False: none of them. */
@@ -157,7 +157,7 @@ static bool split_target(const walk *w, nb_head *head) {
         head->path = target;
         return true;
     }
-    return split_absolute(head);
+    return split_absolute(head, w->limits->compliance);
 }
 
 static enum step refuse_target_byte(walk *w) {
@@ -172,16 +172,40 @@ static enum step refuse_target_byte(walk *w) {
     }
 }
 
+/* Goes on behind bytes that most targets do not have, where the compliance lets them stand. Not given the walk, which would then not be kept in registers. */
+static __attribute__((cold, noinline)) const char *scan_odd_target(const char *base, const char *at, const char *limit,
+                                                                   nb_compliance compliance) {
+    if (compliance == NB_COMPLIANCE_STRICT) return nb_scan_bytewise(at, limit, NB_BYTE_STRICT_TARGET);
+    for (;; at++) {
+        at = nb_scan_target(base, at, limit);
+        if (at == limit) break;
+        const bool odd = *at == '"' || *at == '<' || *at == '>';
+        if (*at != '#' && !(odd && compliance == NB_COMPLIANCE_LENIENT)) break;
+    }
+    return at;
+}
+
+/* RFC 3986 section 3.5: what "#" begins is the client's own business. */
+static __attribute__((cold, noinline)) size_t size_without_fragment(const char *target, size_t size) {
+    const char *const hash = memchr(target, '#', size);
+    return hash ? (size_t)(hash - target) : size;
+}
+
 static enum step walk_target(walk *w) {
     const size_t most = w->limits->target_bytes;
-    const char *limit = (size_t)(w->end - w->mark) > most ? w->mark + most + 1 : w->end;
-    w->at = nb_scan_target(w->base, w->at, limit);
-    const size_t size = (size_t)(w->at - w->mark);
+    const char *const limit = (size_t)(w->end - w->mark) > most ? w->mark + most + 1 : w->end;
+    const char *const from = w->at;
+    const nb_compliance compliance = w->limits->compliance;
+    w->at = nb_scan_target(w->base, from, limit);
+    const bool usual = from == w->mark && w->at < limit && *w->at == ' ' && compliance != NB_COMPLIANCE_STRICT;
+    if (!usual) w->at = scan_odd_target(w->base, from, limit, compliance);
+    size_t size = (size_t)(w->at - w->mark);
     if (!target_may_begin(w, size)) return refuse(w, 400, "a request target that is no path and no http URL");
     if (size > most) return refuse(w, 414, "a request target longer than the limit");
     if (w->at == w->end) return NEED_MORE;
     if (*w->at != ' ') return refuse_target_byte(w);
     if (size == 0) return refuse(w, 400, "no request target");
+    if (!usual && !method_is_connect(w)) size = size_without_fragment(w->mark, size);
     w->head->target = nb_slice_of(w->mark, size);
     if (!split_target(w, w->head)) return refuse(w, 400, "a request target whose authority is no host and port");
     w->at++;

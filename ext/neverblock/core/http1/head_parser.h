@@ -9,7 +9,8 @@
  *
  * One or two CRLF before the request line are skipped (RFC 9112 section 2.2), no more. Line ends are CRLF alone; a bare
  * LF or CR, obs-fold, NUL and other control bytes, a space before the colon, an empty name, bytes over 0x7f in names:
- * refused. Values keep bytes 0x80-0xff (obs-text) and inner tabs; the white space (SP, HTAB) around them is cut. Names
+ * refused. Values keep bytes 0x80-0xff (obs-text) and inner tabs; the white space (SP, HTAB) around them is cut. What a
+ * target may have beyond the grammar is for the caller to say (compliance.h); control bytes, SP and DEL it never has. Names
  * with an underscore are accepted like any token; whoever maps names to keys where "_" and "-" meet (the binding) has
  * to drop them. Nothing is changed in the buffer.
  */
@@ -23,6 +24,7 @@
 #include "base/limits.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "http1/compliance.h"
 
 /* Header fields known by number, so that neither framing nor the binding compares names again. name: lower case. */
 #define NB_FIELD_LIST(X)                                      \
@@ -120,7 +122,7 @@ typedef struct nb_head {
     nb_slice method_text;
     nb_method method;
     nb_target_form target_form;
-    nb_slice target;       /* as sent */
+    nb_slice target;       /* as sent, but for a fragment, which is cut off */
     nb_slice authority;    /* of an absolute or authority target ("host:port"), else empty */
     nb_slice scheme;       /* of an absolute target, else empty; only http and https are accepted */
     nb_slice path;         /* without the query, as sent (not decoded); "/" for an absolute target without one; "*" for
@@ -135,6 +137,7 @@ typedef struct nb_head_limits {
     uint32_t head_bytes;   /* request line and fields together, at most NB_HEAD_BYTES_MAX */
     uint32_t target_bytes; /* at most NB_TARGET_BYTES_MAX */
     uint16_t headers;      /* at most NB_HEADERS_MAX */
+    nb_compliance compliance;
 } nb_head_limits;
 
 /* What a refused head is answered with: the HTTP status and a sentence for the client and the log. */

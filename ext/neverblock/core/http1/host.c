@@ -90,12 +90,67 @@ static bool is_port(const char *at, const char *end) {
     return port <= 65535;
 }
 
+static const char *skip_host(const char *at, const char *end) {
+    return *at == '[' ? skip_literal(at, end) : skip_name(at, end);
+}
+
 bool nb_host_is_valid(nb_slice authority, nb_port_rule port) {
     if (authority.size == 0) return false;
     const char *const end = authority.data + authority.size;
-    const char *const at = authority.data[0] == '[' ? skip_literal(authority.data, end)
-                                                    : skip_name(authority.data, end);
+    const char *const at = skip_host(authority.data, end);
     if (at == NULL) return false;
     if (at == end) return port == NB_PORT_OPTIONAL;
     return *at == ':' && is_port(at + 1, end);
+}
+
+/* "[fe80::1%25eth0]" (RFC 6874) or "[fe80::1%eth0]". */
+static const char *skip_zoned_literal(const char *at, const char *end) {
+    const char *const bracket = memchr(at, ']', (size_t)(end - at));
+    if (bracket == NULL) return NULL;
+    const char *const zone = memchr(at, '%', (size_t)(bracket - at));
+    if (zone == NULL || zone + 1 == bracket || nb_scan_bytewise(zone + 1, bracket, NB_BYTE_HOST) != bracket)
+        return NULL;
+    return is_ipv6(at + 1, zone) ? bracket + 1 : NULL;
+}
+
+static const char *skip_lenient_name(const char *at, const char *end) {
+    const char *const start = at;
+    while (at < end) {
+        const char *const next = skip_name(at, end);
+        if (next != NULL) {
+            at = next;
+        } else if (*at == ',' || (unsigned char)*at >= 0x80) {
+            at++;
+        } else {
+            break;
+        }
+    }
+    return at == start ? NULL : at;
+}
+
+static const char *skip_lenient_host(const char *at, const char *end) {
+    if (*at != '[') return skip_lenient_name(at, end);
+    const char *const stop = skip_literal(at, end);
+    return stop ? stop : skip_zoned_literal(at, end);
+}
+
+bool nb_host_is_tolerated(nb_slice authority, nb_compliance compliance) {
+    if (compliance == NB_COMPLIANCE_STRICT || authority.size == 0) return false;
+    const bool lenient = compliance == NB_COMPLIANCE_LENIENT;
+    const char *const end = authority.data + authority.size;
+    const char *at = lenient ? skip_lenient_host(authority.data, end) : skip_host(authority.data, end);
+    if (at == NULL) return false;
+    if (at == end) return true;
+    if (*at++ != ':') return false;
+    while (lenient && end - at > 5 && *at == '0')
+        at++;
+    return at == end || is_port(at, end);
+}
+
+size_t nb_host_size(nb_slice authority) {
+    for (size_t i = authority.size; i > 0; i--) {
+        if (authority.data[i - 1] == ':') return i - 1;
+        if (authority.data[i - 1] == ']') break;
+    }
+    return authority.size;
 }

@@ -1,6 +1,5 @@
 /*
- * host.h - the grammar of an authority: uri-host [":" port] (RFC 9110 section 7.2, RFC 3986 section 3.2.2). Private to
- * http1.
+ * host.h - the grammar of an authority: uri-host [":" port] (RFC 9110 section 7.2, RFC 3986 section 3.2.2).
  */
 #ifndef NB_HTTP1_HOST_H
 #define NB_HTTP1_HOST_H
@@ -8,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/slice.h"
+#include "http1/compliance.h"
 
 typedef enum nb_port_rule { NB_PORT_OPTIONAL, NB_PORT_REQUIRED } nb_port_rule;
 
@@ -17,5 +17,13 @@ typedef enum nb_port_rule { NB_PORT_OPTIONAL, NB_PORT_REQUIRED } nb_port_rule;
  * port are not valid here.
  */
 bool nb_host_is_valid(nb_slice authority, nb_port_rule port);
+/*
+ * For what is not valid, where the port is optional. Unless strict a colon may stand without a port (RFC 3986 section
+ * 3.2.3). Lenient: a name may have commas and bytes over 0x7f, an IPv6 address a zone (RFC 6874, or as typed), a port more
+ * zeros in front.
+ */
+bool nb_host_is_tolerated(nb_slice authority, nb_compliance compliance);
+/* Where the host ends: at the colon of its port, else at the end. authority: valid. */
+size_t nb_host_size(nb_slice authority);
 
 #endif

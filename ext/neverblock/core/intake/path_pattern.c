@@ -15,11 +15,30 @@ static bool is_place(char byte) {
 bool nb_path_pattern_is(nb_slice pattern) {
     if (pattern.size == 0 || pattern.data[0] != '/') return false;
     for (size_t i = 0; i < pattern.size; i++) {
-        char byte = pattern.data[i];
-        bool sent = byte > ' ' && byte <= '~' && byte != '?' && byte != '#';
-        if (!sent && !is_place(byte)) return false;
+        unsigned char byte = (unsigned char)pattern.data[i];
+        bool sent = byte > ' ' && byte != 0x7f && byte != '?' && byte != '#';
+        if (!sent && !is_place((char)byte)) return false;
     }
     return true;
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The byte over 0x7f that is encoded here; 0: none is. */
+static unsigned encoded_byte(const char *text, size_t size) {
+    if (size < 3 || text[0] != '%') return 0;
+    int high = hex_digit(text[1]), low = hex_digit(text[2]);
+    return high < 8 || low < 0 ? 0 : (unsigned)(high << 4 | low);
+}
+
+size_t nb_path_byte_is(char byte, const char *text, size_t size) {
+    if (size > 0 && *text == byte) return 1;
+    unsigned wanted = (unsigned char)byte;
+    return wanted >= 0x80 && encoded_byte(text, size) == wanted ? 3 : 0;
 }
 
 /* Where the segment that begins here ends; `at` where it has no digit. */
@@ -43,7 +62,7 @@ typedef struct open_place {
 /* What the pattern has at `in` takes what the path has at `at`; both move behind it. */
 static bool step(nb_slice pattern, nb_slice path, size_t *in, size_t *at, open_place *part, open_place *rest) {
     char byte = pattern.data[*in];
-    size_t end = *at + 1;
+    size_t end = *at + 1, taken = 1;
     if (byte == NB_PATTERN_DIGITS) {
         end = end_with_digits(path, *at);
         if (end == *at) return false;
@@ -54,11 +73,14 @@ static bool step(nb_slice pattern, nb_slice path, size_t *in, size_t *at, open_p
         if (*at == path.size) return false;
         *rest = (open_place){end, *in + 1};
         part->end = NOWHERE; /* what comes before this one is as short as it can be, and so leaves most */
-    } else if (*at == path.size || path.data[*at] != byte) {
+    } else if (*at == path.size) {
         return false;
+    } else {
+        taken = nb_path_byte_is(path.data[*at], pattern.data + *in, pattern.size - *in);
+        if (taken == 0) return false;
     }
     *at = end;
-    (*in)++;
+    *in += taken;
     return true;
 }
 
@@ -91,10 +113,19 @@ size_t nb_path_pattern_like(nb_slice path, char *out, size_t room) {
     return size;
 }
 
-void nb_path_pattern_show(nb_slice pattern, char *out) {
+void nb_path_pattern_show(nb_slice pattern, char *out, size_t room) {
+    static const char digits[] = "0123456789ABCDEF";
+    size_t size = 0;
     for (size_t i = 0; i < pattern.size; i++) {
-        char byte = pattern.data[i];
-        out[i] = is_place(byte) ? ":*0"[byte - NB_PATTERN_PART] : byte;
+        unsigned char byte = (unsigned char)pattern.data[i];
+        size_t width = byte >= 0x80 ? 3 : 1;
+        if (size + width >= room) break;
+        out[size] = width == 3 ? '%' : is_place((char)byte) ? ":*0"[byte - NB_PATTERN_PART] : (char)byte;
+        if (width == 3) {
+            out[size + 1] = digits[byte >> 4];
+            out[size + 2] = digits[byte & 15];
+        }
+        size += width;
     }
-    out[pattern.size] = '\0';
+    out[size] = '\0';
 }

@@ -1,7 +1,8 @@
 /*
  * path_pattern.h - the paths that are meant by a text with places in it for what differs from one to the other.
  *
- * Every other byte stands for itself. Those of places cannot be in the path of a request (RFC 3986 section 3.3).
+ * Every other byte stands for itself; a byte over 0x7f, and "%" with its two digits, each for the other, so that a path which was sent without
+ * encoding is meant by the same text. Those of places cannot be in the path of a request.
  */
 #ifndef NB_INTAKE_PATH_PATTERN_H
 #define NB_INTAKE_PATH_PATTERN_H
@@ -21,7 +22,9 @@ bool nb_path_pattern_is(nb_slice pattern);
 bool nb_path_pattern_matches(nb_slice pattern, nb_slice path);
 /* The pattern of all paths that differ from this one only in parts with digits; its size, 0 where `room` is too small. */
 size_t nb_path_pattern_like(nb_slice path, char *out, size_t room);
-/* For people: the places as ":", "*" and "0". `out` has room for pattern.size and a NUL. */
-void nb_path_pattern_show(nb_slice pattern, char *out);
+/* How many bytes of `text` mean the byte of a path: 1 the byte itself, 3 its encoding; 0: it is another one. */
+size_t nb_path_byte_is(char byte, const char *text, size_t size);
+/* For people: the places as ":", "*" and "0", bytes over 0x7f encoded. Cut to what `room` (> 0) holds with a NUL. */
+void nb_path_pattern_show(nb_slice pattern, char *out, size_t room);
 
 #endif

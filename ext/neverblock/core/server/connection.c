@@ -459,7 +459,9 @@ static bool step_head(nb_loop *loop, nb_connection *connection) {
     if (status == NB_INCOMPLETE) return false;
     nb_head_parser_init(&connection->parser);
     nb_framing framing;
-    if (status == NB_OK) status = nb_framing_decide(&loop->head, loop->config.body_bytes_max, &framing, &refusal);
+    if (status == NB_OK)
+        status = nb_framing_decide(&loop->head, loop->config.body_bytes_max, loop->head_limits.compliance, &framing,
+                                   &refusal);
     if (status != NB_OK) {
         nb_connection_refuse(loop, connection, NULL, refusal);
         return false;

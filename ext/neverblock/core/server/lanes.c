@@ -58,9 +58,9 @@ static nb_method method_of(const char *name) {
 }
 
 static void say(nb_log *log, const nb_learned_like *like, const char *what) {
-    char path[NB_LEARNED_PATTERN_BYTES + 1];
+    char path[NB_LEARNED_SHOWN_BYTES];
     nb_slice method = nb_method_name(like->method);
-    nb_path_pattern_show((nb_slice){like->pattern, like->bytes}, path);
+    nb_path_pattern_show((nb_slice){like->pattern, like->bytes}, path, sizeof(path));
     nb_log_info(log, "%.*s %s %s for %lld s", (int)method.size, method.data, path, what,
                 (long long)(like->stay_ns / NB_NS_PER_S));
 }

@@ -22,6 +22,7 @@
 
 #define NB_LEARNED_MAX 64u
 #define NB_LEARNED_PATTERN_BYTES 200u /* of longer paths nothing is learned */
+#define NB_LEARNED_SHOWN_BYTES (3 * NB_LEARNED_PATTERN_BYTES + 1)
 #define NB_LEARNED_AFTER 3u
 #define NB_LEARNED_AGAIN_NS (60 * NB_NS_PER_S)
 #define NB_LEARNED_STAY_NS (60 * NB_NS_PER_S)

@@ -380,6 +380,12 @@ static void remove_path(nb_listener *listener) {
     listener->path = NULL;
 }
 
+void nb_listener_close(nb_listener *listener) {
+    remove_path(listener);
+    nb_net_close(listener->fd, false);
+    listener->fd = -1;
+}
+
 void nb_listeners_close(nb_loop *loop, bool admin) {
     if (!admin) {
         loop->listening_paused = true;
@@ -390,8 +396,6 @@ void nb_listeners_close(nb_loop *loop, bool admin) {
         nb_listener *listener = &loop->listeners[i];
         if (listener->fd < 0 || listener->admin != admin) continue;
         poll_listener(loop, i, false);
-        remove_path(listener);
-        nb_net_close(listener->fd, false);
-        listener->fd = -1;
+        nb_listener_close(listener);
     }
 }

@@ -58,6 +58,8 @@ void nb_listeners_tell_room(struct nb_loop *loop);
 /* Descriptors that a new worker needs: files that nobody uses and the connections that have been idle longest are closed, as many as `descriptors` says, which is less by that
    afterwards; and nobody is accepted for a moment who would take them. */
 void nb_listeners_give_way(struct nb_loop *loop, uint32_t *descriptors);
+/* Closes one that the poller does not know, and removes its socket file. */
+void nb_listener_close(nb_listener *listener);
 /* Closes those for clients, or those for admin. */
 void nb_listeners_close(struct nb_loop *loop, bool admin);
 

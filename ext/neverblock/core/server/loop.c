@@ -108,6 +108,7 @@ static void set_limits(nb_loop *loop) {
         .head_bytes = config->header_bytes_max,
         .target_bytes = config->header_bytes_max < NB_TARGET_BYTES_MAX ? config->header_bytes_max : NB_TARGET_BYTES_MAX,
         .headers = (uint16_t)config->headers_max,
+        .compliance = (nb_compliance)config->http_compliance,
     };
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "server/connection.h"
 #include "server/loop.h"
 
@@ -16,8 +17,7 @@ void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw) {
     while (begin + size < raw.size && size < bytes_max && raw.data[begin + size] != '\r' &&
            raw.data[begin + size] != '\n' && raw.data[begin + size] != '\0')
         size++;
-    if (size) memcpy(line, raw.data + begin, size);
-    line[size] = '\0';
+    (void)nb_utf8_as_url(line, bytes_max + 1, size ? raw.data + begin : "", size);
 }
 
 void nb_request_log_keep(nb_loop *loop, char *line, nb_slice raw) {
@@ -32,17 +32,14 @@ void nb_request_log_take(nb_loop *loop, const char *line) {
 }
 
 static size_t copy_span(char *place, const nb_request_message *message, nb_span span, size_t room) {
-    size_t size = span.size < room ? span.size : room;
-    memcpy(place, (const char *)message + span.offset, size);
-    return size;
+    return nb_utf8_as_url(place, room, (const char *)message + span.offset, span.size);
 }
 
 void nb_request_log_note_message(nb_loop *loop, const nb_request_message *message) {
     if (!loop->config.log_refused || !message) return;
-    size_t size = copy_span(loop->request_line, message, message->method_text, NB_REQUEST_LINE_BYTES_MAX - 1);
+    size_t size = copy_span(loop->request_line, message, message->method_text, NB_REQUEST_LINE_BYTES_MAX);
     loop->request_line[size++] = ' ';
-    size += copy_span(loop->request_line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX - size);
-    loop->request_line[size] = '\0';
+    (void)copy_span(loop->request_line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX + 1 - size);
 }
 
 void nb_request_log_answered(nb_loop *loop, const nb_connection *connection, uint16_t http_status, const char *reason) {

@@ -20,7 +20,8 @@ struct nb_connection;
 
 #define NB_REQUEST_LINE_BYTES_MAX 200 /* more of it is cut: a line of the log has 500 */
 
-/* The request line of a head, or of what there is of one, without empty lines before it: at most bytes_max bytes, and a NUL. */
+/* The request line of a head, or of what there is of one, without empty lines before it: at most bytes_max bytes, and a NUL. It is UTF-8; bytes that
+   are not, and controls, are encoded as a URL has them. */
 void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw);
 /* raw: a request head, or what there is of one. */
 void nb_request_log_note(struct nb_loop *loop, nb_slice raw);

@@ -3,8 +3,9 @@
  *
  * A pattern is an absolute path ("/uploads"), or a prefix that ends with "*" ("/x/" and a star takes all that begins with "/x/").
  * It is compared byte for byte with the path of the request target as the client sent it, without the query: the same
- * bytes an application finds in PATH_INFO. Nothing is decoded and no slash is added, so "/%75ploads" and "/uploads/" are
- * other paths than "/uploads". Routes say how a request is served, never who may ask: whoever writes a path another way
+ * bytes an application finds in PATH_INFO. No slash is added and nothing is decoded, so "/%75ploads" and "/uploads/" are
+ * other paths than "/uploads"; but a byte over 0x7f that a client sent as it is matches its encoding ("/caf%C3%A9"), as the
+ * clients that encode it send the same path. Routes say how a request is served, never who may ask: whoever writes a path another way
  * gets what every path without a route gets.
  *
  * The first route that matches wins. Filled before the loop starts and only read afterwards, by any thread. A request
@@ -39,7 +40,7 @@ typedef struct nb_route {
 
 typedef struct nb_route_entry {
     uint16_t start, bytes; /* of the pattern in `text`, without its "*" */
-    bool prefix;
+    bool prefix, encoded;  /* it ends with "*"; it has a "%" */
     nb_route route;
 } nb_route_entry;
 

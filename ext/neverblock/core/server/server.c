@@ -206,6 +206,13 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
     return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
 }
 
+void nb_server_listen_undo(nb_server *server) {
+    nb_loop *loop = first(server);
+    if (server->started || loop->listener_count == 0) return;
+    nb_listener *last = &loop->listeners[--loop->listener_count];
+    nb_listener_close(last);
+}
+
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number) {
     return server->started ? NB_FULL : nb_routes_add(&first(server)->routes, pattern, route, number);
 }

@@ -49,6 +49,7 @@
     X(uint32_t, spare_after_ms, 10) /* an executor runs one fiber so long, with work waiting: its spare is called */   \
     X(uint32_t, front, 0)           /* 1: the executors are in other processes, which come and go */                   \
     X(uint32_t, symlinks, 0)        /* nb_symlinks: which symbolic links of served folders are followed */             \
+    X(uint32_t, http_compliance, 1) /* nb_compliance: what is read of a request beyond the grammar */                  \
     X(uint32_t, log_refused, 0)     /* 1: a line of the log for each request the loop answers itself (request_log.h) */
 
 typedef struct nb_server_config {
@@ -88,6 +89,9 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
 /* The same for the admin pages (admin.h), which the loop answers itself. With one of these, figures are kept. */
 nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
+/* Closes the last of the listeners again, as if there had been no call for it: for a host with several addresses, which has all or none. Before
+   start; nothing where there is none. */
+void nb_server_listen_undo(nb_server *server);
 /* Before start; see routes.h. NB_FULL: too late, or too many. */
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* What the route of a request message means; NULL when it has none. Any thread once the server has started. */

@@ -5,10 +5,10 @@
 #include "server/static.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "files/accept_encoding.h"
 #include "files/file_request.h"
 #include "http1/date.h"
@@ -18,6 +18,9 @@
 #include "server/file_answer.h"
 #include "server/opening.h"
 #include "server/reply.h"
+
+/* A target of the largest size, every byte of it encoded. */
+#define LOCATION_BYTES_MAX (3 * NB_TARGET_BYTES_MAX + 64)
 
 typedef struct search {
     uint16_t place;      /* among the served folders */
@@ -211,12 +214,32 @@ static nb_status answer_file(nb_loop *loop, nb_exchange *exchange, const search 
     return nb_file_answer(loop, exchange, &offer);
 }
 
+/* What a client has sent as a URL, as a URL has it (RFC 3986 section 2.1): encoded where it was not. */
+static void add_encoded(nb_text *text, nb_slice sent) {
+    for (size_t i = 0; i < sent.size; i++) {
+        unsigned char byte = (unsigned char)sent.data[i];
+        if (byte >= 0x80 || strchr("\"<>\\", byte)) {
+            nb_text_format(text, "%%%02X", byte);
+        } else {
+            nb_text_add_bytes(text, sent.data + i, 1);
+        }
+    }
+}
+
 /* The path has no empty segment, so that what follows the first "/" is never taken for a host. */
 static nb_status answer_folder(nb_loop *loop, nb_exchange *exchange, const question *asked) {
-    char fields[NB_TARGET_BYTES_MAX + 64];
-    int bytes = snprintf(fields, sizeof(fields), "Location: %.*s/%s%.*s\r\n", (int)asked->path.size, asked->path.data,
-                         asked->query.size ? "?" : "", (int)asked->query.size, asked->query.data);
-    return nb_reply_whole(loop, exchange, 301, (nb_slice){fields, (size_t)bytes}, (nb_slice){"", 0});
+    nb_text fields;
+    nb_text_init(&fields, LOCATION_BYTES_MAX);
+    nb_text_add(&fields, "Location: ");
+    add_encoded(&fields, asked->path);
+    nb_text_add(&fields, asked->query.size ? "/?" : "/");
+    add_encoded(&fields, asked->query);
+    nb_text_add(&fields, "\r\n");
+    nb_status status = nb_text_failed(&fields)
+                           ? NB_NO_MEMORY
+                           : nb_reply_whole(loop, exchange, 301, nb_text_slice(&fields), (nb_slice){"", 0});
+    nb_text_deinit(&fields);
+    return status;
 }
 
 /* Lets go of the file. */

@@ -10,14 +10,14 @@
 #include "base/utf8.h"
 #include "os/clock.h"
 
-/* Of what people read: an entry never looks like two, whatever a path holds (as Log::Text does it). */
+/* Of what people read: an entry never looks like two and is UTF-8, whatever a path holds (as Log::Text does it). */
 static void add_plain(nb_text *text, const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        if (byte < ' ' || byte == 127) {
-            nb_text_format(text, "\\x%02x", byte);
+    for (size_t i = 0, width; i < size; i += width ? width : 1) {
+        width = nb_utf8_visible(bytes + i, size - i);
+        if (width > 0) {
+            nb_text_add_bytes(text, bytes + i, width);
         } else {
-            nb_text_add_bytes(text, bytes + i, 1);
+            nb_text_format(text, "\\x%02x", (unsigned char)bytes[i]);
         }
     }
 }
