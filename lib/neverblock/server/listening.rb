@@ -53,7 +53,7 @@ module NeverBlock
 
       # A port that is free at the first address may be busy at another: then all begin again.
       def open_on_one_port(port, addresses)
-        tries = port.zero? ? PORTS_TRIED : 1
+        tries = port.zero? && addresses.size > 1 ? PORTS_TRIED : 1
         begin
           open_all(port, addresses)
         rescue Errno::EADDRINUSE

@@ -86,6 +86,7 @@ class ListeningTest < Minitest::Test
     engine = FakeNative::Engine.new([nil, Errno::EADDRINUSE.new] * 100)
     assert_raises(NeverBlock::StartError) { listening(engine).open(binds("http://localhost:0")) }
     assert_equal 16, engine.calls.count([:listen_undo]), "it ends"
+    assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([Errno::EADDRINUSE.new])).open(binds("http://127.0.0.1:0")) }
   end
 
   def test_a_machine_has_its_loopback_addresses_and_not_those_of_others
