@@ -209,7 +209,8 @@ module NeverBlock
         option(:spare_after_ms, INTERNAL, whole(1..60_000), default: 10, engine: :spare_after_ms,
                                                              help: "an executor runs one fiber so long, with work waiting: its spare is called"),
         option(:front, INTERNAL, whole(0..1), default: 0, engine: :front, help: "1: requests are run by worker processes"),
-        option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself")
+        option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself"),
+        option(:answer_asterisk, INTERNAL, whole(0..1), default: 0, engine: :answer_asterisk, help: "1: the I/O loop answers OPTIONS * itself; 0: the application does")
       ].freeze
 
       # What people set, in the order the documents have it.
