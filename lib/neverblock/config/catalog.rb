@@ -90,6 +90,8 @@ module NeverBlock
                                                    help: "called before each worker is forked, in the process that forks it: close what workers must not share"),
         option(:after_fork, RUN, Type::Block.new(:number), repeat: true, elsewhere: %i[on_worker_boot before_worker_boot],
                                                            help: "called in each new worker, with its number from 0: open what is its own"),
+        option(:early_hints, RUN, FLAG, default: false, flags: %w[--early-hints],
+                                        help: "env has rack.early_hints, by which 103 responses are sent (Rails' send_early_hints)"),
         option(:scheduler, RUN, Type::Choice.new(:native, :async), default: :native, flags: %w[--scheduler], argument: "NAME", later: "native is what there is",
                                                                    works: [:native], help: "the Fiber::Scheduler that requests run on"),
         option(:cooperative, RUN, FLAG, default: false, flags: %w[--cooperative],
