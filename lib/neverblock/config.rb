@@ -64,6 +64,9 @@ module NeverBlock
     # @return [Array<Route>] the first that matches wins
     attr_reader :routes
 
+    # @return [Boolean] whether applications are given rack.early_hints
+    attr_reader :early_hints
+
     # @return [Boolean] whether there are lanes beside those of routes: for what the application holds, and for what is learned
     attr_reader :own_lanes
 
@@ -84,6 +87,7 @@ module NeverBlock
     # @param log_format [Symbol] :text (default) or :json
     # @param log_requests [Boolean, Symbol] default false
     # @param stall_ms [Integer] default 100
+    # @param early_hints [Boolean] default false
     # @param own_lanes [Boolean] default true; false: the application is not safe on several threads
     # @param learn_lanes [Boolean] whether requests like those that have stalled go to a lane; default true
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
@@ -94,7 +98,7 @@ module NeverBlock
     # @raise [ConfigError]
     def initialize(binds: [DEFAULT_BIND], admin: nil, fibers: DEFAULT_FIBERS, executors: 1, spares: DEFAULT_SPARES, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
                    log_fd: 2, log_format: :text, log_requests: false, stall_ms: Catalog[:"executor.stall_ms"].default, routes: [], files: {}, report: nil, on_download: [],
-                   own_lanes: true, learn_lanes: Catalog[:learn_lanes].default, slice_ms: Catalog[:"executor.slice_ms"].default, **settings)
+                   early_hints: false, own_lanes: true, learn_lanes: Catalog[:learn_lanes].default, slice_ms: Catalog[:"executor.slice_ms"].default, **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
@@ -112,6 +116,7 @@ module NeverBlock
       @log_format = Catalog[:log_format].read(log_format)
       @log_requests = Catalog[:log_requests].read(log_requests)
       @stall_ms = Catalog[:"executor.stall_ms"].read(stall_ms)
+      @early_hints = Catalog[:early_hints].read(early_hints)
       @own_lanes = own_lanes
       @learn_lanes = learn_lanes
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
@@ -130,7 +135,7 @@ module NeverBlock
 
     # @return [Hash{Symbol => Object}] keywords for a native executor
     def executor_options
-      { slice_ms: slice_ms, **files.executor_options }
+      { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}), **files.executor_options }
     end
 
     # @return [Boolean] whether lanes are learned, which takes stalls that are seen. Not in development, where requests stall while their code is loaded

@@ -102,6 +102,14 @@ class FilesCommandProcessTest < ServerProcessCase
     end
   end
 
+  # RFC 9110 section 9.3.7: no application is asked, as there is none.
+  def test_options_of_the_server_are_answered_by_it
+    answer = curl("/", "-i", "-X", "OPTIONS", "--request-target", "*")
+    assert_match(%r{\AHTTP/1\.1 200 }, answer)
+    assert_match(/^Allow: GET, HEAD,/, answer)
+    self.class.server.await_stderr(/info: OPTIONS \* 200 127\.0\.0\.1 answered by the server$/)
+  end
+
   def test_it_says_where_it_is_and_how_to_open_it_to_the_network
     curl("/")
     lines = self.class.server.stdout

@@ -88,18 +88,6 @@ class HttpResponsesTest < ServerProcessCase
     end
   end
 
-  def test_options_star_is_answered_by_the_server # RFC 9110 section 9.3.7
-    connect do |client|
-      2.times do
-        client.write("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n")
-        response = client.response(method: "OPTIONS")
-        assert_includes [200, 204], response.status
-        assert_match(/GET/, response["allow"])
-        assert_equal :length, response.framing, "a Content-Length is due, be it 0"
-      end
-    end
-  end
-
   def test_unknown_statuses_have_an_empty_reason_and_keep_their_space # RFC 9112 section 4
     connect do |client|
       client.get("/status_with_body?status=299&tag=#{new_tag}")

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "hijack.h"
+#include "hints.h"
 #include "http1/head_parser.h"
 #include "http1/host.h"
 #include "neverblock.h"
+#include "upgrade.h"
 
 /* The longest field name that is up-cased on the stack; head limits allow longer ones. */
 #define NAME_BYTES_MAX 256
@@ -43,6 +45,8 @@ _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
     X(rack_hijack, "rack.hijack")                       \
     X(rack_can_hijack, "rack.hijack?")                  \
     X(rack_hijack_io, "rack.hijack_io")                 \
+    X(rack_early_hints, "rack.early_hints")             \
+    X(rack_protocol, "rack.protocol")                   \
     X(request_id, "neverblock.request_id")              \
     X(deadline, "neverblock.deadline")
 
@@ -99,6 +103,7 @@ VALUE nb_env_key_after_reply(void) { return keys.rack_after_reply; }
 VALUE nb_env_key_input(void) { return keys.rack_input; }
 VALUE nb_env_key_hijack_io(void) { return keys.rack_hijack_io; }
 VALUE nb_env_key_deadline(void) { return keys.deadline; }
+VALUE nb_env_key_protocol(void) { return keys.rack_protocol; }
 
 static VALUE server_software(void) {
     VALUE version = rb_const_get(nb_module, rb_intern("VERSION"));
@@ -386,6 +391,13 @@ static void set_line(VALUE env, const nb_request_message *request) {
     if (request->minor_version == 0) rb_hash_aset(env, keys.server_protocol, http10);
 }
 
+static void set_protocol(VALUE env) {
+    VALUE field = rb_hash_lookup(env, field_keys[NB_FIELD_UPGRADE]);
+    if (NIL_P(field)) return;
+    rb_hash_aset(env, keys.rack_protocol, nb_upgrade_protocols(RSTRING_PTR(field), (size_t)RSTRING_LEN(field)));
+    RB_GC_GUARD(field);
+}
+
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     update_template(builder, request);
     VALUE env = rb_hash_dup(builder->template);
@@ -396,5 +408,8 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     rb_hash_aset(env, keys.rack_response_finished, rb_ary_new());
     rb_hash_aset(env, keys.rack_after_reply, rb_ary_new());
     rb_hash_aset(env, keys.rack_hijack, nb_hijack_new(request->message.exchange));
+    if (request->message.flags & NB_REQUEST_UPGRADES) set_protocol(env);
+    if (builder->early_hints && request->minor_version > 0) /* RFC 9110 section 15.2 */
+        rb_hash_aset(env, keys.rack_early_hints, nb_hints_new(request->message.exchange));
     return env;
 }

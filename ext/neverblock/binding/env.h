@@ -30,6 +30,7 @@ typedef struct nb_env_builder {
     VALUE template;
     VALUE no_input; /* rack.input of requests without a body */
     VALUE string_io, file_class;
+    bool early_hints;    /* rack.early_hints is there */
     VALUE listeners;     /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
     nb_cached_text host; /* of the request before; its HTTP_HOST, SERVER_NAME and SERVER_PORT stand in the template */
     nb_cached_text address; /* likewise, REMOTE_ADDR */
@@ -56,5 +57,6 @@ VALUE nb_env_key_after_reply(void);
 VALUE nb_env_key_input(void);
 VALUE nb_env_key_hijack_io(void);
 VALUE nb_env_key_deadline(void);
+VALUE nb_env_key_protocol(void);
 
 #endif

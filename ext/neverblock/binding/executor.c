@@ -96,6 +96,8 @@ int64_t nb_executor_switched_ns(const nb_executor *executor) {
 
 bool nb_executor_in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
 
+nb_executor *nb_executor_running(void) { return all_running; }
+
 nb_executor *nb_executor_running_here(void) {
     nb_executor *executor = all_running;
     VALUE thread = rb_thread_current();
@@ -145,9 +147,9 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 }
 
 /*
- * Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls: nil): owner: an Engine, before its start, or in a worker a Link. fibers:
+ * Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls: nil, early_hints: false): owner: an Engine, before its start, or in a worker a Link. fibers:
  * most requests running at once. log: a NeverBlock::Log. helps: the Executor of the same process whose spare it is, which together run no more requests than that
- * one may. lane: of an Engine, the lane whose thread it is. stalls: what NeverBlock::Stalls gathers. Raises NeverBlock::Error when the engine has started or is
+ * one may. lane: of an Engine, the lane whose thread it is. stalls: what NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. Raises NeverBlock::Error when the engine has started or is
  * closed, Errno::EMFILE when there is no descriptor for its scheduler.
  */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
@@ -169,6 +171,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE mapping = keyword(keywords, "accel", Qnil);
     executor->accel = RTEST(mapping);
     if (executor->accel) nb_env_builder_add_accel(&executor->env, mapping);
+    executor->env.early_hints = RTEST(keyword(keywords, "early_hints", Qfalse));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
     executor->helped = keyword(keywords, "helps", Qnil);
     VALUE lane = keyword(keywords, "lane", Qnil);

@@ -48,6 +48,7 @@ struct nb_task {
     unsigned step;           /* of the request's: the next one */
     bool busy;
     bool head_request;
+    bool upgrades;    /* its request asks for another protocol */
     bool spooled;     /* its body is a file */
     bool gone;        /* the client is, or the response was cut: nothing more needs to be sent */
     bool left;        /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
@@ -140,6 +141,8 @@ nb_executor *nb_executor_get(VALUE self);
 
 /* That the current thread runs, or NULL. */
 nb_executor *nb_executor_running_here(void);
+/* All that run in this process, by `next`. */
+nb_executor *nb_executor_running(void);
 
 /* What it tells the loops of itself. */
 static inline nb_executor_figures *nb_executor_figures_of(const nb_executor *executor) {
@@ -193,6 +196,8 @@ static inline nb_task *nb_executor_task_of(const nb_executor *executor, VALUE fi
 }
 /* The task of an exchange, if it is a task of the executor that the current thread runs. */
 nb_task *nb_executor_find_task(nb_exchange_id exchange);
+/* The same of any executor of this process. */
+nb_task *nb_executor_find_task_anywhere(nb_exchange_id exchange);
 /* Parks until the connection that was asked for is the task's (`taken`). Raises NeverBlock::ClientGone, and what is raised into the fiber
    meanwhile. */
 void nb_executor_wait_hijacked(nb_task *task);

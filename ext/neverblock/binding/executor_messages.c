@@ -52,6 +52,14 @@ nb_task *nb_executor_find_task(nb_exchange_id exchange) {
     return executor ? find_task(executor, exchange) : NULL;
 }
 
+nb_task *nb_executor_find_task_anywhere(nb_exchange_id exchange) {
+    for (nb_executor *executor = nb_executor_running(); executor; executor = executor->next) {
+        nb_task *task = nb_executor_in_child(executor) ? NULL : find_task(executor, exchange);
+        if (task) return task;
+    }
+    return NULL;
+}
+
 static VALUE report_fewer(VALUE argument) {
     VALUE *arguments = (VALUE *)argument;
     return rb_funcallv(arguments[0], id_report_fewer, 2, arguments + 1);

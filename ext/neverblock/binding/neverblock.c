@@ -8,6 +8,7 @@
 #include "blockers.h"
 #include "engine.h"
 #include "executor.h"
+#include "hints.h"
 #include "input.h"
 #include "link.h"
 #include "mysql.h"
@@ -100,5 +101,6 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_ticker_define();
     nb_scheduler_define(nb_module);
     nb_executor_define(nb_module);
+    nb_hints_define(nb_module);
     nb_mysql_define(nb_module);
 }

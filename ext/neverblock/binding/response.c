@@ -19,6 +19,7 @@
 #include "input.h"
 #include "neverblock.h"
 #include "server/reports.h"
+#include "upgrade.h"
 
 /* Bytes of all field lines of one response. A ring record must hold them; nothing real comes near. */
 #define FIELDS_BYTES_MAX (NB_RING_BYTES / 4)
@@ -46,7 +47,9 @@ typedef struct head {
     uint16_t naming;         /* nb_naming, with a path */
     VALUE path;              /* of X-Sendfile or X-Accel-Redirect, or Qfalse */
     VALUE id;                /* of X-Download-Id, or Qfalse */
-    VALUE hijack;            /* what a partial hijack calls, or Qfalse */
+    bool upgrade_named;      /* it has an Upgrade */
+    VALUE protocol;          /* of rack.protocol, or Qfalse */
+    VALUE hijack;            /* what is called with the connection: a partial hijack, the body of an upgrade; or Qfalse */
     VALUE name;              /* of the field being added */
     VALUE block;             /* what the application's each yields to, or its call is given (writer); or Qfalse */
     int fd;                  /* of a body's file that was not handed over yet; -1: none */
@@ -134,6 +137,9 @@ static bool take_own(head *gathered, nb_slice name, nb_slice value) {
         return false;
     case 6: /* Rack 2 applications may name it; it is the first element of the response */
         return nb_slice_equal_lower(name, NB_SLICE("status"));
+    case 7:
+        if (nb_slice_equal_lower(name, NB_SLICE("upgrade"))) gathered->upgrade_named = true;
+        return false;
     case 10:
         if (nb_slice_equal_lower(name, NB_SLICE("keep-alive"))) return true;
         if (gathered->named && nb_slice_equal_lower(name, NB_SLICE("x-sendfile"))) {
@@ -233,6 +239,10 @@ static int add_field(VALUE name, VALUE value, VALUE argument) {
         gathered->hijack = value;
         return ST_CONTINUE;
     }
+    if (nb_slice_equal(bytes, NB_SLICE("rack.protocol"))) {
+        gathered->protocol = RTEST(value) ? value : Qfalse;
+        return ST_CONTINUE;
+    }
     if (bytes.size > 5 && memcmp(bytes.data, "rack.", 5) == 0) {
         rb_raise(nb_error_class, "the response header %" PRIsVALUE " asks for something this version does not do yet",
                  name);
@@ -313,10 +323,19 @@ typedef struct gather_call {
 } gather_call;
 
 static void check_status(const head *gathered) {
-    bool upgrades = gathered->status == 101 && RTEST(gathered->hijack);
-    if ((gathered->status >= 200 && gathered->status <= 599) || upgrades) return;
-    rb_raise(nb_error_class, "a response's status is 200 to 599, or 101 with rack.hijack; the application gave %d",
-             gathered->status);
+    if ((gathered->status >= 200 && gathered->status <= 599) || gathered->status == 101) return;
+    rb_raise(nb_error_class, "a response's status is 200 to 599, or 101; the application gave %d", gathered->status);
+}
+
+/* The body's to_ary is not asked, nor whether it can be iterated: it is called with the connection. */
+static void take_upgrade(const nb_task *task, head *gathered) {
+    if (gathered->status != 101 && !gathered->protocol) return;
+    gathered->hijack = nb_upgrade_callee(task, gathered->status, gathered->protocol, gathered->upgrade_named,
+                                         gathered->hijack);
+    gathered->status = 101;
+    if (!gathered->protocol || gathered->upgrade_named) return;
+    gathered->name = rb_str_new_cstr("upgrade");
+    add_value(gathered, gathered->protocol);
 }
 
 static VALUE gather(VALUE argument) {
@@ -332,6 +351,7 @@ static VALUE gather(VALUE argument) {
         writer_close(call->gathered);
     }
     check_status(call->gathered);
+    take_upgrade(call->task, call->gathered);
     call->task->status = INT2FIX(call->gathered->status);
     return Qnil;
 }
@@ -845,7 +865,8 @@ static VALUE send_response(VALUE argument) {
     gather_call gathering = {call->task, &call->gathered, call->response};
     gather((VALUE)&gathering);
     if (call->gathered.events) begin_events(call->task);
-    if (RTEST(call->gathered.hijack) && body_allowed(call->task, call->gathered.status)) {
+    bool upgrades = call->gathered.status == 101;
+    if (upgrades || (RTEST(call->gathered.hijack) && body_allowed(call->task, call->gathered.status))) {
         send_hijacked(call);
     } else {
         send_any(call->task, &call->gathered, call->task->body);

@@ -66,7 +66,7 @@ module NeverBlock
       # @raise [ConfigError]
       def settings
         check_binds
-        Config::Settings.new(command: { public_dir: [folder], index: INDEX, yjit: false, **@given })
+        Config::Settings.new(command: { public_dir: [folder], index: INDEX, yjit: false, answer_asterisk: 1, **@given })
       end
 
       private

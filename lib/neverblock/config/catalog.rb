@@ -92,6 +92,8 @@ module NeverBlock
                                                    help: "called before each worker is forked, in the process that forks it: close what workers must not share"),
         option(:after_fork, RUN, Type::Block.new(:number), repeat: true, elsewhere: %i[on_worker_boot before_worker_boot],
                                                            help: "called in each new worker, with its number from 0: open what is its own"),
+        option(:early_hints, RUN, FLAG, default: false, flags: %w[--early-hints],
+                                        help: "env has rack.early_hints, by which 103 responses are sent (Rails' send_early_hints)"),
         option(:scheduler, RUN, Type::Choice.new(:native, :async), default: :native, flags: %w[--scheduler], argument: "NAME", later: "native is what there is",
                                                                    works: [:native], help: "the Fiber::Scheduler that requests run on"),
         option(:cooperative, RUN, FLAG, default: false, flags: %w[--cooperative],
@@ -214,7 +216,8 @@ module NeverBlock
         option(:spare_after_ms, INTERNAL, whole(1..60_000), default: 10, engine: :spare_after_ms,
                                                              help: "an executor runs one fiber so long, with work waiting: its spare is called"),
         option(:front, INTERNAL, whole(0..1), default: 0, engine: :front, help: "1: requests are run by worker processes"),
-        option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself")
+        option(:log_refused, INTERNAL, whole(0..1), default: 0, engine: :log_refused, help: "1: a line of the log for each request the I/O loop answers itself"),
+        option(:answer_asterisk, INTERNAL, whole(0..1), default: 0, engine: :answer_asterisk, help: "1: the I/O loop answers OPTIONS * itself; 0: the application does")
       ].freeze
 
       # What people set, in the order the documents have it.

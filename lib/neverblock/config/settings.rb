@@ -50,7 +50,7 @@ module NeverBlock
       # @raise [ConfigError]
       def config(**fixed)
         slice_ms = self[:cooperative] ? nil : self[:"executor.slice_ms"]
-        options = %i[admin fibers backlog spool_directory log_format log_requests].to_h { |key| [key, self[key]] }
+        options = %i[admin fibers backlog spool_directory log_format log_requests early_hints].to_h { |key| [key, self[key]] }
         Config.new(binds: binds, routes: self[:route] || [], files: files, report: self[:"sendfile.report"], on_download: self[:on_download] || [], spares: spares,
                    stall_ms: self[:"executor.stall_ms"], own_lanes: !self[:cooperative], learn_lanes: self[:learn_lanes],
                    slice_ms: slice_ms, **options, **engine, **fixed)

@@ -17,7 +17,7 @@ module NeverBlock
     RACKUP_PORT = 9_292
     RACKUP_HOSTS = [nil, "localhost", "0.0.0.0"].freeze
     # Options that rackup and Rails have for themselves and pass on.
-    FOREIGN = %w[accesslog app builder caching config daemonize debug early_hints environment eval heapfile host include log_stdout log_to_stdout name path pid port
+    FOREIGN = %w[accesslog app builder caching config daemonize debug environment eval heapfile host include log_stdout log_to_stdout name path pid port
                  profile_file profile_mode quiet require restart_cmd server silent user_supplied_options using verbose warn].freeze
 
     # What rackup and Rack 2 ask of a handler module.
@@ -112,7 +112,8 @@ module NeverBlock
 
     def own
       @options.each_with_object({}) do |(key, value), given|
-        row = self.class.rows[key.to_s] or next
+        row = self.class.rows[key.to_s]
+        next if row.nil? || value.nil? # Rails passes what was not said as nil
         given[row.key] = row.repeat ? value.to_s.split.map { |text| row.read(text, "-O #{key}") } : row.read(value, "-O #{key}")
       end
     end

@@ -42,6 +42,8 @@ typedef struct task {
     char asked_of_file[NB_FILE_REQUEST_BYTES_MAX]; /* what the request says of it, flat */
     size_t asked_bytes;
     size_t field_bytes;
+    unsigned hints;  /* 103 responses before it */
+    bool hints_late; /* once its head was sent */
     bool parks, waits_drained, gone, head_sent, hijack_asked, hijacked;
     uint64_t input, told; /* bytes of a streamed body received, and said to be taken */
     bool reads, asked, input_ended, input_bad;
@@ -104,6 +106,16 @@ static void send_part(nb_test_executor *self, size_t bytes) {
     nb_ring_commit(&self->port->responses, bytes);
     nb_ring_publish(&self->port->responses);
     self->port->published = true;
+}
+
+static void send_hints(nb_test_executor *self, const task *t) {
+    static const char lines[] = "Link: </a.css>; rel=preload\r\nX-Hint: 1\r\n";
+    nb_message *message = reserve(self, sizeof *message + sizeof lines - 1);
+    if (!message) abort(); /* no test that asks for hints fills the ring */
+    *message = (nb_message){
+        .type = NB_MESSAGE_HINTS, .bytes = (uint32_t)(sizeof *message + sizeof lines - 1), .exchange = t->exchange};
+    memcpy(message + 1, lines, sizeof lines - 1);
+    send_part(self, sizeof *message + sizeof lines - 1);
 }
 
 static void fill(const task *t, char *out, size_t bytes) {
@@ -174,6 +186,7 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
     t->head_sent = true;
     if (t->kind == DUPLEX) t->reads = true;
     sent(self, t, slice, *flags);
+    if (t->hints_late) send_hints(self, t);
     return true;
 }
 
@@ -483,6 +496,16 @@ static bool plan_text(task *t, const char *path) {
     } else if (strcmp(path, "/hold") == 0) {
         keep_text(t, "held");
         t->kind = HOLD;
+    } else if (strcmp(path, "/hints") == 0) {
+        keep_text(t, "held");
+        t->kind = HOLD;
+        t->hints = 2;
+    } else if (number_behind(path, "/hints/", &number)) {
+        keep_text(t, "hinted");
+        t->hints = (unsigned)number;
+    } else if (strcmp(path, "/hintslate") == 0) {
+        t->announced = t->total = 300000;
+        t->hints_late = true;
     } else if (strcmp(path, "/late") == 0) {
         keep_text(t, "late");
         t->kind = LATE;
@@ -590,6 +613,9 @@ static void receive_request(nb_test_executor *self, nb_request_message *request)
     while (*link)
         link = &(*link)->next;
     *link = t;
+    for (unsigned i = 0; i < t->hints; i++)
+        send_hints(self, t);
+    if (request->message.flags & NB_REQUEST_UPGRADES) count(self, NB_TEST_UPGRADES);
     count(self, NB_TEST_RECEIVED);
     if (request->path.size != 6 || memcmp((const char *)request + request->path.offset, "/block", 6) != 0) return;
     count(self, NB_TEST_BLOCKED);

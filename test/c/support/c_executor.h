@@ -16,6 +16,8 @@
  *   /abort          announces 100 bytes, sends 10, gives up; /abortchunked, /aborthead (before any byte)
  *   /close          as /hello, asking for Connection: close
  *   /short, /long   announce 10 bytes and send 5; announce 5 and send 10
+ *   /hints          as /hold, behind two 103 responses; /hints/N answered "hinted" at once behind N
+ *   /hintslate      300,000 bytes of the pattern, hints behind its head
  *   /status/N       that status, no body
  *   /fields/N       as /hello with a field of N bytes
  *   /route...       200 with the number of its route
@@ -60,6 +62,7 @@ typedef enum nb_test_event {
     NB_TEST_RETIRED,     /* RETIRE received */
     NB_TEST_PASSED_OVER, /* requests found recalled */
     NB_TEST_INPUT,       /* parts of streamed bodies received */
+    NB_TEST_UPGRADES,    /* requests that ask for another protocol */
     NB_TEST_WHOLE,       /* streamed bodies received to their end */
     NB_TEST_EVENTS
 } nb_test_event;

@@ -21,7 +21,7 @@ typedef enum nb_test_end { NB_TEST_END_NONE, NB_TEST_END_FIN, NB_TEST_END_RESET 
 
 typedef struct nb_test_response {
     int status;       /* 0: none came */
-    int interim;      /* 100 (Continue) before it */
+    int interim;      /* 1xx before it */
     char head[20480]; /* NUL-terminated, cut */
     char *body;       /* of the client's making; freed by the next read or nb_test_client_close */
     size_t body_bytes, body_capacity;

@@ -31,7 +31,7 @@ class BindingCase < Minitest::Test
 
   # Starts a server of the test; it is stopped in teardown.
   def serve(app = nil, stall_ms: NO_STALL_MS, **settings, &block)
-    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, stall_ms: stall_ms, **settings)
+    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, stall_ms: stall_ms, answer_asterisk: 1, **settings)
     @server = NeverBlock::Server.new(config, app || block, log: @log).start
   end
 
@@ -46,6 +46,14 @@ class BindingCase < Minitest::Test
   def logged
     @log.flush(SECONDS * 1000)
     File.read(@log_file.path)
+  end
+
+  # Asks the I/O loop something that it answers itself: its figures are of its turn before.
+  def loop_turns
+    client do |wire|
+      wire.write("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n")
+      wire.response(method: "OPTIONS")
+    end
   end
 
   # The server is as it was: a request is answered by the same application.

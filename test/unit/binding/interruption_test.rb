@@ -554,14 +554,6 @@ class InterruptionTest < BindingCase
     end
   end
 
-  # Asks the I/O loop something that it answers itself: its figures are of its turn before.
-  def loop_turns
-    client do |wire|
-      wire.write("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n")
-      wire.response(method: "OPTIONS")
-    end
-  end
-
   # Until its deadline is behind the request, without a wait of its fiber.
   def pass_time(env)
     nil until NB::Deadline.now > env["neverblock.deadline"] + 0.001

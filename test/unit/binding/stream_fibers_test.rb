@@ -27,14 +27,6 @@ class StreamFibersTest < BindingCase
   # The client has not taken all that was written.
   def behind? = @server.stats[:response_bytes].positive?
 
-  # Asks the I/O loop something that it answers itself: its figures are of its turn before.
-  def loop_turns
-    client do |wire|
-      wire.write("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n")
-      wire.response(method: "OPTIONS")
-    end
-  end
-
   # A fiber of this thread that does the block and tells how it ended, and once more from its ensure.
   def child(told)
     Fiber.schedule do

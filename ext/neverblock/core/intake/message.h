@@ -66,6 +66,8 @@ typedef enum nb_message_type {
     NB_MESSAGE_HIJACK = 20,
     /* nb_named_message: a whole response whose body is a file; the loop decides its status, head and ranges (server/file_answer.h) */
     NB_MESSAGE_NAMED = 21,
+    /* nb_message + field lines of a 103 response (RFC 8297), each complete; no part of a response. Dropped once the response has begun. */
+    NB_MESSAGE_HINTS = 22,
 } nb_message_type;
 
 /* Flags of a response part. */
@@ -82,6 +84,7 @@ enum {
 enum {
     NB_REQUEST_STREAMS = 1,     /* its body follows in NB_MESSAGE_INPUT messages */
     NB_REQUEST_CANCELLABLE = 2, /* GONE ends it where it waits (cancel_on_disconnect) */
+    NB_REQUEST_UPGRADES = 4,    /* it asks for another protocol: Upgrade, named by Connection (RFC 9110 section 7.8) */
 };
 
 /* Flag of an input: the body ends with it. */

@@ -390,7 +390,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         return;
     }
     exchange->facts.keep_alive = framing->keep_alive;
-    exchange->asterisk = head->target_form == NB_TARGET_ASTERISK;
+    exchange->asterisk = loop->config.answer_asterisk && head->target_form == NB_TARGET_ASTERISK;
     exchange->safe = may_overlap(head, framing);
     uint16_t route_number = nb_routes_match(&loop->routes, head->path);
     const nb_route *route = nb_routes_get(&loop->routes, route_number);
@@ -781,6 +781,13 @@ static void answer_begins(nb_connection *connection, nb_exchange *exchange, cons
     if (over && !nb_upload_can_be_dropped(upload)) exchange->facts.keep_alive = false;
 }
 
+/* Hints are for the time before the response, and only advice: they do not pile up for a client that does not read. */
+static bool takes_hints(const nb_loop *loop, const nb_exchange *exchange) {
+    uint64_t owed = nb_connection_owed(exchange->connection) + exchange->outbox.bytes;
+    bool awaited = !exchange->head_sent && !exchange->hijack;
+    return awaited && exchange->facts.minor_version > 0 && owed <= loop->dispatch.allowance / 4;
+}
+
 void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest) {
     nb_connection *connection = exchange->connection;
     if (part->flags & NB_PART_LAST) nb_connection_release_spool(loop, exchange);
@@ -796,6 +803,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
         nb_connection_mark_dirty(loop, connection);
         return;
     }
+    if (part->type == NB_MESSAGE_HINTS && !takes_hints(loop, exchange)) return;
     if (connection->upload && (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED))
         answer_begins(connection, exchange, part);
     if (nb_reply_add_part(loop, exchange, part, rest) != NB_OK) {

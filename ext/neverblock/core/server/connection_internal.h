@@ -44,7 +44,7 @@ void nb_connection_shed(nb_loop *loop, nb_connection *connection, nb_exchange *e
                         bool close);
 /* What came of looking for a file, once the request's head is consumed and, where it is logged here, its line is noted; not NB_STATIC_NONE. */
 void nb_connection_searched(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_static found);
-/* OPTIONS *. */
+/* OPTIONS *, where no application does (answer_asterisk). */
 void nb_connection_answer_asterisk(nb_loop *loop, nb_connection *connection, nb_exchange *exchange);
 
 #endif

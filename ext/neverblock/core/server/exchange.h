@@ -60,7 +60,7 @@ struct nb_exchange {
     uint16_t lane;        /* whose queue and executors are for it (dispatch.h) */
     uint16_t channel;     /* among the lane's; NB_CHANNEL_NONE until it was given to an executor */
     bool safe;            /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool asterisk;        /* OPTIONS *, which the server itself answers */
+    bool asterisk;        /* OPTIONS *, and the server itself answers it (answer_asterisk) */
     bool cancellable;     /* a client that leaves ends the request (cancel_on_disconnect) */
     bool head_sent;       /* the response has begun */
     bool ended;           /* the last part came */

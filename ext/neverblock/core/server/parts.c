@@ -25,16 +25,17 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
     static const size_t least[] = {
         [NB_MESSAGE_RESPONSE] = sizeof(nb_response_message), [NB_MESSAGE_BODY] = sizeof(nb_message),
         [NB_MESSAGE_TAKEN] = sizeof(nb_taken_message),       [NB_MESSAGE_HIJACK] = sizeof(nb_message),
-        [NB_MESSAGE_NAMED] = sizeof(nb_named_message),
+        [NB_MESSAGE_NAMED] = sizeof(nb_named_message),       [NB_MESSAGE_HINTS] = sizeof(nb_message),
     };
     if (bytes < sizeof(*part) || part->bytes != bytes || part->type < NB_MESSAGE_RESPONSE ||
-        part->type > NB_MESSAGE_NAMED || bytes < least[part->type])
+        part->type > NB_MESSAGE_HINTS || bytes < least[part->type])
         return false;
     if (part->type == NB_MESSAGE_RESPONSE &&
         ((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message))
         return false;
     if (part->type == NB_MESSAGE_NAMED && !nb_named_fits((const nb_named_message *)(const void *)part, bytes))
         return false;
+    if (part->type == NB_MESSAGE_HINTS && part->flags) return false;
     if (!exchange) return true;
     if (!is_of(dispatch, channel, exchange) || exchange->ended) return false;
     if (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED) return !exchange->head_sent;

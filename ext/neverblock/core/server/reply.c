@@ -113,6 +113,14 @@ static nb_status finish(nb_loop *loop, nb_exchange *exchange, bool aborted) {
     return nb_outbox_add(nb_reply_outbox(exchange), &loop->pool, NB_SLICE("0\r\n\r\n"));
 }
 
+/* An interim response (RFC 9110 section 15.2): the one that answers the request comes behind it. */
+static nb_status add_hints(nb_loop *loop, nb_exchange *exchange, nb_slice lines) {
+    nb_outbox *outbox = nb_reply_outbox(exchange);
+    nb_status status = nb_outbox_add(outbox, &loop->pool, NB_SLICE("HTTP/1.1 103 Early Hints\r\n"));
+    if (status == NB_OK) status = nb_outbox_add(outbox, &loop->pool, lines);
+    return status == NB_OK ? nb_outbox_add(outbox, &loop->pool, NB_SLICE("\r\n")) : status;
+}
+
 nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest) {
     nb_status status = NB_OK;
     if (part->type == NB_MESSAGE_RESPONSE) {
@@ -122,6 +130,8 @@ nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_messa
     } else if (part->type == NB_MESSAGE_NAMED) {
         NB_COUNT(loop, responses, 1);
         return nb_named_answer(loop, exchange, (const nb_named_message *)(const void *)part, rest);
+    } else if (part->type == NB_MESSAGE_HINTS) {
+        return add_hints(loop, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});
     } else {
         status = add_body(loop, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});
     }

@@ -16,7 +16,7 @@ struct nb_loop;
 /* Where the exchange's bytes go now: the connection's outbox when it is the first, else its own. */
 nb_outbox *nb_reply_outbox(nb_exchange *exchange);
 
-/* Adds one part of a response (head, body bytes or file range) and notes its end. Takes a file part's descriptor. The
+/* Adds one part of a response (head, body bytes or file range) and notes its end, or hints before its head. Takes a file part's descriptor. The
    exchange must have a connection. rest: what follows the part's struct, where it has that. NB_NO_MEMORY: the connection must be ended. */
 nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest);
 

@@ -50,7 +50,8 @@
     X(uint32_t, front, 0)           /* 1: the executors are in other processes, which come and go */                   \
     X(uint32_t, symlinks, 0)        /* nb_symlinks: which symbolic links of served folders are followed */             \
     X(uint32_t, http_compliance, 1) /* nb_compliance: what is read of a request beyond the grammar */                  \
-    X(uint32_t, log_refused, 0)     /* 1: a line of the log for each request the loop answers itself (request_log.h) */
+    X(uint32_t, log_refused, 0) /* 1: a line of the log for each request the loop answers itself (request_log.h) */    \
+    X(uint32_t, answer_asterisk, 0) /* 1: the loop answers OPTIONS * itself; 0: the application does */
 
 typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;

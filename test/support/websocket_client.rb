@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# A WebSocket client in a process of its own: says each of its words to the echo at URL by async-websocket and prints the answers as JSON.
+#
+#   ruby websocket_client.rb URL CONNECTIONS WORD...
+
+require "async"
+require "async/barrier"
+require "async/http/endpoint"
+require "async/websocket/client"
+require "json"
+
+url, connections, *words = ARGV
+
+def converse(endpoint, words)
+  Async::WebSocket::Client.connect(endpoint) do |connection|
+    words.map do |word|
+      connection.send_text(word)
+      connection.flush
+      connection.read.to_str
+    end
+  end
+end
+
+Sync do
+  endpoint = Async::HTTP::Endpoint.parse(url, alpn_protocols: Async::HTTP::Protocol::HTTP11.names)
+  barrier = Async::Barrier.new
+  tasks = Array.new(connections.to_i) { |number| barrier.async { converse(endpoint, words.map { |word| "#{word} #{number}" }) } }
+  barrier.wait
+  puts JSON.generate(tasks.map(&:wait))
+end
