@@ -238,6 +238,7 @@ enum garbage {
     SHORT_RESPONSE,
     SHORT_NAMED,
     SHORT_TAKEN,
+    HINTS_WITH_FLAGS,
     TINY,
     FIELDS_TOO_LONG,
     SECOND_HEAD,
@@ -268,7 +269,7 @@ static void put_garbage(hand *h, enum garbage kind, nb_exchange_id mine, nb_exch
         message->type = NB_MESSAGE_REQUEST;
         break;
     case TYPE_PAST_THE_LAST:
-        message->type = NB_MESSAGE_NAMED + 1;
+        message->type = NB_MESSAGE_HINTS + 1;
         break;
     case OTHER_BYTES:
         message->bytes = 0x7fffffff;
@@ -283,6 +284,10 @@ static void put_garbage(hand *h, enum garbage kind, nb_exchange_id mine, nb_exch
     case SHORT_TAKEN:
         message->type = NB_MESSAGE_TAKEN;
         bytes = sizeof(nb_message);
+        break;
+    case HINTS_WITH_FLAGS:
+        message->type = NB_MESSAGE_HINTS;
+        message->flags = NB_PART_LAST;
         break;
     case TINY:
         bytes = 1;
@@ -372,14 +377,14 @@ static void scribble(nb_test_random *random, void *memory, size_t bytes) {
 
 /* Mostly of a form that could be. */
 static void put_random_part(hand *h, nb_test_random *random, const nb_exchange_id *ids, unsigned id_count) {
-    static const uint16_t types[] = {NB_MESSAGE_RESPONSE, NB_MESSAGE_RESPONSE, NB_MESSAGE_BODY,
-                                     NB_MESSAGE_NAMED,    NB_MESSAGE_TAKEN,    NB_MESSAGE_HIJACK};
+    static const uint16_t types[] = {NB_MESSAGE_RESPONSE, NB_MESSAGE_RESPONSE, NB_MESSAGE_BODY,  NB_MESSAGE_NAMED,
+                                     NB_MESSAGE_TAKEN,    NB_MESSAGE_HIJACK,   NB_MESSAGE_HINTS};
     static uint64_t part[4096 / 8];
     size_t bytes = 16 + nb_test_random_below(random, 2000);
     for (size_t i = 0; i < sizeof part / 8; i++)
         part[i] = nb_test_random_below(random, 3) ? nb_test_random_below(random, 3000) : nb_test_random_next(random);
     nb_message *message = (nb_message *)part;
-    message->type = nb_test_random_below(random, 20) ? types[nb_test_random_below(random, 6)]
+    message->type = nb_test_random_below(random, 20) ? types[nb_test_random_below(random, sizeof types / sizeof *types)]
                                                      : (uint16_t)nb_test_random_next(random);
     message->flags = (uint16_t)(nb_test_random_below(random, 2) ? 0 : nb_test_random_next(random));
     message->exchange = nb_test_random_below(random, 10) ? ids[nb_test_random_below(random, id_count)]
