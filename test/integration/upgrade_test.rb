@@ -211,8 +211,9 @@ module UpgradeTests
   end
 
   # One that the request did not ask for, that nothing can be called for, without a name, or with a status that says no.
-  REFUSED = { "/array" => /responds to call/, "/headers?none" => /names the protocol/, "/headers?other" => /rack\.protocol is one of/, "/headers?symbol" => /rack\.protocol is one of/,
-              "/headers?newline" => /rack\.protocol is one of/, "/status?404" => /has status 101; the application gave 404/ }.freeze
+  REFUSED = { "/array" => /responds to call/, "/headers?none" => /names the protocol/, "/headers?other" => /rack\.protocol is one of/,
+              "/headers?symbol" => /rack\.protocol is one of/, "/headers?newline" => /rack\.protocol is one of/,
+              "/status?404" => /has status 101; the application gave 404/ }.freeze
 
   def test_what_cannot_be_is_500_and_the_log_says_why
     REFUSED.each do |target, why|

@@ -49,10 +49,10 @@ typedef struct head {
     VALUE id;                /* of X-Download-Id, or Qfalse */
     bool upgrade_named;      /* it has an Upgrade */
     VALUE protocol;          /* of rack.protocol, or Qfalse */
-    VALUE hijack;            /* what is called with the connection: a partial hijack, the body of an upgrade; or Qfalse */
-    VALUE name;              /* of the field being added */
-    VALUE block;             /* what the application's each yields to, or its call is given (writer); or Qfalse */
-    int fd;                  /* of a body's file that was not handed over yet; -1: none */
+    VALUE hijack; /* what is called with the connection: a partial hijack, the body of an upgrade; or Qfalse */
+    VALUE name;   /* of the field being added */
+    VALUE block;  /* what the application's each yields to, or its call is given (writer); or Qfalse */
+    int fd;       /* of a body's file that was not handed over yet; -1: none */
 } head;
 
 /* The executor keeps one buffer for the next head: a task that parks takes it along, and another makes its own. */

@@ -54,8 +54,9 @@ static void check_protocol(const nb_task *task, int status, VALUE protocol) {
 VALUE nb_upgrade_callee(const nb_task *task, int status, VALUE protocol, bool named, VALUE hijack) {
     if (!protocol && RTEST(hijack)) return hijack; /* which says nothing of the protocol */
     if (!task->upgrades)
-        rb_raise(nb_error_class, "a response changes the protocol (status 101, or rack.protocol) where its request asks "
-                                 "for that, by Upgrade and Connection: upgrade; this one does not");
+        rb_raise(nb_error_class,
+                 "a response changes the protocol (status 101, or rack.protocol) where its request asks "
+                 "for that, by Upgrade and Connection: upgrade; this one does not");
     if (protocol) check_protocol(task, status, protocol);
     if (!protocol && !named)
         rb_raise(nb_error_class, "a response of status 101 names the protocol, in upgrade or rack.protocol");

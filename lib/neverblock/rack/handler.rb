@@ -114,6 +114,7 @@ module NeverBlock
       @options.each_with_object({}) do |(key, value), given|
         row = self.class.rows[key.to_s]
         next if row.nil? || value.nil? # Rails passes what was not said as nil
+
         given[row.key] = row.repeat ? value.to_s.split.map { |text| row.read(text, "-O #{key}") } : row.read(value, "-O #{key}")
       end
     end

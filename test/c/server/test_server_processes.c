@@ -377,7 +377,7 @@ static void scribble(nb_test_random *random, void *memory, size_t bytes) {
 
 /* Mostly of a form that could be. */
 static void put_random_part(hand *h, nb_test_random *random, const nb_exchange_id *ids, unsigned id_count) {
-    static const uint16_t types[] = {NB_MESSAGE_RESPONSE, NB_MESSAGE_RESPONSE, NB_MESSAGE_BODY,  NB_MESSAGE_NAMED,
+    static const uint16_t types[] = {NB_MESSAGE_RESPONSE, NB_MESSAGE_RESPONSE, NB_MESSAGE_BODY, NB_MESSAGE_NAMED,
                                      NB_MESSAGE_TAKEN,    NB_MESSAGE_HIJACK,   NB_MESSAGE_HINTS};
     static uint64_t part[4096 / 8];
     size_t bytes = 16 + nb_test_random_below(random, 2000);

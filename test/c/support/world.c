@@ -31,7 +31,7 @@ void nb_test_world_init(nb_test_world *world) {
     world->config.spool_directory = "/tmp";
     world->config.header_timeout_ms = world->config.body_timeout_ms = NO_MACHINE_MS;
     world->config.idle_timeout_ms = world->config.shutdown_timeout_ms = NO_MACHINE_MS;
-    world->config.answer_asterisk = 1; /* what a test asks of the loop alone */
+    world->config.answer_asterisk = 1;                     /* what a test asks of the loop alone */
     const char *io_threads = getenv("NB_TEST_IO_THREADS"); /* the whole suite with several loops */
     if (io_threads) world->config.io_threads = (uint32_t)atoi(io_threads);
     world->live_before = nb_alloc_live();
