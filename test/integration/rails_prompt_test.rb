@@ -45,6 +45,7 @@ class RailsPromptTest < Minitest::Test
       type("continue")
       assert_equal "YMA went on", held.value
 
+      read_until(/^=>\s*\d+\|/) # the next one's place: the prompt of the last is drawn again while its line is typed
       read_until(PROMPT)
       type("p word")
       read_until(/=> "(BOB)"/)
