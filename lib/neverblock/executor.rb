@@ -6,6 +6,7 @@ require "stringio"
 require "neverblock/boot/limits"
 require "neverblock/deadline/of_request"
 require "neverblock/error_stream"
+require "neverblock/executor/dropped_fields"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
 require "neverblock/pool/fiber_state"
@@ -62,6 +63,15 @@ module NeverBlock
     # @param error [Exception] why
     def report_fewer(possible, error)
       log&.warn("no more than #{possible} requests run at once from here on: #{Boot::Limits.explain(error).message}")
+    end
+
+    # One line in each process for a field whose name has an underscore, which the application is not given.
+    # @param name [String] its first bytes, as the client wrote them
+    # @param env [Hash]
+    def report_dropped(name, env)
+      return unless log && DroppedFields::SEEN.new?(name)
+
+      log.warn("#{request(env)}: its field #{name} is dropped, since #{name.tr("_", "-")} would have the same key; docs/guides/http.md#fields (said once for each name)", **id(env))
     end
 
     def error_stream(log)

@@ -69,6 +69,15 @@ class RackEnvTest < ServerProcessCase
     assert_equal ["a, b", "x, y", "a=1; b=2"], strings.values_at("HTTP_X_MANY", "HTTP_ACCEPT", "HTTP_COOKIE").map { |value| value.gsub(/,\s*/, ", ") }
   end
 
+  def test_a_field_whose_name_has_an_underscore_is_dropped_and_the_log_says_so_once # decision 0002, row 51
+    strings = env_of("/env/dropped", "X_Api_Key: 1", "X-Api-Name: 2")["strings"]
+    assert_equal [nil, "2"], strings.values_at("HTTP_X_API_KEY", "HTTP_X_API_NAME")
+    env_of("/env", "x_api_key: 1")
+    assert_equal 1, logged("its field X_Api_Key is dropped, since X-Api-Key would have the same key")
+    assert_equal 0, server.stderr.scan(/its field x_api_key/).size
+    assert_match(%r{GET /env/dropped \([^)]+\): its field X_Api_Key}, server.stderr)
+  end
+
   def test_keys_of_rack_are_there
     seen = env_of
     others = seen["others"].keys + seen["strings"].keys

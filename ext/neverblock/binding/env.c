@@ -264,9 +264,20 @@ static void join(VALUE env, VALUE key, const nb_request_message *request, nb_spa
     rb_hash_aset(env, key, joined);
 }
 
-static void set_other(VALUE env, const nb_request_message *request, const nb_request_header *header) {
+/* nginx says so, too: "client sent invalid header line". */
+static void note_dropped(nb_env_builder *builder, const char *name, size_t size) {
+    if (!memchr(name, '_', size)) return;
+    builder->dropped_size = size < sizeof(builder->dropped) ? size : sizeof(builder->dropped);
+    memcpy(builder->dropped, name, builder->dropped_size);
+}
+
+static void set_other(nb_env_builder *builder, VALUE env, const nb_request_message *request,
+                      const nb_request_header *header) {
     VALUE key = other_key(at(request, header->name), header->name.size);
-    if (NIL_P(key)) return;
+    if (NIL_P(key)) {
+        note_dropped(builder, at(request, header->name), header->name.size);
+        return;
+    }
     if (NIL_P(rb_hash_lookup(env, key))) {
         rb_hash_aset(env, key, text(request, header->value));
     } else {
@@ -274,14 +285,15 @@ static void set_other(VALUE env, const nb_request_message *request, const nb_req
     }
 }
 
-static void set_headers(VALUE env, const nb_request_message *request) {
+static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
     uint64_t seen = 0;
+    builder->dropped_size = 0;
     for (uint32_t i = 0; i < request->header_count; i++) {
         const nb_request_header *header = &request->headers[i];
         uint64_t bit = UINT64_C(1) << header->field;
         switch (header->field) {
         case NB_FIELD_OTHER:
-            set_other(env, request, header);
+            set_other(builder, env, request, header);
             continue;
         case NB_FIELD_HOST: /* it is in the template, or empty; an absolute target's authority counts */
             if (request->host.size == 0) rb_hash_aset(env, keys.http_host, text(request, header->value));
@@ -402,7 +414,7 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     update_template(builder, request);
     VALUE env = rb_hash_dup(builder->template);
     set_line(env, request);
-    set_headers(env, request);
+    set_headers(builder, env, request);
     set_body(builder, env, request);
     rb_hash_aset(env, keys.request_id, request_id(builder, request));
     rb_hash_aset(env, keys.rack_response_finished, rb_ary_new());

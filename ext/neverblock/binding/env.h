@@ -3,7 +3,7 @@
  *
  * A template with every constant key is copied and the request's own are set. Names and common values are interned
  * once. Header fields whose name has an underscore are dropped: X_Forwarded_For would otherwise stand in for
- * X-Forwarded-For. Fields that come several times are joined (", ", cookies "; ").
+ * X-Forwarded-For. The builder keeps the name of one for the log. Fields that come several times are joined (", ", cookies "; ").
  */
 #ifndef NB_BINDING_ENV_H
 #define NB_BINDING_ENV_H
@@ -19,6 +19,8 @@
 /* With 12 digits of a count an id has 22 bytes: Ruby keeps strings of up to 23 in the object itself. */
 #define NB_REQUEST_ID_PREFIX_BYTES 10
 #define NB_REQUEST_ID_BYTES_MAX 128
+/* Bytes of a dropped field's name that the log shows. */
+#define NB_DROPPED_BYTES 64
 
 /* The last value of something that seldom changes from request to request. */
 typedef struct nb_cached_text {
@@ -37,6 +39,8 @@ typedef struct nb_env_builder {
     char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
     uint64_t request_id_count;
     char request_id[NB_REQUEST_ID_BYTES_MAX + 1]; /* of the request before */
+    char dropped[NB_DROPPED_BYTES];               /* the last name with an underscore of the request before */
+    size_t dropped_size;                          /* 0: it had none */
 } nb_env_builder;
 
 /* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for; multiprocess: what it is told of other processes. */

@@ -315,6 +315,10 @@ static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     return false;
 }
 
+/* In the middle of a wait of Ruby's own that no hook knows, as for a constant that another thread is loading (3.1: variable.c, autoload_sleep): what the thread's state says is of that
+   fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). */
+static bool sleeps(void) { return RTEST(rb_funcall(rb_thread_current(), rb_intern("stop?"), 0)); }
+
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
    cut may hold; one in the table is on its way into a wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
@@ -322,7 +326,7 @@ static bool stays(nb_scheduler *scheduler) {
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
     if (fiber == scheduler->loop || fiber == scheduler->starter) return true;
-    return nb_parked_find(&scheduler->parked, fiber) != NULL;
+    return nb_parked_find(&scheduler->parked, fiber) != NULL || sleeps();
 }
 
 static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }

@@ -19,7 +19,7 @@
 #define DEADLINE_LOCAL "__neverblock_deadline"
 
 static VALUE fiber_error_class, input_error_class;
-static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun;
+static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun, id_dropped;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -70,8 +70,13 @@ static void note(nb_task *task, const nb_request_message *request) {
     words->id[0] = '\0';
 }
 
-/* Nothing of it is needed from the ring afterwards. */
-static void build_env(nb_task *task) {
+/* The name of a field that the application is not given, or nil. */
+static VALUE dropped_name(const nb_env_builder *builder) {
+    return builder->dropped_size ? rb_str_new(builder->dropped, (long)builder->dropped_size) : Qnil;
+}
+
+/* Nothing of it is needed from the ring afterwards. Returns what dropped_name does. */
+static VALUE build_env(nb_task *task) {
     const nb_request_message *request = task->request;
     task->taken_ns = nb_executor_switched_ns(task->executor);
     task->collections = rb_gc_count();
@@ -84,6 +89,7 @@ static void build_env(nb_task *task) {
     note(task, request);
     task->env = nb_env_build(&task->executor->env, request);
     strcpy(task->words.id, task->executor->env.request_id);
+    VALUE dropped = dropped_name(&task->executor->env);
     task->request = NULL;
     if (streams) {
         task->input = nb_input_open(task);
@@ -92,13 +98,15 @@ static void build_env(nb_task *task) {
     if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_key_input());
     if (deadline_ns || task->cancellable) nb_limit_open(&task->limit, task->executor->scheduler);
     if (deadline_ns) begin_deadline(task, arrived_ns, deadline_ns);
+    return dropped;
 }
 
 static VALUE run_application(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     nb_request_message *request = task->request;
-    build_env(task);
+    VALUE dropped = build_env(task);
     nb_request_begin(request);
+    if (!NIL_P(dropped)) rb_funcall(task->executor->self, id_dropped, 2, dropped, task->env);
     VALUE response = rb_funcallv(task->executor->app, id_call, 1, &task->env);
     end_deadline(task);
     nb_response_send(task, response);
@@ -476,6 +484,7 @@ void nb_task_define(void) {
     id_close = rb_intern("close");
     id_report = rb_intern("report");
     id_unbegun = rb_intern("unbegun");
+    id_dropped = rb_intern("report_dropped");
     id_keys = rb_intern("keys");
     id_clear = rb_intern("clear");
     id_storage = rb_intern("storage");

@@ -22,6 +22,7 @@ module NeverBlock
         lock: "stops the process",
         wait: "stops other requests",
         loop: "wants a loop of its own",
+        hand: "wants a hand",
         new: "not known yet"
       }.freeze
 
@@ -64,7 +65,9 @@ module NeverBlock
             "is older than what NeverBlock mends: it lets others run only until the first byte of an answer (brianmario/mysql2#1518)", "0.5.5 or newer, or trilogy",
             guide: "docs/guides/mysql.md"),
         row("curb", ["< 1.4"], :warning, :wait, "waits in libcurl", "1.4 or newer, which waits through Ruby"),
-        row("typhoeus", [">= 0"], :warning, :wait, "waits in libcurl (ethon)", "Net::HTTP, http or httpx, which let others run; or #{OFFLOAD}"),
+        row("typhoeus", [">= 0"], :warning, :wait,
+            "waits in libcurl (ethon): its thread is kept, and spare executors take the other requests",
+            "Net::HTTP, http or httpx, which let others run; or #{OFFLOAD}"),
         row("patron", [">= 0"], :warning, :wait, "waits in libcurl", "Net::HTTP, http or httpx, which let others run; or #{OFFLOAD}"),
         row("rmagick", [">= 5.1"], :warning, :wait, "works on images in C for as long as it takes", OFFLOAD),
         row("tiny_tds", [">= 0"], :warning, :wait, "waits in FreeTDS", OFFLOAD),
@@ -78,6 +81,20 @@ module NeverBlock
             "plain Ruby inside a request (NB.all runs several things together), or more `executor { offload_threads }`")
       ].freeze
 
+      # They answer as on threads; something of them is to be known.
+      HAND = [
+        row("graphql", [">= 0"], :note, :hand, "loads its constants when the first requests need them: on Ruby 3.1 nothing else of the process runs meanwhile",
+            "GraphQL.eager_load! in config.ru; its railtie does so in production"),
+        row("httpx", [">= 0"], :note, :hand, "has one connection for an origin in a session with `plugin(:persistent)`: requests that share the session wait for each other",
+            "a pool of such sessions (connection_pool), or sessions that are not persistent", guide: "docs/COMPATIBILITY.md"),
+        row("http", [">= 0"], :note, :hand, "refuses all further requests of a persistent client whose answer was not read to its end, as after a deadline (HTTP::StateError)",
+            "close such a client in an `ensure`", guide: "docs/COMPATIBILITY.md"),
+        row("net-http-persistent", [">= 0"], :note, :hand,
+            "gives up after 0.5 s without a free connection of its pool (ConnectionPool::TimeoutError); more requests run at once here than there were threads",
+            "`pool_size:` as many as are wanted at once", guide: "docs/COMPATIBILITY.md"),
+        row("dalli", [">= 0"], :note, :hand, "has a `socket_timeout` without effect on Ruby 3.1, under any server", "NB.deadline, or a newer Ruby", guide: "docs/COMPATIBILITY.md")
+      ].freeze
+
       # Newer than what was tested.
       NEW = [
         row("pg", [">= 1.8"], :note, :new, "is newer than what NeverBlock was tested with (1.5 to 1.7)", "try it under load", guide: "docs/guides/postgresql.md"),
@@ -87,7 +104,7 @@ module NeverBlock
         row("excon", ["> 1.10.0"], :note, :new, "is newer than what NeverBlock mends sockets of (up to 1.10)", "try it under load", guide: "docs/COMPATIBILITY.md")
       ].freeze
 
-      ROWS = [*WRONG, *LOCK, *WAIT, *LOOP, *NEW].freeze
+      ROWS = [*WRONG, *LOCK, *WAIT, *LOOP, *HAND, *NEW].freeze
 
       # What NeverBlock itself mends or knows to let others run.
       FINE = %w[pg mysql2 trilogy sqlite3 sequel redis redis-client excon i18n debug activerecord bcrypt argon2 ruby-vips grpc].freeze

@@ -21,6 +21,7 @@ require "neverblock/compat/sequel"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
 require "neverblock/compat/tilt"
+require "neverblock/compat/typhoeus"
 require "neverblock/db/active_record"
 require "neverblock/db/mysql2"
 require "neverblock/db/pg"
@@ -59,6 +60,7 @@ module NeverBlock
         ShareLock.apply
         StreamedBodies.apply
         Tilt.apply
+        Typhoeus.apply
         Blockers.apply
         Blockers::Zlib.apply
       end

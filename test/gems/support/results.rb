@@ -16,13 +16,23 @@ module Gems
       @gems[use.name] = { "version" => Surroundings.versions[use.name], "verdict" => verdict, "detail" => detail, "note" => use.word }.compact
     end
 
-    # Writes nothing when not every gem was run.
+    # Gems that were not run now are as the last run of this Ruby and version has found them; nothing is written when one was never run.
     def write(folder, uses = Gems.uses)
-      return unless (uses.keys - @gems.keys).empty?
+      file = File.join(folder, "#{RUBY_VERSION[/\A\d+\.\d+/]}.json")
+      gems = last(file).slice(*uses.keys).merge(@gems)
+      return unless (uses.keys - gems.keys).empty?
 
       FileUtils.mkdir_p(folder)
-      report = { "ruby" => RUBY_VERSION, "neverblock" => NeverBlock::VERSION, "date" => Time.now.utc.strftime("%Y-%m-%d"), "gems" => @gems.sort.to_h }
-      File.write(File.join(folder, "#{RUBY_VERSION[/\A\d+\.\d+/]}.json"), "#{JSON.pretty_generate(report)}\n")
+      File.write(file, "#{JSON.pretty_generate(head.merge("gems" => gems.sort.to_h))}\n")
+    end
+
+    private
+
+    def head = { "ruby" => RUBY_VERSION, "neverblock" => NeverBlock::VERSION, "date" => Time.now.utc.strftime("%Y-%m-%d") }
+
+    def last(file)
+      report = File.exist?(file) ? JSON.parse(File.read(file)) : {}
+      report.values_at("ruby", "neverblock") == head.values_at("ruby", "neverblock") ? report.fetch("gems") : {}
     end
   end
 end

@@ -2,6 +2,7 @@
 
 Gems.use "graphql" do
   requires "graphql"
+  note "loads its constants at the first requests; on Ruby 3.1 nothing else of the process runs meanwhile: GraphQL.eager_load! at boot"
   setup do
     class Texts < GraphQL::Dataloader::Source
       def fetch(keys) = Hunt.nap && keys.map { |key| "text #{key}" }

@@ -9,8 +9,13 @@ Gems.use "lograge" do
       app.routes.append { get("/:id" => "things#show") }
     end
     class ThingsController < ActionController::Base
-      def show = Hunt.nap && render(plain: "#{params[:id]} #{Thread.current[:logged].class}"[0, 4])
+      def show = Hunt.nap && render(plain: params[:id])
     end
-    ->(env) { application.call(env).tap { |found| %w[x-request-id x-runtime set-cookie].each { |name| found[1].delete(name) } } }
+    lambda do |env|
+      found = application.call(env)
+      %w[x-request-id x-runtime set-cookie].each { |name| found[1].delete(name) }
+      found[1]["x-logged"] = Thread.current[:logged][/ id=\S+/]
+      found
+    end
   end
 end

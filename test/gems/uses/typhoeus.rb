@@ -2,7 +2,7 @@
 
 Gems.use "typhoeus" do
   requires "typhoeus"
-  note "it waits in libcurl; with ethon 0.19 a handle may come back to its pool before it has ended: EthonError, 1 of some 100 requests beside computing ones"
+  note "it waits in libcurl: its thread is kept, spare executors take the others; a handle that has not ended is given to nobody (lib/neverblock/compat/typhoeus.rb)"
   answer do |id|
     hydra = Typhoeus::Hydra.new(max_concurrency: 2)
     requests = Array.new(2) { |n| Typhoeus::Request.new("#{Gems::URL}/#{id}-#{n}").tap { |request| hydra.queue(request) } }

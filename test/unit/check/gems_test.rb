@@ -5,6 +5,7 @@ require "neverblock/check/bundle"
 require "neverblock/check/document"
 require "neverblock/check/rules/gems"
 require "tmpdir"
+require "gems/support/use"
 
 # What is known of gems, by their versions.
 class CheckGemsTest < Minitest::Test
@@ -33,6 +34,8 @@ class CheckGemsTest < Minitest::Test
     %w[mysql2 0.5.7] => nil,
     %w[curb 1.4.0] => nil,
     %w[sqlite3 1.7.3] => :note,
+    %w[typhoeus 1.7.1] => :warning,
+    %w[httpx 1.9.0] => :note,
     %w[nokogiri 1.18.10] => nil
   }.freeze
 
@@ -108,6 +111,32 @@ class CheckGemsTest < Minitest::Test
   def test_the_guide_has_the_table
     text = File.read(Check::Document::GUIDE_TABLE.path)
     assert_equal text, Check::Document::GUIDE_TABLE.renew(text), "ruby -Ilib -rneverblock/check/document -e NeverBlock::Check::Document::GUIDE_TABLE.write"
+  end
+
+  # The note of a use is a column of docs/COMPATIBILITY.md; whoever has the gem hears of it by `check`, with the mend.
+  def test_each_gem_of_the_matrix_that_has_a_note_is_named_with_a_mend
+    gemfile = File.read(File.expand_path("../../gems/Gemfile", __dir__))
+    noted = ::Gems.load.each_value.select(&:word).to_h { |use| [use.name, gemfile[/^gem "#{use.name}", "(.+?)"/, 1]] }
+    refute_empty noted
+    noted.each do |name, version|
+      finding = findings({ name => version }).find { |found| found.rule == "gem-#{name}" }
+      assert finding&.mend, "#{name} #{version} has a note and no row of gem_table.rb"
+    end
+  end
+
+  # Libraries of the other table that ask something of who uses them.
+  def test_each_client_library_that_needs_a_word_is_named
+    %w[dalli hiredis-client http httpx net-http-persistent typhoeus].each do |name|
+      assert_equal(["gem-#{name}"], findings({ name => "1.0" }).map(&:rule), name)
+    end
+  end
+
+  def test_gems_that_the_guide_to_unchanged_code_names_are_named
+    text = File.read(File.expand_path("../../../docs/guides/unchanged.md", __dir__))[/^## What needs a hand.*?^## /m]
+    { "rack-timeout" => "rack-timeout", "`Async { }`" => "async", "`EM.run`" => "eventmachine" }.each do |words, name|
+      assert_includes text, words
+      assert_equal(["gem-#{name}"], findings({ name => "1.0" }).map(&:rule))
+    end
   end
 
   def test_pages_that_rows_name_are_there

@@ -241,6 +241,47 @@ class SchedulerSliceRegionsTest < Minitest::Test
     end
   end
 
+  # Ruby 3.1 waits there as Kernel#sleep does on a thread without a scheduler (variable.c, autoload_sleep). A thread that is left in it counts as asleep, and sleeps for ever when
+  # another of its fibers has slept so meanwhile. Ruby 3.2 and later wait for a mutex, which parks.
+  if RUBY_VERSION < "3.2"
+    def test_where_the_thread_waits_for_a_constant_that_another_is_loading
+      begun, go, seen, found = Queue.new, Queue.new, [], []
+      loading(begun, go) do
+        in_slices do |scheduler|
+          waiter = Thread.current
+          asked = false
+          opener = Thread.new { sleep(Patience::POLL_S) until asked && waiter.stop? && go.push(true) }
+          fiber do
+            sleep(0)
+            scheduler.end_slice
+            asked = LONG + LONG # some ms in one instruction: the ticker has asked when the wait begins, and nothing has looked
+            found << NBLoading
+          end
+          fiber { sleep(0) until asked && seen.push(waiter.status) }
+          opener
+        end
+      end
+      assert_equal [["run"], [5]], [seen, found], "another fiber of the thread ran while Ruby took it to be asleep"
+    end
+
+    LONG = Array.new(4_000_000).freeze
+
+    # @yield while another thread loads NBLoading
+    def loading(begun, go)
+      Tempfile.create(["loading", ".rb"]) do |file|
+        file.write("$begun << true; $go.pop; NBLoading = 5")
+        file.close
+        $begun, $go = begun, go
+        Object.autoload(:NBLoading, file.path)
+        loader = Thread.new { NBLoading }
+        begun.pop
+        yield
+        assert_equal 5, loader.value
+      end
+    end
+    private :loading
+  end
+
   # Its loop's fiber, which is the thread's own: a finalizer or a signal's handler may run there.
   def test_in_the_loop
     in_slices do

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+# Typhoeus gives a request's handle back to its pool inside the handle's own `on_complete` (easy_factory.rb, set_callback), before Ethon::Easy#perform or #complete has
+# returned. Who takes it in these microseconds ends with Ethon::Errors::EthonError, "Easy is currently performing". On threads it takes a switch of threads just there;
+# time slices and spare executors switch more often: 1 request of some 100 beside others that compute. Here the pool gives only handles that have ended, on any thread.
+# Typhoeus 1.x, also with an Ethon that does not look (before 0.18). test/gems/typhoeus_test.rb shows it on threads and here.
+
+module NeverBlock
+  module Compat
+    module Typhoeus
+      # Puts it in place once, when Typhoeus is loaded.
+      # @return [void]
+      def self.apply
+        return unless defined?(::Typhoeus::Pool) && defined?(::Typhoeus::VERSION) && ::Typhoeus::VERSION.to_i == 1
+
+        ::Typhoeus::Pool.singleton_class.prepend(Ended) unless ::Typhoeus::Pool.singleton_class.include?(Ended)
+      end
+
+      # Prepended to Typhoeus::Pool's own methods.
+      module Ended
+        # @return [Ethon::Easy]
+        def get
+          early = []
+          easy = super
+          while Typhoeus.busy?(easy)
+            early << easy
+            easy = super # with an empty pool it makes one
+          end
+          easy
+        ensure
+          early&.each { |one| @mutex.synchronize { easies << one } }
+        end
+      end
+
+      # @param easy [Ethon::Easy]
+      # @return [Boolean] whether its last request has not returned
+      def self.busy?(easy)
+        easy.instance_variable_get(:@performing) || easy.instance_variable_get(:@completing)
+      end
+    end
+  end
+end
