@@ -27,9 +27,12 @@ static bool is_resumed(const nb_scheduler *scheduler) {
     return last && last->resumer != fiber && (last->child == fiber || last->child == 0);
 }
 
+/* Enumerator#peek_values takes whatever it gets for an Array. */
+static VALUE nothing;
+
 static VALUE yield_nothing(VALUE unused) {
     (void)unused;
-    return rb_fiber_yield(0, NULL);
+    return rb_fiber_yield(1, &nothing);
 }
 
 /* No slice ends meanwhile: there is something on its way. Nothing is raised here, as a wait or a postponed job asks. */
@@ -166,6 +169,8 @@ bool nb_resume_stands_in(const void *function) {
 }
 
 void nb_scheduler_resume_define(VALUE klass) {
+    nothing = rb_obj_freeze(rb_ary_new());
+    rb_gc_register_mark_object(nothing);
     rb_define_method(rb_path2class("Fiber"), "resume", fiber_resume, -1);
     define_enumerator(klass);
 }
