@@ -5,6 +5,8 @@
 #
 #   ruby app_callbacks_of_gems.rb ASKERS NAME...
 
+# rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
+
 require "json"
 require "socket"
 require "stringio"
@@ -60,8 +62,8 @@ class GemCallbacks
   end
 
   # What is required for the methods whose names begin so; for others their own name.
-  LIBRARIES = { "json" => "json", "libxml" => "libxml-ruby", "miniracer" => "mini_racer", "mysql" => "mysql2", "protobuf" => "google/protobuf", "racc" => "nokogiri", "sqlite" => "sqlite3",
-                "vips" => "ruby-vips" }.freeze
+  LIBRARIES = { "json" => "json", "libxml" => "libxml-ruby", "miniracer" => "mini_racer", "mysql" => "mysql2", "protobuf" => "google/protobuf", "racc" => "nokogiri",
+                "sqlite" => "sqlite3", "vips" => "ruby-vips" }.freeze
 
   class << self
     # @return [Array<String>] the methods that the environment lets run
@@ -132,7 +134,7 @@ class GemCallbacks
 
   def nokogiri_xslt(me, turn)
     Functions.turns[me] = turn
-    @@registered ||= Nokogiri::XSLT.register("urn:slow", Functions) || true # rubocop:disable Style/ClassVars -- of the process
+    @@registered ||= Nokogiri::XSLT.register("urn:slow", Functions) || true
     sheet = Nokogiri::XSLT(<<~XML)
       <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:s="urn:slow" extension-element-prefixes="s">
       <xsl:template match="/"><out><xsl:for-each select="//b"><c><xsl:value-of select="s:slowly('#{me}', string(.))"/></c></xsl:for-each></out></xsl:template>
@@ -158,6 +160,7 @@ class GemCallbacks
     seen = []
     handler = Class.new do
       include LibXML::XML::SaxParser::Callbacks
+
       define_method(:on_start_element) { |name, *| turn.call && seen << name }
       define_method(:on_error) { |error| seen << error.to_s }
     end
@@ -321,7 +324,7 @@ class GemCallbacks
   end
 
   def openssl_password(me, turn)
-    keys = (@@keys ||= Array.new(2) { |n| OpenSSL::PKey::EC.generate("prime256v1").to_pem(OpenSSL::Cipher.new("aes-128-cbc"), "word#{n}") }) # rubocop:disable Style/ClassVars
+    keys = (@@keys ||= Array.new(2) { |n| OpenSSL::PKey::EC.generate("prime256v1").to_pem(OpenSSL::Cipher.new("aes-128-cbc"), "word#{n}") })
     2.times.map do |n|
       OpenSSL::PKey.read(keys[n]) { turn.call(me.odd? ? "wrong" : "word#{n}") }.class.name
     rescue OpenSSL::PKey::PKeyError => e
@@ -451,3 +454,5 @@ if $PROGRAM_NAME == __FILE__
   answers = names.to_h { |name| [name, Array.new(Integer(askers)) { |me| Thread.new { GemCallbacks.answer(name, me) }.value }] }
   puts JSON.generate(answers)
 end
+
+# rubocop:enable Style/RescueModifier

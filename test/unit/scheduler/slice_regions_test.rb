@@ -134,6 +134,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
 
   # Ways in which the block runs in a fiber that is resumed in the callback, where its own frames tell nothing: as an element is asked for, or what comes before the first
   # one; looked at or taken; of an Enumerator that was begun before; in a Fiber, in an Enumerator within one.
+  # rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
   RESUMED = {
     next: ->(body) { -> { Enumerator.new { |out| out << body.call }.next } },
     peek: ->(body) { -> { Enumerator.new { |out| out << body.call }.then { |one| [one.peek, one.next].uniq.first } } },
@@ -149,6 +150,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
     within: ->(body) { -> { Fiber.new { Enumerator.new { |out| out << body.call }.next }.resume } },
     failing: ->(body) { -> { Fiber.new { body.call and raise IOError }.resume rescue $!.is_a?(IOError) } }
   }.freeze
+  # rubocop:enable Style/RescueModifier
 
   RESUMED.each do |way, made|
     define_method("test_in_a_fiber_resumed_in_what_a_gems_c_function_calls_#{way}") do
