@@ -29,7 +29,7 @@ SOURCES = {
     blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare
     hijack hints input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_children scheduler_file scheduler_frames
     scheduler_heap scheduler_hold scheduler_inbox scheduler_interrupt scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve
-    scheduler_root scheduler_slice scheduler_start scheduler_timeout scheduler_transfer scheduler_wait stalls stalls_trace task ticker upgrade
+    scheduler_resume scheduler_root scheduler_slice scheduler_start scheduler_timeout scheduler_transfer scheduler_wait stalls stalls_trace task ticker upgrade
   ]
 }.freeze
 

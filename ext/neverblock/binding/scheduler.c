@@ -163,6 +163,8 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     atomic_store_explicit(&scheduler->asleep, false, memory_order_relaxed);
     scheduler->pending_tag = 0;
     scheduler->uncut = scheduler->long_requests = 0;
+    scheduler->resumes = NULL;
+    scheduler->question = NB_ASKS_NOTHING;
     scheduler->masked = false;
     nb_slices_close(scheduler);
     scheduler->lent = scheduler->shields = scheduler->ready_count = 0;
@@ -541,6 +543,7 @@ void nb_scheduler_define(VALUE module) {
     nb_scheduler_hold_define(nb_scheduler_class);
     nb_scheduler_slice_define(nb_scheduler_class, module);
     nb_scheduler_frames_define(nb_scheduler_class);
+    nb_scheduler_resume_define(nb_scheduler_class);
     nb_scheduler_io_define(nb_scheduler_class);
     nb_scheduler_file_define(nb_scheduler_class);
     nb_scheduler_resolve_define(nb_scheduler_class);

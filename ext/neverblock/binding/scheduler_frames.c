@@ -166,7 +166,7 @@ static frame_kind kind_by_library(VALUE entry) {
     const void *library = library_of(function_of(entry), &name);
     if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds))
         return FRAME_HOLDS;
-    if (library == our_library) return FRAME_OURS;
+    if (library == our_library) return nb_resume_stands_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
     if (is_rubys(library, name) || ends_with_one_of(name, allows, sizeof allows / sizeof *allows)) return FRAME_RUBY;
     return FRAME_STAYS;
 }
@@ -175,6 +175,9 @@ static frame_kind kind_of_function(VALUE entry) {
     VALUE path = rb_profile_frame_classpath(entry);
     frame_kind kind = function_word < 0 ? FRAME_RUBY : kind_by_library(entry);
     if (kind != FRAME_RUBY || !RB_TYPE_P(path, T_STRING)) return kind;
+    if (function_word >= 0 && nb_resume_stands_in(function_of(entry)) &&
+        begins(path, "NeverBlock", strlen("NeverBlock")))
+        return FRAME_RUBY;
     if (begins(path, "NeverBlock", strlen("NeverBlock"))) return FRAME_OURS;
     if (begins_with_one_of(path, stays, sizeof stays / sizeof *stays)) return FRAME_STAYS;
     bool between = is_one_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), switching,
@@ -256,13 +259,29 @@ bool nb_frames_fork(void) {
            is_one_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name), forking, sizeof forking / sizeof *forking);
 }
 
-bool nb_frames_hold(void) {
-    if (!watches) return false;
+bool nb_frames_below(void) {
+    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
+    for (int i = 0; i < count; i++) {
+        frame_kind kind = look_up(frames[i]);
+        if (kind == FRAME_STAYS || kind == FRAME_HOLDS) return true;
+    }
+    return false;
+}
+
+bool nb_frames_watched(void) { return watches; }
+
+static bool hold_here(void) {
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     for (int i = 0; i < count; i++) {
         if (look_up(frames[i]) == FRAME_HOLDS) return true;
     }
     return false;
+}
+
+bool nb_frames_hold(void) {
+    if (!watches) return false;
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    return hold_here() || (scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD));
 }
 
 /* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */

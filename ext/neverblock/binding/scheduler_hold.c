@@ -25,16 +25,16 @@ static bool mutex_sleeps(void) {
     return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "Thread::Mutex#sleep") == 0;
 }
 
-/* Above a C function that holds the thread it is as in a block that does. */
+/* Above a C function that holds the thread it is as in a block that does. What another thread may end at any time is not asked about: those who ask may let one run. */
 bool nb_hold_covers(const nb_wait *wait) {
     VALUE mode = wait->scheduler->holds > 0 ? mode_now() : Qnil;
-    if (NIL_P(mode) && !nb_frames_hold()) return false;
     switch (wait->kind) {
     case NB_WAIT_IO:
     case NB_WAIT_ASK:
-        return true;
+        return !NIL_P(mode) || nb_frames_hold();
     case NB_WAIT_SLEEP:
-        return mode == mode_all || !mutex_sleeps();
+        if (NIL_P(mode) && !nb_frames_watched()) return false;
+        return mode == mode_all || (!mutex_sleeps() && (!NIL_P(mode) || nb_frames_hold()));
     case NB_WAIT_BLOCK:
         return mode == mode_all;
     case NB_WAIT_PARK:

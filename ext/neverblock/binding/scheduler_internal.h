@@ -47,6 +47,10 @@ typedef enum nb_wait_state {
 
 typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outcome;
 
+/* What a fiber asks of who has resumed it (scheduler_resume.c): does a wait hold the thread; may its slice not end? */
+typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_SLICE } nb_resume_question;
+typedef struct nb_resume nb_resume;
+
 typedef struct nb_wait nb_wait;
 struct nb_wait {
     nb_list link; /* ready queue or spawners; linked to itself when in neither */
@@ -69,7 +73,9 @@ struct nb_wait {
     bool held;     /* keeps the thread: no other fiber runs until it ends (scheduler_hold.c) */
     bool masked;   /* the scheduler's, while this fiber does not run */
     bool root_shielded;
+    uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
     unsigned uncut;
+    nb_resume *resumes;
 };
 
 /* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the waiter's. */
@@ -166,6 +172,9 @@ struct nb_scheduler {
     nb_slices *slices;     /* NULL: fibers switch only where they wait */
     int64_t cut_ns;        /* when a fiber of `cut` last went on */
     unsigned uncut;        /* blocks the running fiber is in that no slice may end in */
+    nb_resume *resumes;    /* the last of those that have resumed each other down to it, or NULL */
+    uint8_t question;      /* nb_resume_question: the fiber that was resumed has yielded to ask this */
+    bool answer;           /* to the last */
     bool masked;           /* it is in Thread.handle_interrupt, and interrupts have to wait */
     size_t lent;           /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
     int64_t lend_ns;       /* what the thread will have run when it offers the lock again */
@@ -207,6 +216,8 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it is raised in its next wait. Does not raise. */
 void nb_wait_cut(nb_scheduler *scheduler);
+/* What could not be raised in the current fiber is raised in its next wait. */
+void nb_wait_defer(nb_scheduler *scheduler, VALUE exception);
 /* The wait of a parked fiber, or NULL. */
 nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
 /* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked fibers. */
@@ -282,7 +293,17 @@ typedef enum nb_place {
 nb_place nb_frames_place(void);
 /* Is it in a C function that makes processes? What was raised there was seen to come out in the loop. */
 bool nb_frames_fork(void);
+/* Does a function lie below the current fiber's frames above which no slice ends? */
+bool nb_frames_below(void);
+/* Is a library loaded whose functions hold the thread? Else nb_frames_hold is false. */
+bool nb_frames_watched(void);
 void nb_scheduler_frames_define(VALUE klass);
+
+/* scheduler_resume.c: what do the frames of those say that have resumed the current fiber? False: there are none. Other threads may run meanwhile. Does not raise. */
+bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question);
+/* Is it one of ours that does what Ruby's own does? */
+bool nb_resume_stands_in(const void *function);
+void nb_scheduler_resume_define(VALUE klass);
 
 /* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */
 nb_scheduler *nb_scheduler_of_thread(void);

@@ -96,12 +96,14 @@ void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     scheduler->switches++;
     scheduler->root = wait ? wait->root : fiber;
     scheduler->switched = true;
+    scheduler->resumes = NULL;
     if (!wait) nb_scheduler_forget_status();
     transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {
         nb_wait *spawner = NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link);
         resume_wait(spawner);
         scheduler->root = spawner->root;
+        scheduler->resumes = NULL;
         transfer_to(scheduler, spawner->fiber);
     }
     scheduler->switched = false;

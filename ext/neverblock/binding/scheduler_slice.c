@@ -364,9 +364,12 @@ static VALUE take_arrived(nb_slices *slices) {
    there. */
 static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
     nb_place found = place(scheduler);
-    if (found != NB_PLACE_BETWEEN) return found == NB_PLACE_FREE;
-    if (NIL_P(arrived)) follow_switches(scheduler->slices);
-    return arrived == rb_fiber_current();
+    if (found == NB_PLACE_STAYS) return false;
+    if (found == NB_PLACE_BETWEEN) {
+        if (NIL_P(arrived)) follow_switches(scheduler->slices);
+        if (arrived != rb_fiber_current()) return false;
+    }
+    return !nb_resume_ask(scheduler, NB_ASKS_SLICE);
 }
 
 static void leave(nb_scheduler *scheduler) {

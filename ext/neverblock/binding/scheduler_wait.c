@@ -113,7 +113,9 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .outcome = NB_WOKEN,
                       .masked = scheduler->masked,
                       .root_shielded = scheduler->root_shielded,
+                      .question = scheduler->question,
                       .uncut = scheduler->uncut,
+                      .resumes = scheduler->resumes,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
 }
@@ -135,6 +137,7 @@ static VALUE park_body(VALUE argument) {
     if (wait->spawned) {
         wait->scheduler->went_on = false;
         wait->scheduler->root = wait->spawned;
+        scheduler->resumes = NULL;
         scheduler->parks = false;
         rb_fiber_transfer(wait->spawned, 0, NULL);
     }
@@ -159,6 +162,8 @@ static VALUE park_end(VALUE argument) {
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
     parked_pop(&wait->scheduler->parked, wait);
     wait->scheduler->uncut = wait->uncut;
+    wait->scheduler->resumes = wait->resumes;
+    wait->scheduler->question = wait->question;
     wait->scheduler->masked = wait->masked;
     wait->scheduler->root_shielded = wait->root_shielded;
     if (wait->spawned) wait->scheduler->root = wait->root; /* no stack for it: it was not switched to */
@@ -190,11 +195,9 @@ static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
     rb_exc_raise(exception);
 }
 
-/* In the fiber that was woken after an exception had been raised into its wait. */
-static void defer(const nb_wait *wait) {
-    nb_scheduler *scheduler = wait->scheduler;
+void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
     if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
-    rb_ary_push(scheduler->deferred, rb_assoc_new(wait->fiber, wait->exception));
+    rb_ary_push(scheduler->deferred, rb_assoc_new(rb_fiber_current(), exception));
 }
 
 /* The oldest of this fiber's, or nil; forgets those of fibers that have ended. */
@@ -233,23 +236,24 @@ static bool is_shielded(const nb_wait *wait) {
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+    wait->held = nb_hold_covers(wait);
     wait->shielded = is_shielded(wait);
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
         park_end((VALUE)wait);
         raise_into(wait, exception);
     }
-    wait->held = nb_hold_covers(wait);
     if (!park_enter(wait, deadline_ns)) {
         park_end((VALUE)wait);
         rb_memerror();
     }
     wait->scheduler->uncut = 0;
+    wait->scheduler->question = NB_ASKS_NOTHING;
     wait->scheduler->masked = false;
     wait->scheduler->root_shielded = false;
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
     if (wait->outcome == NB_RAISES) raise_into(wait, wait->exception);
-    if (!NIL_P(wait->exception)) defer(wait);
+    if (!NIL_P(wait->exception)) nb_wait_defer(wait->scheduler, wait->exception);
     return wait->outcome;
 }
 
@@ -270,7 +274,7 @@ void nb_wait_cut(nb_scheduler *scheduler) {
         wait.exception = rb_errinfo();
     if (tag) rb_set_errinfo(Qnil);
     park_end((VALUE)&wait);
-    if (!NIL_P(wait.exception)) defer(&wait);
+    if (!NIL_P(wait.exception)) nb_wait_defer(scheduler, wait.exception);
 }
 
 /* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the wake was meant for this fiber and for no

@@ -132,6 +132,65 @@ class SchedulerSliceRegionsTest < Minitest::Test
     end
   end
 
+  # Ways in which the block runs in a fiber that is resumed in the callback, where its own frames tell nothing: as an element is asked for, or what comes before the first
+  # one; looked at or taken; of an Enumerator that was begun before; in a Fiber, in an Enumerator within one.
+  # rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
+  RESUMED = {
+    next: ->(body) { -> { Enumerator.new { |out| out << body.call }.next } },
+    peek: ->(body) { -> { Enumerator.new { |out| out << body.call }.then { |one| [one.peek, one.next].uniq.first } } },
+    values: ->(body) { -> { Enumerator.new { |out| out.yield(body.call, 2) }.then { |one| [one.peek_values, one.next_values].uniq.first.first } } },
+    begun: lambda do |body|
+      one = Enumerator.new { |out| (out << 1) && out << body.call }
+      one.next
+      -> { one.next }
+    end,
+    ended: ->(body) { -> { Enumerator.new { |_out| body.call }.then { |one| one.size || one.next rescue $!.result } } },
+    fiber: ->(body) { -> { Fiber.new { body.call }.resume } },
+    fed: ->(body) { -> { Fiber.new { |first, and_more:| first + and_more + (body.call ? 0 : 1) }.resume(1, and_more: 2) == 3 } },
+    within: ->(body) { -> { Fiber.new { Enumerator.new { |out| out << body.call }.next }.resume } },
+    failing: ->(body) { -> { Fiber.new { body.call and raise IOError }.resume rescue $!.is_a?(IOError) } }
+  }.freeze
+  # rubocop:enable Style/RescueModifier
+
+  RESUMED.each do |way, made|
+    define_method("test_in_a_fiber_resumed_in_what_a_gems_c_function_calls_#{way}") do
+      assert_stays { in_libxml(&made[-> { stays? }]) }
+      assert_stays { in_qsort(&made[-> { stays? }]) }
+    end
+
+    define_method("test_waits_in_a_fiber_resumed_above_one_that_keeps_something_for_its_thread_hold_it_#{way}") do
+      %i[in_libxml in_qsort].each do |callback|
+        steps = []
+        in_slices do
+          body = made[-> { steps << :begun && sleep(0.01) && steps << :ended }]
+          fiber { sleep(0) && send(callback, &body) && (steps << :answered) }
+          fiber { sleep(0.005) && steps << :other }
+        end
+        assert_equal %i[begun ended answered other], steps
+      end
+    end
+
+    define_method("test_but_in_a_fiber_resumed_where_none_is_#{way}") do
+      in_slices do
+        2.times { fiber { sleep(0) && made[-> { be_cut && (sleep(0.001) || true) }].call.then { |answer| assert answer } } }
+        2.times { fiber { sleep(0) && in_json(&made[-> { be_cut && (sleep(0.001) || true) }]) } }
+      end
+    end
+  end
+
+  # Who has resumed it does not look any more.
+  def test_a_fiber_that_was_resumed_in_a_callback_and_is_gone_on_with_outside_of_it
+    in_slices do
+      fiber do
+        sleep(0)
+        one = Enumerator.new { |out| (out << stays?) && (out << be_cut) && sleep(0.001) && out << 3 }
+        stayed = in_libxml { one.next }
+        assert_equal [true, true, 3], [stayed, one.next, one.next]
+      end
+      fiber { sleep(0) }
+    end
+  end
+
   # Functions of C libraries that call the block once.
   module LibC
     extend FFI::Library
