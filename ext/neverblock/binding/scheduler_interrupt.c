@@ -25,7 +25,8 @@ static struct {
     VALUE target; /* the thread to raise in, or nil */
     VALUE raises; /* an array of raise's arguments */
     question_state state;
-} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE};
+    bool wanted; /* by Ruby: the helper is to leave its wait. Guarded by `lock` */
+} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE, false};
 
 static unsigned helper_generation;
 static ID id_raise;
@@ -45,14 +46,20 @@ static bool change(question_state from, question_state to) {
 static void *await_question(void *unused) {
     (void)unused;
     pthread_mutex_lock(&helper.lock);
-    if (helper.state != QUESTION_ASKED) pthread_cond_wait(&helper.changed, &helper.lock);
+    while (helper.state != QUESTION_ASKED && !helper.wanted)
+        pthread_cond_wait(&helper.changed, &helper.lock);
+    helper.wanted = false;
     pthread_mutex_unlock(&helper.lock);
     return NULL;
 }
 
+/* Ruby calls this once, maybe before the wait has begun. */
 static void wake_helper(void *unused) {
     (void)unused;
-    change(QUESTION_NONE, QUESTION_NONE);
+    pthread_mutex_lock(&helper.lock);
+    helper.wanted = true;
+    pthread_cond_broadcast(&helper.changed);
+    pthread_mutex_unlock(&helper.lock);
 }
 
 static VALUE raise_in_target(VALUE unused) {
@@ -93,6 +100,7 @@ bool nb_interrupt_prepare(void) {
         pthread_cond_init(&helper.changed, NULL);
         helper.thread = helper.target = helper.raises = Qnil;
         helper.state = QUESTION_NONE;
+        helper.wanted = false;
     }
     if (!NIL_P(helper.thread) && RTEST(rb_funcall(helper.thread, rb_intern("alive?"), 0))) return true;
     int tag = 0;
