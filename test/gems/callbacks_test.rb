@@ -15,9 +15,9 @@ class CallbacksOfGemsTest < ServerProcessCase
   ROUNDS = 2
   HOGS = 2
 
-  APP = File.expand_path("../support/app_callbacks_of_gems.rb", __dir__)
+  APP = File.expand_path("support/app_callbacks.rb", __dir__)
   NAMES = File.read(APP).scan(/^  def (\w+)\(me, turn\)/).flatten.freeze
-  BUNDLE = GemBundle.new(File.expand_path("callbacks_of_gems.gemfile", __dir__), "bundle-callbacks")
+  BUNDLE = GemBundle.new(File.expand_path("callbacks.gemfile", __dir__), "bundle-callbacks")
 
   class << self
     def app

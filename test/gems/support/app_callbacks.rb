@@ -3,7 +3,7 @@
 # Gems in C that call Ruby in the middle of what they do, each by a method of GemCallbacks: what it calls goes through a turn, which computes past a slice, waits, and raises
 # for every third who asks. /NAME?me=N is answered by that method. As a program it prints what all methods answer on plain threads, one after the other:
 #
-#   ruby app_callbacks_of_gems.rb ASKERS NAME...
+#   ruby app_callbacks.rb ASKERS NAME...
 
 # rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
 
