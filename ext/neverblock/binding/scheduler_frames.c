@@ -249,16 +249,6 @@ nb_place nb_frames_place(void) {
     return switches(frames, count) ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
 }
 
-/* C functions that make processes. */
-static const char *const forking[] = {"spawn", "system", "`", "fork", "popen", "exec", "wait", "wait2", "waitpid"};
-
-bool nb_frames_fork(void) {
-    if (rb_profile_frames(0, 1, frames, lines) < 1) return true;
-    VALUE name = rb_profile_frame_method_name(frames[0]);
-    return RB_TYPE_P(name, T_STRING) &&
-           is_one_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name), forking, sizeof forking / sizeof *forking);
-}
-
 bool nb_frames_below(void) {
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     for (int i = 0; i < count; i++) {

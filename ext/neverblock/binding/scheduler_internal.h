@@ -291,8 +291,6 @@ typedef enum nb_place {
     NB_PLACE_BETWEEN, /* two fibers: it may just be given something */
 } nb_place;
 nb_place nb_frames_place(void);
-/* Is it in a C function that makes processes? What was raised there was seen to come out in the loop. */
-bool nb_frames_fork(void);
 /* Does a function lie below the current fiber's frames above which no slice ends? */
 bool nb_frames_below(void);
 /* Is a library loaded whose functions hold the thread? Else nb_frames_hold is false. */
@@ -447,7 +445,7 @@ void nb_scheduler_interrupt_define(void);
 bool nb_interrupt_prepare(void);
 /* Ends it; not in a fiber that runs under a scheduler. */
 void nb_interrupt_end(void);
-/* In a postponed job, as the last that it does: has the array `raises` of raise's arguments raised in the current thread right after the job. False: it is not. */
+/* In a postponed job, as the last that it does: has the array `raises` of raise's arguments raised in the current thread right after the job, or the thread killed (nil). False: it is not. */
 bool nb_interrupt_self(VALUE raises);
 
 #endif

@@ -23,7 +23,7 @@ static struct {
     pthread_cond_t changed;
     VALUE thread; /* the helper, or nil */
     VALUE target; /* the thread to raise in, or nil */
-    VALUE raises; /* an array of raise's arguments */
+    VALUE raises; /* an array of raise's arguments; nil: the thread is killed */
     question_state state;
     bool wanted; /* by Ruby: the helper is to leave its wait. Guarded by `lock` */
 } helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE, false};
@@ -64,6 +64,7 @@ static void wake_helper(void *unused) {
 
 static VALUE raise_in_target(VALUE unused) {
     (void)unused;
+    if (NIL_P(helper.raises)) return rb_thread_kill(helper.target);
     return rb_funcallv(helper.target, id_raise, (int)RARRAY_LEN(helper.raises), RARRAY_CONST_PTR(helper.raises));
 }
 

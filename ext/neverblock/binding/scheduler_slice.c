@@ -315,9 +315,26 @@ static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     return false;
 }
 
+static VALUE call_thread(VALUE method) { return rb_funcall(rb_thread_current(), SYM2ID(method), 0); }
+
+/* What Thread#raise or Thread#kill brings during the call would be raised in the job, which swallows it: it is sent again, and counts as yes. */
+static bool thread_is(nb_scheduler *scheduler, const char *method) {
+    int tag = 0;
+    VALUE answer = rb_protect(call_thread, ID2SYM(rb_intern(method)), &tag);
+    if (tag == 0) return RTEST(answer);
+    VALUE sent = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    bool raised = RTEST(rb_obj_is_kind_of(sent, rb_eException));
+    if (!nb_interrupt_self(raised ? rb_ary_new_from_args(1, sent) : Qnil) && raised) nb_wait_defer(scheduler, sent);
+    return true;
+}
+
 /* In the middle of a wait of Ruby's own that no hook knows, as for a constant that another thread is loading (3.1: variable.c, autoload_sleep): what the thread's state says is of that
    fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). */
-static bool sleeps(void) { return RTEST(rb_funcall(rb_thread_current(), rb_intern("stop?"), 0)); }
+static bool sleeps(nb_scheduler *scheduler) { return thread_is(scheduler, "stop?"); }
+
+/* Sent to the fiber, and taken by Ruby together with the job, which it runs first (thread.c, rb_threadptr_execute_interrupts): the flag is down, and whoever runs next would have it. */
+static bool is_sent_something(nb_scheduler *scheduler) { return thread_is(scheduler, "pending_interrupt?"); }
 
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
    cut may hold; one in the table is on its way into a wait or out of it. */
@@ -326,7 +343,7 @@ static bool stays(nb_scheduler *scheduler) {
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
     if (fiber == scheduler->loop || fiber == scheduler->starter) return true;
-    return nb_parked_find(&scheduler->parked, fiber) != NULL || sleeps();
+    return nb_parked_find(&scheduler->parked, fiber) != NULL || sleeps(scheduler) || is_sent_something(scheduler);
 }
 
 static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
@@ -381,7 +398,7 @@ static void leave(nb_scheduler *scheduler) {
 
 /* What a limit of the running fiber raises is raised here, or where this cannot be, in its next wait. */
 static void raise_overdue(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->overdue) || stays(scheduler) || nb_frames_fork()) return;
+    if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
     nb_late *late = nb_timeout_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }

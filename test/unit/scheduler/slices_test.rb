@@ -538,6 +538,28 @@ class SchedulerSlicesTest < Minitest::Test
     assert_equal %i[late], steps
   end
 
+  # Ruby takes what was raised and the next job together, and runs the job first.
+  def test_what_is_raised_in_one_that_computes_is_its_own_though_its_slice_ends_again_at_once
+    late = 0
+    in_slices do |scheduler|
+      running = 4
+      asker = Thread.new { scheduler.end_slice && Thread.pass while running.positive? }
+      running.times do
+        fiber do
+          sleep(0)
+          20.times do
+            Timeout.timeout(0.001) { loop { (1..2_000).sum { |n| n } } }
+          rescue Timeout::Error
+            late += 1
+          end
+          running -= 1
+        end
+      end
+      fiber { asker.join }
+    end
+    assert_equal 80, late
+  end
+
   def test_what_is_raised_into_a_fiber_that_was_left_comes_at_its_next_wait
     steps = []
     in_slices do
