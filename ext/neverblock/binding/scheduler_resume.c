@@ -41,7 +41,7 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     unsigned uncut = scheduler->uncut;
     VALUE error = rb_errinfo();
     scheduler->uncut = uncut + 1;
-    scheduler->question = question;
+    scheduler->question = (uint8_t)question;
     scheduler->answer = false;
     int tag = 0;
     rb_protect(yield_nothing, Qnil, &tag);
