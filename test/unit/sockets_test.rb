@@ -61,7 +61,10 @@ class SocketsTest < Minitest::Test
   def test_a_fiber_that_is_killed_cuts
     skip "Fiber#kill is Ruby 3.3's" unless Fiber.method_defined?(:kill)
     connected do |client, server|
-      in_scheduler { fiber { client.gets }.kill }
+      in_scheduler do
+        waiter = fiber { client.gets }
+        fiber { waiter.kill }
+      end
       assert_cut client, server
     end
   end
