@@ -15,6 +15,7 @@ module UnchangedHunt
     %i[thread_backtrace] => "#{GUIDE}#from-outside",
     %i[woken_thread] => "#{GUIDE}#thread-raise",
     %i[raised_in_thread] => "#{GUIDE}#thread-raise",
-    %i[keys] => "#{GUIDE}#multithread"
+    %i[keys] => "#{GUIDE}#multithread",
+    **%i[next fiber blocking_fiber middleware_in_a_fiber].product(%i[recursion_2000 recursion_6000 recursion_blocks]).to_h { |habits| [habits, "#{GUIDE}#depth"] }
   }.freeze
 end
