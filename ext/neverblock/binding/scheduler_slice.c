@@ -182,7 +182,8 @@ static bool is_readable(int fd) {
 
 static int64_t look_at_fiber(nb_slices *slices, int64_t now_ns, int *fd) {
     int64_t switched_ns = slices->switched_ns, until_ns = slices->quiet_until_ns;
-    if (switched_ns == 0) return NB_TICKER_NEVER;
+    /* Between two fibers for long, as in a collection, it is to be looked at all the same: a loop that has not slept goes on without a word to the ticker. */
+    if (switched_ns == 0) return slices->asleep ? NB_TICKER_NEVER : now_ns + NB_TICKER_IDLE_NS;
     if (slices->forced) {
         ask_for_job();
         return now_ns;
