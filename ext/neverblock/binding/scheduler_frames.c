@@ -175,10 +175,8 @@ static frame_kind kind_of_function(VALUE entry) {
     VALUE path = rb_profile_frame_classpath(entry);
     frame_kind kind = function_word < 0 ? FRAME_RUBY : kind_by_library(entry);
     if (kind != FRAME_RUBY || !RB_TYPE_P(path, T_STRING)) return kind;
-    if (function_word >= 0 && nb_resume_stands_in(function_of(entry)) &&
-        begins(path, "NeverBlock", strlen("NeverBlock")))
-        return FRAME_RUBY;
-    if (begins(path, "NeverBlock", strlen("NeverBlock"))) return FRAME_OURS;
+    if (begins(path, "NeverBlock", strlen("NeverBlock")))
+        return function_word >= 0 && nb_resume_stands_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
     if (begins_with_one_of(path, stays, sizeof stays / sizeof *stays)) return FRAME_STAYS;
     bool between = is_one_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), switching,
                              sizeof switching / sizeof *switching);
@@ -249,29 +247,23 @@ nb_place nb_frames_place(void) {
     return switches(frames, count) ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
 }
 
-bool nb_frames_below(void) {
+/* kinds: bits, 1 << frame_kind */
+static bool any_is(unsigned kinds) {
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     for (int i = 0; i < count; i++) {
-        frame_kind kind = look_up(frames[i]);
-        if (kind == FRAME_STAYS || kind == FRAME_HOLDS) return true;
+        if (kinds & 1u << look_up(frames[i])) return true;
     }
     return false;
 }
+
+bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_HOLDS); }
 
 bool nb_frames_watched(void) { return watches; }
-
-static bool hold_here(void) {
-    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
-    for (int i = 0; i < count; i++) {
-        if (look_up(frames[i]) == FRAME_HOLDS) return true;
-    }
-    return false;
-}
 
 bool nb_frames_hold(void) {
     if (!watches) return false;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    return hold_here() || (scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD));
+    return any_is(1u << FRAME_HOLDS) || (scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD));
 }
 
 /* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */

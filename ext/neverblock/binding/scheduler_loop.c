@@ -470,10 +470,7 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
                      .outer_switched = scheduler->switched};
     scheduler->loop = rb_fiber_current();
     scheduler->switched = false;
-    if (scheduler->slices) {
-        nb_slices_begin(scheduler->slices);
-        nb_ticker_stir();
-    }
+    if (scheduler->slices) nb_slices_begin(scheduler->slices);
     rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);
 }
 

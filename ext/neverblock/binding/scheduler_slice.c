@@ -316,12 +316,18 @@ static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     return false;
 }
 
-static VALUE call_thread(VALUE method) { return rb_funcall(rb_thread_current(), SYM2ID(method), 0); }
+static VALUE sleeps_or_is_sent(VALUE thread) {
+    VALUE sleeps = rb_funcall(thread, rb_intern("stop?"), 0);
+    return RTEST(sleeps) ? sleeps : rb_funcall(thread, rb_intern("pending_interrupt?"), 0);
+}
 
-/* What Thread#raise or Thread#kill brings during the call would be raised in the job, which swallows it: it is sent again, and counts as yes. */
-static bool thread_is(nb_scheduler *scheduler, const char *method) {
+/* Is the fiber in the middle of a wait of Ruby's own that no hook knows, as for a constant that another thread is loading (3.1: variable.c, autoload_sleep)? What the thread's state
+   says is of that fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). Or was it sent something that Ruby has taken together with the job, which it runs
+   first (thread.c, rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is sent during these calls would be raised in the job, which
+   swallows it: it is sent again. */
+static bool is_rubys(nb_scheduler *scheduler) {
     int tag = 0;
-    VALUE answer = rb_protect(call_thread, ID2SYM(rb_intern(method)), &tag);
+    VALUE answer = rb_protect(sleeps_or_is_sent, rb_thread_current(), &tag);
     if (tag == 0) return RTEST(answer);
     VALUE sent = rb_errinfo();
     rb_set_errinfo(Qnil);
@@ -330,13 +336,6 @@ static bool thread_is(nb_scheduler *scheduler, const char *method) {
     return true;
 }
 
-/* In the middle of a wait of Ruby's own that no hook knows, as for a constant that another thread is loading (3.1: variable.c, autoload_sleep): what the thread's state says is of that
-   fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). */
-static bool sleeps(nb_scheduler *scheduler) { return thread_is(scheduler, "stop?"); }
-
-/* Sent to the fiber, and taken by Ruby together with the job, which it runs first (thread.c, rb_threadptr_execute_interrupts): the flag is down, and whoever runs next would have it. */
-static bool is_sent_something(nb_scheduler *scheduler) { return thread_is(scheduler, "pending_interrupt?"); }
-
 /* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
    cut may hold; one in the table is on its way into a wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
@@ -344,7 +343,7 @@ static bool stays(nb_scheduler *scheduler) {
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
     if (fiber == scheduler->loop || fiber == scheduler->starter) return true;
-    return nb_parked_find(&scheduler->parked, fiber) != NULL || sleeps(scheduler) || is_sent_something(scheduler);
+    return nb_parked_find(&scheduler->parked, fiber) != NULL || is_rubys(scheduler);
 }
 
 static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
@@ -425,6 +424,7 @@ static void end_slice(nb_scheduler *scheduler) {
 void nb_slices_begin(nb_slices *slices) {
     slices->clocked = nb_thread_clock(pthread_self(), &slices->clock);
     nb_slices_have_lock(slices);
+    nb_ticker_stir();
 }
 
 static void nap(void) {

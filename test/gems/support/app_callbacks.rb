@@ -66,11 +66,6 @@ class GemCallbacks
                 "sqlite" => "sqlite3", "vips" => "ruby-vips" }.freeze
 
   class << self
-    # @return [Array<String>] the methods that the environment lets run
-    def names
-      public_instance_methods(false).map(&:to_s) - %w[call hog]
-    end
-
     # @return what it answers, with what it raised
     def answer(name, me)
       library = name[/\A[a-z]+/]
