@@ -16,7 +16,9 @@ $stdout.sync = true
 require "minitest"
 require_relative "support/suite_reporter"
 require_relative "support/hang_guard"
+require_relative "support/activated_gems"
 
 Minitest.extensions << "suite_reporter"
+ActivatedGems.install
 HangGuard.install(seconds: Integer(ENV.fetch("NB_TEST_SECONDS", "300"), 10))
 require "minitest/autorun"

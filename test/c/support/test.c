@@ -48,14 +48,6 @@ bool nb_test_aborts(void (*body)(void *), void *argument) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-pthread_t nb_test_thread(void *(*body)(void *), void *argument) {
-    pthread_t thread;
-    assert_int_equal(0, pthread_create(&thread, NULL, body, argument));
-    return thread;
-}
-
-void nb_test_join(pthread_t thread) { assert_int_equal(0, pthread_join(thread, NULL)); }
-
 void nb_test_gate_open(nb_test_gate *gate) {
     pthread_mutex_lock(&gate->lock);
     gate->count++;

@@ -26,14 +26,15 @@ module HookTable
       played
     end
 
+    # @param limit_s [Numeric] after so long without an answer the row has failed
     # @param bounds [Hash] of Stage.new
     # @return [Hash] as Stage#play
-    def play(row, **bounds)
+    def play(row, limit_s: LIMIT_S, **bounds)
       Dir.mktmpdir("nb-hooks") do |folder|
         reader, writer = IO.pipe
         pid = fork { child(Stage.new(row, folder: folder, **bounds), reader, writer) }
         writer.close
-        answer(pid, reader)
+        answer(pid, reader, limit_s)
       end
     end
 
@@ -47,11 +48,11 @@ module HookTable
       exit!(0)
     end
 
-    def answer(pid, reader)
-      text = read(reader)
+    def answer(pid, reader, limit_s)
+      text = read(reader, limit_s)
       signal_group(pid)
       _, status = Process.wait2(pid)
-      return { "verdict" => "failed", "detail" => "no answer after #{LIMIT_S} s: Ruby's lock was held" } unless text
+      return { "verdict" => "failed", "detail" => "no answer after #{limit_s} s: Ruby's lock was held" } unless text
       return { "verdict" => "failed", "detail" => "the process ended without an answer (#{status})" } if text.empty?
 
       JSON.parse(text)
@@ -60,9 +61,9 @@ module HookTable
     end
 
     # Until the end of the pipe, which a grandchild may hold open, or the end of the answer.
-    def read(reader)
+    def read(reader, limit_s)
       text = +""
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LIMIT_S
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + limit_s
       until text.end_with?("}")
         left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
         return nil unless left.positive? && reader.wait_readable(left)

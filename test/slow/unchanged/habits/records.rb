@@ -157,7 +157,7 @@ UnchangedHunt.kind :records do
   RUBY
 
   habit :query_timeout, <<~'RUBY'
-    out << (Timeout.timeout(0.1) { Hunt::Row.connection.select_value("select pg_sleep(9)") } rescue $!.class)
+    out << (Timeout.timeout(0.1) { Hunt::Row.connection.select_value("select pg_sleep(2)") } rescue $!.class)
     out << Hunt::Row.connection_pool.with_connection { |connection| connection.select_value("select '#{__T__}'") }
   RUBY
 

@@ -54,7 +54,7 @@ UnchangedHunt.kind :sequel do
   RUBY
 
   habit :sequel_timeout, <<~'RUBY'
-    out << (Timeout.timeout(0.1) { Hunt::SEQUEL.get(Sequel.lit("pg_sleep(9)")) } rescue $!.class)
+    out << (Timeout.timeout(0.1) { Hunt::SEQUEL.get(Sequel.lit("pg_sleep(2)")) } rescue $!.class)
     out << Hunt::SEQUEL.get(Sequel.lit("'#{__T__}'::text"))
   RUBY
 
