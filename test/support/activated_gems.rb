@@ -9,20 +9,20 @@ module ActivatedGems
 
   module_function
 
-  # Changes RUBYOPT: what it says beside Bundler stays. A child that requires Bundler itself still finds it.
+  # Changes RUBYOPT: what it says beside Bundler stays. GEM_PATH, which Bundler has emptied, is where Bundler itself is found.
   def install
     file = Tempfile.create(%w[nb-gems .rb])
     file.write(text)
     file.close
     owner = Process.pid
     at_exit { File.unlink(file.path) if Process.pid == owner }
+    ENV["GEM_PATH"] = Gem.default_path.join(File::PATH_SEPARATOR)
     ENV["RUBYOPT"] = "#{ENV.fetch("RUBYOPT", "").sub(BUNDLER, "")} -r#{file.path}".strip
   end
 
-  # @return [String] a program. Rails needs Bundler, too: the one that a child would require, known by its name, as Bundler makes itself known.
+  # @return [String] a program. Rails needs Bundler, too: the one that a child would require.
   def text
     specifications = Bundler.load.specs.to_a.reject { |one| one.source.is_a?(Bundler::Source::Path) || one.name == "bundler" }
-    bundler = "Gem.loaded_specs[\"bundler\"] ||= Gem::Specification.new(\"bundler\", #{Bundler::VERSION.dump})\n"
-    [bundler, *specifications.map { |one| "Gem::Specification.load(#{one.loaded_from.dump}).activate\n" }].join
+    ["gem \"bundler\", \"= #{Bundler::VERSION}\"\n", *specifications.map { |one| "Gem::Specification.load(#{one.loaded_from.dump}).activate\n" }].join
   end
 end
