@@ -29,7 +29,7 @@ class StacksTest < ServerProcessCase
           def html5(levels) = [Nokogiri::HTML5("<b>" * levels, max_tree_depth: -1).css("b").size]
           def endless(_) = endless(0)
           def endless_in_c(_) = [nested(500_000).inspect]
-          def variables(_) = [ENV.keys.grep(/STACK/), `env`.scan(/\\w*STACK\\w*/)]
+          def variables(_) = [ENV.keys.grep(/STACK|ARENA/), `env`.scan(/\\w*(?:STACK|ARENA)\\w*/)]
 
           private
 

@@ -102,8 +102,9 @@ class Habits
     nil until Process.clock_gettime(Process::CLOCK_MONOTONIC).zero?
   end
 
+  # Ruby 3.2 and later remember what did not match, but for expressions that refer to a group.
   def match
-    /\A(x+x+)+z|(x|xx)+\z/.match?("#{"x" * 60}y")
+    /\A(x+x+)+\1z|(x|xx)+\2\z/.match?("#{"x" * 60}y")
   end
 
   def sort

@@ -14,6 +14,7 @@
 #include "hijack.h"
 #include "link.h"
 #include "neverblock.h"
+#include "os/memory.h"
 #include "os/thread.h"
 #include "response.h"
 #include "stalls.h"
@@ -182,8 +183,9 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->app = app;
     executor->fibers_max = executor->lane ? 1 : (uint32_t)fibers;
     atomic_store_explicit(&nb_executor_figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
-    /* Its descriptors, before clients can take the last ones. */
+    /* Its descriptors, before clients can take the last ones, and for what goes on once fibers have taken all memory. */
     nb_scheduler_poll_descriptor(executor->scheduler);
+    (void)nb_memory_keep_reserve(NB_EXECUTOR_RESERVE_BYTES);
     RB_GC_GUARD(keywords);
     return self;
 }

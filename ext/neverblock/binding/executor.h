@@ -20,6 +20,9 @@
 #include "server/server.h"
 #include "stall/stall.h"
 
+/* Of address space, not of memory: for a collection, for what a request that runs still makes, and for a stop. */
+#define NB_EXECUTOR_RESERVE_BYTES ((size_t)32 << 20)
+
 typedef struct nb_executor nb_executor;
 typedef struct nb_task nb_task;
 typedef struct nb_port nb_port;
@@ -109,6 +112,7 @@ struct nb_executor {
     uint32_t task_count, fibers_max, running;
     uint32_t fibers;       /* of tasks, those that have not ended */
     uint32_t running_peak; /* most at once since the pool was last trimmed */
+    bool crowded;          /* stacks have taken the address space, but for the reserve, which is in use: no more fibers */
     int64_t trimmed_ns;
     nb_task *idle;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */

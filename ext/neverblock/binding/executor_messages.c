@@ -13,6 +13,7 @@
 #include "hijack.h"
 #include "input.h"
 #include "neverblock.h"
+#include "os/memory.h"
 #include "os/net.h"
 #include "response.h"
 #include "task.h"
@@ -74,8 +75,10 @@ static void refuse(nb_port *port, const nb_request_message *request) {
     larger[port->refused_count++] = request->message.exchange;
 }
 
-/* There was no fiber, and $! says why: from here on no more are asked for than can run. */
+/* There was no fiber, and $! says why: from here on no more are asked for than can run. Ruby ends the process where a collection finds no memory, so the reserve is
+   for what comes now. */
 static void run_fewer(nb_executor *executor) {
+    nb_memory_use_reserve();
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);
     uint32_t possible = executor->running ? executor->running : 1;
@@ -85,6 +88,20 @@ static void run_fewer(nb_executor *executor) {
     int tag = 0;
     rb_protect(report_fewer, (VALUE)arguments, &tag);
     if (tag) rb_set_errinfo(Qnil);
+}
+
+static VALUE want_of_room(VALUE unused) {
+    (void)unused;
+    return rb_exc_new_cstr(rb_eNoMemError, "the limit of address space (ulimit -v) leaves no room for another fiber");
+}
+
+/* Its fibers have taken what there was, and the reserve is in use. */
+static void keep_room(nb_executor *executor) {
+    int tag = 0;
+    executor->crowded = false;
+    VALUE error = rb_protect(want_of_room, Qnil, &tag);
+    rb_set_errinfo(tag ? Qnil : error);
+    run_fewer(executor);
 }
 
 static void answer_refused(nb_port *port) {
@@ -174,6 +191,8 @@ static void start(nb_port *port, nb_request_message *request) {
         nb_task_drop(task);
         refuse(port, request);
         run_fewer(executor);
+    } else if (executor->crowded) {
+        keep_room(executor);
     }
 }
 

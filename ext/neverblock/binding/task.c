@@ -12,6 +12,7 @@
 #include "http1/head_parser.h"
 #include "input.h"
 #include "neverblock.h"
+#include "os/memory.h"
 #include "response.h"
 #include "scheduler.h"
 
@@ -382,9 +383,18 @@ static bool next_request(nb_task *task) {
     return false;
 }
 
+/* Ruby takes stacks of many fibers at once, and halves their number until the system has room for them: little is left then, and a collection that finds no memory
+   ends the process. */
+static void look_for_room(nb_executor *executor) {
+    if (nb_memory_has_room(NB_EXECUTOR_RESERVE_BYTES)) return;
+    nb_memory_use_reserve();
+    executor->crowded = true;
+}
+
 static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     nb_task *task = (nb_task *)argument;
     VALUE executor = task->executor->self; /* seen on this stack, it keeps the task */
+    look_for_room(task->executor);
     do {
         serve(task);
         if (!scrubbed(task)) {

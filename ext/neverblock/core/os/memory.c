@@ -3,7 +3,9 @@
  */
 #include "os/memory.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +16,40 @@
 #else
 #define MAXRSS_UNIT 1024u
 #endif
+
+static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *reserve; /* NULL: there is none */
+static size_t reserve_bytes;
+
+/* NULL: the system refuses. */
+static void *untouched(size_t bytes) {
+    void *made = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return made == MAP_FAILED ? NULL : made;
+}
+
+bool nb_memory_keep_reserve(size_t bytes) {
+    pthread_mutex_lock(&reserve_lock);
+    if (!reserve) reserve = untouched(bytes);
+    reserve_bytes = bytes;
+    bool kept = reserve != NULL;
+    pthread_mutex_unlock(&reserve_lock);
+    return kept;
+}
+
+void nb_memory_use_reserve(void) {
+    pthread_mutex_lock(&reserve_lock);
+    if (reserve) (void)munmap(reserve, reserve_bytes);
+    reserve = NULL;
+    pthread_mutex_unlock(&reserve_lock);
+}
+
+bool nb_memory_has_room(size_t bytes) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+    void *room = untouched(bytes);
+    if (room) (void)munmap(room, bytes);
+    return room != NULL;
+}
 
 #if defined(__GLIBC__)
 

@@ -2,7 +2,18 @@
 #ifndef NB_OS_MEMORY_H
 #define NB_OS_MEMORY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Takes so many bytes of address space that nothing uses, one such reserve for a process; true where there is one already.
+ * Under a limit of address space (RLIMIT_AS, setrlimit(2)) it is what is left when an allocation has failed; it takes no memory.
+ * False: the system refuses. */
+bool nb_memory_keep_reserve(size_t bytes);
+/* Gives the reserve back to the system. Nothing where there is none. */
+void nb_memory_use_reserve(void);
+/* Can so many bytes of address space still be had? True where there is no limit of it. */
+bool nb_memory_has_room(size_t bytes);
 
 /* Gives the pages of freed blocks back to the system, also from between blocks that stay (malloc_trim(3)): some
  * milliseconds in a large heap. Nothing where the C library has no such call. */
