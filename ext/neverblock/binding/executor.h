@@ -112,7 +112,7 @@ struct nb_executor {
     uint32_t task_count, fibers_max, running;
     uint32_t fibers;       /* of tasks, those that have not ended */
     uint32_t running_peak; /* most at once since the pool was last trimmed */
-    bool crowded;          /* stacks have taken the address space, but for the reserve, which is in use: no more fibers */
+    bool crowded; /* stacks have taken the address space, but for the reserve, which is in use: no more fibers */
     int64_t trimmed_ns;
     nb_task *idle;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */

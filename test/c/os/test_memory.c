@@ -23,7 +23,8 @@ static bool limit_to_what_is_there(void) {
 }
 
 static bool reserve_is_what_is_left(void) {
-    if (!nb_memory_keep_reserve(RESERVE) || !nb_memory_keep_reserve(RESERVE) || !nb_memory_has_room(BLOCK)) return false;
+    if (!nb_memory_keep_reserve(RESERVE) || !nb_memory_keep_reserve(RESERVE) || !nb_memory_has_room(BLOCK))
+        return false;
     if (!limit_to_what_is_there() || nb_memory_has_room(BLOCK)) return false;
     nb_memory_use_reserve();
     if (!nb_memory_has_room(BLOCK)) return false;
