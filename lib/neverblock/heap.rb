@@ -18,8 +18,9 @@ module NeverBlock
     SLOTS_A_FIBER = 300
     # Slots beside each object of the application: 4 MB for a Rails application of 200,000 objects. As many as objects do little more.
     SLOTS_AN_OBJECT = 0.5
-    # With more fibers or objects the room no longer grows: 40 MB. A thousand have 12 MB, or 24 while there is a doubling ahead.
-    SLOTS_MAX = 1_000_000
+    # With more fibers or objects the room no longer grows: 18 MB. A thousand fibers have 12 MB, or the most while there is a doubling ahead. Beside 5,000 fibers that wait,
+    # a million slots take 4 KB a fiber more, and requests cost no less.
+    SLOTS_MAX = 450_000
     # One object in so many stays, so that no page of the heap (400 slots on Ruby 3.1, 1600 later) is ever empty: Ruby gives empty pages back.
     ANCHOR_EVERY = 256
     # Bytes of an array's header; what follows are its elements, in the same slot when they fit.
