@@ -247,7 +247,7 @@ static bool begin_quiet(nb_slices *slices, int64_t now_ns) {
     if (fd < 0) return false;
     bool watches = scheduler->attached && scheduler->source.watch;
     if (watches) scheduler->source.watch(scheduler->source.owner, true);
-    if (work_is_seen(scheduler) || source_starves(scheduler)) {
+    if (work_is_seen(scheduler) || source_starves(scheduler) || !nb_list_empty(&scheduler->overdue)) {
         if (watches) scheduler->source.watch(scheduler->source.owner, false);
         return false;
     }
@@ -304,12 +304,19 @@ static int64_t ran_ns(const nb_slices *slices) {
     return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
 }
 
+/* What a limit raises, and could not when it was due, as another interrupt of Ruby came first. */
+static bool is_overdue(nb_scheduler *scheduler) {
+    if (nb_list_empty(&scheduler->overdue)) return false;
+    return nb_timeout_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler)) != NULL;
+}
+
 /* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole first slice
-   before; those whose slice has ended after a slice. */
+   before; those whose slice has ended after a slice. Or it is to be ended itself. */
 static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_slices *slices = scheduler->slices;
     int64_t ran = ran_ns(slices);
     if (ran < (slices->cut_before ? NB_CUT_NS : first_ns)) return false;
+    if (is_overdue(scheduler)) return true;
     if (ran >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
     if (nb_slices_work_waits(scheduler) || source_starves(scheduler)) return true;
     begin_quiet(slices, nb_clock_monotonic_ns());

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/patience"
 require_relative "../../support/slices"
 require "json"
 require "monitor"
@@ -561,6 +562,27 @@ class SchedulerSlicesTest < Minitest::Test
       fiber { asker.join }
     end
     assert_equal 80, late
+  end
+
+  # Another interrupt comes before what a limit raises, and nobody waits whose turn would end the slice once more.
+  def test_a_limit_ends_one_that_computes_though_another_interrupt_came_first
+    late = 0
+    in_slices do
+      thread = Thread.current
+      over = false
+      waker = Thread.new { thread.wakeup until over }
+      fiber do
+        20.times do
+          limit = Patience::Limit.new(5)
+          Timeout.timeout(0.01) { nil until limit.over? }
+        rescue Timeout::Error
+          late += 1
+        end
+        over = true
+        waker.join
+      end
+    end
+    assert_equal 20, late
   end
 
   def test_what_is_raised_into_a_fiber_that_was_left_comes_at_its_next_wait
