@@ -61,9 +61,12 @@ static const char *const allows[] = {
 };
 
 /* Libraries that keep something for the thread while they call Ruby, and wait for nothing there that another fiber would have to bring: libxml2 its handler of errors
-   (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push). The functions that ffi and Fiddle make lie in no library. */
-static const char *const holds[] = {"/ffi_c.so",    "/fiddle.so",   "/libxml_ruby.so",
-                                    "/nokogiri.so", "/RMagick2.so", "/curb_core.so"};
+   (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the isolates that a thread has entered, which it leaves in reverse order
+   (mini_racer, Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
+static const char *const holds[] = {
+    "/ffi_c.so",    "/fiddle.so",   "/libxml_ruby.so", "/mini_racer_extension.so",
+    "/nokogiri.so", "/RMagick2.so", "/curb_core.so",
+};
 
 static void keeper_mark(void *data) {
     (void)data;

@@ -63,7 +63,7 @@ class GemCallbacks
 
   # What is required for the methods whose names begin so; for others their own name.
   LIBRARIES = { "json" => "json", "libxml" => "libxml-ruby", "miniracer" => "mini_racer", "mysql" => "mysql2", "protobuf" => "google/protobuf", "racc" => "nokogiri",
-                "sqlite" => "sqlite3", "vips" => "ruby-vips" }.freeze
+                "rubyprof" => "ruby-prof", "sqlite" => "sqlite3", "vips" => "ruby-vips" }.freeze
 
   class << self
     # @return what it answers, with what it raised
@@ -239,7 +239,7 @@ class GemCallbacks
     seen = []
     numbers.each { |number| turn.call && seen << number }
     map.each { |key, value| turn.call && seen << [key, value] }
-    seen + [(numbers.push("x") rescue $!.class.name)]
+    seen.sort_by(&:to_s) + [(numbers.push("x") rescue $!.class.name)]
   end
 
   # --- Parsers and markup ---
@@ -260,6 +260,82 @@ class GemCallbacks
     [context.eval("[1, 2, 3, 4].map(slowly)"), (context.eval("throw new Error('#{me}')") rescue $!.message)]
   ensure
     context&.dispose
+  end
+
+  # --- Numbers and texts ---
+
+  # Modes and limit are the fiber's.
+  def bigdecimal_modes(me, turn)
+    BigDecimal.save_rounding_mode do
+      BigDecimal.save_limit do
+        BigDecimal.mode(BigDecimal::ROUND_MODE, [BigDecimal::ROUND_UP, BigDecimal::ROUND_DOWN, BigDecimal::ROUND_HALF_EVEN][me % 3])
+        BigDecimal.limit(3 + (me % 5))
+        Array.new(5) { |n| turn.call && [(BigDecimal(me + 2) / (n + 7)).to_s, BigDecimal("#{n}.125").round(2).to_s, BigDecimal.limit] }
+      end
+    end
+  end
+
+  def bigdecimal_coerce(me, turn)
+    slow = Class.new { define_method(:coerce) { |other| [other, turn.call(BigDecimal(me))] } }
+    Array.new(5) { |n| (BigDecimal(n) + slow.new).to_s }
+  end
+
+  def strscan(me, turn)
+    slow = Class.new { define_method(:to_str) { turn.call("k#{me}=#{me};") } }
+    scanner = StringScanner.new(+"")
+    Array.new(5) do
+      scanner << slow.new
+      scanner.scan(/(?<key>\w+)=(?<value>\d+);/) && turn.call
+      [scanner.named_captures, scanner[:key], scanner.pos]
+    end
+  end
+
+  # Calls nothing; hashes without Ruby's lock.
+  def bcrypt(me, turn)
+    Array.new(3) { |n| turn.call && BCrypt::Password.create("word#{me}-#{n}", cost: 4).then { |hash| [hash == "word#{me}-#{n}", hash == "word#{me}-4", hash.cost] } }
+  end
+
+  # Its C calls nothing: what reads and writes is Ruby.
+  def snappy(me, turn)
+    out = StringIO.new
+    Snappy::Writer.new(out) { |writer| 4.times { |n| turn.call && writer << ("#{me}-#{n}" * 50) && writer.dump! } }
+    [Snappy::Reader.new(StringIO.new(out.string)).read.sum, (Snappy.inflate("x#{me}") rescue $!.class.name)]
+  end
+
+  def commonmarker(me, turn)
+    page = Class.new(CommonMarker::HtmlRenderer) { define_method(:link) { |node| turn.call && out("[#{me}|#{node.url}]") } }
+    list = Array.new(5) { |n| "* [a *#{n}*](/#{me})" }.join("\n")
+    document = CommonMarker.render_doc("# #{me}\n\n#{list}\n\n| a | b |\n|---|---|\n| #{me} | ~~c~~ |\n", :DEFAULT, %i[table strikethrough])
+    types = []
+    document.walk { |node| types << node.type && node.type == :emph && turn.call }
+    [types, document.to_html, page.new.render(document)]
+  end
+
+  # --- What looks at the program itself ---
+
+  # Fibers apart: the methods of this one alone.
+  def rubyprof(me, turn)
+    values = nil
+    result = RubyProf::Profile.new(include_threads: [Thread.current]).profile { values = Array.new(5 + (me % 4)) { turn.call rescue $!.message } }
+    own = result.threads.find { |thread| thread.fiber_id == Fiber.current.object_id }
+    [values, own.methods.select { |method| method.full_name.include?("Turn#call") }.map(&:called)]
+  end
+
+  def stackprof_wall(me, turn) = self.class.profiled(:wall, 500) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+  def stackprof_cpu(me, turn) = self.class.profiled(:cpu, 500) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+  def stackprof_object(me, turn) = self.class.profiled(:object, 5) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+
+  @profiling = 0
+  @profiles = Mutex.new
+
+  # The profile is the process's: begun by the first who asks, ended by the last.
+  def self.profiled(mode, interval)
+    @profiles.synchronize { (@profiling += 1) == 1 && StackProf.start(mode: mode, interval: interval, raw: true) }
+    begin
+      [(yield rescue $!.message), StackProf.running?]
+    ensure
+      @profiles.synchronize { (@profiling -= 1).zero? && StackProf.stop }
+    end
   end
 
   # --- Files and images ---
@@ -285,6 +361,22 @@ class GemCallbacks
     image = StringIO.new("P5 16 16 255\n".b + Random.new(me).bytes(256))
     source.on_read { |size| (me % 3 == 2 ? sleep(0.001) : turn.call) && image.read([size, 100].min) } # what is raised there is nobody's: GLib has called it
     Vips::Image.new_from_source(source, "", access: :sequential).avg
+  end
+
+  def rmagick(me, turn)
+    image = Magick::Image.new(3, 3) { |options| turn.call && options.background_color = "rgb(#{me},#{me * 2},9)" }
+    seen = []
+    image.each_pixel { |pixel, column, row| turn.call && seen << [pixel.red / 257, pixel.green / 257, column, row] } rescue seen << $!.message
+    bigger = image.blur_image(0, 1).resize(8, 8).get_pixels(2, 2, 2, 1).map { |pixel| pixel.green / 257 }
+    blob = image.to_blob { |options| turn.call && options.format = "PPM" }
+    [seen, bigger, Magick::Image.from_blob(blob).first.columns, (Magick::Image.from_blob("x#{me}") { |one| one.format = "PNG" } rescue $!.class.name)]
+  end
+
+  def sassc(me, turn)
+    functions = Module.new { define_method(:slowly) { |text| SassC::Script::Value::String.new(turn.call("#{text.value}-#{me}")) } }
+    importer = Class.new(SassC::Importer) { define_method(:imports) { |path, _from| sleep(0.001) && SassC::Importer::Import.new(path, source: ".#{path} { of: #{me} }") } }
+    calls = Array.new(5) { |n| "p#{n}: slowly(x#{n});" }.join
+    SassC::Engine.new("@import 'i#{me}', 'j'; .a { #{calls} }", functions: functions, importer: importer, style: :compressed).render
   end
 
   # --- Databases and networks ---
@@ -384,6 +476,54 @@ class GemCallbacks
     4.times { client.write(path) && sleep(0.002) }
   ensure
     client.close
+  end
+
+  # curb runs all transfers of a thread in one fiber of its own where there is a scheduler.
+  def curb(me, turn)
+    seen = []
+    easy = Curl::Easy.new("#{self.class.service}/#{me}")
+    easy.on_header { |line| (seen.empty? ? turn.call : sleep(0.001)) && seen << line.size && line.size }
+    easy.on_body { |part| (seen.last.is_a?(Integer) ? turn.call : sleep(0.001)) && seen << part && part.size }
+    easy.on_progress { |*| sleep(0.0005) || true }
+    easy.on_complete { turn.call }
+    easy.perform
+    [seen.grep(String).join, easy.status]
+  end
+
+  def curb_multi(me, turn)
+    seen = {}
+    multi = Curl::Multi.new
+    Array.new(3) do |n|
+      easy = Curl::Easy.new("#{self.class.service}/#{me}-#{n}")
+      easy.on_body { |part| sleep(0.001) && (seen[n] = "#{seen[n]}#{part}") && part.size }
+      easy.on_success { |one| turn.call && seen["done#{n}"] = one.response_code }
+      multi.add(easy)
+    end
+    multi.perform
+    seen.sort_by(&:to_s)
+  end
+
+  def rdkafka(me, turn)
+    producer = self.class.producer
+    handles = Array.new(4) { |n| producer.produce(topic: "of-#{me}", key: "k", payload: "#{me}-#{n}", label: [me, n]) }
+    handles.map { |handle| turn.call && handle.wait(max_wait_timeout: 20).then { |report| [report.topic_name, report.label, self.class.delivered.delete(report.label)] } }
+  end
+
+  @delivered = {}
+  @kafka = Mutex.new
+
+  class << self
+    attr_reader :delivered
+
+    # One for all, with a cluster of librdkafka's own: reports come in a thread of the gem.
+    def producer
+      @kafka.synchronize do
+        Rdkafka::Config.logger.level = Logger::WARN
+        @producer ||= Rdkafka::Config.new("test.mock.num.brokers": 1).producer.tap do |producer|
+          producer.delivery_callback = ->(report) { sleep(0.0003) && delivered[report.label] = report.partition >= 0 }
+        end
+      end
+    end
   end
 
   def pg_types(me, turn)
