@@ -71,7 +71,7 @@ class StacksTest < ServerProcessCase
     answers = Array.new(AT_ONCE) do |number|
       Thread.new { ask(["/endless", "/endless_in_c", "/recursion"][number % 3]).status }
     end
-    assert_equal([500, 500, 200].cycle.first(AT_ONCE), answers.map(&:value))
+    assert_equal([500, 500, 200].cycle.first(AT_ONCE), answers.map(&:value), -> { server.stderr })
     assert_equal 200, ask("/").status
   end
 

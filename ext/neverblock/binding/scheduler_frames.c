@@ -65,7 +65,7 @@ static const char *const allows[] = {
    (mini_racer, Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
 static const char *const holds[] = {
     "/ffi_c.so",    "/fiddle.so",   "/libxml_ruby.so", "/mini_racer_extension.so",
-    "/nokogiri.so", "/RMagick2.so", "/curb_core.so",
+    "/nokogiri.so", "/RMagick2.so",
 };
 
 static void keeper_mark(void *data) {

@@ -10,6 +10,7 @@ require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
 require "neverblock/compat/async"
 require "neverblock/compat/concurrent"
+require "neverblock/compat/curb"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
@@ -35,7 +36,7 @@ module NeverBlock
       ADAPTERS = %i[active_record_postgresqladapter active_record_mysql2adapter active_record_trilogyadapter active_record_sqlite3adapter].freeze
 
       # Libraries in C that keep something for their thread while they call Ruby (binding/scheduler_frames.c).
-      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick Curl].freeze
+      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer].freeze
 
       # @return [void]
       def self.apply
@@ -61,6 +62,7 @@ module NeverBlock
         StreamedBodies.apply
         Tilt.apply
         Typhoeus.apply
+        Curb.apply
         Blockers.apply
         Blockers::Zlib.apply
       end

@@ -483,11 +483,13 @@ class GemCallbacks
     seen = []
     easy = Curl::Easy.new("#{self.class.service}/#{me}")
     easy.on_header { |line| (seen.empty? ? turn.call : sleep(0.001)) && seen << line.size && line.size }
-    easy.on_body { |part| (seen.last.is_a?(Integer) ? turn.call : sleep(0.001)) && seen << part && part.size }
+    asked_by = []
+    Thread.current[:asks] = me
+    easy.on_body { |part| (seen.last.is_a?(Integer) ? turn.call : sleep(0.001)) && seen << part && asked_by << Thread.current[:asks] && part.size }
     easy.on_progress { |*| sleep(0.0005) || true }
     easy.on_complete { turn.call }
     easy.perform
-    [seen.grep(String).join, easy.status]
+    [seen.grep(String).join, easy.status, asked_by.uniq]
   end
 
   def curb_multi(me, turn)
