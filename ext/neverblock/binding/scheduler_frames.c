@@ -64,8 +64,7 @@ static const char *const allows[] = {
    (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the isolates that a thread has entered, which it leaves in reverse order
    (mini_racer, Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
 static const char *const holds[] = {
-    "/ffi_c.so",    "/fiddle.so",   "/libxml_ruby.so", "/mini_racer_extension.so",
-    "/nokogiri.so", "/RMagick2.so",
+    "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
 };
 
 static void keeper_mark(void *data) {
