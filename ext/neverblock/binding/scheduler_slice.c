@@ -331,13 +331,14 @@ static VALUE sleeps_or_is_sent(VALUE thread) {
 /* Is the fiber in the middle of a wait of Ruby's own that no hook knows, as for a constant that another thread is loading (3.1: variable.c, autoload_sleep)? What the thread's state
    says is of that fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). Or was it sent something that Ruby has taken together with the job, which it runs
    first (thread.c, rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is sent during these calls would be raised in the job, which
-   swallows it: it is sent again. */
+   swallows it: it is sent again. That these calls have found no room on the stack is not told: the fiber finds that itself. */
 static bool is_rubys(nb_scheduler *scheduler) {
     int tag = 0;
     VALUE answer = rb_protect(sleeps_or_is_sent, rb_thread_current(), &tag);
     if (tag == 0) return RTEST(answer);
     VALUE sent = rb_errinfo();
     rb_set_errinfo(Qnil);
+    if (RTEST(rb_obj_is_kind_of(sent, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(sent, rb_eNoMemError))) return true;
     bool raised = RTEST(rb_obj_is_kind_of(sent, rb_eException));
     if (!nb_interrupt_self(raised ? rb_ary_new_from_args(1, sent) : Qnil) && raised) nb_wait_defer(scheduler, sent);
     return true;
