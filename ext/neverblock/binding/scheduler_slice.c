@@ -338,7 +338,8 @@ static bool is_rubys(nb_scheduler *scheduler) {
     if (tag == 0) return RTEST(answer);
     VALUE sent = rb_errinfo();
     rb_set_errinfo(Qnil);
-    if (RTEST(rb_obj_is_kind_of(sent, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(sent, rb_eNoMemError))) return true;
+    if (RTEST(rb_obj_is_kind_of(sent, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(sent, rb_eNoMemError)))
+        return true;
     bool raised = RTEST(rb_obj_is_kind_of(sent, rb_eException));
     if (!nb_interrupt_self(raised ? rb_ary_new_from_args(1, sent) : Qnil) && raised) nb_wait_defer(scheduler, sent);
     return true;
