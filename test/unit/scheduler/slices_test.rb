@@ -570,10 +570,10 @@ class SchedulerSlicesTest < Minitest::Test
     in_slices do
       thread = Thread.current
       over = false
-      waker = Thread.new { thread.wakeup until over }
+      waker = Thread.new { thread.wakeup && sleep(0.0003) until over }
       fiber do
         20.times do
-          limit = Patience::Limit.new(5)
+          limit = Patience::Limit.new(20)
           Timeout.timeout(0.01) { nil until limit.over? }
         rescue Timeout::Error
           late += 1
