@@ -75,12 +75,17 @@ static void refuse(nb_port *port, const nb_request_message *request) {
     larger[port->refused_count++] = request->message.exchange;
 }
 
-/* There was no fiber, and $! says why: from here on no more are asked for than can run. Ruby ends the process where a collection finds no memory, so the reserve is
-   for what comes now. */
-static void run_fewer(nb_executor *executor) {
-    nb_memory_use_reserve();
+/* What made a call of Ruby fail, which nobody is raised any more. */
+static VALUE take_error(void) {
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);
+    return error;
+}
+
+/* There was no fiber, or is to be no other: from here on no more are asked for than can run. Ruby ends the process where a collection finds no memory, so the reserve is
+   for what comes now. */
+static void run_fewer(nb_executor *executor, VALUE error) {
+    nb_memory_use_reserve();
     uint32_t possible = executor->running ? executor->running : 1;
     if (possible >= executor->fibers_max) return;
     executor->fibers_max = possible;
@@ -100,8 +105,7 @@ static void keep_room(nb_executor *executor) {
     int tag = 0;
     executor->crowded = false;
     VALUE error = rb_protect(want_of_room, Qnil, &tag);
-    rb_set_errinfo(tag ? Qnil : error);
-    run_fewer(executor);
+    run_fewer(executor, tag ? take_error() : error);
 }
 
 static void answer_refused(nb_port *port) {
@@ -179,7 +183,7 @@ static void start(nb_port *port, nb_request_message *request) {
     if (!task || (has_file && request->body_fd < 0)) { /* there is no descriptor left for it here */
         if (task) nb_task_give_back(task);
         refuse(port, request);
-        if (!task) run_fewer(executor);
+        if (!task) run_fewer(executor, take_error());
         return;
     }
     give(task, port, request);
@@ -190,7 +194,7 @@ static void start(nb_port *port, nb_request_message *request) {
     if (nb_task_not_begun(task, request) && nb_scheduler_take_want(executor->scheduler)) {
         nb_task_drop(task);
         refuse(port, request);
-        run_fewer(executor);
+        run_fewer(executor, take_error());
     } else if (executor->crowded) {
         keep_room(executor);
     }

@@ -478,7 +478,7 @@ class GemCallbacks
     client.close
   end
 
-  # curb runs all transfers of a thread in one fiber of its own where there is a scheduler.
+  # Where there is a scheduler curb would run it in another fiber, which has not what is kept in Thread.current[] (compat/curb.rb).
   def curb(me, turn)
     seen = []
     easy = Curl::Easy.new("#{self.class.service}/#{me}")

@@ -29,8 +29,10 @@ static void *untouched(size_t bytes) {
 
 bool nb_memory_keep_reserve(size_t bytes) {
     pthread_mutex_lock(&reserve_lock);
-    if (!reserve) reserve = untouched(bytes);
-    reserve_bytes = bytes;
+    if (!reserve) {
+        reserve = untouched(bytes);
+        reserve_bytes = bytes;
+    }
     bool kept = reserve != NULL;
     pthread_mutex_unlock(&reserve_lock);
     return kept;
