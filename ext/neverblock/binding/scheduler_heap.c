@@ -2,6 +2,7 @@
  * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); what
  * a long computation allocates beside its objects, left uncounted; collections put off while one keeps much; and a collection when it is over.
  */
+#include "os/memory.h"
 #include "scheduler_internal.h"
 
 /* How many bytes are left uncounted between two collections, and between two of all objects: so much later they may come. */
@@ -10,6 +11,9 @@
 /* Fewer are not worth a call; where each object has more, as what reads a file or a body in pieces makes them, collections are short and free much. */
 #define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
 #define UNCOUNTED_BYTES_AN_OBJECT_MAX 1024
+
+/* Under a limit of address space room is made only where so much is left; the fibers and what a stop takes need it more. */
+#define ROOM_BESIDE_BYTES ((size_t)128 << 20)
 
 /* So many objects, made since the last collection, are worth one when a long request is over; and no fewer than one for so many slots of the heap, as collections of a large one
    take longer. */
@@ -230,6 +234,7 @@ static void call_dropping_errors(VALUE (*function)(VALUE), VALUE argument) {
 
 static void make_room_for_parked(nb_scheduler *scheduler) {
     scheduler->room_for *= 2;
+    if (!nb_memory_has_room(ROOM_BESIDE_BYTES)) return;
     call_dropping_errors(make_room, SIZET2NUM(scheduler->room_for));
 }
 

@@ -4,6 +4,7 @@
 #include "support/test.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -35,6 +36,34 @@ static void zeroed_blocks_are_zero_and_reallocated_ones_keep_their_bytes(void **
     for (int i = 0; i < 64; i++)
         assert_int_equal(7, block[i]);
     nb_free(block);
+}
+
+/* The sanitizers' heaps end the process otherwise. */
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
+
+static const size_t huge = SIZE_MAX / 4; /* more than any address space */
+
+static int times_asked;
+
+static void count_asked(void) { times_asked++; }
+
+static void a_block_that_the_system_refuses_is_asked_for_once_more_when_told(void **state) {
+    (void)state;
+    long before = nb_alloc_live();
+    char *block = nb_alloc(4);
+    memcpy(block, "abc", 4);
+    nb_alloc_on_refusal(count_asked);
+    assert_null(nb_alloc(huge));
+    assert_null(nb_alloc_zero(1, huge));
+    assert_null(nb_realloc(block, huge));
+    assert_int_equal(3, times_asked);
+    nb_alloc_on_refusal(NULL);
+    assert_null(nb_alloc(huge));
+    assert_int_equal(3, times_asked);
+    assert_string_equal("abc", block);
+    nb_free(block);
+    assert_int_equal(before, nb_alloc_live());
 }
 
 static void *allocate(unsigned kind) {
@@ -109,6 +138,7 @@ int main(void) {
         cmocka_unit_test(only_the_nth_allocation_fails_whatever_its_kind),
         cmocka_unit_test(a_failed_reallocation_leaves_the_block),
         cmocka_unit_test(failing_can_be_turned_off),
+        cmocka_unit_test(a_block_that_the_system_refuses_is_asked_for_once_more_when_told),
         cmocka_unit_test(among_threads_exactly_one_allocation_fails_and_none_is_lost_count_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

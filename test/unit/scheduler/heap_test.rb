@@ -26,6 +26,24 @@ class SchedulerHeapTest < Minitest::Test
     RUBY
   end
 
+  # There is room for 128 fibers before any is made.
+  def test_there_is_no_room_where_address_space_is_short
+    assert_equal "true", script(<<~RUBY)
+      gate = Queue.new
+      NB.run do
+        120.times { Fiber.schedule { gate.pop } }
+        sleep(0.001)
+        before = free.call
+        taken = File.read("/proc/self/status")[/VmSize:\\s+(\\d+) kB/, 1].to_i * 1024
+        Process.setrlimit(:AS, taken + (100 << 20))
+        20.times { Fiber.schedule { gate.pop } }
+        sleep(0.001)
+        print (free.call - before).abs < 50_000
+        gate.close
+      end
+    RUBY
+  end
+
   def test_an_application_has_half_as_much_again_that_stays_and_is_made_once
     assert_equal "true true", script(<<~RUBY)
       loaded = Array.new(500_000) { Object.new }

@@ -1,15 +1,13 @@
 /*
- * alloc.c - the heap functions of the core. Builds with NB_TESTING count blocks and can fail one allocation on demand;
- * others are the C library's functions and nothing more.
+ * alloc.c - the heap functions of the core. Builds with NB_TESTING count blocks and can fail one allocation on demand.
  */
 #include "base/alloc.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #ifdef NB_TESTING
-#include <stdatomic.h>
-
 static _Atomic unsigned long fail_countdown;
 static _Atomic long live_blocks;
 
@@ -38,15 +36,38 @@ static void *counted(void *block) { return block; }
 static void uncount(void) {}
 #endif
 
-void *nb_alloc(size_t bytes) { return must_fail() ? NULL : counted(malloc(bytes)); }
+static _Atomic(void (*)(void)) make_room;
 
-void *nb_alloc_zero(size_t count, size_t bytes) { return must_fail() ? NULL : counted(calloc(count, bytes)); }
+void nb_alloc_on_refusal(void (*function)(void)) { atomic_store(&make_room, function); }
 
-/* realloc(block, 0) frees in some C libraries and not in others: ask for one byte instead. */
+/* Where the system has refused: is it to be asked once more? */
+static bool made_room(void) {
+    void (*function)(void) = atomic_load(&make_room);
+    if (function) function();
+    return function != NULL;
+}
+
+static void *again_zero(void *block, size_t count, size_t bytes) {
+    return block == NULL && made_room() ? calloc(count, bytes) : block;
+}
+
+/* realloc(block, 0) frees in some C libraries and not in others: one byte is asked for instead. */
+static void *resized(void *block, size_t bytes) {
+    if (bytes == 0) bytes = 1;
+    void *moved = realloc(block, bytes);
+    return moved == NULL && made_room() ? realloc(block, bytes) : moved;
+}
+
+void *nb_alloc(size_t bytes) { return nb_realloc(NULL, bytes); }
+
+void *nb_alloc_zero(size_t count, size_t bytes) {
+    return must_fail() ? NULL : counted(again_zero(calloc(count, bytes), count, bytes));
+}
+
 void *nb_realloc(void *block, size_t bytes) {
     if (must_fail()) return NULL;
-    if (block == NULL) return counted(malloc(bytes));
-    return realloc(block, bytes > 0 ? bytes : 1);
+    void *moved = resized(block, bytes);
+    return block == NULL ? counted(moved) : moved;
 }
 
 void nb_free(void *block) {

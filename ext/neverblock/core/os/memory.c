@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "os/file.h"
 
 #if defined(__APPLE__)
@@ -35,6 +36,7 @@ bool nb_memory_keep_reserve(size_t bytes) {
     }
     bool kept = reserve != NULL;
     pthread_mutex_unlock(&reserve_lock);
+    if (kept) nb_alloc_on_refusal(nb_memory_use_reserve);
     return kept;
 }
 

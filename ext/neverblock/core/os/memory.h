@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Takes so many bytes of address space that nothing uses, one such reserve for a process; true where there is one already.
- * Under a limit of address space (RLIMIT_AS, setrlimit(2)) it is what is left when an allocation has failed; it takes no memory.
+ * Under a limit of address space (RLIMIT_AS, setrlimit(2)) it is what is left when an allocation has failed, and nb_alloc uses it then; it takes no memory.
  * False: the system refuses. */
 bool nb_memory_keep_reserve(size_t bytes);
 /* Gives the reserve back to the system. Nothing where there is none. */
