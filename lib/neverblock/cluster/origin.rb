@@ -47,7 +47,7 @@ module NeverBlock
       def follow(name)
         return unless name.to_s.start_with?("/") && File.directory?(name)
 
-        @names[File.realpath(name)] ||= name.chomp("/")
+        @names[File.realpath(name)] ||= name == "/" ? name : name.chomp("/")
       rescue SystemCallError
         nil
       end

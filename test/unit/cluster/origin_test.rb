@@ -14,6 +14,10 @@ class ClusterOriginTest < Minitest::Test
     end
   end
 
+  def test_the_root_folder_is_one_too
+    ["/", "//"].each { |name| assert_equal "/", origin("/", { "PWD" => name }, "/config.ru").directory }
+  end
+
   def test_without_a_name_of_its_own_it_has_that_of_the_link_beside_the_releases
     in_release do |current, here|
       ["/", "current", nil].each { |name| assert_equal current, origin(here, { "PWD" => name }.compact).directory }
