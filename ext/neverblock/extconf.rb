@@ -18,12 +18,13 @@ SOURCES = {
   "core/http1" => %w[byte_class chunked date field_name framing head_parser head_writer host],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
-  "core/intake" => %w[body channel crowds path_pattern request stalled],
+  "core/intake" => %w[body channel crowds message path_pattern request stalled],
   "core/files" => %w[accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files path ranges top_names],
   "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
+  "core/dispatch" => %w[dispatch exchange lane_rules lanes learned queues recall routes spares waiting],
   "core/server" => %w[
-    admin admin_metrics admin_status connection connection_answer connection_send dispatch downloads exchange figures file_answer lane_rules lanes learned lease
-    listener loop loops named opening parts queues recall reply reports request_log routes server site spares static timeouts upload waiting
+    admin admin_metrics admin_status connection connection_answer connection_send downloads figures file_answer lease listener loop loops named opening parts reply
+    reports request_log server site static timeouts upload
   ],
   "binding" => %w[
     blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare

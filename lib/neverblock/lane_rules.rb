@@ -8,7 +8,7 @@ module NeverBlock
     # The bytes by which core/intake/path_pattern.h knows what differs from path to path.
     PART = "\x01"
     REST = "\x02"
-    # As the engine bounds them (core/server/lane_rules.h): rules, and bytes of all patterns.
+    # As the engine bounds them (core/dispatch/lane_rules.h): rules, and bytes of all patterns.
     MAX = 1_024
     TEXT_BYTES_MAX = 65_535
     # Of routes in one line of the log.

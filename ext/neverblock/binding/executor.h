@@ -16,7 +16,7 @@
 #include "env.h"
 #include "scheduler.h"
 #include "intake/channel.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 #include "server/server.h"
 #include "stall/stall.h"
 

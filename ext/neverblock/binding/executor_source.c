@@ -62,7 +62,7 @@ static void trim_pool(nb_executor *executor) {
     nb_task_retire_idle(executor, kept);
 }
 
-/* All that are: what they have is given in the order in which it came (server/queues.h). */
+/* All that are: what they have is given in the order in which it came (dispatch/queues.h). */
 static void ring_if_starved(nb_executor *executor) {
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_channel *channel = executor->ports[i].channel;
@@ -93,7 +93,7 @@ static void source_turn_end(void *owner) {
     } else {
         ring_loops(executor);
     }
-    /* Whoever sees it sees what the turn has begun with (server/recall.c). */
+    /* Whoever sees it sees what the turn has begun with (dispatch/recall.c). */
     atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_release);
     ring_if_starved(executor);
     nb_executor_answer_call(executor);

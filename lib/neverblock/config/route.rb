@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What the file says of some paths: route "/uploads", input: :stream. A pattern and the words that hold for it, each checked when read. Matching is the native
-# engine's business (core/server/routes.h).
+# engine's business (core/dispatch/routes.h).
 
 require "neverblock/config/option"
 require "neverblock/errors"
@@ -10,7 +10,7 @@ require "neverblock/suggestion"
 module NeverBlock
   class Config
     class Route
-      # The native engine's bounds (core/server/routes.h): routes, and bytes of all patterns together.
+      # The native engine's bounds (core/dispatch/routes.h): routes, and bytes of all patterns together.
       MAX = 256
       PATTERN_BYTES_MAX = 16_384
 

@@ -238,41 +238,6 @@ static void a_name_that_needs_the_disk_waits_in_its_place_and_a_client_need_not_
     nb_test_world_close(w);
 }
 
-/* What a worker with damaged memory might write. */
-static void lengths_that_do_not_fit_their_record_are_seen(void **state) {
-    (void)state;
-    const nb_named_message good = {.response = {.fields_bytes = 10},
-                                   .path_bytes = 20,
-                                   .id_bytes = 3,
-                                   .request_bytes = 7,
-                                   .naming = NB_NAMED_ACCEL};
-    const size_t bytes = sizeof good + 40;
-    assert_true(nb_named_fits(&good, bytes));
-    assert_false(nb_named_fits(&good, bytes - 1));
-    assert_false(nb_named_fits(&good, bytes + 1));
-    assert_false(nb_named_fits(&good, sizeof good - 1));
-    nb_named_message bad = good;
-    bad.response.fields_bytes = UINT32_MAX;
-    assert_false(nb_named_fits(&bad, bytes));
-    bad = good;
-    bad.path_bytes = NB_NAMED_PATH_BYTES_MAX + 1;
-    assert_false(nb_named_fits(&bad, sizeof good + 20 + NB_NAMED_PATH_BYTES_MAX + 1));
-    bad = good;
-    bad.naming = NB_NAMED_ACCEL + 1;
-    assert_false(nb_named_fits(&bad, bytes));
-}
-
-static void what_nobody_waits_for_is_closed(void **state) {
-    (void)state;
-    unsigned before = nb_test_open_descriptors();
-    nb_named_message named = {.fd = open("/dev/null", O_RDONLY | O_CLOEXEC), .naming = NB_NAMED_OPEN};
-    nb_named_drop(&named);
-    named.naming = NB_NAMED_ACCEL;
-    named.fd = -1;
-    nb_named_drop(&named);
-    assert_int_equal(before, nb_test_open_descriptors());
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_file_named_in_each_way_is_sent_with_the_applications_fields),
@@ -281,8 +246,6 @@ int main(void) {
         CASE(a_file_that_this_process_may_not_read_is_404_and_the_log_says_who_opens),
         CASE(without_a_descriptor_it_is_503_and_sent_when_there_is_one_again),
         CASE_ELSEWHERE(a_name_that_needs_the_disk_waits_in_its_place_and_a_client_need_not_wait_for_it),
-        cmocka_unit_test(lengths_that_do_not_fit_their_record_are_seen),
-        cmocka_unit_test(what_nobody_waits_for_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #define NB_TEST_DISPATCH_H
 
 #include "base/alloc.h"
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 #include "support/test.h"
 #include "support/world.h"
 

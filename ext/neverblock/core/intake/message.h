@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef uint64_t nb_exchange_id;
@@ -25,7 +26,7 @@ static inline uint16_t nb_exchange_id_loop(nb_exchange_id id) {
     return (uint16_t)((uint32_t)id >> NB_EXCHANGE_SLOT_BITS);
 }
 
-/* A request that no route of the configuration takes (server/routes.h). */
+/* A request that no route of the configuration takes (dispatch/routes.h). */
 #define NB_ROUTE_NONE 0u
 
 typedef struct nb_span { /* bytes of the same message */
@@ -169,6 +170,9 @@ typedef enum nb_naming {
 /* Bytes of a path that names one: PATH_MAX. */
 #define NB_NAMED_PATH_BYTES_MAX 4096u
 
+/* Bytes of a download's id, as the application gives it (X-Download-Id). */
+#define NB_REPORT_ID_BYTES_MAX 128u
+
 typedef struct nb_named_message {
     nb_response_message
         response;  /* of type NB_MESSAGE_NAMED, with NB_PART_LAST. content_length: what the application announced */
@@ -178,9 +182,14 @@ typedef struct nb_named_message {
     uint16_t naming;      /* nb_naming */
     uint16_t conditional; /* 1: the request's conditions and ranges hold for it */
     uint32_t path_bytes, request_bytes;
-    uint32_t id_bytes; /* of the download's name (server/reports.h); 0: it has none */
+    uint32_t id_bytes; /* of the download's name (X-Download-Id); 0: it has none */
     /* field lines, path, id, and what the request says (files/file_request.h, the flat form) follow */
 } nb_named_message;
+
+/* The lengths of what follows the struct fit a record of `bytes`. */
+bool nb_named_message_fits(const nb_named_message *named, size_t bytes);
+/* Nobody sends it: closes its descriptor. */
+void nb_named_message_drop(const nb_named_message *named);
 
 typedef struct nb_hijacked_message {
     nb_message message;

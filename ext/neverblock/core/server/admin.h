@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 

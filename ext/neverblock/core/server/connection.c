@@ -15,7 +15,6 @@
 #include "server/admin.h"
 #include "server/downloads.h"
 #include "server/figures.h"
-#include "server/named.h"
 #include "server/reply.h"
 #include "server/static.h"
 
@@ -792,7 +791,7 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
     nb_connection *connection = exchange->connection;
     if (part->flags & NB_PART_LAST) nb_connection_release_spool(loop, exchange);
     if (!connection || exchange->ended) {
-        if (part->type == NB_MESSAGE_NAMED) nb_named_drop((const nb_named_message *)(const void *)part);
+        if (part->type == NB_MESSAGE_NAMED) nb_named_message_drop((const nb_named_message *)(const void *)part);
         if (!(part->flags & NB_PART_LAST)) return;
         exchange->ended = true;
         if (!exchange->in_news) nb_exchange_destroy(&loop->exchanges, exchange);

@@ -24,7 +24,7 @@
 #include "intake/body.h"
 #include "os/net.h"
 #include "send/sending.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 #include "server/timeouts.h"
 #include "server/upload.h"
 #include "transport/transport.h"

@@ -10,7 +10,7 @@
 
 #include "base/histogram.h"
 #include "send/algorithms.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 

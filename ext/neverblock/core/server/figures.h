@@ -19,7 +19,7 @@
 #include "base/histogram.h"
 #include "base/tally.h"
 #include "server/connection.h"
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 
 struct nb_loop;
 

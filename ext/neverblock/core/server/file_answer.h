@@ -14,7 +14,7 @@
 #include "files/file_request.h"
 #include "files/mime.h"
 #include "files/open_file.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "send/pace.h"
-#include "server/lanes.h"
-#include "server/queues.h"
+#include "dispatch/lanes.h"
+#include "dispatch/queues.h"
 #include "server/reports.h"
 #include "server/site.h"
 

@@ -32,16 +32,6 @@ typedef struct waiting {
     char rest[];
 } waiting;
 
-bool nb_named_fits(const nb_named_message *named, size_t bytes) {
-    uint64_t rest = (uint64_t)named->response.fields_bytes + named->path_bytes + named->id_bytes + named->request_bytes;
-    return bytes >= sizeof(*named) && rest == bytes - sizeof(*named) && named->path_bytes <= NB_NAMED_PATH_BYTES_MAX &&
-           named->id_bytes <= NB_REPORT_ID_BYTES_MAX + 1 && named->naming <= NB_NAMED_ACCEL;
-}
-
-void nb_named_drop(const nb_named_message *named) {
-    if (named->naming == NB_NAMED_OPEN) nb_net_close((int)named->fd, false);
-}
-
 static named_parts parts_of(const nb_named_message *named, const char *rest) {
     named_parts parts = {.lines = {rest, named->response.fields_bytes}};
     parts.path = (nb_slice){rest + parts.lines.size, named->path_bytes};

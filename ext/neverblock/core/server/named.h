@@ -8,16 +8,12 @@
 #define NB_SERVER_NAMED_H
 
 #include "intake/message.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 
 /* Takes the descriptor. rest: what follows the struct. The exchange has ended then, or waits for the disk and is no executor's any more.
    NB_NO_MEMORY: the connection must be ended. */
 nb_status nb_named_answer(struct nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest);
-/* Nobody waits for it: closes its descriptor. */
-void nb_named_drop(const nb_named_message *named);
-/* Whether the lengths of what follows the struct fit a record of `bytes`. */
-bool nb_named_fits(const nb_named_message *named, size_t bytes);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "files/open_files.h"
 #include "os/workers.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 

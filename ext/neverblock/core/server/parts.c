@@ -9,7 +9,6 @@
 #include "os/net.h"
 #include "server/figures.h"
 #include "server/loop.h"
-#include "server/named.h"
 
 /* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
    a turn. */
@@ -33,7 +32,7 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
     if (part->type == NB_MESSAGE_RESPONSE &&
         ((const nb_response_message *)(const void *)part)->fields_bytes > bytes - sizeof(nb_response_message))
         return false;
-    if (part->type == NB_MESSAGE_NAMED && !nb_named_fits((const nb_named_message *)(const void *)part, bytes))
+    if (part->type == NB_MESSAGE_NAMED && !nb_named_message_fits((const nb_named_message *)(const void *)part, bytes))
         return false;
     if (part->type == NB_MESSAGE_HINTS && part->flags) return false;
     if (!exchange) return true;

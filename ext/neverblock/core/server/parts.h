@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 #include "server/server.h"
 
 struct nb_loop;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "intake/message.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 

@@ -15,13 +15,12 @@
 #include "base/ring.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "intake/message.h"
 #include "os/wake.h"
 
 struct nb_loop;
 struct nb_exchange;
 
-/* Visible bytes of ASCII. */
-#define NB_REPORT_ID_BYTES_MAX 128u
 /* Of a path; what is beyond is left out. */
 #define NB_REPORT_PATH_BYTES_MAX 1024u
 /* Of ended downloads that wait for their reader: some thousands, 800 of the longest. */

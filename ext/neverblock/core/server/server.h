@@ -16,8 +16,8 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "intake/channel.h"
-#include "server/lane_rules.h"
-#include "server/routes.h"
+#include "dispatch/lane_rules.h"
+#include "dispatch/routes.h"
 
 /* Every setting with its unit and default: field, default. X(type, name, default) */
 #define NB_SERVER_SETTINGS(X)                                                                                          \

@@ -9,7 +9,7 @@
 #define NB_SERVER_STATIC_H
 
 #include "intake/request.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 struct nb_loop;
 

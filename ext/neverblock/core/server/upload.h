@@ -18,8 +18,8 @@
 #include "base/buffer.h"
 #include "http1/chunked.h"
 #include "http1/framing.h"
-#include "server/dispatch.h"
-#include "server/exchange.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/exchange.h"
 #include "server/request_log.h"
 
 typedef struct nb_upload nb_upload;

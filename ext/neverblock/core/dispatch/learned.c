@@ -1,7 +1,7 @@
 /*
  * learned.c - see learned.h.
  */
-#include "server/learned.h"
+#include "dispatch/learned.h"
 
 #include <string.h>
 

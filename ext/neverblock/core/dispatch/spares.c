@@ -4,7 +4,7 @@
  * count as blocked until they switch fibers. One that computes, or holds the lock in a call, keeps the spare waiting; it is given nothing then, as two
  * threads that both want the lock answer more slowly than one. A spare that is kept itself cannot be asked: the next behind it answers for both.
  */
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 
 #include "os/clock.h"
 

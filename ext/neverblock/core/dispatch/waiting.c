@@ -1,7 +1,7 @@
 /*
  * waiting.c - see waiting.h.
  */
-#include "server/waiting.h"
+#include "dispatch/waiting.h"
 
 #include <string.h>
 

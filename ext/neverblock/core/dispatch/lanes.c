@@ -1,7 +1,7 @@
 /*
  * lanes.c - see lanes.h.
  */
-#include "server/lanes.h"
+#include "dispatch/lanes.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * not looked at, as Rails does. Rules say where a request is best run, never what it is: one that is taken by the wrong
  * one is answered the same.
  */
-#ifndef NB_SERVER_LANE_RULES_H
-#define NB_SERVER_LANE_RULES_H
+#ifndef NB_DISPATCH_LANE_RULES_H
+#define NB_DISPATCH_LANE_RULES_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /*
  * exchange.c - see exchange.h.
  */
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 #include "base/alloc.h"
 #include "base/assert.h"

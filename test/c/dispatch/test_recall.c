@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 #include "support/channel.h"
 #include "support/dispatch.h"
 #include "support/test.h"

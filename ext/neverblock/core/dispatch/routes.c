@@ -1,7 +1,7 @@
 /*
  * routes.c - see routes.h.
  */
-#include "server/routes.h"
+#include "dispatch/routes.h"
 
 #include <string.h>
 

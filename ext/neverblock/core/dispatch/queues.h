@@ -6,8 +6,8 @@
  * A loop that gives way so sleeps with its `bell` announced. One whose oldest request has changed while there still is
  * credit rings those (doorbell.h); where there is none, the executor rings every loop that waits for some.
  */
-#ifndef NB_SERVER_QUEUES_H
-#define NB_SERVER_QUEUES_H
+#ifndef NB_DISPATCH_QUEUES_H
+#define NB_DISPATCH_QUEUES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

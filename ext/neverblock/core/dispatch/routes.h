@@ -11,8 +11,8 @@
  * The first route that matches wins. Filled before the loop starts and only read afterwards, by any thread. A request
  * message carries the number alone.
  */
-#ifndef NB_SERVER_ROUTES_H
-#define NB_SERVER_ROUTES_H
+#ifndef NB_DISPATCH_ROUTES_H
+#define NB_DISPATCH_ROUTES_H
 
 #include <stdbool.h>
 #include <stdint.h>

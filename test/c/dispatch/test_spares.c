@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 #include "support/dispatch.h"
 #include "support/test.h"
 #include "support/world.h"

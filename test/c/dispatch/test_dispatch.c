@@ -12,7 +12,7 @@ static bool held_then(const nb_crowds *crowds, uint64_t like) {
 }
 
 #define nb_crowds_hold held_then
-#include "server/dispatch.c"
+#include "dispatch/dispatch.c"
 #undef nb_crowds_hold
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * dispatch.c - see dispatch.h.
  */
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
-#include "server/named.h"
 
 /* What it takes until a thread that sleeps runs, with what it costs both sides. */
 #define WAKE_NS 150000u
@@ -59,7 +58,7 @@ static void close_files(nb_dispatch_channel *channel) {
     const nb_message *part;
     size_t bytes;
     while ((part = nb_ring_peek(&channel->responses, &bytes))) {
-        if (part->type == NB_MESSAGE_NAMED) nb_named_drop((const nb_named_message *)(const void *)part);
+        if (part->type == NB_MESSAGE_NAMED) nb_named_message_drop((const nb_named_message *)(const void *)part);
         nb_ring_advance(&channel->responses);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * test_exchange.c - the exchange table: ids that come back, ids that are gone, slots used again, against a plain list.
  */
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>

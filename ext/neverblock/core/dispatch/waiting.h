@@ -6,8 +6,8 @@
  *
  * Owned by the loop's thread.
  */
-#ifndef NB_SERVER_WAITING_H
-#define NB_SERVER_WAITING_H
+#ifndef NB_DISPATCH_WAITING_H
+#define NB_DISPATCH_WAITING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "intake/crowds.h"
 #include "intake/request.h"
-#include "server/exchange.h"
+#include "dispatch/exchange.h"
 
 typedef struct nb_waiting {
     nb_list all, due; /* in the queue's; `due` in none while it is set aside */

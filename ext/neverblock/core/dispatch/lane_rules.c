@@ -1,7 +1,7 @@
 /*
  * lane_rules.c - see lane_rules.h.
  */
-#include "server/lane_rules.h"
+#include "dispatch/lane_rules.h"
 
 #include <string.h>
 

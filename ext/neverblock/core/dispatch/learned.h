@@ -10,8 +10,8 @@
  * Bounded; where there is no room those are forgotten that have not stalled for longest and are not in the lane. Time is
  * an argument.
  */
-#ifndef NB_SERVER_LEARNED_H
-#define NB_SERVER_LEARNED_H
+#ifndef NB_DISPATCH_LEARNED_H
+#define NB_DISPATCH_LEARNED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * One for all loops of a server, under a lock that a loop takes only where there is something to look for. The first
  * loop hears what executors have told, and says in the log what becomes of it.
  */
-#ifndef NB_SERVER_LANES_H
-#define NB_SERVER_LANES_H
+#ifndef NB_DISPATCH_LANES_H
+#define NB_DISPATCH_LANES_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,10 +16,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "http1/head_parser.h"
-#include "server/dispatch.h"
-#include "server/lane_rules.h"
-#include "server/learned.h"
-#include "server/routes.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/lane_rules.h"
+#include "dispatch/learned.h"
+#include "dispatch/routes.h"
 
 typedef struct nb_lanes {
     pthread_mutex_t lock; /* over the next three */

@@ -2,7 +2,7 @@
  * test_lanes.c - a server in C with a lane: which requests go there, that its threads and its queue are bounds of its own, what an end and a client's leaving
  * do to them, and that what is said of lanes may change while requests come.
  */
-#include "server/lanes.h"
+#include "dispatch/lanes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

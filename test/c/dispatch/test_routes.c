@@ -1,7 +1,7 @@
 /*
  * test_routes.c - the table of routes: what is a pattern, which one wins, and its bounds.
  */
-#include "server/routes.h"
+#include "dispatch/routes.h"
 
 #include <stdlib.h>
 #include <string.h>

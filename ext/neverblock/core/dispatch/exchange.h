@@ -7,8 +7,8 @@
  * others' wait in their own outbox. An exchange whose connection has ended (connection NULL) stays until the executor
  * has sent its last part. Owned by the loop's thread.
  */
-#ifndef NB_SERVER_EXCHANGE_H
-#define NB_SERVER_EXCHANGE_H
+#ifndef NB_DISPATCH_EXCHANGE_H
+#define NB_DISPATCH_EXCHANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

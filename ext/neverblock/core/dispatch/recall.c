@@ -6,7 +6,7 @@
  * the loop, its only writer, write there again): so its claim can be looked at, and its bytes copied, as long as the room has
  * not been given back; and when it has, the executor has begun with it.
  */
-#include "server/dispatch.h"
+#include "dispatch/dispatch.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -25,8 +25,8 @@
  *
  * Owned by the loop's thread.
  */
-#ifndef NB_SERVER_DISPATCH_H
-#define NB_SERVER_DISPATCH_H
+#ifndef NB_DISPATCH_DISPATCH_H
+#define NB_DISPATCH_DISPATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,9 +35,9 @@
 #include "base/status.h"
 #include "intake/channel.h"
 #include "intake/request.h"
-#include "server/exchange.h"
-#include "server/queues.h"
-#include "server/waiting.h"
+#include "dispatch/exchange.h"
+#include "dispatch/queues.h"
+#include "dispatch/waiting.h"
 
 typedef struct nb_dispatch_channel {
     nb_channel *channel; /* NULL: this place is free */

@@ -1,7 +1,7 @@
 /*
  * test_lane_rules.c - the application's rules: which one takes a request, and their bounds.
  */
-#include "server/lane_rules.h"
+#include "dispatch/lane_rules.h"
 
 #include <stdlib.h>
 #include <string.h>

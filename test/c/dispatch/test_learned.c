@@ -1,7 +1,7 @@
 /*
  * test_learned.c - when requests go to the lane because they have stalled, when they are back, and for how long. The time is the test's.
  */
-#include "server/learned.h"
+#include "dispatch/learned.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * queues.c - see queues.h.
  */
-#include "server/queues.h"
+#include "dispatch/queues.h"
 
 #include "os/clock.h"
 
