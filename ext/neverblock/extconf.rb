@@ -22,9 +22,10 @@ SOURCES = {
   "core/files" => %w[accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files path ranges top_names],
   "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
   "core/dispatch" => %w[dispatch exchange lane_rules lanes learned queues recall routes spares waiting],
+  "core/figures" => %w[downloads reports request_log stages],
   "core/server" => %w[
-    admin admin_metrics admin_status connection connection_answer connection_send downloads figures file_answer lease listener loop loops named opening parts reply
-    reports request_log server site static timeouts upload
+    admin admin_metrics admin_status connection connection_answer connection_send figures file_answer lease listener loop loops named opening parts reply server site
+    static timeouts upload
   ],
   "binding" => %w[
     blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare

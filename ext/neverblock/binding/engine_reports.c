@@ -1,10 +1,10 @@
 /*
- * engine_reports.c - Engine's reports of downloads that an application has named (core/server/reports.h).
+ * engine_reports.c - Engine's reports of downloads that an application has named (core/figures/reports.h).
  */
 #include "engine.h"
 #include "neverblock.h"
-#include "server/downloads.h"
-#include "server/reports.h"
+#include "figures/downloads.h"
+#include "figures/reports.h"
 
 static ID result_names[NB_DOWNLOAD_RESULT_COUNT], fate_names[NB_REPORT_FATE_COUNT];
 

@@ -18,7 +18,7 @@
 #include "http1/head_writer.h"
 #include "input.h"
 #include "neverblock.h"
-#include "server/reports.h"
+#include "figures/reports.h"
 #include "upgrade.h"
 
 /* Bytes of all field lines of one response. A ring record must hold them; nothing real comes near. */

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The I/O loop's own lines, written in C, come through a pipe and are made entries here where the log has a shape that C does not make: where every entry has to
-# be JSON, and for the requests that the I/O loop answers itself (core/server/request_log.h). The I/O loop never waits for this thread: its log drops and counts
+# be JSON, and for the requests that the I/O loop answers itself (core/figures/request_log.h). The I/O loop never waits for this thread: its log drops and counts
 # what a full pipe does not take.
 
 require "neverblock/log/characters"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "support/folder.h"
 #include "support/world.h"
 
@@ -99,7 +99,7 @@ static const char *sendfile_path(const char *name) {
 }
 
 static uint64_t results(const nb_test_world *w, nb_download_result result) {
-    return nb_downloads_sum(&w->server->loops.each[0], 0, result);
+    return nb_figures_downloads(&w->server->loops.each[0], 0, result);
 }
 
 static void a_file_named_in_each_way_is_sent_with_the_applications_fields(void **state) {

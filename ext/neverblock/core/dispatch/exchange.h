@@ -39,7 +39,7 @@ struct nb_exchange {
     nb_outbox outbox;       /* what waits for the exchanges before this one */
     nb_response_facts facts;
     nb_response_plan plan;
-    /* Its first byte, its last, and the response's head, for figures.h; 0: not there, or nobody wants to know. */
+    /* When its first byte came, its last, and the response's head; the last two 0: not there, or nobody wants to know. */
     int64_t began_ns, complete_ns, answered_ns;
     struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
     /* While it is not known that its executor has begun with it (dispatch.h): its place in that channel's list, its
@@ -59,6 +59,7 @@ struct nb_exchange {
     uint16_t gone_reason; /* nb_gone_reason, with gone_due */
     uint16_t lane;        /* whose queue and executors are for it (dispatch.h) */
     uint16_t channel;     /* among the lane's; NB_CHANNEL_NONE until it was given to an executor */
+    bool counted;         /* in the figures: a client's, not one of the admin pages */
     bool safe;            /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
     bool asterisk;        /* OPTIONS *, and the server itself answers it (answer_asterisk) */
     bool cancellable;     /* a client that leaves ends the request (cancel_on_disconnect) */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/admin.h"
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "server/figures.h"
 #include "server/loop.h"
 #include "stall/stall.h"
@@ -104,10 +104,10 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     family(text, "connections", "gauge",
            "Open client connections by what they do: idle (no request), reading (a head or body comes), "
            "answering (a request is at work or its response leaves), closing.");
-    sample(text, "connections", "state=\"idle\"", NB_SUM(loop, phases[NB_PHASE_IDLE]));
-    sample(text, "connections", "state=\"reading\"", NB_SUM(loop, phases[NB_PHASE_READING]));
-    sample(text, "connections", "state=\"answering\"", NB_SUM(loop, phases[NB_PHASE_ANSWERING]));
-    sample(text, "connections", "state=\"closing\"", NB_SUM(loop, phases[NB_PHASE_CLOSING]));
+    sample(text, "connections", "state=\"idle\"", NB_SUM(loop, counters.phases[NB_PHASE_IDLE]));
+    sample(text, "connections", "state=\"reading\"", NB_SUM(loop, counters.phases[NB_PHASE_READING]));
+    sample(text, "connections", "state=\"answering\"", NB_SUM(loop, counters.phases[NB_PHASE_ANSWERING]));
+    sample(text, "connections", "state=\"closing\"", NB_SUM(loop, counters.phases[NB_PHASE_CLOSING]));
     gauge(text, "connections_limit", "The most client connections that may be open (limits connections).",
           loop->config.connections_max);
     counter(text, "connections_accepted_total", "Client connections accepted.", NB_SUM(loop, counters.accepted));
@@ -137,7 +137,7 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     family(text, "responses_total", "counter", "Responses by class of status, the application's and the server's own.");
     for (size_t i = 0; i < 5; i++) {
         sample(text, "responses_total", classes[i],
-               nb_loops_sum(loop->all, offsetof(nb_loop, answered) + i * sizeof(loop->answered[0])));
+               nb_loops_sum(loop->all, offsetof(nb_loop, counters.answered) + i * sizeof(loop->counters.answered[0])));
     }
     counter(text, "requests_shed_total", "Requests answered 503 because there was no room for them.",
             NB_SUM(loop, counters.shed));
@@ -275,7 +275,7 @@ static void add_stalls(nb_text *text, const nb_figures_now *now) {
 }
 
 static void add_lanes(nb_text *text, const nb_loop *loop) {
-    nb_lanes_now now = nb_lanes_read(&loop->all->lanes, loop->now_ns, NULL, NULL);
+    nb_lanes_now now = nb_lanes_read(&loop->all->lanes, loop->time.now_ns, NULL, NULL);
     gauge(text, "lanes_learned", "Kinds of requests (method and path) that run in a lane because they have stalled.",
           now.in_lane);
     counter(text, "lanes_learned_total", "Times that a kind of requests went to the lane because it had stalled.",
@@ -328,7 +328,7 @@ static void add_downloads(nb_text *text, const nb_loop *loop) {
             snprintf(label, sizeof(label), "algorithm=\"%s\",result=\"%s\"",
                      number ? nb_algorithms_get(number)->name : "",
                      nb_download_result_name((nb_download_result)result));
-            sample(text, "downloads_total", label, nb_downloads_sum(loop, number, (nb_download_result)result));
+            sample(text, "downloads_total", label, nb_figures_downloads(loop, number, (nb_download_result)result));
         }
     }
 }
@@ -387,13 +387,13 @@ static void add_files(nb_text *text, const nb_loop *loop) {
     nb_histogram room;
     family(text, "download_first_byte_seconds", "histogram",
            "From a request's first byte to the first byte of its file.");
-    histogram(text, "download_first_byte_seconds", "", nb_downloads_first_byte(loop, &room));
+    histogram(text, "download_first_byte_seconds", "", nb_figures_first_byte(loop, &room));
     family(text, "download_duration_seconds", "histogram", "From a request's first byte to the last byte of its file.");
-    histogram(text, "download_duration_seconds", "", nb_downloads_whole(loop, &room));
+    histogram(text, "download_duration_seconds", "", nb_figures_download(loop, &room));
     family(text, "download_bytes_per_second", "histogram",
            "Bytes a second of complete downloads of 1 MiB and more, from the request's first byte to the last of its "
            "file.");
-    scaled_histogram(text, "download_bytes_per_second", "", nb_downloads_speed(loop, &room), &in_bytes);
+    scaled_histogram(text, "download_bytes_per_second", "", nb_figures_speed(loop, &room), &in_bytes);
 }
 
 void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "server/admin.h"
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "server/figures.h"
 #include "server/loop.h"
 #include "intake/path_pattern.h"
@@ -90,10 +90,10 @@ static void add_binds(nb_text *text, const nb_loop *loop) {
 static void add_connections(nb_text *text, const nb_loop *loop) {
     begin(text, "connections", '{');
     add_number(text, "open", nb_loops_connections(loop->all));
-    add_number(text, "idle", NB_SUM(loop, phases[NB_PHASE_IDLE]));
-    add_number(text, "reading", NB_SUM(loop, phases[NB_PHASE_READING]));
-    add_number(text, "answering", NB_SUM(loop, phases[NB_PHASE_ANSWERING]));
-    add_number(text, "closing", NB_SUM(loop, phases[NB_PHASE_CLOSING]));
+    add_number(text, "idle", NB_SUM(loop, counters.phases[NB_PHASE_IDLE]));
+    add_number(text, "reading", NB_SUM(loop, counters.phases[NB_PHASE_READING]));
+    add_number(text, "answering", NB_SUM(loop, counters.phases[NB_PHASE_ANSWERING]));
+    add_number(text, "closing", NB_SUM(loop, counters.phases[NB_PHASE_CLOSING]));
     add_number(text, "limit", loop->config.connections_max);
     add_number(text, "accepted_total", NB_SUM(loop, counters.accepted));
     add_number(text, "refused_total", NB_SUM(loop, counters.turned_away));
@@ -117,8 +117,9 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     add_number(text, "lost_total", NB_SUM(loop, counters.lost));
     begin(text, "by_class", '{');
     for (size_t i = 0; i < 5; i++) {
-        add_number(text, classes[i],
-                   nb_loops_sum(loop->all, offsetof(nb_loop, answered) + i * sizeof(loop->answered[0])));
+        add_number(
+            text, classes[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.answered) + i * sizeof(loop->counters.answered[0])));
     }
     nb_text_add(text, "}}");
 }
@@ -196,7 +197,7 @@ static void add_learned(void *context, const nb_learned_like *like, int64_t left
 static void add_lanes(nb_text *text, const nb_loop *loop) {
     begin(text, "lanes", '{');
     begin(text, "learned", '[');
-    nb_lanes_now now = nb_lanes_read(&loop->all->lanes, loop->now_ns, add_learned, text);
+    nb_lanes_now now = nb_lanes_read(&loop->all->lanes, loop->time.now_ns, add_learned, text);
     nb_text_add(text, "]");
     add_number(text, "learned_total", now.learned_total);
     add_number(text, "returned_total", now.returned_total);
@@ -207,7 +208,7 @@ static void add_lanes(nb_text *text, const nb_loop *loop) {
 static uint64_t all_downloads(const nb_loop *loop, nb_download_result result) {
     uint64_t sum = 0;
     for (uint16_t number = 0; number <= nb_algorithms_count(); number++) {
-        sum += nb_downloads_sum(loop, number, result);
+        sum += nb_figures_downloads(loop, number, result);
     }
     return sum;
 }
@@ -218,7 +219,7 @@ static void add_algorithms(nb_text *text, const nb_loop *loop) {
     for (uint16_t number = 1; number <= nb_algorithms_count(); number++) {
         size_t place = figures + (number - 1u) * sizeof(nb_sender_figures);
         begin(text, nb_algorithms_get(number)->name, '{');
-        add_number(text, "complete_total", nb_downloads_sum(loop, number, NB_DOWNLOAD_complete));
+        add_number(text, "complete_total", nb_figures_downloads(loop, number, NB_DOWNLOAD_complete));
         add_number(text, "bytes_total", nb_loops_sum(loop->all, place + offsetof(nb_sender_figures, bytes)));
         add_number(text, "bursts_total", nb_loops_sum(loop->all, place + offsetof(nb_sender_figures, bursts)));
         nb_text_add(text, "}");
@@ -240,9 +241,9 @@ static void add_downloads(nb_text *text, const nb_loop *loop) {
     }
     add_algorithms(text, loop);
     add_number(text, "open_files", NB_SUM(loop, files_open));
-    add_histogram(text, "first_byte_s", nb_downloads_first_byte(loop, &room));
-    add_histogram(text, "duration_s", nb_downloads_whole(loop, &room));
-    add_quantiles(text, "bytes_per_second", nb_downloads_speed(loop, &room), nb_text_number);
+    add_histogram(text, "first_byte_s", nb_figures_first_byte(loop, &room));
+    add_histogram(text, "duration_s", nb_figures_download(loop, &room));
+    add_quantiles(text, "bytes_per_second", nb_figures_speed(loop, &room), nb_text_number);
     nb_text_add(text, "}");
 }
 

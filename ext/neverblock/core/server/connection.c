@@ -13,7 +13,7 @@
 #include "http1/framing.h"
 #include "os/clock.h"
 #include "server/admin.h"
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "server/figures.h"
 #include "server/reply.h"
 #include "server/static.h"
@@ -111,13 +111,21 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 
+static void count_phase(nb_loop *loop, nb_connection *connection) {
+    if (connection->admin) return;
+    nb_phase phase = nb_connection_phase(connection);
+    if (phase == connection->phase) return;
+    nb_counters_phase(&loop->counters, (nb_phase)connection->phase, phase);
+    connection->phase = (uint8_t)phase;
+}
+
 static void retime(nb_loop *loop, nb_connection *connection) {
     nb_timeout_class queue = timeout_class(connection);
-    nb_figures_phase(loop, connection);
+    count_phase(loop, connection);
     if (queue == connection->timeout.queue) return;
     connection->window_bytes = 0;
     connection->window_queued = connection->waits ? nb_net_unacknowledged(connection->transport.fd) : 0;
-    nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->now_ns);
+    nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->time.now_ns);
 }
 
 void nb_connection_follow(nb_loop *loop, nb_connection *connection) {
@@ -176,7 +184,7 @@ void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t lis
     connection->peer = *peer;
     connection->listener = listener;
     connection->admin = admin;
-    connection->began_ns = loop->now_ns;
+    connection->began_ns = loop->time.now_ns;
     connection->state = NB_CONNECTION_HEAD;
     nb_timeout_init(&connection->timeout);
     nb_head_parser_init(&connection->parser);
@@ -211,9 +219,9 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
         nb_exchange *exchange = connection->first;
         connection->first = exchange->next;
         if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(loop, exchange);
-        if (!exchange->ended) NB_COUNT(loop, aborted, 1);
-        nb_figures_dropped(loop, exchange);
-        nb_downloads_dropped(loop, connection, exchange);
+        if (!exchange->ended) NB_COUNT(&loop->counters, aborted, 1);
+        nb_stages_dropped(loop->stages, exchange);
+        nb_downloads_dropped(&loop->downloads, &connection->downloads, exchange);
         if (exchange->in_news) exchange->gone_due = true;
         part_with(loop, exchange);
     }
@@ -223,15 +231,15 @@ static void part_with_all(nb_loop *loop, nb_connection *connection) {
 
 void nb_connection_leave(nb_loop *loop, nb_connection *connection) {
     connection->state = NB_CONNECTION_ENDED;
-    nb_figures_phase(loop, connection);
-    nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->now_ns);
+    count_phase(loop, connection);
+    nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->time.now_ns);
     (void)nb_poll_remove(loop->poll, connection->transport.fd);
     nb_body_destroy(connection->body);
     connection->body = NULL;
     end_upload(loop, connection);
     part_with_all(loop, connection);
-    nb_figures_connection_end(loop, connection);
-    nb_downloads_connection_end(loop, connection);
+    nb_stages_connection_end(loop->stages, &connection->leaving);
+    nb_downloads_connection_end(&loop->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, &loop->pool);
     nb_outbox_clear(&connection->outbox, &loop->pool);
     if (connection->previous) {
@@ -270,6 +278,8 @@ nb_exchange *nb_connection_add_exchange(nb_loop *loop, nb_connection *connection
     nb_exchange *exchange = nb_exchange_create(&loop->exchanges);
     if (!exchange) return NULL;
     exchange->connection = connection;
+    exchange->counted = !connection->admin;
+    exchange->began_ns = connection->began_ns;
     exchange->facts.minor_version = 1;
     if (connection->last) {
         connection->last->next = exchange;
@@ -295,7 +305,7 @@ static bool may_overlap(const nb_head *head, const nb_framing *framing) {
 static void request_complete(nb_loop *loop, nb_connection *connection, bool keep_alive) {
     connection->state = keep_alive ? NB_CONNECTION_HEAD : NB_CONNECTION_LAST;
     connection->receiving = NULL;
-    connection->began_ns = loop->now_ns; /* of what has been received behind it */
+    connection->began_ns = loop->time.now_ns; /* of what has been received behind it */
 }
 
 static void send_continue(nb_loop *loop, nb_connection *connection) {
@@ -334,7 +344,7 @@ static void begin_stream(nb_loop *loop, nb_connection *connection, nb_exchange *
         nb_connection_shed(loop, connection, exchange, "the server is busy, try again", true);
         return;
     }
-    nb_request_log_keep(loop, connection->upload->request_line, facts->raw);
+    nb_request_log_keep(&loop->request_log, connection->upload->request_line, facts->raw);
     connection->receiving = exchange;
     connection->state = NB_CONNECTION_STREAM;
     nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
@@ -345,7 +355,7 @@ static void answer_admin(nb_loop *loop, nb_connection *connection, nb_exchange *
                          size_t head_bytes) {
     if (framing->body != NB_BODY_NONE) connection->refused = true;
     exchange->facts.keep_alive = framing->keep_alive && framing->body == NB_BODY_NONE;
-    NB_COUNT(loop, admin_requests, 1);
+    NB_COUNT(&loop->counters, admin_requests, 1);
     if (nb_admin_answer(loop, exchange) != NB_OK) {
         nb_connection_end(loop, connection, true);
         return;
@@ -363,12 +373,12 @@ static bool cancellable(const nb_loop *loop, const nb_route *route) {
 
 static int64_t deadline_ns(const nb_loop *loop) {
     uint32_t timeout_ms = loop->config.request_timeout_ms;
-    return timeout_ms ? loop->now_ns + timeout_ms * NB_NS_PER_MS : 0;
+    return timeout_ms ? loop->time.now_ns + timeout_ms * NB_NS_PER_MS : 0;
 }
 
 void nb_connection_searched(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_static found) {
     if (found == NB_STATIC_ANSWERED) {
-        nb_request_log_answered(loop, connection, exchange->facts.status, NB_STATIC_LOGGED);
+        nb_connection_log(loop, connection, exchange->facts.status, NB_STATIC_LOGGED);
         nb_connection_settle(loop, connection);
     }
     if (found == NB_STATIC_BUSY) nb_connection_shed(loop, connection, exchange, NB_NO_DESCRIPTOR_REASON, false);
@@ -402,7 +412,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         .peer = &connection->peer,
         .raw = {nb_buffer_bytes(&connection->input), head_bytes},
         .exchange = nb_exchange_id_of(exchange),
-        .arrived_ns = loop->now_ns,
+        .arrived_ns = loop->time.now_ns,
         .deadline_ns = deadline_ns(loop),
         .listener = connection->listener,
         .route = route_number,
@@ -411,8 +421,8 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     };
     if (loop->config.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts.raw);
     connection->served = true;
-    NB_COUNT(loop, requests, 1);
-    nb_figures_head(loop, connection, exchange);
+    NB_COUNT(&loop->counters, requests, 1);
+    nb_stages_head(loop->stages, exchange, loop->time.now_ns);
     if (facts.streams) {
         begin_stream(loop, connection, exchange, &facts);
         return;
@@ -426,7 +436,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
     if (found == NB_STATIC_NONE && !exchange->asterisk)
         status = nb_dispatch_head(nb_dispatch_of(&loop->dispatch, exchange), exchange, &facts);
     bool logged = found == NB_STATIC_BUSY || found == NB_STATIC_ANSWERED;
-    if (exchange->asterisk || status != NB_OK || logged) nb_request_log_note(loop, facts.raw);
+    if (exchange->asterisk || status != NB_OK || logged) nb_request_log_note(&loop->request_log, facts.raw);
     request_complete(loop, connection, framing->keep_alive);
     nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
     if (found != NB_STATIC_NONE) {
@@ -483,16 +493,16 @@ static void body_complete(nb_loop *loop, nb_connection *connection) {
     }
     nb_body_destroy(connection->body);
     connection->body = NULL;
-    message->arrived_ns = loop->now_ns;
+    message->arrived_ns = loop->time.now_ns;
     message->deadline_ns = deadline_ns(loop);
-    nb_figures_body(loop, exchange);
+    nb_stages_body(loop->stages, exchange, loop->time.now_ns);
     request_complete(loop, connection, exchange->facts.keep_alive);
     if (!exchange->asterisk &&
         nb_dispatch_message(nb_dispatch_of(&loop->dispatch, exchange), exchange, message) == NB_OK)
         return;
     nb_connection_release_spool(loop, exchange);
     if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
-    nb_request_log_note_message(loop, message);
+    nb_request_log_note_message(&loop->request_log, message);
     nb_free(message);
     if (exchange->asterisk) {
         nb_connection_answer_asterisk(loop, connection, exchange);
@@ -507,7 +517,7 @@ static void body_failed(nb_loop *loop, nb_connection *connection, nb_status stat
         nb_connection_refuse(loop, connection, exchange, refusal);
     } else if (status == NB_SYSTEM) {
         int error = errno;
-        if (nb_log_due(&loop->unstored_told_ns, loop->now_ns)) {
+        if (nb_log_due(&loop->unstored_told_ns, loop->time.now_ns)) {
             nb_log_line(loop->log, "a request body could not be stored in %s: %s", loop->spool.directory,
                         strerror(error));
         }
@@ -561,7 +571,7 @@ static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal r
     connection->first = connection->last = connection->receiving = NULL;
     connection->in_flight = 0;
     part_with(loop, exchange);
-    nb_request_log_take(loop, connection->upload->request_line);
+    nb_request_log_take(&loop->request_log, connection->upload->request_line);
     end_upload(loop, connection);
     exchange = nb_connection_add_exchange(loop, connection);
     if (exchange) exchange->facts = facts;
@@ -655,8 +665,8 @@ static void read_some(nb_loop *loop, nb_connection *connection) {
         status = connection->transport.kind->read(&connection->transport,
                                                   connection->input.data + connection->input.end, room, &moved);
         if (status == NB_OK) {
-            if (nb_buffer_size(&connection->input) == 0) connection->began_ns = loop->now_ns;
-            if (!connection->admin) NB_COUNT(loop, bytes_received, moved);
+            if (nb_buffer_size(&connection->input) == 0) connection->began_ns = loop->time.now_ns;
+            if (!connection->admin) NB_COUNT(&loop->counters, bytes_received, moved);
             connection->input.end += (uint32_t)moved;
             connection->window_bytes += moved;
             nb_connection_advance(loop, connection);
@@ -738,8 +748,10 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
     if (!connection->first) connection->last = NULL;
     if (connection->receiving == exchange) connection->receiving = NULL;
     connection->in_flight--;
-    nb_figures_leaving(loop, connection, exchange);
-    nb_downloads_leaving(loop, connection, exchange);
+    if (exchange->cut) nb_count(&loop->counters.broken, 1);
+    uint64_t end = connection->sent + nb_connection_owed(connection);
+    nb_stages_leaving(loop->stages, &connection->leaving, exchange, end);
+    nb_downloads_leaving(&loop->downloads, &connection->downloads, exchange, end);
     part_with(loop, exchange);
     if (goes_on && connection->first) nb_outbox_join(&connection->outbox, &connection->first->outbox);
     return goes_on;
@@ -821,9 +833,9 @@ static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
         retime(loop, connection);
         return;
     }
-    NB_COUNT(loop, timed_out, 1);
+    NB_COUNT(&loop->counters, timed_out, 1);
     if (connection->waits != NB_WAITS_NOT) {
-        connection->download_end = NB_DOWNLOAD_timed_out;
+        connection->downloads.end = NB_DOWNLOAD_timed_out;
         nb_connection_end(loop, connection, true);
         return;
     }
@@ -845,7 +857,7 @@ void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeou
         transfer_timed_out(loop, connection);
         break;
     case NB_TIMEOUT_HEADER:
-        NB_COUNT(loop, timed_out, 1);
+        NB_COUNT(&loop->counters, timed_out, 1);
         if (connection->input.data) {
             nb_connection_refuse(loop, connection, NULL,
                                  (nb_refusal){408, "the request's head did not arrive in time"});

@@ -25,6 +25,9 @@
 #include "os/net.h"
 #include "send/sending.h"
 #include "dispatch/exchange.h"
+#include "figures/counters.h"
+#include "figures/downloads.h"
+#include "figures/stages.h"
 #include "server/timeouts.h"
 #include "server/upload.h"
 #include "transport/transport.h"
@@ -41,16 +44,6 @@ typedef enum nb_connection_state {
     NB_CONNECTION_LINGER,
     NB_CONNECTION_ENDED,
 } nb_connection_state;
-
-/* What a connection does, for those who count them. */
-typedef enum nb_phase {
-    NB_PHASE_NONE,
-    NB_PHASE_IDLE,      /* no request has begun, nothing is owed */
-    NB_PHASE_READING,   /* a head or a body comes */
-    NB_PHASE_ANSWERING, /* a request is at work, or its response leaves */
-    NB_PHASE_CLOSING,
-    NB_PHASES
-} nb_phase;
 
 /* What sending waits for. */
 typedef enum nb_waits {
@@ -89,9 +82,8 @@ struct nb_connection {
     bool admin;       /* its requests are answered by admin.h, and count nowhere */
     int64_t began_ns; /* when the first byte of the head came that is awaited or received */
     uint64_t sent;    /* bytes, since the start */
-    struct nb_download_note *downloads, *downloads_last; /* of files whose last bytes are owed (downloads.h) */
-    uint8_t download_end; /* nb_download_result of what does not arrive; 0: by what the loop knows */
-    struct nb_leaving *leaving, *leaving_last; /* responses whose last bytes are in the outbox (figures.h) */
+    nb_download_list downloads; /* of files whose last bytes are owed */
+    nb_leaving_list leaving;    /* responses whose last bytes are in the outbox */
     nb_peer peer;
 };
 

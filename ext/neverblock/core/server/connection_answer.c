@@ -18,14 +18,20 @@ void nb_connection_release_spool(nb_loop *loop, nb_exchange *exchange) {
     exchange->spooled = 0;
 }
 
+void nb_connection_log(nb_loop *loop, const nb_connection *connection, uint16_t http_status, const char *reason) {
+    const nb_buffer *input = &connection->input;
+    nb_slice received = {NULL, 0};
+    if (input->data) received = (nb_slice){nb_buffer_bytes(input), nb_buffer_size(input)};
+    nb_request_log_answered(&loop->request_log, connection->peer.address, received, http_status, reason);
+}
+
 void nb_connection_answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal,
                           const char *extra, bool close) {
     if (!exchange) exchange = nb_connection_add_exchange(loop, connection);
     if (close) connection->state = NB_CONNECTION_LAST;
     if (exchange && close) exchange->facts.keep_alive = false;
     bool is_executors = exchange && exchange->channel != NB_CHANNEL_NONE; /* which logs it */
-    if (!is_executors && !connection->admin)
-        nb_request_log_answered(loop, connection, refusal.http_status, refusal.reason);
+    if (!is_executors && !connection->admin) nb_connection_log(loop, connection, refusal.http_status, refusal.reason);
     if (!exchange || nb_reply_own(loop, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
         nb_connection_end(loop, connection, true);
         return;
@@ -47,13 +53,13 @@ static bool begins_with_head(const nb_connection *connection) {
 }
 
 static void drop_body(nb_loop *loop, nb_connection *connection) {
-    if (connection->body) nb_request_log_note_message(loop, connection->body->message);
+    if (connection->body) nb_request_log_note_message(&loop->request_log, connection->body->message);
     nb_body_destroy(connection->body);
     connection->body = NULL;
 }
 
 void nb_connection_refuse(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal) {
-    if (!connection->admin) NB_COUNT(loop, refused, 1);
+    if (!connection->admin) NB_COUNT(&loop->counters, refused, 1);
     drop_body(loop, connection);
     connection->refused = true;
     if (!exchange && (exchange = nb_connection_add_exchange(loop, connection)))
@@ -70,7 +76,7 @@ static const char *retry_line(const nb_loop *loop, char line[RETRY_LINE_BYTES]) 
 
 void nb_connection_shed(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const char *reason,
                         bool close) {
-    NB_COUNT(loop, shed, 1);
+    NB_COUNT(&loop->counters, shed, 1);
     drop_body(loop, connection);
     if (close) connection->refused = true;
     char line[RETRY_LINE_BYTES];
@@ -91,12 +97,12 @@ static void answer_queued(nb_loop *loop, nb_exchange *exchange) {
 }
 
 void nb_connection_overdue(nb_loop *loop, nb_exchange *exchange) {
-    NB_COUNT(loop, overdue, 1);
+    NB_COUNT(&loop->counters, overdue, 1);
     answer_queued(loop, exchange);
 }
 
 void nb_connection_unavailable(nb_loop *loop, nb_exchange *exchange) {
-    NB_COUNT(loop, shed, 1);
+    NB_COUNT(&loop->counters, shed, 1);
     answer_queued(loop, exchange);
 }
 
@@ -114,8 +120,8 @@ bool nb_connection_lost(nb_loop *loop, nb_exchange *exchange) {
         return true;
     }
     if (connection->upload && !nb_upload_can_be_dropped(connection->upload)) exchange->facts.keep_alive = false;
-    NB_COUNT(loop, lost, 1);
-    nb_request_log_take(loop, exchange->line);
+    NB_COUNT(&loop->counters, lost, 1);
+    nb_request_log_take(&loop->request_log, exchange->line);
     nb_connection_answer(loop, connection, exchange, (nb_refusal){502, "the process that ran the request has ended"},
                          "", false);
     if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);

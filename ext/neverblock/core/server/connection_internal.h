@@ -33,6 +33,8 @@ void nb_connection_settle(nb_loop *loop, nb_connection *connection);
 
 /* The file of its body is no longer among those that the spool's budget counts. */
 void nb_connection_release_spool(nb_loop *loop, nb_exchange *exchange);
+/* A line of the log for a request that the loop has answered (figures/request_log.h). */
+void nb_connection_log(nb_loop *loop, const nb_connection *connection, uint16_t http_status, const char *reason);
 /* Answers in place of the application. `exchange` NULL: a new one. close: nothing more is read of this client. */
 void nb_connection_answer(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_refusal refusal,
                           const char *extra, bool close);

@@ -9,7 +9,7 @@
 #include "os/clock.h"
 #include "os/descriptors.h"
 #include "server/connection_internal.h"
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "server/figures.h"
 
 /* Bytes sent to one connection in one turn; then the others come first. */
@@ -21,8 +21,10 @@ uint64_t nb_connection_owed(const nb_connection *connection) {
 
 static void count_sent(nb_loop *loop, nb_connection *connection, uint64_t bytes) {
     connection->window_bytes += bytes;
-    nb_figures_sent(loop, connection, bytes);
-    if (connection->downloads) nb_downloads_sent(loop, connection);
+    connection->sent += bytes;
+    if (!connection->admin) NB_COUNT(&loop->counters, bytes_sent, bytes);
+    nb_stages_sent(loop->stages, &connection->leaving, connection->sent);
+    nb_downloads_sent(&loop->downloads, &connection->downloads, connection->sent);
 }
 
 static nb_status send_memory(nb_loop *loop, nb_connection *connection) {
@@ -73,14 +75,14 @@ static uint64_t rate_of(const nb_loop *loop, const nb_connection *connection) {
 /* Bytes of files that may go now. They are paid for before they go: others of the address, on any loop, must not count on them. */
 static uint64_t reserve(nb_loop *loop, nb_connection *connection) {
     uint64_t rate = rate_of(loop, connection);
-    uint64_t bytes = nb_pace_allows(connection->paid_until_ns, rate, loop->now_ns);
+    uint64_t bytes = nb_pace_allows(connection->paid_until_ns, rate, loop->time.now_ns);
     if (bytes > 0 && loop->all->address_paces) {
         if (!connection->address_key) connection->address_key = nb_address_pace_key(connection->peer.address);
-        bytes = nb_address_pace_reserve(loop->all->address_paces, connection->address_key, bytes, loop->now_ns);
+        bytes = nb_address_pace_reserve(loop->all->address_paces, connection->address_key, bytes, loop->time.now_ns);
     }
     connection->sending->paced = bytes < UINT64_MAX;
     if (!connection->sending->paced) return bytes;
-    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate, bytes, loop->now_ns);
+    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate, bytes, loop->time.now_ns);
     connection->sending->paid = bytes;
     return bytes;
 }
@@ -90,8 +92,9 @@ static void count_of_files(nb_loop *loop, nb_connection *connection, uint64_t by
     connection->sending->paid -= paid;
     count_sent(loop, connection, bytes);
     if (more == 0 || !connection->sending->paced) return; /* an algorithm that kept to its budget */
-    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate_of(loop, connection), more, loop->now_ns);
-    nb_address_pace_take(loop->all->address_paces, connection->address_key, more, loop->now_ns);
+    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate_of(loop, connection), more,
+                                             loop->time.now_ns);
+    nb_address_pace_take(loop->all->address_paces, connection->address_key, more, loop->time.now_ns);
 }
 
 /* Gives back what was paid for and did not go, but for what a worker may yet send. */
@@ -101,7 +104,7 @@ static void give_unsent(nb_loop *loop, nb_connection *connection) {
     uint64_t bytes = connection->sending->paid - lent;
     connection->sending->paid = lent;
     connection->paid_until_ns = nb_pace_give(connection->paid_until_ns, rate_of(loop, connection), bytes);
-    nb_address_pace_give(loop->all->address_paces, connection->address_key, bytes, loop->now_ns);
+    nb_address_pace_give(loop->all->address_paces, connection->address_key, bytes, loop->time.now_ns);
 }
 
 static nb_status step_sending(nb_loop *loop, nb_connection *connection) {
@@ -197,14 +200,14 @@ static void hand_over(nb_loop *loop, nb_connection *connection) {
     handover->size = size;
     if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
     connection->first = exchange->next;
-    nb_figures_dropped(loop, exchange);
+    nb_stages_dropped(loop->stages, exchange);
     exchange->connection = NULL;
     exchange->handover = handover;
     /* Out of the poller while the descriptor is ours: a worker's keeps the socket in it, and what comes would be for a connection that is no more. */
     nb_connection_leave(loop, connection);
     nb_connection_bury(loop, connection);
     nb_dispatch_hand_over(nb_dispatch_of(&loop->dispatch, exchange), exchange);
-    NB_COUNT(loop, hijacked, 1);
+    NB_COUNT(&loop->counters, hijacked, 1);
 }
 
 /* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from
@@ -254,7 +257,7 @@ static void all_has_left(nb_loop *loop, nb_connection *connection) {
 /* Who writes files in place learns why downloads break off. */
 static void tell_shrunk(nb_loop *loop, const nb_connection *connection) {
     const nb_file *file = nb_outbox_file(connection->sending ? &connection->sending->outbox : &connection->outbox);
-    if (!file || !nb_log_due(&loop->shrunk_told_ns, loop->now_ns)) return;
+    if (!file || !nb_log_due(&loop->shrunk_told_ns, loop->time.now_ns)) return;
     char path[NB_LOG_NAME_BYTES], name[NB_LOG_NAME_BYTES];
     size_t size = nb_os_descriptor_path(file->fd, path, sizeof(path));
     nb_log_name(name, nb_slice_of(path, size));
@@ -269,7 +272,7 @@ void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return;
     nb_status status = send_owed(loop, connection);
     if (status == NB_EOF) {
-        connection->download_end = NB_DOWNLOAD_shrunk;
+        connection->downloads.end = NB_DOWNLOAD_shrunk;
         tell_shrunk(loop, connection);
     }
     if (status == NB_EOF || status == NB_SYSTEM || status == NB_NO_MEMORY) {
@@ -289,7 +292,7 @@ bool nb_connection_is_too_slow(nb_loop *loop, nb_connection *connection) {
     if (connection->waits == NB_WAITS_TURN) return false;
     if (connection->waits == NB_WAITS_WORKER) {
         count_of_files(loop, connection, nb_sending_progress(connection->sending));
-        if (!nb_sending_waits_since(connection->sending, loop->now_ns - window_ns)) return false;
+        if (!nb_sending_waits_since(connection->sending, loop->time.now_ns - window_ns)) return false;
     }
     uint64_t least = (uint64_t)loop->config.rate_min * loop->config.body_timeout_ms / 1000;
     uint64_t moved = connection->window_bytes + connection->window_queued;

@@ -12,147 +12,22 @@
 #include "os/memory.h"
 #include "server/loop.h"
 
-/* Kept for the next responses; more are given back to the heap. */
-#define LEAVING_KEPT_MAX 1024u
-
 #define RSS_EVERY_NS NB_NS_PER_S
 
 nb_status nb_figures_create(nb_loop *loop) {
     if (loop->figures) return NB_OK;
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
-    return loop->figures ? nb_downloads_measure(&loop->downloads) : NB_NO_MEMORY;
-}
-
-static void free_list(nb_leaving *leaving) {
-    while (leaving) {
-        nb_leaving *next = leaving->next;
-        nb_free(leaving);
-        leaving = next;
-    }
+    if (!loop->figures) return NB_NO_MEMORY;
+    loop->stages = &loop->figures->stages;
+    return nb_downloads_measure(&loop->downloads);
 }
 
 void nb_figures_destroy(nb_loop *loop) {
-    nb_figures *figures = loop->figures;
-    if (!figures) return;
-    free_list(figures->left);
-    free_list(figures->free);
-    nb_free(figures);
+    if (!loop->figures) return;
+    nb_stages_deinit(&loop->figures->stages);
+    nb_free(loop->figures);
     loop->figures = NULL;
-}
-
-/* --- hooks --- */
-
-void nb_figures_phase(nb_loop *loop, nb_connection *connection) {
-    if (connection->admin) return;
-    nb_phase phase = nb_connection_phase(connection);
-    if (phase == connection->phase) return;
-    if (connection->phase != NB_PHASE_NONE) nb_count(&loop->phases[connection->phase], (uint64_t)-1);
-    if (phase != NB_PHASE_NONE) nb_count(&loop->phases[phase], 1);
-    connection->phase = (uint8_t)phase;
-}
-
-void nb_figures_head(nb_loop *loop, const nb_connection *connection, nb_exchange *exchange) {
-    if (!loop->figures || connection->admin) return;
-    exchange->began_ns = connection->began_ns;
-    exchange->complete_ns = loop->now_ns;
-    nb_histogram_record(&loop->figures->stages[NB_STAGE_HEAD], loop->now_ns - connection->began_ns);
-}
-
-void nb_figures_body(nb_loop *loop, nb_exchange *exchange) {
-    if (!loop->figures || exchange->began_ns == 0) return;
-    nb_histogram_record(&loop->figures->stages[NB_STAGE_BODY], loop->now_ns - exchange->complete_ns);
-    exchange->complete_ns = loop->now_ns;
-}
-
-void nb_figures_answer(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
-    const nb_connection *connection = exchange->connection;
-    if (connection->admin) return;
-    unsigned class = exchange->facts.status / 100;
-    if (class >= 1 && class <= 5) nb_count(&loop->answered[class - 1], 1);
-    nb_figures *figures = loop->figures;
-    if (!figures) return;
-    if (exchange->began_ns == 0) exchange->began_ns = connection->began_ns; /* of a head that could not be read */
-    exchange->answered_ns = loop->now_ns;
-    nb_count(&figures->answers, 1);
-    if (taken_ns == 0) return;
-    nb_histogram_record(&figures->stages[NB_STAGE_QUEUE], taken_ns - exchange->complete_ns);
-    nb_histogram_record(&figures->stages[NB_STAGE_RUN], loop->now_ns - taken_ns);
-}
-
-static nb_leaving *take_leaving(nb_figures *figures) {
-    nb_leaving *leaving = figures->free;
-    if (!leaving) return nb_alloc(sizeof(*leaving));
-    figures->free = leaving->next;
-    figures->free_count--;
-    return leaving;
-}
-
-static void give_leaving(nb_figures *figures, nb_leaving *leaving) {
-    nb_count(&figures->answers, (uint64_t)-1);
-    if (figures->free_count >= LEAVING_KEPT_MAX) {
-        nb_free(leaving);
-        return;
-    }
-    leaving->next = figures->free;
-    figures->free = leaving;
-    figures->free_count++;
-}
-
-void nb_figures_dropped(nb_loop *loop, nb_exchange *exchange) {
-    if (exchange->answered_ns) nb_count(&loop->figures->answers, (uint64_t)-1);
-    exchange->answered_ns = 0;
-}
-
-/* Without memory for the note, the response is not taken down. */
-void nb_figures_leaving(nb_loop *loop, nb_connection *connection, nb_exchange *exchange) {
-    if (exchange->cut) nb_count(&loop->broken, 1);
-    if (!exchange->answered_ns) return;
-    nb_leaving *leaving = exchange->cut ? NULL : take_leaving(loop->figures);
-    if (!leaving) {
-        nb_figures_dropped(loop, exchange);
-        return;
-    }
-    *leaving = (nb_leaving){NULL, connection->sent + nb_connection_owed(connection), exchange->began_ns,
-                            exchange->answered_ns};
-    if (connection->leaving) {
-        connection->leaving_last->next = leaving;
-    } else {
-        connection->leaving = leaving;
-    }
-    connection->leaving_last = leaving;
-}
-
-void nb_figures_sent(nb_loop *loop, nb_connection *connection, uint64_t bytes) {
-    connection->sent += bytes;
-    if (!connection->admin) NB_COUNT(loop, bytes_sent, bytes);
-    while (connection->leaving && connection->leaving->end <= connection->sent) {
-        nb_leaving *leaving = connection->leaving;
-        connection->leaving = leaving->next;
-        leaving->next = loop->figures->left;
-        loop->figures->left = leaving;
-    }
-}
-
-void nb_figures_connection_end(nb_loop *loop, nb_connection *connection) {
-    while (connection->leaving) {
-        nb_leaving *leaving = connection->leaving;
-        connection->leaving = leaving->next;
-        give_leaving(loop->figures, leaving);
-    }
-}
-
-void nb_figures_turn(nb_loop *loop) {
-    nb_figures *figures = loop->figures;
-    if (!figures) return;
-    int64_t now_ns = figures->left ? nb_clock_monotonic_ns() : loop->now_ns;
-    while (figures->left) {
-        nb_leaving *leaving = figures->left;
-        figures->left = leaving->next;
-        nb_histogram_record(&figures->stages[NB_STAGE_WRITE], now_ns - leaving->answered_ns);
-        nb_histogram_record(&figures->stages[NB_STAGE_TOTAL], now_ns - leaving->began_ns);
-        give_leaving(figures, leaving);
-    }
-    if (figures->polled_ns) nb_histogram_record(&figures->lag, now_ns - figures->polled_ns);
+    loop->stages = NULL;
 }
 
 /* --- what there is to show --- */
@@ -241,7 +116,7 @@ static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_
         .running = LOAD(figures->running),
         .parked = parked > pooled ? parked - pooled : 0,
         .ready = LOAD(figures->ready),
-        .busy_ns = switched_ns && loop->now_ns > switched_ns ? loop->now_ns - switched_ns : 0,
+        .busy_ns = switched_ns && loop->time.now_ns > switched_ns ? loop->time.now_ns - switched_ns : 0,
         .rss_bytes = LOAD(figures->rss_bytes),
         .number = channel->number,
         .pid = channel->pid,
@@ -273,9 +148,9 @@ static void add_lane(const nb_dispatch *lane, nb_figures_now *now) {
 
 static uint64_t rss_bytes(nb_loop *loop) {
     nb_figures *figures = loop->figures;
-    if (!figures->rss_read_ns || loop->now_ns - figures->rss_read_ns >= RSS_EVERY_NS) {
+    if (!figures->rss_read_ns || loop->time.now_ns - figures->rss_read_ns >= RSS_EVERY_NS) {
         figures->rss_bytes = nb_memory_resident_bytes();
-        figures->rss_read_ns = loop->now_ns;
+        figures->rss_read_ns = loop->time.now_ns;
     }
     return figures->rss_bytes;
 }
@@ -283,32 +158,33 @@ static uint64_t rss_bytes(nb_loop *loop) {
 static uint64_t answers(const nb_loops *all) {
     uint64_t sum = 0;
     for (uint16_t i = 0; i < all->count; i++) {
-        sum += nb_counted(&all->each[i].figures->answers);
+        sum += nb_counted(&all->each[i].stages->answers);
     }
     return sum;
 }
 
-/* offset: of a histogram in nb_figures. */
+/* offset: of a histogram in nb_stages. */
 static const nb_histogram *together(const nb_loop *loop, size_t offset, nb_histogram *room) {
     const nb_loops *all = loop->all;
-    if (all->count == 1) return (const void *)((const char *)loop->figures + offset);
+    if (all->count == 1) return (const void *)((const char *)loop->stages + offset);
     memset(room, 0, sizeof(*room));
     for (uint16_t i = 0; i < all->count; i++) {
-        nb_histogram_add(room, (const void *)((const char *)all->each[i].figures + offset));
+        nb_histogram_add(room, (const void *)((const char *)all->each[i].stages + offset));
     }
     return room;
 }
 
 const nb_histogram *nb_figures_stage(const nb_loop *loop, nb_stage stage, nb_histogram *room) {
-    return together(loop, offsetof(nb_figures, stages) + (size_t)stage * sizeof(nb_histogram), room);
+    return together(loop, offsetof(nb_stages, each) + (size_t)stage * sizeof(nb_histogram), room);
 }
 
 const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
-    return together(loop, offsetof(nb_figures, lag), room);
+    return together(loop, offsetof(nb_stages, lag), room);
 }
 
 void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
-    uint64_t shed = NB_SUM(loop, counters.shed), failed = NB_SUM(loop, answered[4]), broken = NB_SUM(loop, broken);
+    uint64_t shed = NB_SUM(loop, counters.shed), failed = NB_SUM(loop, counters.answered[4]),
+             broken = NB_SUM(loop, counters.broken);
     *now = (nb_figures_now){
         .queued = nb_dispatch_waiting_in_all(&loop->dispatch),
         .writing = answers(loop->all),
@@ -318,7 +194,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .memory_responses = NB_SUM(loop, counters.response_bytes),
         .errors = failed > shed ? failed - shed + broken : broken,
         .log_dropped = nb_log_dropped_by_all(),
-        .uptime_ns = loop->now_ns - loop->started_ns,
+        .uptime_ns = loop->time.now_ns - loop->started_ns,
     };
     nb_tally_add(&now->stalls, &loop->figures->past_stalls);
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
@@ -328,4 +204,35 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
         add_lane(lane, now);
     }
+}
+
+/* --- downloads --- */
+
+uint64_t nb_figures_downloads(const nb_loop *loop, uint16_t algorithm, nb_download_result result) {
+    size_t place = offsetof(nb_loop, downloads) + offsetof(nb_downloads, results);
+    return nb_loops_sum(loop->all,
+                        place + ((size_t)algorithm * NB_DOWNLOAD_RESULT_COUNT + result) * sizeof(_Atomic uint64_t));
+}
+
+/* place: of a pointer in nb_downloads. */
+static const nb_histogram *of_downloads(const nb_loop *loop, nb_histogram *room, size_t place) {
+    memset(room, 0, sizeof(*room));
+    for (uint16_t i = 0; i < loop->all->count; i++) {
+        const char *downloads = (const char *)&loop->all->each[i].downloads;
+        const nb_histogram *measured = *(nb_histogram *const *)(const void *)(downloads + place);
+        if (measured) nb_histogram_add(room, measured);
+    }
+    return room;
+}
+
+const nb_histogram *nb_figures_first_byte(const nb_loop *loop, nb_histogram *room) {
+    return of_downloads(loop, room, offsetof(nb_downloads, first_byte));
+}
+
+const nb_histogram *nb_figures_download(const nb_loop *loop, nb_histogram *room) {
+    return of_downloads(loop, room, offsetof(nb_downloads, whole));
+}
+
+const nb_histogram *nb_figures_speed(const nb_loop *loop, nb_histogram *room) {
+    return of_downloads(loop, room, offsetof(nb_downloads, speed));
 }

@@ -1,14 +1,8 @@
 /*
- * figures.h - what the loop knows about itself and its executors, as numbers: how long the stages of requests took,
- * how late the loop came, and everything countable at one moment for those who show it (admin.h).
+ * figures.h - everything countable of a server at one moment, for those who show it (admin.h): what all loops have counted
+ * (figures/), and what executors tell of themselves.
  *
- * Stages of a request: head (first byte to whole head), body (head to whole body), queue (whole request until an
- * executor takes it), run (until the head of the response is here), write (until its last byte has left to the
- * kernel), total (first byte to last). They are taken down only when somebody can read them: with an admin listener
- * (loop->figures is NULL without one, and nothing here costs more than that look). Counters are kept always.
- *
- * Times are the loop's own clock, read when a poll returns, when parts of responses are taken and after they were
- * sent. Owned by the loop's thread; where there are several loops the first shows what all have counted.
+ * The first loop reads the figures of all. Owned by the loop's thread.
  */
 #ifndef NB_SERVER_FIGURES_H
 #define NB_SERVER_FIGURES_H
@@ -18,28 +12,11 @@
 
 #include "base/histogram.h"
 #include "base/tally.h"
-#include "server/connection.h"
 #include "dispatch/dispatch.h"
+#include "figures/downloads.h"
+#include "figures/stages.h"
 
 struct nb_loop;
-
-typedef enum nb_stage {
-    NB_STAGE_HEAD,
-    NB_STAGE_BODY,
-    NB_STAGE_QUEUE,
-    NB_STAGE_RUN,
-    NB_STAGE_WRITE,
-    NB_STAGE_TOTAL,
-    NB_STAGES
-} nb_stage;
-
-/* A whole response that has not left whole. */
-typedef struct nb_leaving nb_leaving;
-struct nb_leaving {
-    nb_leaving *next;
-    uint64_t end; /* place of its last byte among all that the connection sends */
-    int64_t began_ns, answered_ns;
-};
 
 /* What a process with executors counts. */
 typedef struct nb_process_figures {
@@ -48,12 +25,7 @@ typedef struct nb_process_figures {
 } nb_process_figures;
 
 typedef struct nb_figures {
-    nb_histogram stages[NB_STAGES];
-    nb_histogram lag;         /* from one look at the poller to the next: how long an event may have waited */
-    int64_t polled_ns;        /* when the last poll returned; 0: before the first */
-    _Atomic uint64_t answers; /* responses that have begun and not left whole */
-    nb_leaving *left, *free;  /* those that left in this turn; unused ones */
-    uint32_t free_count;
+    nb_stages stages;
     uint64_t rss_bytes; /* as it was at rss_read_ns */
     int64_t rss_read_ns;
     nb_process_figures past; /* of processes that have ended */
@@ -64,28 +36,8 @@ typedef struct nb_figures {
 nb_status nb_figures_create(struct nb_loop *loop);
 void nb_figures_destroy(struct nb_loop *loop);
 
-/* --- hooks; each is called where the thing happens, and looks whether anybody wants to know --- */
-
-/* A connection's state has settled: it is counted under what it does now. */
-void nb_figures_phase(struct nb_loop *loop, nb_connection *connection);
-/* The head of a request is whole. */
-void nb_figures_head(struct nb_loop *loop, const nb_connection *connection, nb_exchange *exchange);
-/* Its body is. */
-void nb_figures_body(struct nb_loop *loop, nb_exchange *exchange);
-/* A response begins. taken_ns: when an executor took its request; 0: none did. */
-void nb_figures_answer(struct nb_loop *loop, nb_exchange *exchange, int64_t taken_ns);
-/* The first exchange of a connection has ended; its bytes are the last in the outbox now. */
-void nb_figures_leaving(struct nb_loop *loop, nb_connection *connection, nb_exchange *exchange);
-/* Bytes went to a client. */
-void nb_figures_sent(struct nb_loop *loop, nb_connection *connection, uint64_t bytes);
-/* The exchange's response will not be sent any further. */
-void nb_figures_dropped(struct nb_loop *loop, nb_exchange *exchange);
-/* The connection ends: so do the responses that have not left. */
-void nb_figures_connection_end(struct nb_loop *loop, nb_connection *connection);
 /* The channel's executor is no more: what its process has counted stays in the totals. */
 void nb_figures_channel_end(struct nb_loop *loop, const nb_dispatch_channel *channel);
-/* Everything that could be sent in this turn was; the poller is asked next. Reads the clock when a response has left. */
-void nb_figures_turn(struct nb_loop *loop);
 
 /* --- what there is to show --- */
 
@@ -119,6 +71,13 @@ typedef struct nb_figures_now {
 } nb_figures_now;
 
 void nb_figures_read(struct nb_loop *loop, nb_figures_now *now);
+
+/* Downloads of all loops; the histograms as above. */
+uint64_t nb_figures_downloads(const struct nb_loop *loop, uint16_t algorithm, nb_download_result result);
+const nb_histogram *nb_figures_first_byte(const struct nb_loop *loop, nb_histogram *room);
+const nb_histogram *nb_figures_download(const struct nb_loop *loop, nb_histogram *room);
+/* Bytes a second in the place of nanoseconds. */
+const nb_histogram *nb_figures_speed(const struct nb_loop *loop, nb_histogram *room);
 
 typedef enum nb_server_state {
     NB_SERVER_STARTING,

@@ -11,7 +11,7 @@
 #include "files/multipart.h"
 #include "files/ranges.h"
 #include "http1/date.h"
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "server/loop.h"
 #include "server/reply.h"
 
@@ -143,7 +143,7 @@ static bool has_body(const answer *self) { return self->exchange->plan.body != N
 /* The body is to follow. */
 static bool begins(const answer *self, uint64_t bytes) {
     if (!has_body(self) || bytes == 0) return false;
-    nb_downloads_begin(self->loop, self->exchange, bytes);
+    nb_downloads_begin(&self->loop->downloads, self->exchange, bytes);
     return true;
 }
 
@@ -167,7 +167,7 @@ static bool is_content_type(nb_slice line) { return is_line_of(line, NB_SLICE("c
 
 /* Nobody outside knows when, and where in memory. */
 static uint64_t unforeseen(const answer *self) {
-    uint64_t seed = (uint64_t)self->loop->now_ns ^ (uint64_t)(uintptr_t)self->exchange ^
+    uint64_t seed = (uint64_t)self->loop->time.now_ns ^ (uint64_t)(uintptr_t)self->exchange ^
                     nb_exchange_id_of(self->exchange) * UINT64_C(0x9e3779b97f4a7c15);
     seed = (seed ^ (seed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* splitmix64's finalizer */
     seed = (seed ^ (seed >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -202,7 +202,7 @@ static nb_status send_several(answer *self, const nb_range *ranges, uint16_t cou
 }
 
 static nb_status send_nothing_new(answer *self) {
-    nb_downloads_answered(self->loop, NB_DOWNLOAD_not_modified);
+    nb_downloads_answered(&self->loop->downloads, NB_DOWNLOAD_not_modified);
     if (keep_lines(self, is_of_the_body) != NB_OK) return NB_NO_MEMORY;
     return head(self, 304, 0, lines_of(self));
 }
@@ -239,7 +239,7 @@ static nb_status send_ranges(answer *self) {
 static nb_status send_by_request(answer *self) {
     const nb_file_request *request = self->offer->request;
     const nb_validators *validators = &self->offer->validators;
-    int64_t now_s = self->loop->date_s;
+    int64_t now_s = self->loop->time.wall_s;
     if (!request) return send_whole(self);
     switch (nb_conditional_decide(request, validators, now_s)) {
     case NB_CONDITION_NOT_MODIFIED:

@@ -81,7 +81,7 @@ static bool room_possible(nb_loop *loop) {
 static bool make_room(nb_loop *loop) {
     nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
     if (!oldest) return false;
-    NB_COUNT(loop, evicted, 1);
+    NB_COUNT(&loop->counters, evicted, 1);
     nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
     return true;
 }
@@ -89,17 +89,17 @@ static bool make_room(nb_loop *loop) {
 /* What is left until those who find no place are told so: somebody has just been seen waiting. */
 static int64_t patience_ns(nb_loop *loop) {
     int64_t most_ns = loop->config.accept_timeout_ms * NB_NS_PER_MS;
-    if (loop->crowd_since_ns == 0 || loop->now_ns - loop->crowd_seen_ns > most_ns + CROWD_GAP_NS)
-        loop->crowd_since_ns = loop->now_ns;
-    loop->crowd_seen_ns = loop->now_ns;
-    return loop->crowd_since_ns + most_ns - loop->now_ns;
+    if (loop->crowd_since_ns == 0 || loop->time.now_ns - loop->crowd_seen_ns > most_ns + CROWD_GAP_NS)
+        loop->crowd_since_ns = loop->time.now_ns;
+    loop->crowd_seen_ns = loop->time.now_ns;
+    return loop->crowd_since_ns + most_ns - loop->time.now_ns;
 }
 
 static void refuse(nb_loop *loop, int fd) {
     char sent[REFUSED_READ_BYTES];
     struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
     size_t moved;
-    NB_COUNT(loop, turned_away, 1); /* who has the answer finds it counted */
+    NB_COUNT(&loop->counters, turned_away, 1); /* who has the answer finds it counted */
     (void)nb_net_writev(fd, &part, 1, &moved);
     nb_net_finish(fd);
     for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
@@ -148,7 +148,7 @@ static bool close_files(nb_loop *loop) {
 }
 
 static void log_shortage(nb_loop *loop, int error) {
-    if (!nb_log_due(&loop->shortage_told_ns, loop->now_ns)) return;
+    if (!nb_log_due(&loop->shortage_told_ns, loop->time.now_ns)) return;
     nb_log_line(loop->log,
                 "no descriptor left for another connection (%s): %llu connections and what else is open take up those "
                 "of `ulimit -n`, %llu; raise it, or lower `limits { connections }`, %u",
@@ -163,12 +163,12 @@ static void pause_until(nb_loop *loop, int64_t again_ns) {
 
 static void pause_for_descriptors(nb_loop *loop) {
     loop->waits_for_room = false;
-    pause_until(loop, loop->now_ns + RETRY_NS);
+    pause_until(loop, loop->time.now_ns + RETRY_NS);
 }
 
 static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     int error = errno;
-    NB_COUNT(loop, accept_errors, 1);
+    NB_COUNT(&loop->counters, accept_errors, 1);
     if (close_files(loop)) return;
     nb_loop *other = idlest(loop);
     if (other == loop && make_room(loop)) return;
@@ -187,7 +187,7 @@ static void note_descriptor(nb_loop *loop, int fd) {
     uint64_t bound = UINT64_MAX;
     bool was_short = bound_of(loop) != UINT64_MAX;
     if (fd >= loop->descriptors_high) {
-        NB_COUNT(loop, accept_errors, 1);
+        NB_COUNT(&loop->counters, accept_errors, 1);
         if (close_files(loop)) return;
         log_shortage(loop, EMFILE);
     }
@@ -250,7 +250,7 @@ static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t list
 
 static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
     nb_loop *next = nb_loops_next(loop->all);
-    NB_COUNT(loop, accepted, 1);
+    NB_COUNT(&loop->counters, accepted, 1);
     if (next == loop || !hand_over(next, fd, peer, listener)) {
         nb_count(&loop->opened, 1);
         nb_connection_open(loop, fd, peer, listener);
@@ -265,7 +265,7 @@ static void find_no_room(nb_loop *loop, nb_listener *listener, nb_loop *idle) {
     if (over && turn_away(loop, listener)) return;
     if (idle) ask_for_room(idle);
     loop->waits_for_room = true;
-    pause_until(loop, idle ? 0 : loop->now_ns + (over ? RETRY_NS : left_ns));
+    pause_until(loop, idle ? 0 : loop->time.now_ns + (over ? RETRY_NS : left_ns));
     nb_doorbell_announce(&loop->all->room_bell); /* the next turn looks again before it sleeps */
 }
 
@@ -295,7 +295,7 @@ static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
         out_of_descriptors(loop, listener);
         return !loop->listening_paused;
     }
-    NB_COUNT(loop, accept_errors, 1);
+    NB_COUNT(&loop->counters, accept_errors, 1);
     return false;
 }
 
@@ -327,7 +327,7 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
     open_spare(loop);
     if (loop->figures) resume_admin(loop);
     if (!loop->listening_paused || loop->draining) return;
-    bool due = loop->listen_again_ns && loop->listen_again_ns <= loop->now_ns;
+    bool due = loop->listen_again_ns && loop->listen_again_ns <= loop->time.now_ns;
     if (!due && !(loop->waits_for_room && room_possible(loop))) return;
     loop->listen_again_ns = 0;
     nb_listeners_pause(loop, false);

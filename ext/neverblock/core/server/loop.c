@@ -127,6 +127,7 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     } else if (status == NB_OK && config->log_fd >= 0) {
         status = nb_log_create(config->log_fd, &loop->log);
     }
+    loop->reports.log = loop->request_log.log = loop->log;
     if (status == NB_OK)
         status = nb_workers_create("nb-file", share_of(loop, config->file_workers), 4096, &loop->spool.workers);
     if (status == NB_OK)
@@ -171,7 +172,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     loop->spool.body_bytes_max = config->body_bytes_max;
     loop->spool.written = body_written;
     if (number > 0) loop->spool.whole = &all->each[0].spool;
-    loop->date_s = -1;
+    loop->time.wall_s = -1;
     loop->executor_look_ns = RUNNING_EXECUTOR_POLL_NS;
     pthread_mutex_init(&loop->inbox_lock, NULL);
     pthread_mutex_init(&loop->calls_lock, NULL);
@@ -183,9 +184,11 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     if (all->count > 1) nb_dispatch_join(&loop->dispatch, &all->queues, number);
     loop->dispatch.spare_after_ns = config->spare_after_ms * NB_NS_PER_MS;
     allow_responses(loop);
+    nb_downloads_init(&loop->downloads, &loop->reports, &loop->senders, &loop->time);
+    loop->request_log.wanted = config->log_refused;
     set_timeouts(loop);
     set_limits(loop);
-    loop->now_ns = loop->started_ns = nb_clock_monotonic_ns();
+    loop->time.now_ns = loop->started_ns = nb_clock_monotonic_ns();
     loop->started_wall_s = nb_clock_wall_s();
     nb_status status = open_parts(loop, config);
     if (status != NB_OK) nb_loop_deinit(loop);
@@ -294,11 +297,11 @@ void nb_loop_deinit(nb_loop *loop) {
 }
 
 static void update_time(nb_loop *loop) {
-    loop->now_ns = nb_clock_monotonic_ns();
+    loop->time.now_ns = nb_clock_monotonic_ns();
     int64_t wall_s = nb_clock_wall_s();
-    if (wall_s == loop->date_s) return;
-    loop->date_s = wall_s;
-    nb_date_line_write(loop->date_line, wall_s);
+    if (wall_s == loop->time.wall_s) return;
+    loop->time.wall_s = wall_s;
+    nb_date_line_write(loop->time.date_line, wall_s);
 }
 
 /* --- what other threads ask for --- */
@@ -327,7 +330,7 @@ void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
     nb_dispatch_set_unavailable(&loop->dispatch, seconds);
     if (seconds == 0 || nb_dispatch_serves(&loop->dispatch)) return;
     while ((exchange = nb_dispatch_take_first(&loop->dispatch, &message))) {
-        nb_request_log_note_message(loop, message);
+        nb_request_log_note_message(&loop->request_log, message);
         nb_request_message_free(message);
         nb_connection_unavailable(loop, exchange);
     }
@@ -336,13 +339,13 @@ void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
 static void expire(nb_loop *loop) {
     nb_timeout_class queue;
     nb_timeout *timeout;
-    while ((timeout = nb_timeouts_expire(&loop->timeouts, loop->now_ns, &queue))) {
+    while ((timeout = nb_timeouts_expire(&loop->timeouts, loop->time.now_ns, &queue))) {
         nb_connection_timed_out(loop, nb_connection_of_timeout(timeout), queue);
     }
     nb_exchange *exchange;
     nb_request_message *message;
-    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->now_ns, &message))) {
-        nb_request_log_note_message(loop, message);
+    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->time.now_ns, &message))) {
+        nb_request_log_note_message(&loop->request_log, message);
         nb_request_message_free(message);
         nb_connection_overdue(loop, exchange);
     }
@@ -351,24 +354,24 @@ static void expire(nb_loop *loop) {
 /* What a burst took lies between what stays, where the heap does not give it back by itself. */
 static void trim(nb_loop *loop) {
     if (loop->pool.returned == 0) return;
-    if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->now_ns + TRIM_AFTER_NS;
+    if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->time.now_ns + TRIM_AFTER_NS;
     if (loop->trim_at_ns < loop->trim_again_ns) loop->trim_at_ns = loop->trim_again_ns;
-    if (loop->now_ns < loop->trim_at_ns) return;
+    if (loop->time.now_ns < loop->trim_at_ns) return;
     loop->trim_at_ns = 0;
-    loop->trim_again_ns = loop->now_ns + TRIM_AGAIN_NS;
+    loop->trim_again_ns = loop->time.now_ns + TRIM_AGAIN_NS;
     nb_pool_trim(&loop->pool);
     nb_memory_trim();
 }
 
 /* Files that nobody has asked for are closed. */
 static void expire_files(nb_loop *loop) {
-    if (!loop->open_files || loop->now_ns < loop->files_at_ns) return;
-    loop->files_at_ns = nb_open_files_expire(loop->open_files, loop->now_ns);
+    if (!loop->open_files || loop->time.now_ns < loop->files_at_ns) return;
+    loop->files_at_ns = nb_open_files_expire(loop->open_files, loop->time.now_ns);
 }
 
 static void start_drain(nb_loop *loop) {
     loop->draining = true;
-    loop->drain_deadline_ns = loop->now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
+    loop->drain_deadline_ns = loop->time.now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener_accept(loop, &loop->listeners[i]);
     }
@@ -393,7 +396,7 @@ static void drain_others(nb_loop *loop) {
 static void wind_down(nb_loop *loop) {
     if (!loop->stopping && atomic_load_explicit(&loop->stop, memory_order_acquire)) {
         loop->stopping = true;
-        loop->stop_deadline_ns = loop->now_ns + STOP_PATIENCE_NS;
+        loop->stop_deadline_ns = loop->time.now_ns + STOP_PATIENCE_NS;
     }
     bool drain = loop->stopping || atomic_load_explicit(&loop->drain, memory_order_acquire);
     if (drain && !loop->draining) {
@@ -401,13 +404,16 @@ static void wind_down(nb_loop *loop) {
         drain_others(loop);
     }
     if (!loop->draining) return;
-    if (loop->stopping || loop->now_ns >= loop->drain_deadline_ns) end_all(&loop->connections, loop);
+    if (loop->stopping || loop->time.now_ns >= loop->drain_deadline_ns) {
+        loop->downloads.stopped = true;
+        end_all(&loop->connections, loop);
+    }
     if (loop->connections) return;
     /* What is lent has been cancelled, and comes back at once; a body whose client has left is still somebody's until it is written. */
     if (loop->lent || loop->spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
-                         ? nb_dispatch_executors_idle(&loop->dispatch) || loop->now_ns >= loop->stop_deadline_ns
+                         ? nb_dispatch_executors_idle(&loop->dispatch) || loop->time.now_ns >= loop->stop_deadline_ns
                          : nb_dispatch_executors_gone(&loop->dispatch);
 }
 
@@ -425,7 +431,7 @@ static int64_t sleep_ns(nb_loop *loop) {
     } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch))
         longest_ns = loop->executor_look_ns;
     if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
-    int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->now_ns;
+    int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->time.now_ns;
     if (wait_ns > longest_ns) wait_ns = longest_ns;
     return wait_ns > 0 ? wait_ns : 0;
 }
@@ -452,7 +458,7 @@ static nb_status poll_events(nb_loop *loop, nb_loop_events *events, int64_t time
 }
 
 static void serve(nb_loop *loop, const nb_loop_events *events) {
-    if (loop->figures) loop->figures->polled_ns = loop->now_ns;
+    if (loop->stages) loop->stages->polled_ns = loop->time.now_ns;
     for (size_t i = 0; i < events->count; i++) {
         uint64_t cookie = events->each[i].cookie;
         if (cookie < NB_LISTENERS_MAX) {
@@ -473,8 +479,8 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_status status = poll_events(loop, &events, timeout_ns);
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
-    nb_dispatch_look(&loop->dispatch, loop->now_ns);
-    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->now_ns);
+    nb_dispatch_look(&loop->dispatch, loop->time.now_ns);
+    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->time.now_ns);
     if (status != NB_OK) return false;
     next_executor_look(loop, events.count > 0);
     serve(loop, &events);
@@ -484,11 +490,12 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
 /* What comes while the first is served goes to the workers before they are woken. How they are was seen just before. */
 static void gather(nb_loop *loop) {
     nb_loop_events events;
-    int64_t until_ns = loop->now_ns + GATHER_MAX_NS;
-    for (int i = 0; i < GATHERS_IN_A_TURN && loop->exchanges.live >= GATHER_FROM && loop->now_ns <= until_ns; i++) {
+    int64_t until_ns = loop->time.now_ns + GATHER_MAX_NS;
+    for (int i = 0; i < GATHERS_IN_A_TURN && loop->exchanges.live >= GATHER_FROM && loop->time.now_ns <= until_ns;
+         i++) {
         nb_dispatch_publish(&loop->dispatch);
         if (poll_events(loop, &events, 0) != NB_OK || events.count == 0) return;
-        loop->now_ns = nb_clock_monotonic_ns();
+        loop->time.now_ns = nb_clock_monotonic_ns();
         serve(loop, &events);
     }
 }
@@ -526,11 +533,11 @@ static void retry_uploads(nb_loop *loop) {
 }
 
 static bool run_turn(nb_loop *loop) {
-    NB_COUNT(loop, turns, 1);
-    if (loop->guest) NB_COUNT(loop, guest_turns, 1);
+    NB_COUNT(&loop->counters, turns, 1);
+    if (loop->guest) NB_COUNT(&loop->counters, guest_turns, 1);
     if (!loop->without_files) atomic_store_explicit(&loop->files_due, false, memory_order_relaxed);
     if (loop->figures)
-        loop->now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
+        loop->time.now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
     nb_loop_run_calls(loop);
     nb_listeners_take_arrivals(loop);
     bool more = nb_parts_take(loop);
@@ -553,7 +560,7 @@ static bool run_turn(nb_loop *loop) {
         return false;
     }
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
-    nb_figures_turn(loop);
+    nb_stages_turn(loop->stages, loop->time.now_ns);
     publish_gauges(loop); /* it may sleep for long */
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));

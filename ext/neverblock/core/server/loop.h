@@ -16,33 +16,27 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/pool.h"
-#include "http1/date.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
+#include "http1/turn_time.h"
 #include "intake/body.h"
 #include "os/poll.h"
 #include "os/wake.h"
 #include "server/connection.h"
 #include "dispatch/dispatch.h"
-#include "server/downloads.h"
+#include "figures/counters.h"
+#include "figures/downloads.h"
 #include "dispatch/exchange.h"
 #include "server/listener.h"
 #include "server/loops.h"
 #include "server/opening.h"
-#include "server/reports.h"
-#include "server/request_log.h"
+#include "figures/reports.h"
+#include "figures/request_log.h"
+#include "figures/stages.h"
 #include "dispatch/routes.h"
 #include "server/server.h"
 #include "server/timeouts.h"
 #include "server/upload.h"
-
-typedef struct nb_counters {
-#define NB_COUNTER(name) _Atomic uint64_t name;
-    NB_SERVER_STATS(NB_COUNTER)
-#undef NB_COUNTER
-} nb_counters;
-
-#define NB_COUNT(loop, name, by) nb_count(&(loop)->counters.name, (uint64_t)(by))
 
 /* Work that another thread wants done between two turns (nb_server_call). */
 typedef struct nb_loop_call nb_loop_call;
@@ -96,9 +90,7 @@ typedef struct nb_loop {
     uint32_t admin_connection_count;
     _Atomic int64_t idle_ns;  /* when the one that has been idle longest times out, as of the last turn; 0: none is */
     _Atomic bool room_wanted; /* the first loop asks this one to end its oldest idle connection */
-    int64_t now_ns;
-    int64_t date_s;
-    char date_line[NB_DATE_LINE_BYTES];
+    nb_turn_time time;
     int64_t files_at_ns;   /* when open files are to be looked at; 0: at the next turn */
     int64_t trim_at_ns;    /* 0: no trim is due */
     int64_t trim_again_ns; /* not before */
@@ -124,11 +116,9 @@ typedef struct nb_loop {
     nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
     _Atomic bool running;       /* its thread does */
     nb_counters counters;
-    char request_line[NB_REQUEST_LINE_BYTES_MAX + 1]; /* request_log.h */
-    _Atomic uint64_t answered[5];                     /* responses by class of status, 1xx first */
-    _Atomic uint64_t broken;                          /* responses that ended without a clean end */
-    _Atomic uint64_t phases[NB_PHASES];               /* connections by what they do */
-    struct nb_figures *figures;                       /* NULL: nobody asked for them (figures.h) */
+    nb_request_log request_log;
+    nb_stages *stages;          /* NULL: nobody reads them */
+    struct nb_figures *figures; /* NULL: nobody reads them (figures.h) */
     int64_t started_ns, started_wall_s;
 } nb_loop;
 

@@ -15,7 +15,7 @@
 #include "send/pace.h"
 #include "dispatch/lanes.h"
 #include "dispatch/queues.h"
-#include "server/reports.h"
+#include "figures/reports.h"
 #include "server/site.h"
 
 struct nb_loop;

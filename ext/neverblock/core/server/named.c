@@ -11,11 +11,11 @@
 #include "os/clock.h"
 #include "os/net.h"
 #include "server/connection_internal.h"
-#include "server/downloads.h"
+#include "figures/downloads.h"
 #include "server/file_answer.h"
 #include "server/opening.h"
 #include "server/reply.h"
-#include "server/reports.h"
+#include "figures/reports.h"
 
 /* "ETag: " and "Accept-Ranges: bytes", where the application says neither. */
 #define ADDED_BYTES_MAX (NB_ETAG_BYTES_MAX + 64u)
@@ -63,8 +63,8 @@ static nb_status send(nb_loop *loop, nb_exchange *exchange, const nb_named_messa
                       nb_file *file) {
     char etag[NB_ETAG_BYTES_MAX];
     nb_file_request request;
-    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, NB_ENCODING_IDENTITY, loop->date_s * NB_NS_PER_S)};
-    nb_file_offer offer = offer_of(named, parts, tag, loop->date_s);
+    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, NB_ENCODING_IDENTITY, loop->time.wall_s * NB_NS_PER_S)};
+    nb_file_offer offer = offer_of(named, parts, tag, loop->time.wall_s);
     uint64_t announced = named->response.content_length;
     offer.file = file;
     offer.size = announced < file->facts.size ? announced : file->facts.size;
@@ -94,7 +94,7 @@ static const char *field_of(const nb_named_message *named) {
 /* The client is told no more than that there is nothing: what else is wrong is for the log. */
 static nb_status refuse(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
                         nb_download_result result, const char *why) {
-    nb_downloads_answered(loop, result);
+    nb_downloads_answered(&loop->downloads, result);
     if (exchange->report) exchange->report->result = (uint16_t)result;
     char path[NB_LOG_NAME_BYTES];
     nb_log_name(path, parts.path);
@@ -108,7 +108,7 @@ static nb_status failed(nb_loop *loop, nb_exchange *exchange, const nb_named_mes
     switch (error) {
     case EMFILE:
     case ENFILE:
-        NB_COUNT(loop, shed, 1);
+        NB_COUNT(&loop->counters, shed, 1);
         return nb_reply_own(loop, exchange, 503, NB_NO_DESCRIPTOR_REASON, "Retry-After: 1\r\n");
     case ENOENT:
     case ENOTDIR:
@@ -147,7 +147,7 @@ static bool find_root(const nb_loop *loop, nb_slice path, uint16_t *number, nb_s
     const nb_site_roots *roots = &loop->all->site.named;
     *name = (nb_slice){NULL, SIZE_MAX};
     for (uint16_t i = 0; i < roots->count; i++) {
-        const nb_root *root = nb_open_files_root(loop->open_files, roots->each[i], loop->now_ns);
+        const nb_root *root = nb_open_files_root(loop->open_files, roots->each[i], loop->time.now_ns);
         if (!root) continue;
         nb_slice rest = under(path, root->path, strlen(root->path));
         if (!rest.data) rest = under(path, root->real, root->real_bytes);
@@ -227,7 +227,7 @@ static nb_status find(nb_loop *loop, nb_exchange *exchange, const nb_named_messa
     nb_file *file = NULL;
     const char *why = resolve(loop, named, parts.path, &number, &path);
     if (why) return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused, why);
-    nb_status status = nb_open_files_find(loop->open_files, number, &path, loop->now_ns, &file);
+    nb_status status = nb_open_files_find(loop->open_files, number, &path, loop->time.now_ns, &file);
     if (status == NB_AGAIN) return wait(loop, exchange, named, rest, number, &path);
     return conclude(loop, exchange, named, parts, status, file);
 }
@@ -235,7 +235,7 @@ static nb_status find(nb_loop *loop, nb_exchange *exchange, const nb_named_messa
 nb_status nb_named_answer(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest) {
     named_parts parts = parts_of(named, rest);
     nb_file *file = NULL;
-    if (parts.id.size) nb_reports_begin(loop, exchange, parts.id, parts.path);
+    if (parts.id.size) nb_reports_begin(&loop->reports, exchange, parts.id, parts.path);
     if (named->naming != NB_NAMED_OPEN) return find(loop, exchange, named, rest, parts);
     if (nb_file_wrap((int)named->fd, &file) != NB_OK) return NB_NO_MEMORY;
     file->facts.size = named->size;

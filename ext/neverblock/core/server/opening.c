@@ -39,7 +39,7 @@ static void take(nb_loop *loop, nb_file_wait *wait) {
     nb_file *file = NULL;
     nb_status status = NB_NOT_FOUND;
     if (exchange && exchange->connection) {
-        status = nb_open_files_enter(loop->open_files, &wait->opening, loop->now_ns, &file);
+        status = nb_open_files_enter(loop->open_files, &wait->opening, loop->time.now_ns, &file);
     } else {
         nb_opening_drop(&wait->opening);
         exchange = NULL;

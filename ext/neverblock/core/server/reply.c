@@ -21,7 +21,7 @@ nb_outbox *nb_reply_outbox(nb_exchange *exchange) {
 }
 
 static nb_slice date_line(const nb_loop *loop, bool has_date) {
-    return (nb_slice){loop->date_line, has_date ? 0 : sizeof(loop->date_line)};
+    return (nb_slice){loop->time.date_line, has_date ? 0 : sizeof(loop->time.date_line)};
 }
 
 static nb_status write_large_head(nb_loop *loop, nb_exchange *exchange, nb_slice date, nb_slice fields) {
@@ -50,7 +50,8 @@ static void plan(nb_loop *loop, nb_exchange *exchange, int64_t taken_ns) {
     if (drains && !connection->admin && exchange == connection->last) exchange->facts.keep_alive = false;
     exchange->plan = nb_response_plan_decide(&exchange->facts);
     exchange->head_sent = true;
-    nb_figures_answer(loop, exchange, taken_ns);
+    if (exchange->counted) nb_counters_answer(&loop->counters, exchange->facts.status);
+    nb_stages_answer(loop->stages, exchange, taken_ns, loop->time.now_ns);
     exchange->body_left = exchange->plan.body == NB_RESPONSE_BODY_LENGTH ? exchange->facts.content_length : 0;
 }
 
@@ -87,7 +88,7 @@ static nb_status add_body(nb_loop *loop, nb_exchange *exchange, nb_slice bytes) 
 
 static nb_status begin(nb_loop *loop, nb_exchange *exchange, const nb_response_message *response, const char *fields) {
     size_t body_bytes = response->message.bytes - sizeof(*response) - response->fields_bytes;
-    if (response->message.flags & NB_RESPONSE_OVERDUE) NB_COUNT(loop, overdue, 1);
+    if (response->message.flags & NB_RESPONSE_OVERDUE) NB_COUNT(&loop->counters, overdue, 1);
     exchange->facts.status = response->status;
     exchange->facts.content_length = response->content_length;
     exchange->facts.application_closes = (response->message.flags & NB_RESPONSE_CLOSE) != 0;
@@ -126,9 +127,9 @@ nb_status nb_reply_add_part(nb_loop *loop, nb_exchange *exchange, const nb_messa
     if (part->type == NB_MESSAGE_RESPONSE) {
         NB_ASSERT(!exchange->head_sent);
         status = begin(loop, exchange, (const nb_response_message *)(const void *)part, rest);
-        NB_COUNT(loop, responses, 1);
+        NB_COUNT(&loop->counters, responses, 1);
     } else if (part->type == NB_MESSAGE_NAMED) {
-        NB_COUNT(loop, responses, 1);
+        NB_COUNT(&loop->counters, responses, 1);
         return nb_named_answer(loop, exchange, (const nb_named_message *)(const void *)part, rest);
     } else if (part->type == NB_MESSAGE_HINTS) {
         return add_hints(loop, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});

@@ -380,11 +380,11 @@ static nb_guest_outcome be_guest(nb_server *server, nb_ring_consumer *requests, 
     bool more = true;
     do {
         more = nb_loop_turn(loop);
-    } while (more && !loop->guest_called && !nb_ring_readable(requests) && loop->now_ns < loop->guest_until_ns);
+    } while (more && !loop->guest_called && !nb_ring_readable(requests) && loop->time.now_ns < loop->guest_until_ns);
     loop->guest = NULL;
     loop->without_files = false;
     bool called = loop->guest_called;
-    nb_lease_give_back(&server->lease, loop->now_ns);
+    nb_lease_give_back(&server->lease, loop->time.now_ns);
     return called ? NB_GUEST_CALLED : NB_GUEST_SERVED;
 }
 
@@ -405,7 +405,7 @@ static void run_leased(nb_server *server) {
         do {
             more = nb_loop_turn(first(server));
         } while (more && !executor_waits(server));
-        if (more) nb_lease_host_give_back(&server->lease, first(server)->now_ns);
+        if (more) nb_lease_host_give_back(&server->lease, first(server)->time.now_ns);
     }
 }
 

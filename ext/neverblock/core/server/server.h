@@ -18,6 +18,7 @@
 #include "intake/channel.h"
 #include "dispatch/lane_rules.h"
 #include "dispatch/routes.h"
+#include "figures/counters.h"
 
 /* Every setting with its unit and default: field, default. X(type, name, default) */
 #define NB_SERVER_SETTINGS(X)                                                                                          \
@@ -64,13 +65,6 @@ typedef struct nb_server_config {
 } nb_server_config;
 
 void nb_server_config_default(nb_server_config *config);
-
-/* clang-format off */
-#define NB_SERVER_STATS(X) \
-    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
-    X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
-    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped)
-/* clang-format on */
 
 typedef struct nb_server_stats {
 #define NB_SERVER_STAT(name) uint64_t name;

@@ -116,7 +116,7 @@ static bool go_on(const nb_loop *loop, search *state) {
 }
 
 static void log_refusal(nb_loop *loop, const search *state, int error) {
-    const nb_root *root = nb_open_files_root(loop->open_files, root_of(loop, state), loop->now_ns);
+    const nb_root *root = nb_open_files_root(loop->open_files, root_of(loop, state), loop->time.now_ns);
     char name[NB_LOG_NAME_BYTES];
     nb_log_name(name, nb_file_path_slice(&state->path));
     const char *folder = root ? root->path : "a folder";
@@ -156,7 +156,7 @@ static found go_through(nb_loop *loop, search *state, const question *asked, nb_
     bool first = status == NB_AGAIN;
     for (;; first = true) {
         if (first)
-            status = nb_open_files_find(loop->open_files, root_of(loop, state), &state->path, loop->now_ns, file);
+            status = nb_open_files_find(loop->open_files, root_of(loop, state), &state->path, loop->time.now_ns, file);
         int error = errno;
         if (status == NB_AGAIN) return FOUND_LATER;
         if (status == NB_OK && state->path.folder) { /* "a.txt/" */
@@ -191,9 +191,10 @@ static nb_status answer_file(nb_loop *loop, nb_exchange *exchange, const search 
     const nb_file *plain = state->plain ? state->plain : file; /* what the name says holds for all its codings */
     char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
     nb_file_lines lines = {.bytes = bytes};
-    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, loop->date_s * NB_NS_PER_S)};
+    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, loop->time.wall_s * NB_NS_PER_S)};
     int64_t modified_s = nb_file_modified_s(file->facts.modified_ns);
-    if (modified_s > loop->date_s) modified_s = loop->date_s; /* RFC 9110 section 8.8.2.1: never later than Date */
+    if (modified_s > loop->time.wall_s)
+        modified_s = loop->time.wall_s; /* RFC 9110 section 8.8.2.1: never later than Date */
     nb_file_line(&lines, NB_SLICE("Content-Type"), plain->content_type);
     nb_file_line_date(&lines, NB_SLICE("Last-Modified"), modified_s);
     nb_file_line(&lines, NB_SLICE("ETag"), tag);
@@ -310,7 +311,7 @@ static void give_to_application(nb_loop *loop, nb_exchange *exchange, waiting *s
         self->message = NULL;
         return;
     }
-    nb_request_log_note_message(loop, self->message);
+    nb_request_log_note_message(&loop->request_log, self->message);
     nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
 }
 
@@ -336,7 +337,7 @@ static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_
     if (result == NB_STATIC_NONE) {
         give_to_application(loop, exchange, self);
     } else {
-        if (result != NB_STATIC_FAILED) nb_request_log_note_message(loop, message);
+        if (result != NB_STATIC_FAILED) nb_request_log_note_message(&loop->request_log, message);
         nb_connection_searched(loop, connection, exchange, result);
     }
     free_waiting(self);

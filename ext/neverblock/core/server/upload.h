@@ -20,7 +20,7 @@
 #include "http1/framing.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/exchange.h"
-#include "server/request_log.h"
+#include "figures/request_log.h"
 
 typedef struct nb_upload nb_upload;
 

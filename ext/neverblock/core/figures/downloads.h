@@ -2,17 +2,19 @@
  * downloads.h - what becomes of files on their way: a download begins with the response whose body is a file, or ranges of it, and ends when its
  * last byte has left, or its connection ends. Counted always; each costs a note while it leaves. Loop's thread; numbers are read by any.
  */
-#ifndef NB_SERVER_DOWNLOADS_H
-#define NB_SERVER_DOWNLOADS_H
+#ifndef NB_FIGURES_DOWNLOADS_H
+#define NB_FIGURES_DOWNLOADS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/histogram.h"
-#include "send/algorithms.h"
 #include "dispatch/exchange.h"
-
-struct nb_loop;
+#include "figures/reports.h"
+#include "http1/turn_time.h"
+#include "send/algorithms.h"
+#include "send/sending.h"
 
 #define NB_DOWNLOAD_RESULTS(X)                                            \
     X(complete)     /* its last byte has left */                          \
@@ -47,6 +49,12 @@ struct nb_download_note {
     uint16_t algorithm;
 };
 
+/* Those of one connection, in the order of its responses. All zero: none. */
+typedef struct nb_download_list {
+    nb_download_note *first, *last;
+    uint8_t end; /* nb_download_result of what does not arrive; 0: by what is known of the server */
+} nb_download_list;
+
 typedef struct nb_downloads {
     _Atomic uint64_t active;
     _Atomic uint64_t
@@ -57,32 +65,31 @@ typedef struct nb_downloads {
     nb_histogram *first_byte, *whole, *speed;
     nb_download_note *free;
     unsigned free_count;
+    bool stopped; /* what does not arrive from now on was ended by the server */
+    nb_reports *reports;
+    const nb_senders *senders; /* whose algorithm is that of files without one of their own */
+    const nb_turn_time *time;
 } nb_downloads;
+
+/* All zero before. What is given is borrowed. */
+void nb_downloads_init(nb_downloads *downloads, nb_reports *reports, const nb_senders *senders,
+                       const nb_turn_time *time);
 
 /* With histograms: somebody reads them. NB_NO_MEMORY. */
 nb_status nb_downloads_measure(nb_downloads *downloads);
 void nb_downloads_deinit(nb_downloads *downloads);
 
 /* The exchange's response has a file for its body: so many bytes. */
-void nb_downloads_begin(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
+void nb_downloads_begin(nb_downloads *downloads, nb_exchange *exchange, uint64_t bytes);
 /* It was answered without one. */
-void nb_downloads_answered(struct nb_loop *loop, nb_download_result result);
-/* The first exchange of a connection has ended; its bytes are the last that are owed now. */
-void nb_downloads_leaving(struct nb_loop *loop, nb_connection *connection, nb_exchange *exchange);
-/* Bytes have left. */
-void nb_downloads_sent(struct nb_loop *loop, nb_connection *connection);
+void nb_downloads_answered(nb_downloads *downloads, nb_download_result result);
+/* The exchange's response has ended. place: that of its last byte among all that the connection sends. */
+void nb_downloads_leaving(nb_downloads *downloads, nb_download_list *list, nb_exchange *exchange, uint64_t place);
+/* The connection has sent so many bytes, in all. */
+void nb_downloads_sent(nb_downloads *downloads, nb_download_list *list, uint64_t sent);
 /* An exchange is given up before its bytes were all owed. */
-void nb_downloads_dropped(struct nb_loop *loop, const nb_connection *connection, nb_exchange *exchange);
-/* The connection ends, for the reason that it was given (nb_connection.download_end), else because its client has gone. */
-void nb_downloads_connection_end(struct nb_loop *loop, nb_connection *connection);
-
-/* --- what there is to show, of all loops --- */
-
-uint64_t nb_downloads_sum(const struct nb_loop *loop, uint16_t algorithm, nb_download_result result);
-/* Where there are several loops the sum is made in `room`, the caller's. */
-const nb_histogram *nb_downloads_first_byte(const struct nb_loop *loop, nb_histogram *room);
-const nb_histogram *nb_downloads_whole(const struct nb_loop *loop, nb_histogram *room);
-/* Bytes a second in the place of nanoseconds. */
-const nb_histogram *nb_downloads_speed(const struct nb_loop *loop, nb_histogram *room);
+void nb_downloads_dropped(nb_downloads *downloads, const nb_download_list *list, nb_exchange *exchange);
+/* The connection ends, having sent so many bytes: for the reason that the list has, else because its client has gone. */
+void nb_downloads_connection_end(nb_downloads *downloads, nb_download_list *list, uint64_t sent);
 
 #endif

@@ -5,21 +5,20 @@
  *
  * Each loop has a queue of its own, of which it is the only writer; its thread calls all but what is said.
  */
-#ifndef NB_SERVER_REPORTS_H
-#define NB_SERVER_REPORTS_H
+#ifndef NB_FIGURES_REPORTS_H
+#define NB_FIGURES_REPORTS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "base/ring.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "dispatch/exchange.h"
 #include "intake/message.h"
 #include "os/wake.h"
-
-struct nb_loop;
-struct nb_exchange;
 
 /* Of a path; what is beyond is left out. */
 #define NB_REPORT_PATH_BYTES_MAX 1024u
@@ -50,6 +49,7 @@ typedef struct nb_reports {
     nb_ring_producer producer;
     nb_ring_consumer consumer; /* the reader's */
     const nb_wake *wake;
+    nb_log *log; /* borrowed; NULL: no log */
     _Atomic uint64_t queued, dropped;
 } nb_reports;
 
@@ -81,9 +81,9 @@ nb_status nb_reports_open(nb_reports *reports, const nb_wake *wake);
 void nb_reports_deinit(nb_reports *reports);
 
 /* The application has named the exchange's file, and the download by `id`. An id that is none is a line of the log. */
-void nb_reports_begin(struct nb_loop *loop, struct nb_exchange *exchange, nb_slice id, nb_slice path);
+void nb_reports_begin(nb_reports *reports, nb_exchange *exchange, nb_slice id, nb_slice path);
 /* Takes *report, which may be NULL: its download has ended. result: nb_download_result. */
-void nb_reports_end(struct nb_loop *loop, nb_report **report, uint16_t result, uint64_t bytes);
+void nb_reports_end(nb_reports *reports, nb_report **report, uint16_t result, uint64_t bytes);
 /* Takes *report: nothing is said of it. */
 void nb_reports_forget(nb_report **report);
 

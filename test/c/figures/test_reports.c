@@ -1,18 +1,19 @@
 /*
  * test_reports.c - reports of named downloads: what is taken down, in which order it is read, what a full queue drops, what an id is.
  */
-#include "server/reports.h"
+#include "figures/reports.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "server/downloads.h"
-#include "server/loop.h"
-#include "support/world.h"
+#include "base/counter.h"
+#include "figures/downloads.h"
+#include "os/wake.h"
+#include "support/test.h"
 
 typedef struct fixture {
-    nb_loop loop;
+    nb_reports reports;
     nb_exchange exchange;
     nb_wake wake;
 } fixture;
@@ -22,7 +23,7 @@ static _Alignas(nb_report) char place[NB_REPORT_BYTES_MAX];
 static int setup(void **state) {
     fixture *f = calloc(1, sizeof *f);
     assert_status(NB_OK, nb_wake_init(&f->wake));
-    assert_status(NB_OK, nb_reports_open(&f->loop.reports, &f->wake));
+    assert_status(NB_OK, nb_reports_open(&f->reports, &f->wake));
     *state = f;
     return 0;
 }
@@ -30,7 +31,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     fixture *f = *state;
     nb_reports_forget(&f->exchange.report);
-    nb_reports_deinit(&f->loop.reports);
+    nb_reports_deinit(&f->reports);
     nb_wake_deinit(&f->wake);
     free(f);
     return 0;
@@ -41,12 +42,12 @@ static int teardown(void **state) {
 static nb_slice text(const char *bytes) { return nb_slice_of(bytes, strlen(bytes)); }
 
 static void begin(fixture *f, const char *id, const char *path) {
-    nb_reports_begin(&f->loop, &f->exchange, text(id), text(path));
+    nb_reports_begin(&f->reports, &f->exchange, text(id), text(path));
 }
 
 static const nb_report *take(fixture *f) {
     nb_report *report = (nb_report *)(void *)place;
-    return nb_reports_take(&f->loop.reports, report) ? report : NULL;
+    return nb_reports_take(&f->reports, report) ? report : NULL;
 }
 
 static void expect(fixture *f, const char *id, const char *path, uint16_t result, uint64_t bytes) {
@@ -62,15 +63,15 @@ static void expect(fixture *f, const char *id, const char *path, uint16_t result
 static void what_has_ended_is_read_in_its_order(void **state) {
     fixture *f = *state;
     begin(f, "one", "/a");
-    nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_complete, 7);
+    nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_complete, 7);
     assert_null(f->exchange.report);
     begin(f, "two", "");
-    nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_aborted, 0);
+    nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_aborted, 0);
     nb_wake_wait(&f->wake, -1);
     expect(f, "one", "/a", NB_DOWNLOAD_complete, 7);
     expect(f, "two", "", NB_DOWNLOAD_aborted, 0);
     assert_null(take(f));
-    assert_int_equal(2, nb_counted(&f->loop.reports.queued));
+    assert_int_equal(2, nb_counted(&f->reports.queued));
 }
 
 static void an_id_has_1_to_128_visible_characters(void **state) {
@@ -85,7 +86,7 @@ static void an_id_has_1_to_128_visible_characters(void **state) {
     }
     longest[NB_REPORT_ID_BYTES_MAX] = '\0';
     begin(f, longest, "/a");
-    nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_complete, 1);
+    nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_complete, 1);
     expect(f, longest, "/a", NB_DOWNLOAD_complete, 1);
 }
 
@@ -95,18 +96,18 @@ static void of_a_long_path_the_beginning_is_told(void **state) {
     memset(path, 'p', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     begin(f, "id", path);
-    nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_complete, 1);
+    nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_complete, 1);
     path[NB_REPORT_PATH_BYTES_MAX] = '\0';
     expect(f, "id", path, NB_DOWNLOAD_complete, 1);
 }
 
 static void a_full_queue_drops_and_counts_and_goes_on_when_there_is_room(void **state) {
     fixture *f = *state;
-    nb_reports *reports = &f->loop.reports;
+    nb_reports *reports = &f->reports;
     unsigned sent = 0;
     while (nb_counted(&reports->dropped) == 0) {
         begin(f, "id", "/path");
-        nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_complete, sent++);
+        nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_complete, sent++);
         assert_true(sent < NB_REPORTS_RING_BYTES);
     }
     assert_int_equal(sent - 1, nb_counted(&reports->queued));
@@ -115,17 +116,17 @@ static void a_full_queue_drops_and_counts_and_goes_on_when_there_is_room(void **
         expect(f, "id", "/path", NB_DOWNLOAD_complete, i);
     assert_null(take(f));
     begin(f, "again", "/path");
-    nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_complete, 1);
+    nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_complete, 1);
     expect(f, "again", "/path", NB_DOWNLOAD_complete, 1);
 }
 
 static void where_nobody_reads_nothing_is_kept(void **state) {
     fixture *f = *state;
-    nb_reports_deinit(&f->loop.reports);
+    nb_reports_deinit(&f->reports);
     begin(f, "id", "/a");
     assert_null(f->exchange.report);
     assert_null(take(f));
-    nb_reports_end(&f->loop, &f->exchange.report, NB_DOWNLOAD_complete, 1);
+    nb_reports_end(&f->reports, &f->exchange.report, NB_DOWNLOAD_complete, 1);
 }
 
 static void the_answer_to_head_is_no_download(void **state) {
@@ -141,7 +142,7 @@ static void without_memory_it_is_dropped_and_counted(void **state) {
     begin(f, "id", "/a");
     nb_alloc_fail_at(0);
     assert_null(f->exchange.report);
-    assert_int_equal(1, nb_counted(&f->loop.reports.dropped));
+    assert_int_equal(1, nb_counted(&f->reports.dropped));
 }
 
 int main(void) {

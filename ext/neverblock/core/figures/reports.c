@@ -1,14 +1,13 @@
 /*
  * reports.c - see reports.h.
  */
-#include "server/reports.h"
+#include "figures/reports.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
+#include "base/counter.h"
 #include "os/clock.h"
-#include "server/loop.h"
 
 /* As base/ring.h wants it. */
 #define ALIGNMENT 64u
@@ -44,11 +43,10 @@ static bool is_id(nb_slice id) {
     return true;
 }
 
-void nb_reports_begin(nb_loop *loop, nb_exchange *exchange, nb_slice id, nb_slice path) {
-    nb_reports *reports = &loop->reports;
+void nb_reports_begin(nb_reports *reports, nb_exchange *exchange, nb_slice id, nb_slice path) {
     if (!reports->memory || exchange->report || exchange->facts.head_request) return;
     if (!is_id(id)) {
-        nb_log_line(loop->log,
+        nb_log_line(reports->log,
                     "an X-Download-Id is 1 to %u visible characters of ASCII: a download with another is not reported",
                     NB_REPORT_ID_BYTES_MAX);
         return;
@@ -79,14 +77,14 @@ static bool put(nb_reports *reports, const nb_report *report) {
     return true;
 }
 
-void nb_reports_end(nb_loop *loop, nb_report **report, uint16_t result, uint64_t bytes) {
+void nb_reports_end(nb_reports *reports, nb_report **report, uint16_t result, uint64_t bytes) {
     nb_report *ended = *report;
     if (!ended) return;
     *report = NULL;
     ended->result = result;
     ended->bytes = bytes;
     ended->duration_ns = nb_clock_monotonic_ns() - ended->began_ns;
-    nb_count(put(&loop->reports, ended) ? &loop->reports.queued : &loop->reports.dropped, 1);
+    nb_count(put(reports, ended) ? &reports->queued : &reports->dropped, 1);
     nb_free(ended);
 }
 
