@@ -218,6 +218,31 @@ class RulesTest < Minitest::Test
     end
   end
 
+  # --- sizes of folders
+
+  def sized(count, allowed = {})
+    files = (1..count).to_h { |number| ["core/os/a#{number}.c", []] }
+    judge(Style::FolderSize.new(allowed: allowed), sources(files.merge("core/os/a.h" => [])))
+  end
+
+  def test_a_folder_of_more_than_twenty_c_files
+    assert_equal "ext/neverblock/core/os: 21 .c files, 20 are allowed: split it by idea",
+                 sized(21).join
+    assert_empty sized(20)
+  end
+
+  def test_a_folder_that_is_not_split_yet
+    assert_empty sized(22, "core/os" => 22)
+    assert_match(/core\/os: 23 .c files, 22 are allowed/, sized(23, "core/os" => 22).join)
+  end
+
+  def test_a_folder_that_has_fewer_files_than_allowed_is_written_down
+    assert_match(/FolderSize::ALLOWED, core\/os: now 21: write 21 here/,
+                 sized(21, "core/os" => 22).join)
+    assert_match(/core\/os: now 20: remove it here/, sized(20, "core/os" => 22).join)
+    assert_match(/core\/http1: now 0: remove it here/, sized(1, "core/http1" => 22).join)
+  end
+
   # --- lengths
 
   def test_a_file_of_more_than_a_thousand_lines

@@ -55,4 +55,45 @@ module Style
       Violation.new(PATH, nil, "NoCircles::ALLOWED, #{folder}: #{mend}")
     end
   end
+
+  # A folder is read as a whole.
+  #
+  # ALLOWED names the folders that are not split yet, with the number of their .c files.
+  # The table has to say what is there, so its numbers only go down.
+  class FolderSize
+    FILES_MAX = 20
+    ABOUT = "no folder of ext/neverblock/core and binding has more than #{FILES_MAX} .c files"
+    ALLOWED = { "binding" => 48, "core/os" => 29, "core/server" => 34 }.freeze
+
+    # @param allowed [Hash{String => Integer}] numbers of .c files by folder
+    def initialize(allowed: ALLOWED)
+      @allowed = allowed
+    end
+
+    def violations(tree)
+      folders = ModuleGraph.folders(tree)
+      (folders.keys | @allowed.keys).filter_map do |folder|
+        judge(folder, folders.fetch(folder, []).grep(/\.c\z/).size)
+      end
+    end
+
+    private
+
+    def judge(folder, now)
+      allowed = @allowed.fetch(folder, FILES_MAX)
+      return excess(folder, now, allowed) if now > allowed
+
+      stale(folder, now) if @allowed.key?(folder) && now < allowed
+    end
+
+    def excess(folder, now, allowed)
+      Violation.new("#{ModuleGraph::SOURCES}/#{folder}", nil,
+                    "#{now} .c files, #{allowed} are allowed: split it by idea")
+    end
+
+    def stale(folder, now)
+      mend = now > FILES_MAX ? "write #{now} here" : "remove it here"
+      Violation.new(NoCircles::PATH, nil, "FolderSize::ALLOWED, #{folder}: now #{now}: #{mend}")
+    end
+  end
 end

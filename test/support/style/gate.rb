@@ -4,7 +4,7 @@ module Style
   # Runs rules and prints what breaks them: the body of bin/check.
   class Gate
     ROOT = File.expand_path("../../..", __dir__)
-    RULES = [SourceList, RubyFreeCore, IncludeDirection, NoCircles, FileLength,
+    RULES = [SourceList, RubyFreeCore, IncludeDirection, NoCircles, FolderSize, FileLength,
              FunctionLength, NoLeftovers, MachineNames, ShellCheck, ClangFormat, RuboCop,
              Signatures, CoreWarnings, BindingWarnings].freeze
     OPTIONS = %w[--fix --graph --hints --list].freeze
