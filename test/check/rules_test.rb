@@ -16,11 +16,15 @@ class RulesTest < Minitest::Test
   # What a rule says about a folder with these files.
   def judge(rule, files)
     Dir.mktmpdir do |root|
-      files.each do |path, text|
-        FileUtils.mkdir_p(File.dirname(File.join(root, path)))
-        File.write(File.join(root, path), text)
-      end
+      write(root, files)
       rule.violations(Style::Tree.new(File.realpath(root))).map(&:to_s)
+    end
+  end
+
+  def write(root, files)
+    files.each do |path, text|
+      FileUtils.mkdir_p(File.dirname(File.join(root, path)))
+      File.write(File.join(root, path), text)
     end
   end
 
@@ -88,6 +92,155 @@ class RulesTest < Minitest::Test
     assert_broken Style::RubyFreeCore.new, { "ext/neverblock/core/os/a.h" => "# include <ruby.h>\n" }, /includes ruby\.h/
     assert_broken Style::RubyFreeCore.new, { "ext/neverblock/core/os/a.h" => "#include \"ruby/thread.h\"\n" }, /includes ruby\/thread\.h/
     assert_kept Style::RubyFreeCore.new, { "ext/neverblock/binding/a.h" => "#include <ruby.h>\n", "ext/neverblock/core/os/a.h" => "/* not ruby.h */\n" }
+  end
+
+  # --- circles
+
+  # Files below ext/neverblock, each with what it includes.
+  def sources(included)
+    included.to_h do |path, names|
+      ["ext/neverblock/#{path}", names.map { |name| "#include \"#{name}\"\n" }.join]
+    end
+  end
+
+  def circles(allowed = {})
+    Style::NoCircles.new(allowed: allowed)
+  end
+
+  # That this is all a rule says.
+  def assert_says(text, rule, files)
+    assert_equal ["ext/neverblock/#{text}"], judge(rule, files)
+  end
+
+  # Modules of core/os, each by a .c and a .h file, and what the .c file includes.
+  def modules(included)
+    sources(included.flat_map do |name, others|
+      [["core/os/#{name}.h", []], ["core/os/#{name}.c", others.map { |other| "os/#{other}.h" }]]
+    end.to_h)
+  end
+
+  def test_modules_that_include_each_other_one_way
+    assert_kept circles, modules("a" => %w[a b c], "b" => %w[b c], "c" => %w[c])
+  end
+
+  def test_a_circle_of_two_by_their_headers
+    files = sources("core/os/a.h" => %w[os/b.h], "core/os/b.h" => %w[os/a.h])
+    assert_says "core/os: a -> b -> a: 2 modules in a circle", circles, files
+  end
+
+  def test_a_circle_of_three_by_their_c_files_alone
+    files = modules("a" => %w[b], "b" => %w[c], "c" => %w[a])
+    assert_says "core/os: a -> b -> c -> a: 3 modules in a circle", circles, files
+  end
+
+  def test_the_shortest_way_through_a_circle
+    files = modules("a" => %w[b], "b" => %w[c], "c" => %w[a d], "d" => %w[c])
+    assert_says "core/os: c -> d -> c: 4 modules in a circle", circles, files
+  end
+
+  def test_an_internal_header_and_c_files_without_a_header_belong_to_their_module
+    files = sources("core/os/a.h" => [], "core/os/a_internal.h" => %w[os/a.h],
+                    "core/os/a.c" => %w[os/a_internal.h], "core/os/b.h" => [],
+                    "core/os/a_send.c" => %w[os/a_internal.h os/b.h])
+    assert_kept circles, files
+    back = sources("core/os/b.c" => %w[os/a_internal.h])
+    assert_broken circles, files.merge(back), /os: a -> b -> a: 2/
+  end
+
+  def test_a_c_file_with_a_header_of_its_own_is_a_module
+    files = sources("core/os/a.h" => [], "core/os/a.c" => %w[os/a_b.h], "core/os/a_b.h" => [],
+                    "core/os/a_b_c.c" => %w[os/a.h])
+    assert_broken circles, files, /os: a -> a_b -> a: 2/
+  end
+
+  def test_a_c_file_that_finds_no_header_is_a_module
+    files = sources("core/os/a.h" => [], "core/os/a.c" => %w[os/ab.h], "core/os/ab.h" => [],
+                    "core/os/abc.c" => %w[os/a.h os/ab.h])
+    assert_kept circles, files
+  end
+
+  def test_a_circle_in_the_binding_however_the_include_is_written
+    assert_broken circles, sources("binding/a.h" => %w[b.h], "binding/b.h" => %w[a.h]),
+                  /binding: a -> b -> a: 2/
+    files = sources("binding/x/a.h" => %w[binding/x/b.h], "binding/x/b.h" => %w[x/a.h])
+    assert_broken circles, files, /binding\/x: a -> b -> a: 2/
+  end
+
+  def test_a_circle_across_folders_counts_for_the_folder_that_holds_them
+    files = sources("binding/x/a.h" => %w[binding/y/b.h], "binding/y/b.h" => %w[binding/x/a.h])
+    assert_says "binding: x/a -> y/b -> x/a: 2 modules in a circle", circles, files
+    assert_kept circles("binding" => [2]), files
+  end
+
+  def test_a_circle_of_the_size_that_is_allowed
+    assert_kept circles("core/os" => [2]), modules("a" => %w[b], "b" => %w[a])
+  end
+
+  def test_a_circle_larger_than_allowed
+    files = modules("a" => %w[b], "b" => %w[c], "c" => %w[a])
+    assert_broken circles("core/os" => [2]), files,
+                  /os: a -> b -> c -> a: 3 modules in a circle, \[2\] allowed/
+  end
+
+  def test_a_further_circle_beside_one_that_is_allowed
+    files = modules("a" => %w[b], "b" => %w[a], "c" => %w[d], "d" => %w[c])
+    assert_broken circles("core/os" => [2]), files, /a -> b -> a: 2/, /c -> d -> c: 2/
+    assert_kept circles("core/os" => [2, 2]), files
+  end
+
+  def test_a_circle_smaller_than_allowed_is_written_down
+    files = modules("a" => %w[b], "b" => %w[a], "c" => %w[d], "d" => %w[c])
+    assert_broken circles("core/os" => [5]), files,
+                  /NoCircles::ALLOWED, core\/os: now \[2, 2\]: write \[2, 2\] here/
+  end
+
+  def test_a_folder_whose_last_circle_is_broken_leaves_the_table
+    [modules("a" => %w[b], "b" => []), {}].each do |files|
+      assert_broken circles("core/os" => [5]), files, /core\/os: no circle is left: remove it here/
+    end
+  end
+
+  def test_the_graph_has_a_line_for_each_module_and_marks_circles
+    Dir.mktmpdir do |root|
+      write(root, modules("a" => %w[a], "b" => %w[a c], "c" => %w[b]))
+      write(root, sources("core/send/d.c" => %w[os/a.h]))
+      out = StringIO.new
+      assert_equal 0, Style::Gate.new(%w[--graph], root: root, out: out).run
+      assert_equal <<~TEXT, out.string
+        core/os: 3 modules, 2 in circles
+            a
+          * b -> a *c
+          * c -> *b
+        core/send: 1 modules, 0 in circles
+            d
+        core/os: 2 modules in a circle: b -> c -> b
+      TEXT
+    end
+  end
+
+  # --- sizes of folders
+
+  def sized(count, allowed = {})
+    files = (1..count).to_h { |number| ["core/os/a#{number}.c", []] }
+    judge(Style::FolderSize.new(allowed: allowed), sources(files.merge("core/os/a.h" => [])))
+  end
+
+  def test_a_folder_of_more_than_twenty_c_files
+    assert_equal "ext/neverblock/core/os: 21 .c files, 20 are allowed: split it by idea",
+                 sized(21).join
+    assert_empty sized(20)
+  end
+
+  def test_a_folder_that_is_not_split_yet
+    assert_empty sized(22, "core/os" => 22)
+    assert_match(/core\/os: 23 .c files, 22 are allowed/, sized(23, "core/os" => 22).join)
+  end
+
+  def test_a_folder_that_has_fewer_files_than_allowed_is_written_down
+    assert_match(/FolderSize::ALLOWED, core\/os: now 21: write 21 here/,
+                 sized(21, "core/os" => 22).join)
+    assert_match(/core\/os: now 20: remove it here/, sized(20, "core/os" => 22).join)
+    assert_match(/core\/http1: now 0: remove it here/, sized(1, "core/http1" => 22).join)
   end
 
   # --- lengths

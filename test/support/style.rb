@@ -5,6 +5,8 @@
 
 require_relative "style/tree"
 require_relative "style/text_rules"
+require_relative "style/module_graph"
+require_relative "style/folder_rules"
 require_relative "style/source_list"
 require_relative "style/machine_names"
 require_relative "style/tool_rules"

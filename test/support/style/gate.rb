@@ -4,8 +4,10 @@ module Style
   # Runs rules and prints what breaks them: the body of bin/check.
   class Gate
     ROOT = File.expand_path("../../..", __dir__)
-    RULES = [SourceList, RubyFreeCore, IncludeDirection, FileLength, FunctionLength, NoLeftovers, MachineNames, ShellCheck,
-             ClangFormat, RuboCop, Signatures, CoreWarnings, BindingWarnings].freeze
+    RULES = [SourceList, RubyFreeCore, IncludeDirection, NoCircles, FolderSize, FileLength,
+             FunctionLength, NoLeftovers, MachineNames, ShellCheck, ClangFormat, RuboCop,
+             Signatures, CoreWarnings, BindingWarnings].freeze
+    OPTIONS = %w[--fix --graph --hints --list].freeze
 
     # @param arguments [Array<String>] as typed after bin/check
     def initialize(arguments, root: ROOT, out: $stdout)
@@ -16,9 +18,10 @@ module Style
 
     # @return [Integer] exit status
     def run
-      unknown = @names - RULES.map { |rule| name(rule) } + (@options - %w[--fix --hints --list])
+      unknown = @names - RULES.map { |rule| name(rule) } + (@options - OPTIONS)
       return refuse(unknown) unless unknown.empty?
       return list if @options.include?("--list")
+      return graph if @options.include?("--graph")
 
       rules = RULES.select { |rule| @names.empty? || @names.include?(name(rule)) }.map(&:new)
       fix(rules) if @options.include?("--fix")
@@ -50,6 +53,11 @@ module Style
 
     def list
       RULES.each { |rule| @out.puts("#{name(rule)}: #{rule::ABOUT}") }
+      0
+    end
+
+    def graph
+      @out.puts(GraphText.new(ModuleGraph.new(Tree.new(@root))).lines)
       0
     end
 

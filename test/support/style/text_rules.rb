@@ -13,7 +13,7 @@ module Style
       tree.matching("#{CORE}/**/*.{c,h}").flat_map do |path|
         own = path.delete_prefix("#{CORE}/").split("/").first
         tree.lines(path).each_with_index.filter_map do |line, index|
-          included = line[/\A\s*#\s*include\s+"([^"]+)"/, 1]
+          included = line[Tree::INCLUDE, 1]
           reason = included && breach(tree, own, included)
           Violation.new(path, index + 1, reason) if reason
         end

@@ -14,6 +14,8 @@ module Style
   class Tree
     PRODUCTS = %r{\A(tmp|build|vendor|pkg|coverage|\.git|\.bundle)/|/vendor/|\.(o|so|a|d|bundle)\z|(\A|/)Gemfile\.lock\z}
 
+    INCLUDE = /\A\s*#\s*include\s+"([^"]+)"/ # a line of C; a system's header is in <>
+
     attr_reader :root, :files
 
     def initialize(root)
