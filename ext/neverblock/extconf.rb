@@ -21,7 +21,7 @@ SOURCES = {
   "core/intake" => %w[body channel crowds message path_pattern request stalled],
   "core/files" => %w[accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files path ranges top_names],
   "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
-  "core/dispatch" => %w[dispatch exchange lane_rules lanes learned queues recall routes spares waiting],
+  "core/dispatch" => %w[dispatch dispatch_recall dispatch_spares exchange lane_rules lanes learned queues routes waiting],
   "core/figures" => %w[downloads reports request_log stages],
   "core/server" => %w[
     admin admin_metrics admin_status connection connection_answer connection_send figures file_answer lease listener loop loops named opening parts reply server site

@@ -1,5 +1,5 @@
 /*
- * executor_spare.h - what a spare answers when it is called (core/dispatch/spares.c): whether the executor it helps is blocked without Ruby's lock.
+ * executor_spare.h - what a spare answers when it is called (core/dispatch/dispatch_spares.c): whether the executor it helps is blocked without Ruby's lock.
  */
 #ifndef NB_EXECUTOR_SPARE_H
 #define NB_EXECUTOR_SPARE_H

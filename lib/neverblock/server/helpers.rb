@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The executors of a process beside its first, each on a thread of its own: spares, which help out while a call without Ruby's lock keeps the one before them
-# (core/dispatch/spares.c), and the threads of lanes, which run one request at a time. They end when the first has.
+# (core/dispatch/dispatch_spares.c), and the threads of lanes, which run one request at a time. They end when the first has.
 
 require "neverblock/server/executor_thread"
 

@@ -16,7 +16,7 @@
  * Where several requests of one like compute so long that their slices end, or would only wait for a connection, more of that like wait here, and others
  * pass them (intake/crowds.h).
  *
- * An executor may have a spare, another thread of its process, and that a spare of its own (spares.c). A spare is given requests only while the
+ * An executor may have a spare, another thread of its process, and that a spare of its own (dispatch_spares.c). A spare is given requests only while the
  * executor it helps, which runs the same fiber for long with work waiting, is blocked in a call that has released Ruby's lock: who may run
  * is found out by the spare, which must get that lock at once, twice. Together they run no more requests than the first may. Until a spare is first called its channel is not among the dispatch's.
  *
@@ -179,7 +179,7 @@ void nb_dispatch_publish(nb_dispatch *dispatch);
 /* The same, and wakes those that slept when something was published to them. Once a turn. */
 void nb_dispatch_pump(nb_dispatch *dispatch);
 
-/* --- between dispatch.c, recall.c and spares.c --- */
+/* --- between dispatch.c, dispatch_recall.c and dispatch_spares.c --- */
 
 /* It is given nothing: a spare, as one of those it helps is not blocked; or it and its spares run all the requests that it may. */
 bool nb_dispatch_rests(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);

@@ -40,7 +40,7 @@ typedef struct nb_pulse {
     _Atomic int64_t blocked_ns;
 } nb_pulse;
 
-/* A spare is asked whether it can run, by a loop (dispatch/spares.c). One question at a time: the next when this is answered. */
+/* A spare is asked whether it can run, by a loop (dispatch/dispatch_spares.c). One question at a time: the next when this is answered. */
 typedef struct nb_spare_call {
     _Alignas(64) _Atomic int64_t asked_ns; /* when (monotonic); 0: never */
     _Atomic int64_t answered_ns;           /* the `asked_ns` it came to last, with Ruby's lock */

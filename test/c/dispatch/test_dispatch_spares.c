@@ -1,5 +1,5 @@
 /*
- * test_spares.c - executors that help out: when a spare is called, who counts as blocked, what a spare is given, and how its channels come and go with
+ * test_dispatch_spares.c - executors that help out: when a spare is called, who counts as blocked, what a spare is given, and how its channels come and go with
  * those of the executor it helps. The executors' side is played by hand, the time is the test's.
  */
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * recall.c - dispatch.h's late binding: which requests an executor has been given and not begun with, how it is seen that it
+ * dispatch_recall.c - dispatch.h's late binding: which requests an executor has been given and not begun with, how it is seen that it
  * is stuck, and how they come back from it.
  *
  * A record that is listed here lies in the ring as the loop wrote it until the executor gives its room back (only then does

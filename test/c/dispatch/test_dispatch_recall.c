@@ -1,5 +1,5 @@
 /*
- * test_recall.c - late binding: which requests an executor has not begun with, when it counts as stuck, and how they come back from it. The
+ * test_dispatch_recall.c - late binding: which requests an executor has not begun with, when it counts as stuck, and how they come back from it. The
  * executors' side is played by hand, the time is the test's.
  */
 #include <fcntl.h>
