@@ -23,9 +23,9 @@ SOURCES = {
   "core/send" => %w[algorithms outbox pace sender_auto sender_eba sender_enba sender_sba sending],
   "core/dispatch" => %w[dispatch dispatch_recall dispatch_spares exchange lane_rules lanes learned queues routes waiting],
   "core/figures" => %w[downloads reports request_log stages],
+  "core/answers" => %w[file_answer named opening reply site static],
   "core/server" => %w[
-    admin admin_metrics admin_status connection connection_answer connection_send figures file_answer lease listener loop loops named opening parts reply server site
-    static timeouts upload
+    admin admin_metrics admin_status connection connection_answer connection_send figures lease listener loop loops parts server timeouts upload
   ],
   "binding" => %w[
     blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare

@@ -1,11 +1,11 @@
 /*
- * engine_files.c - Engine's folders: what a server is told of files before it starts (core/server/site.h).
+ * engine_files.c - Engine's folders: what a server is told of files before it starts (core/answers/site.h).
  */
 #include <errno.h>
 
 #include "engine.h"
 #include "neverblock.h"
-#include "server/site.h"
+#include "answers/site.h"
 
 static nb_site *site_of(VALUE self) {
     nb_site *site = nb_server_site(nb_engine_server(self));

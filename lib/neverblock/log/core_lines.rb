@@ -16,7 +16,7 @@ module NeverBlock
       HEAD = /\Aneverblock: (?:\S+Z (?<level>\w+): )?/
       REQUEST = /\Arequest (?<status>\d{3}) (?<address>\S+) (?<reason>[^\t]*)\t(?<line>.*)\z/
 
-      # The reason of an answer that is no refusal (core/server/static.h).
+      # The reason of an answer that is no refusal (core/answers/static.h).
       FILE = "a file"
 
       # @param log [Log]

@@ -2,7 +2,7 @@
  * test_file_answer.c - a file becomes a response: whole, one range, several, 304, 412, 416, and which field lines go with each. By a served folder, through a
  * whole server.
  */
-#include "server/file_answer.h"
+#include "answers/file_answer.h"
 
 #include <stdio.h>
 #include <string.h>

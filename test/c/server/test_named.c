@@ -2,7 +2,7 @@
  * test_named.c - files that an application names, through a whole server over real sockets: by an open descriptor, by X-Sendfile, by X-Accel-Redirect; what is
  * sent, what is refused and how the log says so, what has to wait for the disk, and want of descriptors.
  */
-#include "server/named.h"
+#include "answers/named.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "server/site.h"
+#include "answers/site.h"
 
 /* No machine stands still for so long while a client of a test has yet to send, or to read, what it will. */
 #define NO_MACHINE_MS 600000

@@ -37,6 +37,7 @@ struct nb_exchange {
     nb_exchange *next;      /* the connection's next request, or the next free slot */
     nb_exchange *news_next; /* in a channel's list of news that found the ring full */
     nb_outbox outbox;       /* what waits for the exchanges before this one */
+    nb_outbox *out;         /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
     nb_response_facts facts;
     nb_response_plan plan;
     /* When its first byte came, its last, and the response's head; the last two 0: not there, or nobody wants to know. */

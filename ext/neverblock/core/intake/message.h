@@ -65,7 +65,7 @@ typedef enum nb_message_type {
     /* nb_message: the executor wants the connection. When all responses before, and the head sent for this exchange, have
        left, HIJACKED is told (or GONE). Then the executor sends its last part, empty. */
     NB_MESSAGE_HIJACK = 20,
-    /* nb_named_message: a whole response whose body is a file; the loop decides its status, head and ranges (server/file_answer.h) */
+    /* nb_named_message: a whole response whose body is a file; the loop decides its status, head and ranges (answers/file_answer.h) */
     NB_MESSAGE_NAMED = 21,
     /* nb_message + field lines of a 103 response (RFC 8297), each complete; no part of a response. Dropped once the response has begun. */
     NB_MESSAGE_HINTS = 22,

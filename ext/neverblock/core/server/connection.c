@@ -15,8 +15,9 @@
 #include "server/admin.h"
 #include "figures/downloads.h"
 #include "server/figures.h"
-#include "server/reply.h"
-#include "server/static.h"
+#include "answers/named.h"
+#include "answers/reply.h"
+#include "answers/static.h"
 
 /* Reads of one connection in one turn: enough to keep an upload going, few enough to let the others have their turn. */
 #define READS_IN_A_TURN 4
@@ -204,6 +205,7 @@ static void end_upload(nb_loop *loop, nb_connection *connection) {
 /* The executor may still hold it: then it stays in the table until the last part has come. */
 static void part_with(nb_loop *loop, nb_exchange *exchange) {
     exchange->connection = NULL;
+    exchange->out = NULL;
     nb_outbox_clear(&exchange->outbox, &loop->pool);
     nb_dispatch_forget(nb_dispatch_of(&loop->dispatch, exchange), exchange);
     if (exchange->in_news) return;
@@ -287,6 +289,7 @@ nb_exchange *nb_connection_add_exchange(nb_loop *loop, nb_connection *connection
         connection->first = exchange;
     }
     connection->last = exchange;
+    exchange->out = connection->first == exchange ? &connection->outbox : &exchange->outbox;
     connection->in_flight++;
     return exchange;
 }
@@ -431,7 +434,7 @@ static void begin_request(nb_loop *loop, nb_connection *connection, const nb_fra
         begin_body(loop, connection, exchange, &facts);
         return;
     }
-    nb_static found = nb_static_answer(loop, exchange, &facts);
+    nb_static found = nb_static_answer(&loop->answers, exchange, &facts);
     nb_status status = NB_OK;
     if (found == NB_STATIC_NONE && !exchange->asterisk)
         status = nb_dispatch_head(nb_dispatch_of(&loop->dispatch, exchange), exchange, &facts);
@@ -753,7 +756,10 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
     nb_stages_leaving(loop->stages, &connection->leaving, exchange, end);
     nb_downloads_leaving(&loop->downloads, &connection->downloads, exchange, end);
     part_with(loop, exchange);
-    if (goes_on && connection->first) nb_outbox_join(&connection->outbox, &connection->first->outbox);
+    if (goes_on && connection->first) {
+        nb_outbox_join(&connection->outbox, &connection->first->outbox);
+        connection->first->out = &connection->outbox;
+    }
     return goes_on;
 }
 
@@ -817,7 +823,10 @@ void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *
     if (part->type == NB_MESSAGE_HINTS && !takes_hints(loop, exchange)) return;
     if (connection->upload && (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED))
         answer_begins(connection, exchange, part);
-    if (nb_reply_add_part(loop, exchange, part, rest) != NB_OK) {
+    bool named = part->type == NB_MESSAGE_NAMED;
+    nb_status status = named ? nb_named_answer(&loop->answers, exchange, (const nb_named_message *)(const void *)part, rest)
+                             : nb_reply_add_part(&loop->answers, exchange, part, rest);
+    if (status != NB_OK) {
         exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
         nb_connection_end(loop, connection, true);
         return;

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answers/answers.h"
 #include "base/buffer.h"
 #include "http1/head_parser.h"
 #include "intake/body.h"
@@ -86,6 +87,9 @@ struct nb_connection {
     nb_leaving_list leaving;    /* responses whose last bytes are in the outbox */
     nb_peer peer;
 };
+
+/* Answers that waited for the disk; the owner is the loop. */
+extern const nb_answers_events nb_connection_answers_events;
 
 /* What it does now. */
 nb_phase nb_connection_phase(const nb_connection *connection);

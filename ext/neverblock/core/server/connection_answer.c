@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/connection_internal.h"
-#include "server/reply.h"
+#include "answers/reply.h"
 
 static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
 
@@ -32,7 +32,7 @@ void nb_connection_answer(nb_loop *loop, nb_connection *connection, nb_exchange 
     if (exchange && close) exchange->facts.keep_alive = false;
     bool is_executors = exchange && exchange->channel != NB_CHANNEL_NONE; /* which logs it */
     if (!is_executors && !connection->admin) nb_connection_log(loop, connection, refusal.http_status, refusal.reason);
-    if (!exchange || nb_reply_own(loop, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
+    if (!exchange || nb_reply_own(&loop->answers, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
         nb_connection_end(loop, connection, true);
         return;
     }
@@ -133,3 +133,30 @@ void nb_connection_answer_asterisk(nb_loop *loop, nb_connection *connection, nb_
     nb_connection_answer(loop, connection, exchange, (nb_refusal){200, ""}, allow_line, false);
     if (connection->state != NB_CONNECTION_ENDED) nb_connection_settle(loop, connection);
 }
+
+/* --- answers that waited for the disk --- */
+
+static void answered(void *owner, nb_exchange *exchange, nb_status status) {
+    if (status == NB_OK) {
+        nb_connection_settle(owner, exchange->connection);
+    } else {
+        nb_connection_end(owner, exchange->connection, true);
+    }
+}
+
+static void searched(void *owner, nb_exchange *exchange, nb_static found, nb_request_message *message) {
+    nb_loop *loop = owner;
+    nb_connection *connection = exchange->connection;
+    bool applications = found == NB_STATIC_NONE;
+    if (applications && nb_dispatch_message(nb_dispatch_of(&loop->dispatch, exchange), exchange, message) == NB_OK)
+        return;
+    if (found != NB_STATIC_FAILED) nb_request_log_note_message(&loop->request_log, message);
+    nb_request_message_free(message);
+    if (applications) {
+        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
+    } else {
+        nb_connection_searched(loop, connection, exchange, found);
+    }
+}
+
+const nb_answers_events nb_connection_answers_events = {.answered = answered, .searched = searched};

@@ -6,7 +6,7 @@
 
 #include "server/connection.h"
 #include "server/loop.h"
-#include "server/static.h"
+#include "answers/static.h"
 
 /* A new last exchange; NULL when memory is out. */
 nb_exchange *nb_connection_add_exchange(nb_loop *loop, nb_connection *connection);

@@ -202,6 +202,7 @@ static void hand_over(nb_loop *loop, nb_connection *connection) {
     connection->first = exchange->next;
     nb_stages_dropped(loop->stages, exchange);
     exchange->connection = NULL;
+    exchange->out = NULL;
     exchange->handover = handover;
     /* Out of the poller while the descriptor is ours: a worker's keeps the socket in it, and what comes would be for a connection that is no more. */
     nb_connection_leave(loop, connection);

@@ -18,7 +18,7 @@ nb_status nb_figures_create(nb_loop *loop) {
     if (loop->figures) return NB_OK;
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
     if (!loop->figures) return NB_NO_MEMORY;
-    loop->stages = &loop->figures->stages;
+    loop->stages = loop->answers.stages = &loop->figures->stages;
     return nb_downloads_measure(&loop->downloads);
 }
 
@@ -27,7 +27,7 @@ void nb_figures_destroy(nb_loop *loop) {
     nb_stages_deinit(&loop->figures->stages);
     nb_free(loop->figures);
     loop->figures = NULL;
-    loop->stages = NULL;
+    loop->stages = loop->answers.stages = NULL;
 }
 
 /* --- what there is to show --- */

@@ -142,8 +142,8 @@ static bool turn_away(nb_loop *loop, nb_listener *listener) {
 
 /* A file that is kept open for the next request is worth less than a client. */
 static bool close_files(nb_loop *loop) {
-    uint32_t kept = loop->open_files ? nb_open_files_count(loop->open_files).files : 0;
-    if (kept > 0) nb_open_files_shrink(loop->open_files, kept / 2);
+    uint32_t kept = nb_answers_files(&loop->answers) ? nb_open_files_count(nb_answers_files(&loop->answers)).files : 0;
+    if (kept > 0) nb_open_files_shrink(nb_answers_files(&loop->answers), kept / 2);
     return kept > 0;
 }
 
@@ -334,7 +334,7 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
 }
 
 void nb_listeners_give_way(nb_loop *loop, uint32_t *descriptors) {
-    if (loop->open_files) nb_open_files_shrink(loop->open_files, 0);
+    if (nb_answers_files(&loop->answers)) nb_open_files_shrink(nb_answers_files(&loop->answers), 0);
     while (*descriptors > 0 && make_room(loop)) {
         (*descriptors)--;
     }

@@ -127,7 +127,7 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     } else if (status == NB_OK && config->log_fd >= 0) {
         status = nb_log_create(config->log_fd, &loop->log);
     }
-    loop->reports.log = loop->request_log.log = loop->log;
+    loop->answers.log = loop->reports.log = loop->request_log.log = loop->log;
     if (status == NB_OK)
         status = nb_workers_create("nb-file", share_of(loop, config->file_workers), 4096, &loop->spool.workers);
     if (status == NB_OK)
@@ -158,6 +158,27 @@ static int descriptors_for_connections(void) {
     return (int)(most - (most / RESERVED_SHARE < RESERVED_MAX ? most / RESERVED_SHARE : RESERVED_MAX));
 }
 
+static void set_answers(nb_loop *loop) {
+    loop->answers = (nb_answers){
+        .events = &nb_connection_answers_events,
+        .owner = loop,
+        .time = &loop->time,
+        .drains = &loop->drain,
+        .pool = &loop->pool,
+        .counters = &loop->counters,
+        .downloads = &loop->downloads,
+        .reports = &loop->reports,
+        .site = &loop->all->site,
+        .openings = {.site = &loop->all->site,
+                     .exchanges = &loop->exchanges,
+                     .time = &loop->time,
+                     .wake = &loop->wake,
+                     .context = &loop->answers,
+                     .loop = loop->number},
+    };
+    nb_openings_init(&loop->answers.openings);
+}
+
 nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number) {
     memset(loop, 0, sizeof(*loop));
     loop->all = all;
@@ -184,6 +205,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     if (all->count > 1) nb_dispatch_join(&loop->dispatch, &all->queues, number);
     loop->dispatch.spare_after_ns = config->spare_after_ms * NB_NS_PER_MS;
     allow_responses(loop);
+    set_answers(loop);
     nb_downloads_init(&loop->downloads, &loop->reports, &loop->senders, &loop->time);
     loop->request_log.wanted = config->log_refused;
     set_timeouts(loop);
@@ -270,7 +292,8 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_senders_stop(&loop->senders);
     take_written(loop);
     take_returned(loop);
-    nb_file_waits_take(loop);
+    nb_openings_take(&loop->answers.openings);
+    nb_openings_deinit(&loop->answers.openings);
     flush_dirty(loop);
     bury(loop);
     nb_senders_deinit(&loop->senders);
@@ -279,7 +302,7 @@ void nb_loop_deinit(nb_loop *loop) {
         nb_outbox_clear(&loop->exchanges.slots[i]->outbox, &loop->pool);
     }
     nb_exchanges_deinit(&loop->exchanges);
-    nb_open_files_destroy(loop->open_files);
+    nb_site_close(&loop->all->site, loop->number);
     nb_poll_destroy(loop->poll);
     nb_wake_deinit(&loop->wake);
     if (loop->number == 0) nb_log_destroy(loop->log);
@@ -365,12 +388,13 @@ static void trim(nb_loop *loop) {
 
 /* Files that nobody has asked for are closed. */
 static void expire_files(nb_loop *loop) {
-    if (!loop->open_files || loop->time.now_ns < loop->files_at_ns) return;
-    loop->files_at_ns = nb_open_files_expire(loop->open_files, loop->time.now_ns);
+    if (!nb_answers_files(&loop->answers) || loop->time.now_ns < loop->files_at_ns) return;
+    loop->files_at_ns = nb_open_files_expire(nb_answers_files(&loop->answers), loop->time.now_ns);
 }
 
 static void start_drain(nb_loop *loop) {
     loop->draining = true;
+    atomic_store_explicit(&loop->drain, true, memory_order_release); /* a stop drains too */
     loop->drain_deadline_ns = loop->time.now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         nb_listener_accept(loop, &loop->listeners[i]);
@@ -501,7 +525,7 @@ static void gather(nb_loop *loop) {
 }
 
 static void publish_open_files(nb_loop *loop) {
-    nb_open_files_figures now = nb_open_files_count(loop->open_files);
+    nb_open_files_figures now = nb_open_files_count(nb_answers_files(&loop->answers));
     atomic_store_explicit(&loop->files_open, now.files, memory_order_relaxed);
     atomic_store_explicit(&loop->files_hit, now.hits, memory_order_relaxed);
     atomic_store_explicit(&loop->files_entered, now.opened, memory_order_relaxed);
@@ -509,7 +533,7 @@ static void publish_open_files(nb_loop *loop) {
 }
 
 static void publish_gauges(nb_loop *loop) {
-    if (loop->figures && loop->open_files) publish_open_files(loop);
+    if (loop->figures && nb_answers_files(&loop->answers)) publish_open_files(loop);
     atomic_store_explicit(&loop->counters.connections, nb_loop_connections(loop), memory_order_relaxed);
     atomic_store_explicit(&loop->counters.queue, nb_dispatch_waiting_here(&loop->dispatch), memory_order_relaxed);
     if (loop->exchanges.unspooled) nb_spool_give(&loop->spool, loop->exchanges.unspooled);
@@ -543,7 +567,7 @@ static bool run_turn(nb_loop *loop) {
     bool more = nb_parts_take(loop);
     take_written(loop);
     take_returned(loop);
-    nb_file_waits_take(loop);
+    nb_openings_take(&loop->answers.openings);
     flush_dirty(loop);
     allow_responses(loop);
     expire(loop);

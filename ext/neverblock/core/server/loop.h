@@ -29,7 +29,7 @@
 #include "dispatch/exchange.h"
 #include "server/listener.h"
 #include "server/loops.h"
-#include "server/opening.h"
+#include "answers/answers.h"
 #include "figures/reports.h"
 #include "figures/request_log.h"
 #include "figures/stages.h"
@@ -67,7 +67,7 @@ typedef struct nb_loop {
     _Atomic uint64_t files_open, files_hit, files_entered,
         files_changed; /* nb_open_files_figures, as of the last turn */
     nb_routes routes;
-    nb_open_files *open_files; /* NULL: the site has no folder */
+    nb_answers answers;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
     bool listening_paused;      /* by the limit of connections, or for want of descriptors */
@@ -109,10 +109,9 @@ typedef struct nb_loop {
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     nb_loop_call *_Atomic calls;
-    pthread_mutex_t inbox_lock; /* over the next four: what other threads bring */
+    pthread_mutex_t inbox_lock; /* over the next three: what other threads bring */
     nb_body *written;           /* bodies whose write ended, for the loop to go on with */
     nb_sending *returned;       /* given back by file workers; the newest first */
-    nb_file_wait *files_opened; /* files that were opened for exchanges which wait (opening.h) */
     nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
     _Atomic bool running;       /* its thread does */
     nb_counters counters;

@@ -16,7 +16,7 @@
 #include "dispatch/lanes.h"
 #include "dispatch/queues.h"
 #include "figures/reports.h"
-#include "server/site.h"
+#include "answers/site.h"
 
 struct nb_loop;
 

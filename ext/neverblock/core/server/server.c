@@ -72,7 +72,7 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
         nb_free(loops->each);
         return status;
     }
-    status = nb_site_init(&loops->site, loops, (nb_symlinks)config->symlinks);
+    status = nb_site_init(&loops->site, loops->count, (nb_symlinks)config->symlinks);
     if (status == NB_OK && config->address_rate)
         status = nb_address_paces_create(config->address_rate, &loops->address_paces);
     if (status != NB_OK) deinit_loops(loops, 0);
@@ -778,8 +778,7 @@ static void abandon(nb_loop *loop) {
         }
     }
     if (loop->spare_fd >= 0) close(loop->spare_fd);
-    nb_open_files_destroy(loop->open_files);
-    loop->open_files = NULL;
+    nb_site_close(&loop->all->site, loop->number);
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);
 }

@@ -2,7 +2,7 @@
  * static.c - see static.h. The search is a small machine: it looks where its state says, and what comes of the look says where next; so it can
  * stop where the disk is needed, and go on in a later turn.
  */
-#include "server/static.h"
+#include "answers/static.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,10 +14,8 @@
 #include "http1/date.h"
 #include "os/clock.h"
 #include "os/descriptors.h"
-#include "server/connection_internal.h"
-#include "server/file_answer.h"
-#include "server/opening.h"
-#include "server/reply.h"
+#include "answers/file_answer.h"
+#include "answers/reply.h"
 
 /* A target of the largest size, every byte of it encoded. */
 #define LOCATION_BYTES_MAX (3 * NB_TARGET_BYTES_MAX + 64)
@@ -58,9 +56,9 @@ typedef struct waiting {
     char request[]; /* flat */
 } waiting;
 
-static const nb_site *site_of(const nb_loop *loop) { return &loop->all->site; }
-
-static uint16_t root_of(const nb_loop *loop, const search *state) { return site_of(loop)->served.each[state->place]; }
+static uint16_t root_of(const nb_answers *answers, const search *state) {
+    return answers->site->served.each[state->place];
+}
 
 static void drop_plain(search *state) {
     nb_file_release(state->plain);
@@ -78,8 +76,8 @@ static void look_at(search *state, uint16_t index) {
 }
 
 /* False: no index file is left. */
-static bool look_at_next_index(const nb_loop *loop, search *state) {
-    const nb_site *site = site_of(loop);
+static bool look_at_next_index(const nb_answers *answers, search *state) {
+    const nb_site *site = answers->site;
     while (state->index < site->index_count) {
         const nb_site_name *name = &site->index[state->index];
         look_at(state, (uint16_t)(state->index + 1));
@@ -88,8 +86,8 @@ static bool look_at_next_index(const nb_loop *loop, search *state) {
     return false;
 }
 
-static bool look_at_next_folder(const nb_loop *loop, search *state) {
-    if (++state->place >= site_of(loop)->served.count) return false;
+static bool look_at_next_folder(const nb_answers *answers, search *state) {
+    if (++state->place >= answers->site->served.count) return false;
     look_at(state, 0);
     return true;
 }
@@ -110,25 +108,25 @@ static bool look_at_coding(search *state, const question *asked, nb_file *file) 
 }
 
 /* There is nothing where it looked. False: nor anywhere else. */
-static bool go_on(const nb_loop *loop, search *state) {
-    if (state->index > 0 && look_at_next_index(loop, state)) return true;
-    return look_at_next_folder(loop, state);
+static bool go_on(const nb_answers *answers, search *state) {
+    if (state->index > 0 && look_at_next_index(answers, state)) return true;
+    return look_at_next_folder(answers, state);
 }
 
-static void log_refusal(nb_loop *loop, const search *state, int error) {
-    const nb_root *root = nb_open_files_root(loop->open_files, root_of(loop, state), loop->time.now_ns);
+static void log_refusal(nb_answers *answers, const search *state, int error) {
+    const nb_root *root = nb_open_files_root(nb_answers_files(answers), root_of(answers, state), answers->time->now_ns);
     char name[NB_LOG_NAME_BYTES];
     nb_log_name(name, nb_file_path_slice(&state->path));
     const char *folder = root ? root->path : "a folder";
     if (error == EXDEV || error == ELOOP) {
         nb_log_line(
-            loop->log,
+            answers->log,
             "%s under %s is not served: a symbolic link on the way leads where the setting `symlinks` lets none lead",
             name, folder);
     } else if (error == EACCES) {
-        nb_log_line(loop->log, "%s under %s (public_dir) is not served: this user may not read it", name, folder);
+        nb_log_line(answers->log, "%s under %s (public_dir) is not served: this user may not read it", name, folder);
     } else {
-        nb_log_line(loop->log, "%s under %s (public_dir) cannot be opened: %s", name, folder, strerror(error));
+        nb_log_line(answers->log, "%s under %s (public_dir) cannot be opened: %s", name, folder, strerror(error));
     }
 }
 
@@ -138,25 +136,26 @@ static bool is_absence(int error) {
 }
 
 /* A look has failed. True: look again. */
-static bool look_failed(nb_loop *loop, search *state, int error, found *result) {
+static bool look_failed(nb_answers *answers, search *state, int error, found *result) {
     *result = FOUND_NONE;
     if (nb_os_descriptors_short(error)) {
         *result = FOUND_BUSY;
         return false;
     }
-    if (!is_absence(error) && !state->refused) log_refusal(loop, state, error);
+    if (!is_absence(error) && !state->refused) log_refusal(answers, state, error);
     state->refused = state->refused || !is_absence(error);
-    if (error == EISDIR && state->index == 0 && look_at_next_index(loop, state)) return true;
-    return go_on(loop, state);
+    if (error == EISDIR && state->index == 0 && look_at_next_index(answers, state)) return true;
+    return go_on(answers, state);
 }
 
 /* status, *file: what came of the last look; NB_AGAIN from the caller: there was none yet. FOUND_FILE: *file is held. */
-static found go_through(nb_loop *loop, search *state, const question *asked, nb_status status, nb_file **file) {
+static found go_through(nb_answers *answers, search *state, const question *asked, nb_status status, nb_file **file) {
     found result = FOUND_NONE;
     bool first = status == NB_AGAIN;
     for (;; first = true) {
         if (first)
-            status = nb_open_files_find(loop->open_files, root_of(loop, state), &state->path, loop->time.now_ns, file);
+            status = nb_open_files_find(nb_answers_files(answers), root_of(answers, state), &state->path,
+                                        answers->time->now_ns, file);
         int error = errno;
         if (status == NB_AGAIN) return FOUND_LATER;
         if (status == NB_OK && state->path.folder) { /* "a.txt/" */
@@ -180,21 +179,21 @@ static found go_through(nb_loop *loop, search *state, const question *asked, nb_
             return FOUND_FILE;
         }
         if (status != NB_SYSTEM) return status == NB_NO_MEMORY ? FOUND_FAILED : FOUND_NONE;
-        if (!look_failed(loop, state, error, &result)) return result;
+        if (!look_failed(answers, state, error, &result)) return result;
     }
 }
 
 /* --- what it has come to --- */
 
-static nb_status answer_file(nb_loop *loop, nb_exchange *exchange, const search *state, const question *asked,
+static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state, const question *asked,
                              nb_file *file) {
     const nb_file *plain = state->plain ? state->plain : file; /* what the name says holds for all its codings */
     char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
     nb_file_lines lines = {.bytes = bytes};
-    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, loop->time.wall_s * NB_NS_PER_S)};
+    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, answers->time->wall_s * NB_NS_PER_S)};
     int64_t modified_s = nb_file_modified_s(file->facts.modified_ns);
-    if (modified_s > loop->time.wall_s)
-        modified_s = loop->time.wall_s; /* RFC 9110 section 8.8.2.1: never later than Date */
+    if (modified_s > answers->time->wall_s)
+        modified_s = answers->time->wall_s; /* RFC 9110 section 8.8.2.1: never later than Date */
     nb_file_line(&lines, NB_SLICE("Content-Type"), plain->content_type);
     nb_file_line_date(&lines, NB_SLICE("Last-Modified"), modified_s);
     nb_file_line(&lines, NB_SLICE("ETag"), tag);
@@ -212,7 +211,7 @@ static nb_status answer_file(nb_loop *loop, nb_exchange *exchange, const search 
         .validators = {.etag = tag, .modified_s = modified_s},
         .request = &asked->request,
     };
-    return nb_file_answer(loop, exchange, &offer);
+    return nb_file_answer(answers, exchange, &offer);
 }
 
 /* What a client has sent as a URL, as a URL has it (RFC 3986 section 2.1): encoded where it was not. */
@@ -228,7 +227,7 @@ static void add_encoded(nb_text *text, nb_slice sent) {
 }
 
 /* The path has no empty segment, so that what follows the first "/" is never taken for a host. */
-static nb_status answer_folder(nb_loop *loop, nb_exchange *exchange, const question *asked) {
+static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const question *asked) {
     nb_text fields;
     nb_text_init(&fields, LOCATION_BYTES_MAX);
     nb_text_add(&fields, "Location: ");
@@ -238,23 +237,23 @@ static nb_status answer_folder(nb_loop *loop, nb_exchange *exchange, const quest
     nb_text_add(&fields, "\r\n");
     nb_status status = nb_text_failed(&fields)
                            ? NB_NO_MEMORY
-                           : nb_reply_whole(loop, exchange, 301, nb_text_slice(&fields), (nb_slice){"", 0});
+                           : nb_reply_whole(answers, exchange, 301, nb_text_slice(&fields), (nb_slice){"", 0});
     nb_text_deinit(&fields);
     return status;
 }
 
 /* Lets go of the file. */
-static nb_static conclude(nb_loop *loop, nb_exchange *exchange, search *state, const question *asked, found what,
+static nb_static conclude(nb_answers *answers, nb_exchange *exchange, search *state, const question *asked, found what,
                           nb_file *file) {
     nb_status status = NB_OK;
     switch (what) {
     case FOUND_FILE:
-        status = answer_file(loop, exchange, state, asked, file);
+        status = answer_file(answers, exchange, state, asked, file);
         nb_file_release(file);
         drop_plain(state);
         break;
     case FOUND_FOLDER:
-        status = answer_folder(loop, exchange, asked);
+        status = answer_folder(answers, exchange, asked);
         break;
     case FOUND_NONE:
         return NB_STATIC_NONE;
@@ -276,10 +275,10 @@ static void free_waiting(waiting *self) {
     nb_free(self);
 }
 
-static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
+static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
 
 /* Takes the search's plain file also on failure. */
-static nb_static begin_wait(nb_loop *loop, nb_exchange *exchange, const search *state, const question *asked,
+static nb_static begin_wait(nb_answers *answers, nb_exchange *exchange, const search *state, const question *asked,
                             const nb_request_facts *facts) {
     size_t request_bytes = nb_file_request_bytes(&asked->request);
     waiting *self = nb_alloc(sizeof(*self) + request_bytes);
@@ -295,7 +294,8 @@ static nb_static begin_wait(nb_loop *loop, nb_exchange *exchange, const search *
     self->request_bytes = request_bytes;
     self->wait.opened = opened;
     if (request_bytes) nb_file_request_write(self->request, &asked->request);
-    nb_status status = nb_file_wait_begin(loop, exchange, &self->wait, root_of(loop, state), &self->search.path);
+    nb_status status = nb_file_wait_begin(&answers->openings, exchange, &self->wait, root_of(answers, state),
+                                          &self->search.path);
     if (status == NB_OK) return NB_STATIC_WAITS;
     free_waiting(self);
     return NB_STATIC_BUSY;
@@ -305,58 +305,45 @@ static nb_slice span_of(const nb_request_message *message, nb_span span) {
     return (nb_slice){(const char *)message + span.offset, span.size};
 }
 
-static void give_to_application(nb_loop *loop, nb_exchange *exchange, waiting *self) {
-    nb_connection *connection = exchange->connection;
-    if (nb_dispatch_message(nb_dispatch_of(&loop->dispatch, exchange), exchange, self->message) == NB_OK) {
-        self->message = NULL;
-        return;
-    }
-    nb_request_log_note_message(&loop->request_log, self->message);
-    nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
-}
-
 /* The same as at first, but that the request was kept. */
-static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+    nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;
     if (!exchange) {
         free_waiting(self);
         return;
     }
-    nb_connection *connection = exchange->connection;
-    const nb_request_message *message = self->message;
+    nb_request_message *message = self->message;
     question asked = {.path = span_of(message, message->path), .query = span_of(message, message->query)};
     nb_file_request_read(&asked.request, (nb_slice){self->request, self->request_bytes});
     asked.request.method = message->method;
-    found what = go_through(loop, &self->search, &asked, status, &file);
+    found what = go_through(answers, &self->search, &asked, status, &file);
     if (what == FOUND_LATER) {
-        nb_status again = nb_file_wait_begin(loop, exchange, wait, root_of(loop, &self->search), &self->search.path);
+        nb_status again = nb_file_wait_begin(&answers->openings, exchange, wait, root_of(answers, &self->search),
+                                             &self->search.path);
         if (again == NB_OK) return;
         what = FOUND_BUSY;
     }
-    nb_static result = conclude(loop, exchange, &self->search, &asked, what, file);
-    if (result == NB_STATIC_NONE) {
-        give_to_application(loop, exchange, self);
-    } else {
-        if (result != NB_STATIC_FAILED) nb_request_log_note_message(&loop->request_log, message);
-        nb_connection_searched(loop, connection, exchange, result);
-    }
+    nb_static result = conclude(answers, exchange, &self->search, &asked, what, file);
+    self->message = NULL;
+    answers->events->searched(answers->owner, exchange, result, message);
     free_waiting(self);
 }
 
 /* --- the beginning --- */
 
-static bool takes(const nb_loop *loop, const nb_head *head) {
-    if (!loop->open_files || site_of(loop)->served.count == 0) return false;
+static bool takes(const nb_answers *answers, const nb_head *head) {
+    if (!nb_answers_files(answers) || answers->site->served.count == 0) return false;
     bool form = head->target_form == NB_TARGET_ORIGIN || head->target_form == NB_TARGET_ABSOLUTE;
     return form && (head->method == NB_METHOD_GET || head->method == NB_METHOD_HEAD);
 }
 
-nb_static nb_static_answer(nb_loop *loop, nb_exchange *exchange, const nb_request_facts *facts) {
+nb_static nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts) {
     const nb_head *head = facts->head;
     char room[NB_FILE_REQUEST_BYTES_MAX];
     search state;
     nb_file *file = NULL;
-    if (!takes(loop, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
+    if (!takes(answers, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
     state.place = state.index = 0;
     state.base_bytes = state.path.size;
     state.folder = state.path.folder;
@@ -365,7 +352,7 @@ nb_static nb_static_answer(nb_loop *loop, nb_exchange *exchange, const nb_reques
     state.plain = NULL;
     question asked = {.path = head->path, .query = head->query};
     nb_file_request_of_head(&asked.request, head, room);
-    found what = go_through(loop, &state, &asked, NB_AGAIN, &file);
-    if (what == FOUND_LATER) return begin_wait(loop, exchange, &state, &asked, facts);
-    return conclude(loop, exchange, &state, &asked, what, file);
+    found what = go_through(answers, &state, &asked, NB_AGAIN, &file);
+    if (what == FOUND_LATER) return begin_wait(answers, exchange, &state, &asked, facts);
+    return conclude(answers, exchange, &state, &asked, what, file);
 }

@@ -1,14 +1,13 @@
 /*
  * site.c - see site.h.
  */
-#include "server/site.h"
+#include "answers/site.h"
 
 #include <string.h>
 
 #include "os/descriptors.h"
-#include "server/loop.h"
 
-nb_status nb_site_init(nb_site *site, nb_loops *loops, nb_symlinks symlinks) {
+nb_status nb_site_init(nb_site *site, uint16_t loops, nb_symlinks symlinks) {
     memset(site, 0, sizeof(*site));
     site->loops = loops;
     site->symlinks = symlinks;
@@ -20,19 +19,25 @@ void nb_site_stop(nb_site *site) {
     site->openers = NULL;
 }
 
+void nb_site_close(nb_site *site, uint16_t loop) {
+    nb_open_files_destroy(site->files[loop]);
+    site->files[loop] = NULL;
+}
+
 void nb_site_deinit(nb_site *site) {
     nb_site_stop(site);
+    for (uint16_t i = 0; i < site->loops; i++)
+        nb_site_close(site, i);
     nb_mime_destroy(site->mime);
     site->mime = NULL;
 }
 
 static nb_status open_loops(nb_site *site) {
     if (site->openers) return NB_OK;
-    uint32_t share = nb_open_files_share(nb_os_descriptors_max(), site->loops->count);
-    for (uint16_t i = 0; i < site->loops->count; i++) {
-        nb_loop *loop = &site->loops->each[i];
-        if (loop->open_files) continue;
-        nb_status status = nb_open_files_create(share, site->mime, &site->rules, &loop->open_files);
+    uint32_t share = nb_open_files_share(nb_os_descriptors_max(), site->loops);
+    for (uint16_t i = 0; i < site->loops; i++) {
+        if (site->files[i]) continue;
+        nb_status status = nb_open_files_create(share, site->mime, &site->rules, &site->files[i]);
         if (status != NB_OK) return status;
     }
     return nb_workers_create("nb-open", NB_SITE_OPENERS, NB_SITE_OPENINGS_MAX, &site->openers);
@@ -40,8 +45,8 @@ static nb_status open_loops(nb_site *site) {
 
 static nb_status add_root(nb_site *site, const char *path, uint16_t *number) {
     nb_status status = open_loops(site);
-    for (uint16_t i = 0; i < site->loops->count && status == NB_OK; i++) {
-        status = nb_open_files_add_root(site->loops->each[i].open_files, path, site->symlinks, i > 0, number);
+    for (uint16_t i = 0; i < site->loops && status == NB_OK; i++) {
+        status = nb_open_files_add_root(site->files[i], path, site->symlinks, i > 0, number);
     }
     return status;
 }

@@ -4,16 +4,15 @@
  * says of the file holds where the application has left it (binding/response.c). A file that is not there or may not be named is 404, and a
  * line of the log. Loop's thread.
  */
-#ifndef NB_SERVER_NAMED_H
-#define NB_SERVER_NAMED_H
+#ifndef NB_ANSWERS_NAMED_H
+#define NB_ANSWERS_NAMED_H
 
 #include "intake/message.h"
+#include "answers/answers.h"
 #include "dispatch/exchange.h"
-
-struct nb_loop;
 
 /* Takes the descriptor. rest: what follows the struct. The exchange has ended then, or waits for the disk and is no executor's any more.
    NB_NO_MEMORY: the connection must be ended. */
-nb_status nb_named_answer(struct nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest);
+nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest);
 
 #endif

@@ -2,8 +2,8 @@
  * file_answer.h - the one place where a file becomes a response: by what the request says of it (files/file_request.h) a whole one, one or
  * several of its ranges, 304, 412 or 416, and for HEAD the same without a body (RFC 9110 sections 13, 14, 15.3.7). Loop's thread.
  */
-#ifndef NB_SERVER_FILE_ANSWER_H
-#define NB_SERVER_FILE_ANSWER_H
+#ifndef NB_ANSWERS_FILE_ANSWER_H
+#define NB_ANSWERS_FILE_ANSWER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,9 +14,8 @@
 #include "files/file_request.h"
 #include "files/mime.h"
 #include "files/open_file.h"
+#include "answers/answers.h"
 #include "dispatch/exchange.h"
-
-struct nb_loop;
 
 typedef struct nb_file_offer {
     nb_file *file;   /* the caller's; what is sent of it holds it as well */
@@ -31,7 +30,7 @@ typedef struct nb_file_offer {
 } nb_file_offer;
 
 /* The exchange, which has a connection and no head yet, is ended. NB_NO_MEMORY: the connection must be ended. */
-nb_status nb_file_answer(struct nb_loop *loop, nb_exchange *exchange, const nb_file_offer *offer);
+nb_status nb_file_answer(nb_answers *answers, nb_exchange *exchange, const nb_file_offer *offer);
 
 /* --- field lines --- */
 

@@ -1,7 +1,7 @@
 /*
  * test_site.c - the folders a server knows: what may be told of them, in which loops they are open, and which one a path of X-Accel-Redirect means.
  */
-#include "server/site.h"
+#include "answers/site.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,14 +9,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "server/loop.h"
 #include "support/folder.h"
 #include "support/test.h"
 
 enum { LOOPS = 2 };
 
 static char folder[NB_TEST_FOLDER_BYTES];
-static nb_loops loops;
 static nb_site site;
 static long live;
 static unsigned descriptors;
@@ -27,22 +25,18 @@ static int setup(void **state) {
     nb_test_make_folder(folder, "one");
     nb_test_make_folder(folder, "two");
     nb_test_write(folder, "file", "");
-    loops = (nb_loops){.each = calloc(LOOPS, sizeof(nb_loop)), .count = LOOPS};
     live = nb_alloc_live();
     descriptors = nb_test_open_descriptors();
-    assert_status(NB_OK, nb_site_init(&site, &loops, NB_SYMLINKS_INSIDE));
+    assert_status(NB_OK, nb_site_init(&site, LOOPS, NB_SYMLINKS_INSIDE));
     return 0;
 }
 
 static int teardown(void **state) {
     (void)state;
     nb_site_stop(&site);
-    for (int i = 0; i < LOOPS; i++)
-        nb_open_files_destroy(loops.each[i].open_files);
     nb_site_deinit(&site);
     assert_int_equal(live, nb_alloc_live());
     assert_int_equal(descriptors, nb_test_open_descriptors());
-    free(loops.each);
     nb_test_folder_remove(folder);
     return 0;
 }
@@ -54,7 +48,7 @@ static nb_slice text(const char *bytes) { return nb_slice_of(bytes, strlen(bytes
 static void without_a_folder_nothing_is_started(void **state) {
     (void)state;
     assert_null(site.openers);
-    assert_null(loops.each[0].open_files);
+    assert_null(nb_site_files(&site, 0));
 }
 
 static void every_loop_opens_every_folder_under_the_same_number(void **state) {
@@ -69,7 +63,7 @@ static void every_loop_opens_every_folder_under_the_same_number(void **state) {
     const char *const names[] = {"one", "two", "two"};
     for (int loop = 0; loop < LOOPS; loop++) {
         for (int i = 0; i < 3; i++) {
-            const nb_root *root = nb_open_files_root(loops.each[loop].open_files, numbers[i], 1);
+            const nb_root *root = nb_open_files_root(nb_site_files(&site, (uint16_t)loop), numbers[i], 1);
             assert_string_equal(nb_test_in(folder, names[i]), root->path);
         }
     }

@@ -2,34 +2,30 @@
  * reply.h - what goes back: an exchange's response head and body as bytes of its connection, and the server's own short
  * answers.
  */
-#ifndef NB_SERVER_REPLY_H
-#define NB_SERVER_REPLY_H
+#ifndef NB_ANSWERS_REPLY_H
+#define NB_ANSWERS_REPLY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "intake/message.h"
+#include "answers/answers.h"
 #include "dispatch/exchange.h"
-
-struct nb_loop;
-
-/* Where the exchange's bytes go now: the connection's outbox when it is the first, else its own. */
-nb_outbox *nb_reply_outbox(nb_exchange *exchange);
 
 /* Adds one part of a response (head, body bytes or file range) and notes its end, or hints before its head. Takes a file part's descriptor. The
    exchange must have a connection. rest: what follows the part's struct, where it has that. NB_NO_MEMORY: the connection must be ended. */
-nb_status nb_reply_add_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest);
+nb_status nb_reply_add_part(nb_answers *answers, nb_exchange *exchange, const nb_message *part, const char *rest);
 
 /* The head of a response whose status, content_length and length_announced stand in the exchange's facts. lines: as nb_response_head_write
    takes them; has_date: they have a Date. What its plan says about a body is then the caller's. */
-nb_status nb_reply_head(struct nb_loop *loop, nb_exchange *exchange, nb_slice lines, bool has_date, int64_t taken_ns);
+nb_status nb_reply_head(nb_answers *answers, nb_exchange *exchange, nb_slice lines, bool has_date, int64_t taken_ns);
 
 /* A whole answer of the server's own, text/plain "400 Bad Request: reason". extra: complete field lines, or "". The
  * exchange is then ended. */
-nb_status nb_reply_own(struct nb_loop *loop, nb_exchange *exchange, uint16_t http_status, const char *reason,
+nb_status nb_reply_own(nb_answers *answers, nb_exchange *exchange, uint16_t http_status, const char *reason,
                        const char *extra);
 /* The same with field lines and a body of any length; both are copied. */
-nb_status nb_reply_whole(struct nb_loop *loop, nb_exchange *exchange, uint16_t http_status, nb_slice fields,
+nb_status nb_reply_whole(nb_answers *answers, nb_exchange *exchange, uint16_t http_status, nb_slice fields,
                          nb_slice body);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * named.c - see named.h.
  */
-#include "server/named.h"
+#include "answers/named.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,12 +10,8 @@
 #include "http1/date.h"
 #include "os/clock.h"
 #include "os/net.h"
-#include "server/connection_internal.h"
-#include "figures/downloads.h"
-#include "server/file_answer.h"
-#include "server/opening.h"
-#include "server/reply.h"
-#include "figures/reports.h"
+#include "answers/file_answer.h"
+#include "answers/reply.h"
 
 /* "ETag: " and "Accept-Ranges: bytes", where the application says neither. */
 #define ADDED_BYTES_MAX (NB_ETAG_BYTES_MAX + 64u)
@@ -59,18 +55,19 @@ static nb_file_offer offer_of(const nb_named_message *named, named_parts parts, 
     return offer;
 }
 
-static nb_status send(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+static nb_status send(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
                       nb_file *file) {
     char etag[NB_ETAG_BYTES_MAX];
     nb_file_request request;
-    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, NB_ENCODING_IDENTITY, loop->time.wall_s * NB_NS_PER_S)};
-    nb_file_offer offer = offer_of(named, parts, tag, loop->time.wall_s);
+    nb_slice tag = {etag, nb_etag_write(etag, &file->facts, NB_ENCODING_IDENTITY, answers->time->wall_s * NB_NS_PER_S)};
+    nb_file_offer offer = offer_of(named, parts, tag, answers->time->wall_s);
     uint64_t announced = named->response.content_length;
     offer.file = file;
     offer.size = announced < file->facts.size ? announced : file->facts.size;
     exchange->facts.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
     bool conditional = named->conditional && offer.size == file->facts.size;
-    if (!conditional || !nb_file_request_read(&request, parts.request)) return nb_file_answer(loop, exchange, &offer);
+    if (!conditional || !nb_file_request_read(&request, parts.request))
+        return nb_file_answer(answers, exchange, &offer);
     request.method = exchange->facts.head_request ? NB_METHOD_HEAD : NB_METHOD_GET;
     offer.request = &request;
     nb_file_lines lines = {.bytes = nb_alloc(parts.lines.size + ADDED_BYTES_MAX)};
@@ -80,7 +77,7 @@ static nb_status send(nb_loop *loop, nb_exchange *exchange, const nb_named_messa
     if (!nb_file_lines_find(parts.lines, NB_SLICE("accept-ranges")).data)
         nb_file_line(&lines, NB_SLICE("Accept-Ranges"), NB_SLICE("bytes"));
     offer.lines = (nb_slice){lines.bytes, lines.size};
-    nb_status status = nb_file_answer(loop, exchange, &offer);
+    nb_status status = nb_file_answer(answers, exchange, &offer);
     nb_free(lines.bytes);
     return status;
 }
@@ -92,42 +89,42 @@ static const char *field_of(const nb_named_message *named) {
 }
 
 /* The client is told no more than that there is nothing: what else is wrong is for the log. */
-static nb_status refuse(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+static nb_status refuse(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
                         nb_download_result result, const char *why) {
-    nb_downloads_answered(&loop->downloads, result);
+    nb_downloads_answered(answers->downloads, result);
     if (exchange->report) exchange->report->result = (uint16_t)result;
     char path[NB_LOG_NAME_BYTES];
     nb_log_name(path, parts.path);
-    nb_log_line(loop->log, "%s: %s is not sent (404): %s", field_of(named), path, why);
+    nb_log_line(answers->log, "%s: %s is not sent (404): %s", field_of(named), path, why);
     exchange->facts.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
-    return nb_reply_own(loop, exchange, 404, "", "");
+    return nb_reply_own(answers, exchange, 404, "", "");
 }
 
-static nb_status failed(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+static nb_status failed(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
                         int error) {
     switch (error) {
     case EMFILE:
     case ENFILE:
-        NB_COUNT(&loop->counters, shed, 1);
-        return nb_reply_own(loop, exchange, 503, NB_NO_DESCRIPTOR_REASON, "Retry-After: 1\r\n");
+        NB_COUNT(answers->counters, shed, 1);
+        return nb_reply_own(answers, exchange, 503, NB_NO_DESCRIPTOR_REASON, "Retry-After: 1\r\n");
     case ENOENT:
     case ENOTDIR:
     case ENAMETOOLONG:
-        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing, "there is no such file");
+        return refuse(answers, exchange, named, parts, NB_DOWNLOAD_missing, "there is no such file");
     case EISDIR:
-        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing, "it is a folder");
+        return refuse(answers, exchange, named, parts, NB_DOWNLOAD_missing, "it is a folder");
     case ENXIO:
-        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing,
+        return refuse(answers, exchange, named, parts, NB_DOWNLOAD_missing,
                       "it is no file but a device, a socket or a pipe");
     case EACCES:
-        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused,
+        return refuse(answers, exchange, named, parts, NB_DOWNLOAD_refused,
                       "the user of the process that listens, which opens it, may not read it (the file, or a folder on "
                       "the way); a body with to_path is opened where the application runs");
     case EXDEV:
-        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused,
+        return refuse(answers, exchange, named, parts, NB_DOWNLOAD_refused,
                       "a symbolic link on the way leads where the setting `symlinks` lets none lead");
     default:
-        return refuse(loop, exchange, named, parts, NB_DOWNLOAD_missing, strerror(error));
+        return refuse(answers, exchange, named, parts, NB_DOWNLOAD_missing, strerror(error));
     }
 }
 
@@ -143,11 +140,11 @@ static nb_slice under(nb_slice path, const char *folder, size_t bytes) {
 }
 
 /* The innermost root that the path lies under, as given or without links. */
-static bool find_root(const nb_loop *loop, nb_slice path, uint16_t *number, nb_slice *name) {
-    const nb_site_roots *roots = &loop->all->site.named;
+static bool find_root(const nb_answers *answers, nb_slice path, uint16_t *number, nb_slice *name) {
+    const nb_site_roots *roots = &answers->site->named;
     *name = (nb_slice){NULL, SIZE_MAX};
     for (uint16_t i = 0; i < roots->count; i++) {
-        const nb_root *root = nb_open_files_root(loop->open_files, roots->each[i], loop->time.now_ns);
+        const nb_root *root = nb_open_files_root(nb_answers_files(answers), roots->each[i], answers->time->now_ns);
         if (!root) continue;
         nb_slice rest = under(path, root->path, strlen(root->path));
         if (!rest.data) rest = under(path, root->real, root->real_bytes);
@@ -159,11 +156,11 @@ static bool find_root(const nb_loop *loop, nb_slice path, uint16_t *number, nb_s
 }
 
 /* Why not; NULL: *number and *path say where it is. */
-static const char *resolve(const nb_loop *loop, const nb_named_message *named, nb_slice text, uint16_t *number,
+static const char *resolve(const nb_answers *answers, const nb_named_message *named, nb_slice text, uint16_t *number,
                            nb_file_path *path) {
-    if (!loop->open_files) return "the server that sends files was told of no folder";
+    if (!nb_answers_files(answers)) return "the server that sends files was told of no folder";
     if (named->naming == NB_NAMED_ACCEL) {
-        const nb_site_accel *accel = nb_site_find_accel(&loop->all->site, text);
+        const nb_site_accel *accel = nb_site_find_accel(answers->site, text);
         if (!accel) return "no `accel` maps the beginning of its path";
         nb_slice rest = {text.data + accel->prefix.size - 1, text.size - accel->prefix.size + 1};
         *number = accel->root;
@@ -173,37 +170,33 @@ static const char *resolve(const nb_loop *loop, const nb_named_message *named, n
         return plain && nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
     }
     nb_slice name;
-    if (!find_root(loop, text, number, &name)) return "it lies in none of the folders of `sendfile { roots }`";
+    if (!find_root(answers, text, number, &name)) return "it lies in none of the folders of `sendfile { roots }`";
     return nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
 }
 
 /* --- the disk --- */
 
-static nb_status conclude(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
+static nb_status conclude(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
                           nb_status status, nb_file *file) {
     int error = errno;
-    if (status == NB_SYSTEM) return failed(loop, exchange, named, parts, error);
+    if (status == NB_SYSTEM) return failed(answers, exchange, named, parts, error);
     if (status != NB_OK) return NB_NO_MEMORY;
-    status = send(loop, exchange, named, parts, file);
+    status = send(answers, exchange, named, parts, file);
     nb_file_release(file);
     return status;
 }
 
-static void opened(nb_loop *loop, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+    nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;
     if (exchange) {
-        nb_connection *connection = exchange->connection;
-        status = conclude(loop, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
-        if (status == NB_OK) {
-            nb_connection_settle(loop, connection);
-        } else {
-            nb_connection_end(loop, connection, true);
-        }
+        status = conclude(answers, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
+        answers->events->answered(answers->owner, exchange, status);
     }
     nb_free(self);
 }
 
-static nb_status wait(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest,
+static nb_status wait(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest,
                       uint16_t number, const nb_file_path *path) {
     size_t rest_bytes = named->response.message.bytes - sizeof(*named);
     waiting *self = nb_alloc(sizeof(*self) + rest_bytes);
@@ -211,34 +204,35 @@ static nb_status wait(nb_loop *loop, nb_exchange *exchange, const nb_named_messa
     self->named = *named;
     self->wait.opened = opened;
     memcpy(self->rest, rest, rest_bytes);
-    nb_status status = nb_file_wait_begin(loop, exchange, &self->wait, number, path);
+    nb_status status = nb_file_wait_begin(&answers->openings, exchange, &self->wait, number, path);
     if (status == NB_OK) {
         exchange->channel = NB_CHANNEL_NONE; /* its executor is done with it */
         return NB_OK;
     }
     nb_free(self);
-    return failed(loop, exchange, named, parts_of(named, rest), EMFILE);
+    return failed(answers, exchange, named, parts_of(named, rest), EMFILE);
 }
 
-static nb_status find(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest,
+static nb_status find(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest,
                       named_parts parts) {
     uint16_t number = 0;
     nb_file_path path;
     nb_file *file = NULL;
-    const char *why = resolve(loop, named, parts.path, &number, &path);
-    if (why) return refuse(loop, exchange, named, parts, NB_DOWNLOAD_refused, why);
-    nb_status status = nb_open_files_find(loop->open_files, number, &path, loop->time.now_ns, &file);
-    if (status == NB_AGAIN) return wait(loop, exchange, named, rest, number, &path);
-    return conclude(loop, exchange, named, parts, status, file);
+    const char *why = resolve(answers, named, parts.path, &number, &path);
+    if (why) return refuse(answers, exchange, named, parts, NB_DOWNLOAD_refused, why);
+    nb_status status = nb_open_files_find(nb_answers_files(answers), number, &path, answers->time->now_ns, &file);
+    if (status == NB_AGAIN) return wait(answers, exchange, named, rest, number, &path);
+    return conclude(answers, exchange, named, parts, status, file);
 }
 
-nb_status nb_named_answer(nb_loop *loop, nb_exchange *exchange, const nb_named_message *named, const char *rest) {
+nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest) {
     named_parts parts = parts_of(named, rest);
     nb_file *file = NULL;
-    if (parts.id.size) nb_reports_begin(&loop->reports, exchange, parts.id, parts.path);
-    if (named->naming != NB_NAMED_OPEN) return find(loop, exchange, named, rest, parts);
+    NB_COUNT(answers->counters, responses, 1);
+    if (parts.id.size) nb_reports_begin(answers->reports, exchange, parts.id, parts.path);
+    if (named->naming != NB_NAMED_OPEN) return find(answers, exchange, named, rest, parts);
     if (nb_file_wrap((int)named->fd, &file) != NB_OK) return NB_NO_MEMORY;
     file->facts.size = named->size;
     file->facts.modified_ns = named->modified_ns;
-    return conclude(loop, exchange, named, parts, NB_OK, file);
+    return conclude(answers, exchange, named, parts, NB_OK, file);
 }

@@ -1,21 +1,20 @@
 /*
  * site.h - the files a server knows of: folders it serves by itself, folders that an application may name files of, and what is said of what
- * lies there. Told before the loops start, and only read afterwards; each loop opens files for itself (nb_loop.open_files).
+ * lies there. Told before the loops start, and only read afterwards; each loop opens files for itself.
  */
-#ifndef NB_SERVER_SITE_H
-#define NB_SERVER_SITE_H
+#ifndef NB_ANSWERS_SITE_H
+#define NB_ANSWERS_SITE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "files/cache_rules.h"
 #include "files/mime.h"
 #include "files/open_files.h"
 #include "os/workers.h"
-
-struct nb_loops;
 
 /* Names that stand for their folder; each costs a look for every folder asked for. */
 #define NB_SITE_INDEX_FILES_MAX 8u
@@ -47,7 +46,8 @@ typedef struct nb_site_roots {
 } nb_site_roots;
 
 typedef struct nb_site {
-    struct nb_loops *loops;
+    nb_open_files *files[NB_IO_THREADS_MAX]; /* of each loop, by its number; NULL: there is no folder */
+    uint16_t loops;
     nb_mime *mime;
     nb_cache_rules rules;
     nb_symlinks symlinks;
@@ -60,12 +60,17 @@ typedef struct nb_site {
     nb_workers *openers; /* NULL: there is no folder */
 } nb_site;
 
-/* loops: whose open_files are made with the first folder. */
-nb_status nb_site_init(nb_site *site, struct nb_loops *loops, nb_symlinks symlinks);
+/* loops: how many open files of it. */
+nb_status nb_site_init(nb_site *site, uint16_t loops, nb_symlinks symlinks);
 /* Ends the openers; before the loops. */
 void nb_site_stop(nb_site *site);
+/* Closes what a loop has open. In a fork's child too, where no thread runs. */
+void nb_site_close(nb_site *site, uint16_t loop);
 /* After the loops. */
 void nb_site_deinit(nb_site *site);
+
+/* The files that a loop has open; NULL: there is no folder. */
+static inline nb_open_files *nb_site_files(const nb_site *site, uint16_t loop) { return site->files[loop]; }
 
 /* A folder whose files are served before the application is asked, behind those told before. path: absolute. NB_FULL; NB_NO_MEMORY;
    NB_SYSTEM: errno; it cannot be opened. */

@@ -1,7 +1,7 @@
 /*
  * file_answer.c - see file_answer.h.
  */
-#include "server/file_answer.h"
+#include "answers/file_answer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,7 @@
 #include "files/multipart.h"
 #include "files/ranges.h"
 #include "http1/date.h"
-#include "figures/downloads.h"
-#include "server/loop.h"
-#include "server/reply.h"
+#include "answers/reply.h"
 
 /* Of the lines that are added to an offer's: Content-Range or a multipart's Content-Type, and the text of a refusal. */
 #define ADDED_BYTES_MAX 256u
@@ -95,7 +93,7 @@ static bool is_of_the_file(nb_slice line) {
 /* --- one response --- */
 
 typedef struct answer {
-    nb_loop *loop;
+    nb_answers *answers;
     nb_exchange *exchange;
     const nb_file_offer *offer;
     nb_file_lines lines;
@@ -129,13 +127,12 @@ static nb_status head(const answer *self, uint16_t status, uint64_t bytes, nb_sl
     exchange->facts.status = status;
     exchange->facts.content_length = bytes;
     exchange->facts.length_announced = status != 304;
-    return nb_reply_head(self->loop, exchange, lines, self->offer->has_date, self->offer->taken_ns);
+    return nb_reply_head(self->answers, exchange, lines, self->offer->has_date, self->offer->taken_ns);
 }
 
 static nb_status add_range(const answer *self, nb_range range) {
     nb_file *file = nb_file_hold(self->offer->file);
-    return nb_outbox_add_file(nb_reply_outbox(self->exchange), file, range.offset, range.bytes,
-                              self->exchange->send_by);
+    return nb_outbox_add_file(self->exchange->out, file, range.offset, range.bytes, self->exchange->send_by);
 }
 
 static bool has_body(const answer *self) { return self->exchange->plan.body != NB_RESPONSE_BODY_NONE; }
@@ -143,7 +140,7 @@ static bool has_body(const answer *self) { return self->exchange->plan.body != N
 /* The body is to follow. */
 static bool begins(const answer *self, uint64_t bytes) {
     if (!has_body(self) || bytes == 0) return false;
-    nb_downloads_begin(&self->loop->downloads, self->exchange, bytes);
+    nb_downloads_begin(self->answers->downloads, self->exchange, bytes);
     return true;
 }
 
@@ -167,7 +164,7 @@ static bool is_content_type(nb_slice line) { return is_line_of(line, NB_SLICE("c
 
 /* Nobody outside knows when, and where in memory. */
 static uint64_t unforeseen(const answer *self) {
-    uint64_t seed = (uint64_t)self->loop->time.now_ns ^ (uint64_t)(uintptr_t)self->exchange ^
+    uint64_t seed = (uint64_t)self->answers->time->now_ns ^ (uint64_t)(uintptr_t)self->exchange ^
                     nb_exchange_id_of(self->exchange) * UINT64_C(0x9e3779b97f4a7c15);
     seed = (seed ^ (seed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* splitmix64's finalizer */
     seed = (seed ^ (seed >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -177,7 +174,7 @@ static uint64_t unforeseen(const answer *self) {
 static nb_status add_part(const answer *self, const nb_multipart *multipart, nb_range range) {
     char fields[NB_MULTIPART_PART_BYTES_MAX + NB_MIME_TYPE_BYTES_MAX];
     nb_slice bytes = {fields, nb_multipart_part_write(fields, multipart, range)};
-    nb_status status = nb_outbox_add(nb_reply_outbox(self->exchange), &self->loop->pool, bytes);
+    nb_status status = nb_outbox_add(self->exchange->out, self->answers->pool, bytes);
     return status == NB_OK ? add_range(self, range) : status;
 }
 
@@ -198,11 +195,11 @@ static nb_status send_several(answer *self, const nb_range *ranges, uint16_t cou
     }
     if (status != NB_OK) return status;
     nb_multipart_end_write(end, &multipart);
-    return nb_outbox_add(nb_reply_outbox(self->exchange), &self->loop->pool, (nb_slice){end, sizeof(end)});
+    return nb_outbox_add(self->exchange->out, self->answers->pool, (nb_slice){end, sizeof(end)});
 }
 
 static nb_status send_nothing_new(answer *self) {
-    nb_downloads_answered(&self->loop->downloads, NB_DOWNLOAD_not_modified);
+    nb_downloads_answered(self->answers->downloads, NB_DOWNLOAD_not_modified);
     if (keep_lines(self, is_of_the_body) != NB_OK) return NB_NO_MEMORY;
     return head(self, 304, 0, lines_of(self));
 }
@@ -219,7 +216,7 @@ static nb_status refuse(answer *self, uint16_t status) {
     }
     nb_status result = head(self, status, (uint64_t)bytes, lines_of(self));
     if (result != NB_OK || !has_body(self)) return result;
-    return nb_outbox_add(nb_reply_outbox(self->exchange), &self->loop->pool, (nb_slice){body, (size_t)bytes});
+    return nb_outbox_add(self->exchange->out, self->answers->pool, (nb_slice){body, (size_t)bytes});
 }
 
 static nb_status send_ranges(answer *self) {
@@ -239,7 +236,7 @@ static nb_status send_ranges(answer *self) {
 static nb_status send_by_request(answer *self) {
     const nb_file_request *request = self->offer->request;
     const nb_validators *validators = &self->offer->validators;
-    int64_t now_s = self->loop->time.wall_s;
+    int64_t now_s = self->answers->time->wall_s;
     if (!request) return send_whole(self);
     switch (nb_conditional_decide(request, validators, now_s)) {
     case NB_CONDITION_NOT_MODIFIED:
@@ -252,10 +249,10 @@ static nb_status send_by_request(answer *self) {
     return nb_conditional_range_holds(request, validators, now_s) ? send_ranges(self) : send_whole(self);
 }
 
-nb_status nb_file_answer(nb_loop *loop, nb_exchange *exchange, const nb_file_offer *offer) {
+nb_status nb_file_answer(nb_answers *answers, nb_exchange *exchange, const nb_file_offer *offer) {
     NB_ASSERT(exchange->connection && !exchange->head_sent);
     answer self;
-    self.loop = loop;
+    self.answers = answers;
     self.exchange = exchange;
     self.offer = offer;
     self.memory = NULL;
