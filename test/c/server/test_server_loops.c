@@ -16,10 +16,10 @@
 
 static void nothing_is_left(nb_server *server) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
-        assert_int_equal(0, server->loops.each[i].exchanges.live);
+        assert_int_equal(0, server->loops.each[i].connections.exchanges.live);
         assert_int_equal(0, server->loops.each[i].dispatch.waiting.count);
         assert_int_equal(0, server->loops.each[i].pool.sending);
-        assert_int_equal(0, nb_loop_connections(&server->loops.each[i]));
+        assert_int_equal(0, nb_connections_count(&server->loops.each[i].connections));
     }
     assert_int_equal(0, atomic_load(&server->loops.queues.waiting));
 }
@@ -48,9 +48,9 @@ static nb_loop *loop_of(nb_test_world *w, int number) { return &w->server->loops
 /* A client of each loop: the next connection goes to the loop that has the fewest. */
 static void connect_each(nb_test_world *w, nb_test_client *clients[LOOPS]) {
     for (int i = 0; i < LOOPS; i++) {
-        uint64_t before = nb_loop_connections(loop_of(w, i));
+        uint64_t before = nb_connections_count(&(loop_of(w, i))->connections);
         clients[i] = nb_test_world_client(w);
-        while (nb_loop_connections(loop_of(w, i)) == before)
+        while (nb_connections_count(&(loop_of(w, i))->connections) == before)
             usleep(1000);
     }
 }
@@ -76,15 +76,15 @@ static void each_connection_goes_to_the_loop_that_has_the_fewest(void **state) {
         expect_hello(w, clients[i]);
     }
     for (int i = 0; i < 3; i++)
-        assert_int_equal(2, nb_loop_connections(loop_of(w, i)));
+        assert_int_equal(2, nb_connections_count(&(loop_of(w, i))->connections));
     nb_test_client_close(clients[1]);
     nb_test_client_close(clients[4]);
-    while (nb_loop_connections(loop_of(w, 1)) > 0)
+    while (nb_connections_count(&(loop_of(w, 1))->connections) > 0)
         usleep(1000);
     expect_hello(w, nb_test_world_client(w));
     expect_hello(w, nb_test_world_client(w));
     for (int i = 0; i < 3; i++)
-        assert_int_equal(2, nb_loop_connections(loop_of(w, i)));
+        assert_int_equal(2, nb_connections_count(&(loop_of(w, i))->connections));
     assert_int_equal(8, nb_test_world_stats(w).accepted);
     nb_test_world_close(w);
 }
@@ -422,7 +422,7 @@ static void a_drain_waits_for_a_body_that_is_being_written(void **state) {
     connect_each(w, clients);
     for (int i = 0; i < LOOPS; i++) {
         writers[i] = (held_writer){{hold_writer, let_writer_go, NULL}, NB_TEST_GATE, NB_TEST_GATE};
-        assert_status(NB_OK, nb_workers_submit(loop_of(w, i)->spool.workers, &writers[i].job));
+        assert_status(NB_OK, nb_workers_submit(loop_of(w, i)->connections.spool.workers, &writers[i].job));
         nb_test_gate_wait(&writers[i].held, 1);
         assert_true(nb_test_send_text(clients[i], "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"));
         assert_true(nb_test_send(clients[i], block, sizeof(block)));

@@ -122,18 +122,18 @@ static void disturb(nb_test_world *w, int64_t end_ns, nb_test_random *random) {
 
 static void everything_is_given_back(nb_server *server) {
     nb_loop *loop = &server->loops.each[0];
-    assert_int_equal(0, loop->exchanges.live);
-    assert_null(loop->connections);
-    assert_null(loop->dirty);
-    assert_null(loop->graveyard);
-    assert_int_equal(0, nb_loop_connections(loop));
+    assert_int_equal(0, loop->connections.exchanges.live);
+    assert_null(loop->connections.open);
+    assert_null(loop->connections.dirty);
+    assert_null(loop->connections.graveyard);
+    assert_int_equal(0, nb_connections_count(&loop->connections));
     assert_int_equal(0, loop->dispatch.waiting.count);
-    assert_int_equal(0, loop->spool.bytes);
-    assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->timeouts));
+    assert_int_equal(0, loop->connections.spool.bytes);
+    assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->connections.timeouts));
     for (uint16_t i = 0; i < loop->dispatch.count; i++)
         assert_null(loop->dispatch.channels[i].news);
-    for (uint32_t i = 0; i < loop->exchanges.count; i++)
-        assert_true(nb_outbox_empty(&loop->exchanges.slots[i]->outbox));
+    for (uint32_t i = 0; i < loop->connections.exchanges.count; i++)
+        assert_true(nb_outbox_empty(&loop->connections.exchanges.slots[i]->outbox));
 }
 
 static uint64_t number_from(const char *name, uint64_t standard) {

@@ -18,7 +18,7 @@
 #include "server/server.c"
 
 static void nothing_is_left(nb_server *server) {
-    assert_int_equal(0, server->loops.each[0].exchanges.live);
+    assert_int_equal(0, server->loops.each[0].connections.exchanges.live);
     assert_int_equal(0, server->loops.each[0].dispatch.waiting.count);
     assert_int_equal(0, server->loops.each[0].pool.sending);
 }

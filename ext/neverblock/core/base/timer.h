@@ -2,7 +2,7 @@
  * timer.h - deadlines in order: a 4-ary heap of nodes the caller embeds, time given as an argument.
  *
  * Used by the scheduler, where deadlines are of every length and most are taken out before they fire. (The I/O loop's
- * timeouts have few lengths and use server/timeouts.h instead.) Not thread-safe: one thread owns a heap. A node belongs
+ * timeouts have few lengths and use connection/timeouts.h instead.) Not thread-safe: one thread owns a heap. A node belongs
  * to at most one heap; the caller keeps it alive while it is in. `index` is 0 while it is out.
  */
 #ifndef NB_BASE_TIMER_H

@@ -91,7 +91,7 @@ static writer *find(const nb_head *head) {
 nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange) {
     nb_text text;
     nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);
-    page made = find(&loop->head)(loop, &text);
+    page made = find(&loop->connections.head)(loop, &text);
     nb_status status = nb_text_failed(&text) ? nb_reply_own(&loop->answers, exchange, 503, "out of memory", "")
                                              : nb_reply_whole(&loop->answers, exchange, made.http_status, made.fields,
                                                               nb_text_slice(&text));

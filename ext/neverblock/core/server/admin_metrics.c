@@ -308,7 +308,7 @@ static void add_process(nb_text *text, const nb_figures_now *now) {
 static void algorithm_sample(nb_text *text, const nb_loop *loop, const char *name, uint16_t number, size_t offset) {
     char label[48];
     snprintf(label, sizeof(label), "algorithm=\"%s\"", nb_algorithms_get(number)->name);
-    size_t place = offsetof(nb_loop, senders) + offsetof(nb_senders, figures) +
+    size_t place = offsetof(nb_loop, connections.senders) + offsetof(nb_senders, figures) +
                    (number - 1u) * sizeof(nb_sender_figures);
     sample(text, name, label, nb_loops_sum(loop->all, place + offset));
 }
@@ -361,13 +361,13 @@ static void add_senders(nb_text *text, const nb_loop *loop) {
         algorithm_sample(text, loop, "download_bursts_total", number, offsetof(nb_sender_figures, bursts));
     family(text, "file_workers", "gauge",
            "Threads that send files or read them ahead (running), and downloads that wait for one (queued).");
-    sample(text, "file_workers", "state=\"running\"", NB_SUM(loop, senders.running));
-    sample(text, "file_workers", "state=\"queued\"", NB_SUM(loop, senders.queued));
+    sample(text, "file_workers", "state=\"running\"", NB_SUM(loop, connections.senders.running));
+    sample(text, "file_workers", "state=\"queued\"", NB_SUM(loop, connections.senders.queued));
     gauge(text, "file_workers_limit", "The most of these threads (sendfile workers).", loop->config.file_send_workers);
     counter(text, "file_read_ahead_bytes_total", "Bytes of files that auto had read into memory by workers.",
-            NB_SUM(loop, senders.read_ahead));
+            NB_SUM(loop, connections.senders.read_ahead));
     counter(text, "file_pages_lost_total", "Times that what was in memory was gone when it was to be sent.",
-            NB_SUM(loop, senders.pages_lost));
+            NB_SUM(loop, connections.senders.pages_lost));
 }
 
 static void add_open_files(nb_text *text, const nb_loop *loop) {

@@ -214,7 +214,7 @@ static uint64_t all_downloads(const nb_loop *loop, nb_download_result result) {
 }
 
 static void add_algorithms(nb_text *text, const nb_loop *loop) {
-    size_t figures = offsetof(nb_loop, senders) + offsetof(nb_senders, figures);
+    size_t figures = offsetof(nb_loop, connections.senders) + offsetof(nb_senders, figures);
     begin(text, "algorithms", '{');
     for (uint16_t number = 1; number <= nb_algorithms_count(); number++) {
         size_t place = figures + (number - 1u) * sizeof(nb_sender_figures);
@@ -231,8 +231,8 @@ static void add_downloads(nb_text *text, const nb_loop *loop) {
     nb_histogram room;
     begin(text, "downloads", '{');
     add_number(text, "active", NB_SUM(loop, downloads.active));
-    add_number(text, "queued", NB_SUM(loop, senders.queued));
-    add_number(text, "workers_busy", NB_SUM(loop, senders.running));
+    add_number(text, "queued", NB_SUM(loop, connections.senders.queued));
+    add_number(text, "workers_busy", NB_SUM(loop, connections.senders.running));
     add_number(text, "workers_limit", loop->config.file_send_workers);
     for (int result = 0; result < NB_DOWNLOAD_RESULT_COUNT; result++) {
         char name[32];

@@ -18,7 +18,7 @@ nb_status nb_figures_create(nb_loop *loop) {
     if (loop->figures) return NB_OK;
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
     if (!loop->figures) return NB_NO_MEMORY;
-    loop->stages = loop->answers.stages = &loop->figures->stages;
+    loop->stages = loop->answers.stages = loop->connections.stages = &loop->figures->stages;
     return nb_downloads_measure(&loop->downloads);
 }
 
@@ -27,13 +27,13 @@ void nb_figures_destroy(nb_loop *loop) {
     nb_stages_deinit(&loop->figures->stages);
     nb_free(loop->figures);
     loop->figures = NULL;
-    loop->stages = loop->answers.stages = NULL;
+    loop->stages = loop->answers.stages = loop->connections.stages = NULL;
 }
 
 /* --- what there is to show --- */
 
 nb_server_state nb_figures_state(const nb_loop *loop) {
-    bool drains = loop->draining || atomic_load_explicit(&loop->drain, memory_order_acquire) ||
+    bool drains = loop->connections.draining || atomic_load_explicit(&loop->drain, memory_order_acquire) ||
                   atomic_load_explicit(&loop->stop, memory_order_acquire);
     if (drains) return NB_SERVER_DRAINING;
     if (!loop->config.front && loop->dispatch.count && nb_dispatch_executors_gone(&loop->dispatch))
@@ -190,7 +190,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .writing = answers(loop->all),
         .processes = loop->figures->past,
         .memory_rss = rss_bytes(loop),
-        .memory_spool = nb_spool_bytes(&loop->spool),
+        .memory_spool = nb_spool_bytes(&loop->connections.spool),
         .memory_responses = NB_SUM(loop, counters.response_bytes),
         .errors = failed > shed ? failed - shed + broken : broken,
         .log_dropped = nb_log_dropped_by_all(),

@@ -38,7 +38,7 @@ static void open_spare(nb_loop *loop) {
 }
 
 static void note_idle(nb_loop *loop) {
-    nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
+    nb_timeout *oldest = nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE);
     atomic_store_explicit(&loop->idle_ns, oldest ? oldest->deadline_ns : 0, memory_order_relaxed);
 }
 
@@ -79,10 +79,10 @@ static bool room_possible(nb_loop *loop) {
 
 /* Ends the connection that has waited longest for its next request. */
 static bool make_room(nb_loop *loop) {
-    nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE);
+    nb_timeout *oldest = nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE);
     if (!oldest) return false;
     NB_COUNT(&loop->counters, evicted, 1);
-    nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
+    nb_connection_end(&loop->connections, nb_connection_of_timeout(oldest), false);
     return true;
 }
 
@@ -221,14 +221,14 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     }
     if (status == NB_SYSTEM) poll_listener(loop, (uint16_t)(listener - loop->listeners), false);
     if (status != NB_OK) return false;
-    nb_timeout *oldest = nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_ADMIN);
-    bool crowded = loop->admin_connection_count >= NB_ADMIN_CONNECTIONS_MAX;
-    if (crowded && oldest) nb_connection_end(loop, nb_connection_of_timeout(oldest), false);
+    nb_timeout *oldest = nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_ADMIN);
+    bool crowded = loop->connections.admin_count >= NB_ADMIN_CONNECTIONS_MAX;
+    if (crowded && oldest) nb_connection_end(&loop->connections, nb_connection_of_timeout(oldest), false);
     if (crowded && !oldest) {
         nb_net_close(fd, true);
     } else {
-        loop->admin_connection_count++;
-        nb_connection_open(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+        loop->connections.admin_count++;
+        nb_connection_open(&loop->connections, fd, &peer, (uint16_t)(listener - loop->listeners), true);
     }
     return true;
 }
@@ -238,7 +238,7 @@ static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t list
     nb_arrival *arrival = nb_alloc(sizeof(*arrival));
     if (!arrival) return false;
     *arrival = (nb_arrival){.fd = fd, .listener = listener, .peer = *peer};
-    nb_count(&other->opened, 1);
+    nb_count(&other->connections.opened, 1);
     pthread_mutex_lock(&other->inbox_lock);
     bool first = other->arrivals == NULL;
     arrival->next = other->arrivals;
@@ -252,8 +252,8 @@ static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t
     nb_loop *next = nb_loops_next(loop->all);
     NB_COUNT(&loop->counters, accepted, 1);
     if (next == loop || !hand_over(next, fd, peer, listener)) {
-        nb_count(&loop->opened, 1);
-        nb_connection_open(loop, fd, peer, listener);
+        nb_count(&loop->connections.opened, 1);
+        nb_connection_open(&loop->connections, fd, peer, listener, false);
     }
     note_descriptor(loop, fd);
 }
@@ -316,7 +316,7 @@ void nb_listeners_pause(nb_loop *loop, bool pause) {
 
 /* Those that found no descriptor at all: there is one again, or can be. */
 static void resume_admin(nb_loop *loop) {
-    if (loop->spare_fd < 0 && !nb_timeouts_oldest(&loop->timeouts, NB_TIMEOUT_IDLE)) return;
+    if (loop->spare_fd < 0 && !nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE)) return;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         if (loop->listeners[i].admin) poll_listener(loop, i, true);
     }
@@ -326,7 +326,7 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
     if (loop->number > 0) return;
     open_spare(loop);
     if (loop->figures) resume_admin(loop);
-    if (!loop->listening_paused || loop->draining) return;
+    if (!loop->listening_paused || loop->connections.draining) return;
     bool due = loop->listen_again_ns && loop->listen_again_ns <= loop->time.now_ns;
     if (!due && !(loop->waits_for_room && room_possible(loop))) return;
     loop->listen_again_ns = 0;
@@ -338,7 +338,7 @@ void nb_listeners_give_way(nb_loop *loop, uint32_t *descriptors) {
     while (*descriptors > 0 && make_room(loop)) {
         (*descriptors)--;
     }
-    if (loop->number == 0 && !loop->draining) pause_for_descriptors(loop);
+    if (loop->number == 0 && !loop->connections.draining) pause_for_descriptors(loop);
 }
 
 void nb_listeners_take_arrivals(nb_loop *loop) {
@@ -349,7 +349,7 @@ void nb_listeners_take_arrivals(nb_loop *loop) {
     pthread_mutex_unlock(&loop->inbox_lock);
     while (arrival) {
         nb_arrival *next = arrival->next;
-        nb_connection_open(loop, arrival->fd, &arrival->peer, arrival->listener);
+        nb_connection_open(&loop->connections, arrival->fd, &arrival->peer, arrival->listener, false);
         nb_free(arrival);
         arrival = next;
     }

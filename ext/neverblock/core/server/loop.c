@@ -58,7 +58,7 @@
 #define STOP_PATIENCE_NS (5 * NB_NS_PER_S)
 
 static void body_written(nb_body *body) {
-    nb_loop *loop = (nb_loop *)(void *)((char *)body->spool - offsetof(nb_loop, spool));
+    nb_loop *loop = (nb_loop *)(void *)((char *)body->spool - offsetof(nb_loop, connections.spool));
     pthread_mutex_lock(&loop->inbox_lock);
     body->next = loop->written;
     loop->written = body;
@@ -68,7 +68,7 @@ static void body_written(nb_body *body) {
 
 /* The loop sleeps with no sending in the list: who puts the first there wakes it. */
 static void sending_returned(nb_sending *sending) {
-    nb_loop *loop = (nb_loop *)(void *)((char *)sending->senders - offsetof(nb_loop, senders));
+    nb_loop *loop = (nb_loop *)(void *)((char *)sending->senders - offsetof(nb_loop, connections.senders));
     pthread_mutex_lock(&loop->inbox_lock);
     sending->next = loop->returned;
     loop->returned = sending;
@@ -90,8 +90,8 @@ static char *copy_text(const char *text) {
 }
 
 static void set_timeouts(nb_loop *loop) {
-    nb_timeouts_init(&loop->timeouts);
-    int64_t *length_ns = loop->timeouts.length_ns;
+    nb_timeouts_init(&loop->connections.timeouts);
+    int64_t *length_ns = loop->connections.timeouts.length_ns;
     length_ns[NB_TIMEOUT_HEADER] = loop->config.header_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_TRANSFER] = loop->config.body_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_IDLE] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
@@ -104,7 +104,7 @@ static void set_limits(nb_loop *loop) {
     nb_server_config *config = &loop->config;
     if (config->header_bytes_max > NB_HEAD_BYTES_MAX) config->header_bytes_max = NB_HEAD_BYTES_MAX;
     if (config->headers_max > NB_HEADERS_MAX) config->headers_max = NB_HEADERS_MAX;
-    loop->head_limits = (nb_head_limits){
+    loop->connections.head_limits = (nb_head_limits){
         .head_bytes = config->header_bytes_max,
         .target_bytes = config->header_bytes_max < NB_TARGET_BYTES_MAX ? config->header_bytes_max : NB_TARGET_BYTES_MAX,
         .headers = (uint16_t)config->headers_max,
@@ -127,18 +127,20 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     } else if (status == NB_OK && config->log_fd >= 0) {
         status = nb_log_create(config->log_fd, &loop->log);
     }
-    loop->answers.log = loop->reports.log = loop->request_log.log = loop->log;
+    loop->answers.log = loop->reports.log = loop->connections.request_log.log = loop->log;
     if (status == NB_OK)
-        status = nb_workers_create("nb-file", share_of(loop, config->file_workers), 4096, &loop->spool.workers);
+        status = nb_workers_create("nb-file", share_of(loop, config->file_workers), 4096,
+                                   &loop->connections.spool.workers);
     if (status == NB_OK)
-        status = nb_senders_init(&loop->senders, (uint16_t)config->sendfile_algorithm,
+        status = nb_senders_init(&loop->connections.senders, (uint16_t)config->sendfile_algorithm,
                                  share_of(loop, config->file_send_workers), config->sendfile_buffer,
                                  config->connections_max, &loop->pool, sending_returned);
     if (status != NB_OK) return status;
-    loop->spool.directory = copy_text(spool_directory(config));
+    loop->connections.spool.directory = copy_text(spool_directory(config));
     loop->config.version = copy_text(config->version);
     loop->config.ruby_version = copy_text(config->ruby_version);
-    return loop->spool.directory && loop->config.version && loop->config.ruby_version ? NB_OK : NB_NO_MEMORY;
+    return loop->connections.spool.directory && loop->config.version && loop->config.ruby_version ? NB_OK
+                                                                                                  : NB_NO_MEMORY;
 }
 
 /* Each response may hold as much as is free of the budget of all: many slow readers are given less each, by themselves, and the budget is
@@ -161,7 +163,7 @@ static int descriptors_for_connections(void) {
 static void set_answers(nb_loop *loop) {
     loop->answers = (nb_answers){
         .events = &nb_connection_answers_events,
-        .owner = loop,
+        .owner = &loop->connections,
         .time = &loop->time,
         .drains = &loop->drain,
         .pool = &loop->pool,
@@ -170,7 +172,7 @@ static void set_answers(nb_loop *loop) {
         .reports = &loop->reports,
         .site = &loop->all->site,
         .openings = {.site = &loop->all->site,
-                     .exchanges = &loop->exchanges,
+                     .exchanges = &loop->connections.exchanges,
                      .time = &loop->time,
                      .wake = &loop->wake,
                      .context = &loop->answers,
@@ -179,7 +181,37 @@ static void set_answers(nb_loop *loop) {
     nb_openings_init(&loop->answers.openings);
 }
 
-nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number) {
+static void set_connections(nb_loop *loop, const nb_connections_events *events) {
+    nb_connections *connections = &loop->connections;
+    const nb_server_config *config = &loop->config;
+    connections->settings = (nb_connection_settings){
+        .body_bytes_max = config->body_bytes_max,
+        .send_rate = config->send_rate,
+        .header_bytes_max = config->header_bytes_max,
+        .body_timeout_ms = config->body_timeout_ms,
+        .request_timeout_ms = config->request_timeout_ms,
+        .rate_min = config->rate_min,
+        .cancel_on_disconnect = config->cancel_on_disconnect != 0,
+        .answer_asterisk = config->answer_asterisk != 0,
+        .front = config->front != 0,
+    };
+    connections->events = events;
+    connections->owner = loop;
+    connections->time = &loop->time;
+    connections->poll = loop->poll;
+    connections->pool = &loop->pool;
+    connections->log = loop->log;
+    connections->dispatch = &loop->dispatch;
+    connections->lanes = &loop->all->lanes;
+    connections->routes = &loop->routes;
+    connections->address_paces = loop->all->address_paces;
+    connections->answers = &loop->answers;
+    connections->counters = &loop->counters;
+    connections->downloads = &loop->downloads;
+}
+
+nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number,
+                       const nb_connections_events *events) {
     memset(loop, 0, sizeof(*loop));
     loop->all = all;
     loop->number = number;
@@ -189,45 +221,46 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     loop->spare_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; /* only the first listens */
     if (number == 0) atomic_init(&all->connections_bound, UINT64_MAX);
     loop->descriptors_high = descriptors_for_connections();
-    loop->spool.bytes_max = config->spool_bytes_max;
-    loop->spool.body_bytes_max = config->body_bytes_max;
-    loop->spool.written = body_written;
-    if (number > 0) loop->spool.whole = &all->each[0].spool;
+    loop->connections.spool.bytes_max = config->spool_bytes_max;
+    loop->connections.spool.body_bytes_max = config->body_bytes_max;
+    loop->connections.spool.written = body_written;
+    if (number > 0) loop->connections.spool.whole = &all->each[0].connections.spool;
     loop->time.wall_s = -1;
     loop->executor_look_ns = RUNNING_EXECUTOR_POLL_NS;
     pthread_mutex_init(&loop->inbox_lock, NULL);
     pthread_mutex_init(&loop->calls_lock, NULL);
     pthread_cond_init(&loop->calls_done, NULL);
     nb_pool_init(&loop->pool);
-    nb_exchanges_init(&loop->exchanges);
-    loop->exchanges.loop = number;
-    nb_dispatch_init(&loop->dispatch, &loop->exchanges, config->queue_max);
+    nb_exchanges_init(&loop->connections.exchanges);
+    loop->connections.exchanges.loop = number;
+    nb_dispatch_init(&loop->dispatch, &loop->connections.exchanges, config->queue_max);
     if (all->count > 1) nb_dispatch_join(&loop->dispatch, &all->queues, number);
     loop->dispatch.spare_after_ns = config->spare_after_ms * NB_NS_PER_MS;
     allow_responses(loop);
     set_answers(loop);
-    nb_downloads_init(&loop->downloads, &loop->reports, &loop->senders, &loop->time);
-    loop->request_log.wanted = config->log_refused;
+    nb_downloads_init(&loop->downloads, &loop->reports, &loop->connections.senders, &loop->time);
+    loop->connections.request_log.wanted = config->log_refused;
     set_timeouts(loop);
     set_limits(loop);
     loop->time.now_ns = loop->started_ns = nb_clock_monotonic_ns();
     loop->started_wall_s = nb_clock_wall_s();
     nb_status status = open_parts(loop, config);
+    set_connections(loop, events);
     if (status != NB_OK) nb_loop_deinit(loop);
     return status;
 }
 
 /* One that is still in the list of those to flush stays until it has been taken out there. */
 static void bury(nb_loop *loop) {
-    nb_connection *connection = loop->graveyard;
-    loop->graveyard = NULL;
+    nb_connection *connection = loop->connections.graveyard;
+    loop->connections.graveyard = NULL;
     while (connection) {
         nb_connection *next = connection->next;
         if (connection->dirty) {
-            connection->next = loop->graveyard;
-            loop->graveyard = connection;
+            connection->next = loop->connections.graveyard;
+            loop->connections.graveyard = connection;
         } else {
-            nb_connection_free(loop, connection);
+            nb_connection_free(&loop->connections, connection);
         }
         connection = next;
     }
@@ -235,7 +268,7 @@ static void bury(nb_loop *loop) {
 
 static void end_all(nb_connection **connections, nb_loop *loop) {
     while (*connections) {
-        nb_connection_end(loop, *connections, true);
+        nb_connection_end(&loop->connections, *connections, true);
     }
 }
 
@@ -248,8 +281,8 @@ static void take_written(nb_loop *loop) {
         nb_body *next = body->next;
         nb_connection *connection = body->owner;
         nb_status status = nb_body_written(body);
-        if (status == NB_OK) nb_connection_body_written(loop, connection);
-        if (status == NB_SYSTEM) nb_connection_body_failed(loop, connection);
+        if (status == NB_OK) nb_connection_body_written(&loop->connections, connection);
+        if (status == NB_SYSTEM) nb_connection_body_failed(&loop->connections, connection);
         body = next;
     }
 }
@@ -267,17 +300,17 @@ static void take_returned(nb_loop *loop) {
     }
     while (sending) {
         nb_sending *next = sending->next;
-        nb_connection_returned(loop, sending->owner);
+        nb_connection_returned(&loop->connections, sending->owner);
         sending = next;
     }
 }
 
 static void flush_dirty(nb_loop *loop) {
-    nb_connection *connection = loop->dirty;
-    loop->dirty = NULL;
+    nb_connection *connection = loop->connections.dirty;
+    loop->connections.dirty = NULL;
     while (connection) {
         nb_connection *next = connection->dirty_next;
-        nb_connection_flush(loop, connection);
+        nb_connection_flush(&loop->connections, connection);
         connection = next;
     }
 }
@@ -286,22 +319,22 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_listeners_close(loop, false);
     nb_listeners_close(loop, true);
     nb_listeners_take_arrivals(loop);
-    end_all(&loop->connections, loop);
-    end_all(&loop->admin_connections, loop);
-    nb_workers_destroy(loop->spool.workers);
-    nb_senders_stop(&loop->senders);
+    end_all(&loop->connections.open, loop);
+    end_all(&loop->connections.admin, loop);
+    nb_workers_destroy(loop->connections.spool.workers);
+    nb_senders_stop(&loop->connections.senders);
     take_written(loop);
     take_returned(loop);
     nb_openings_take(&loop->answers.openings);
     nb_openings_deinit(&loop->answers.openings);
     flush_dirty(loop);
     bury(loop);
-    nb_senders_deinit(&loop->senders);
+    nb_senders_deinit(&loop->connections.senders);
     nb_dispatch_deinit(&loop->dispatch);
-    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
-        nb_outbox_clear(&loop->exchanges.slots[i]->outbox, &loop->pool);
+    for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
+        nb_outbox_clear(&loop->connections.exchanges.slots[i]->outbox, &loop->pool);
     }
-    nb_exchanges_deinit(&loop->exchanges);
+    nb_exchanges_deinit(&loop->connections.exchanges);
     nb_site_close(&loop->all->site, loop->number);
     nb_poll_destroy(loop->poll);
     nb_wake_deinit(&loop->wake);
@@ -310,7 +343,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_figures_destroy(loop);
     nb_downloads_deinit(&loop->downloads);
     nb_reports_deinit(&loop->reports);
-    nb_free((char *)(uintptr_t)loop->spool.directory);
+    nb_free((char *)(uintptr_t)loop->connections.spool.directory);
     nb_free((char *)(uintptr_t)loop->config.version);
     nb_free((char *)(uintptr_t)loop->config.ruby_version);
     if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
@@ -353,24 +386,24 @@ void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
     nb_dispatch_set_unavailable(&loop->dispatch, seconds);
     if (seconds == 0 || nb_dispatch_serves(&loop->dispatch)) return;
     while ((exchange = nb_dispatch_take_first(&loop->dispatch, &message))) {
-        nb_request_log_note_message(&loop->request_log, message);
+        nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_connection_unavailable(loop, exchange);
+        nb_connection_unavailable(&loop->connections, exchange);
     }
 }
 
 static void expire(nb_loop *loop) {
     nb_timeout_class queue;
     nb_timeout *timeout;
-    while ((timeout = nb_timeouts_expire(&loop->timeouts, loop->time.now_ns, &queue))) {
-        nb_connection_timed_out(loop, nb_connection_of_timeout(timeout), queue);
+    while ((timeout = nb_timeouts_expire(&loop->connections.timeouts, loop->time.now_ns, &queue))) {
+        nb_connection_timed_out(&loop->connections, nb_connection_of_timeout(timeout), queue);
     }
     nb_exchange *exchange;
     nb_request_message *message;
     while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->time.now_ns, &message))) {
-        nb_request_log_note_message(&loop->request_log, message);
+        nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_connection_overdue(loop, exchange);
+        nb_connection_overdue(&loop->connections, exchange);
     }
 }
 
@@ -393,7 +426,7 @@ static void expire_files(nb_loop *loop) {
 }
 
 static void start_drain(nb_loop *loop) {
-    loop->draining = true;
+    loop->connections.draining = true;
     atomic_store_explicit(&loop->drain, true, memory_order_release); /* a stop drains too */
     loop->drain_deadline_ns = loop->time.now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
@@ -401,9 +434,9 @@ static void start_drain(nb_loop *loop) {
     }
     nb_listeners_close(loop, false);
     nb_listeners_take_arrivals(loop); /* the last */
-    for (nb_connection *connection = loop->connections, *next; connection; connection = next) {
+    for (nb_connection *connection = loop->connections.open, *next; connection; connection = next) {
         next = connection->next;
-        nb_connection_drain(loop, connection);
+        nb_connection_drain(&loop->connections, connection);
     }
 }
 
@@ -423,18 +456,18 @@ static void wind_down(nb_loop *loop) {
         loop->stop_deadline_ns = loop->time.now_ns + STOP_PATIENCE_NS;
     }
     bool drain = loop->stopping || atomic_load_explicit(&loop->drain, memory_order_acquire);
-    if (drain && !loop->draining) {
+    if (drain && !loop->connections.draining) {
         start_drain(loop);
         drain_others(loop);
     }
-    if (!loop->draining) return;
+    if (!loop->connections.draining) return;
     if (loop->stopping || loop->time.now_ns >= loop->drain_deadline_ns) {
         loop->downloads.stopped = true;
-        end_all(&loop->connections, loop);
+        end_all(&loop->connections.open, loop);
     }
-    if (loop->connections) return;
+    if (loop->connections.open) return;
     /* What is lent has been cancelled, and comes back at once; a body whose client has left is still somebody's until it is written. */
-    if (loop->lent || loop->spool.writes) return;
+    if (loop->connections.lent || loop->connections.spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
                          ? nb_dispatch_executors_idle(&loop->dispatch) || loop->time.now_ns >= loop->stop_deadline_ns
@@ -442,17 +475,19 @@ static void wind_down(nb_loop *loop) {
 }
 
 static int64_t sleep_ns(nb_loop *loop) {
-    int64_t until_ns = nb_timeouts_next_ns(&loop->timeouts), overdue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
+    int64_t until_ns = nb_timeouts_next_ns(&loop->connections.timeouts),
+            overdue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
     if (overdue_ns < until_ns) until_ns = overdue_ns;
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
         until_ns = loop->listen_again_ns;
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
     if (loop->files_at_ns && loop->files_at_ns < until_ns) until_ns = loop->files_at_ns;
-    if (loop->draining && loop->connections && loop->drain_deadline_ns < until_ns) until_ns = loop->drain_deadline_ns;
-    int64_t longest_ns = loop->draining ? 10 * NB_NS_PER_MS : INT64_MAX;
+    if (loop->connections.draining && loop->connections.open && loop->drain_deadline_ns < until_ns)
+        until_ns = loop->drain_deadline_ns;
+    int64_t longest_ns = loop->connections.draining ? 10 * NB_NS_PER_MS : INT64_MAX;
     if (loop->guest) {
         if (loop->guest_until_ns < until_ns) until_ns = loop->guest_until_ns;
-    } else if (loop->exchanges.live && nb_dispatch_executor_running(&loop->dispatch))
+    } else if (loop->connections.exchanges.live && nb_dispatch_executor_running(&loop->dispatch))
         longest_ns = loop->executor_look_ns;
     if (until_ns == INT64_MAX && longest_ns == INT64_MAX) return -1;
     int64_t wait_ns = until_ns == INT64_MAX ? longest_ns : until_ns - loop->time.now_ns;
@@ -492,7 +527,7 @@ static void serve(nb_loop *loop, const nb_loop_events *events) {
         } else if (cookie == GUEST_COOKIE) {
             loop->guest_called = true;
         } else {
-            nb_connection_ready(loop, (nb_connection *)(uintptr_t)cookie, events->each[i].events);
+            nb_connection_ready(&loop->connections, (nb_connection *)(uintptr_t)cookie, events->each[i].events);
         }
     }
 }
@@ -515,7 +550,8 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
 static void gather(nb_loop *loop) {
     nb_loop_events events;
     int64_t until_ns = loop->time.now_ns + GATHER_MAX_NS;
-    for (int i = 0; i < GATHERS_IN_A_TURN && loop->exchanges.live >= GATHER_FROM && loop->time.now_ns <= until_ns;
+    for (int i = 0;
+         i < GATHERS_IN_A_TURN && loop->connections.exchanges.live >= GATHER_FROM && loop->time.now_ns <= until_ns;
          i++) {
         nb_dispatch_publish(&loop->dispatch);
         if (poll_events(loop, &events, 0) != NB_OK || events.count == 0) return;
@@ -534,10 +570,11 @@ static void publish_open_files(nb_loop *loop) {
 
 static void publish_gauges(nb_loop *loop) {
     if (loop->figures && nb_answers_files(&loop->answers)) publish_open_files(loop);
-    atomic_store_explicit(&loop->counters.connections, nb_loop_connections(loop), memory_order_relaxed);
+    atomic_store_explicit(&loop->counters.connections, nb_connections_count(&loop->connections), memory_order_relaxed);
     atomic_store_explicit(&loop->counters.queue, nb_dispatch_waiting_here(&loop->dispatch), memory_order_relaxed);
-    if (loop->exchanges.unspooled) nb_spool_give(&loop->spool, loop->exchanges.unspooled);
-    loop->exchanges.unspooled = 0;
+    if (loop->connections.exchanges.unspooled)
+        nb_spool_give(&loop->connections.spool, loop->connections.exchanges.unspooled);
+    loop->connections.exchanges.unspooled = 0;
 }
 
 nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
@@ -547,11 +584,11 @@ nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
 /* Queued requests may just have been given to an executor, and rings emptied. */
 static void retry_uploads(nb_loop *loop) {
     nb_dispatch_input_retry(&loop->dispatch);
-    if (!loop->uploads.first) return;
-    for (nb_upload *upload = loop->uploads.first, *next; upload; upload = next) {
+    if (!loop->connections.uploads.first) return;
+    for (nb_upload *upload = loop->connections.uploads.first, *next; upload; upload = next) {
         next = upload->next;
         if (upload->connection->receiving->channel == NB_CHANNEL_NONE) continue; /* it is queued still */
-        nb_connection_upload(loop, upload->connection);
+        nb_connection_upload(&loop->connections, upload->connection);
     }
     nb_dispatch_pump(&loop->dispatch);
 }
@@ -559,7 +596,8 @@ static void retry_uploads(nb_loop *loop) {
 static bool run_turn(nb_loop *loop) {
     NB_COUNT(&loop->counters, turns, 1);
     if (loop->guest) NB_COUNT(&loop->counters, guest_turns, 1);
-    if (!loop->without_files) atomic_store_explicit(&loop->files_due, false, memory_order_relaxed);
+    if (!loop->connections.without_files)
+        atomic_store_explicit(&loop->connections.files_due, false, memory_order_relaxed);
     if (loop->figures)
         loop->time.now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
     nb_loop_run_calls(loop);
@@ -586,7 +624,7 @@ static bool run_turn(nb_loop *loop) {
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
     nb_stages_turn(loop->stages, loop->time.now_ns);
     publish_gauges(loop); /* it may sleep for long */
-    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->dirty || guest_served;
+    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->connections.dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     if (loop->config.front && came) gather(loop);
     nb_dispatch_pump(&loop->dispatch);

@@ -22,7 +22,7 @@
 #include "intake/body.h"
 #include "os/poll.h"
 #include "os/wake.h"
-#include "server/connection.h"
+#include "connection/connection.h"
 #include "dispatch/dispatch.h"
 #include "figures/counters.h"
 #include "figures/downloads.h"
@@ -35,8 +35,8 @@
 #include "figures/stages.h"
 #include "dispatch/routes.h"
 #include "server/server.h"
-#include "server/timeouts.h"
-#include "server/upload.h"
+#include "connection/timeouts.h"
+#include "connection/upload.h"
 
 /* Work that another thread wants done between two turns (nb_server_call). */
 typedef struct nb_loop_call nb_loop_call;
@@ -56,55 +56,37 @@ typedef struct nb_loop {
     nb_wake wake;
     bool wake_is_edge; /* told once a signal: needs no clearing */
     nb_pool pool;
-    nb_timeouts timeouts;
     nb_dispatch dispatch;
-    nb_exchanges exchanges;
-    nb_spool spool;
-    nb_senders senders;
-    nb_uploads uploads;
     nb_downloads downloads;
     nb_reports reports;
     _Atomic uint64_t files_open, files_hit, files_entered,
         files_changed; /* nb_open_files_figures, as of the last turn */
     nb_routes routes;
     nb_answers answers;
+    nb_connections connections;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
-    bool listening_paused;      /* by the limit of connections, or for want of descriptors */
-    bool waits_for_room;        /* by that limit: until a connection ends or is idle, if that comes first */
-    int64_t listen_again_ns;    /* when to go on; 0: when there is room */
-    int64_t crowd_since_ns;     /* since when somebody has waited for a place, one or another; 0: nobody ever has */
-    int64_t crowd_seen_ns;      /* when somebody was seen to */
-    int64_t shortage_told_ns;   /* nb_log_due: descriptors are short */
-    int64_t unstored_told_ns;   /* nb_log_due: a request body could not be stored */
-    int64_t shrunk_told_ns;     /* nb_log_due: a file became shorter while it was sent */
-    int descriptors_high;       /* from this number on they are not for connections */
-    int spare_fd;               /* given up for a moment to refuse a client when there is no other descriptor */
-    nb_connection *connections; /* all open ones of clients */
-    nb_connection *admin_connections;
-    nb_connection *dirty; /* those with something to flush at the turn's end */
-    nb_connection *graveyard;
-    nb_connection *lent; /* ended, and a file worker still sends for them */
-    /* Connections of clients: given to this loop, counted by the first one; ended, by this one. */
-    _Atomic uint64_t opened, closed;
-    uint32_t admin_connection_count;
+    bool listening_paused;    /* by the limit of connections, or for want of descriptors */
+    bool waits_for_room;      /* by that limit: until a connection ends or is idle, if that comes first */
+    int64_t listen_again_ns;  /* when to go on; 0: when there is room */
+    int64_t crowd_since_ns;   /* since when somebody has waited for a place, one or another; 0: nobody ever has */
+    int64_t crowd_seen_ns;    /* when somebody was seen to */
+    int64_t shortage_told_ns; /* nb_log_due: descriptors are short */
+    int descriptors_high;     /* from this number on they are not for connections */
+    int spare_fd;             /* given up for a moment to refuse a client when there is no other descriptor */
     _Atomic int64_t idle_ns;  /* when the one that has been idle longest times out, as of the last turn; 0: none is */
     _Atomic bool room_wanted; /* the first loop asks this one to end its oldest idle connection */
     nb_turn_time time;
     int64_t files_at_ns;   /* when open files are to be looked at; 0: at the next turn */
     int64_t trim_at_ns;    /* 0: no trim is due */
     int64_t trim_again_ns; /* not before */
-    nb_head head;          /* the one being looked at; valid within one step */
-    nb_head_limits head_limits;
-    bool draining, stopping, finished;
+    bool stopping, finished;
     int64_t drain_deadline_ns, stop_deadline_ns;
     nb_ring_consumer *guest;  /* the only executor's own thread runs this turn: the requests it waits for; NULL: the
                                  server's thread does */
     int64_t executor_look_ns; /* how soon to look at running executors again */
     bool guest_called;        /* the guest's descriptor has something for it */
     int64_t guest_until_ns;   /* when it must be back */
-    bool without_files;       /* it holds a lock that others want: files are left for a turn without */
-    _Atomic bool files_due;   /* some were */
     _Atomic bool drain, stop; /* asked for */
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
@@ -115,22 +97,19 @@ typedef struct nb_loop {
     nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
     _Atomic bool running;       /* its thread does */
     nb_counters counters;
-    nb_request_log request_log;
     nb_stages *stages;          /* NULL: nobody reads them */
     struct nb_figures *figures; /* NULL: nobody reads them (figures.h) */
     int64_t started_ns, started_wall_s;
 } nb_loop;
 
-static inline uint64_t nb_loop_connections(const nb_loop *loop) {
-    return nb_counted(&loop->opened) - nb_counted(&loop->closed);
-}
 /* Of this loop, now, by its own thread; of another, as of its last turn. */
 static inline int64_t nb_loop_idle_ns(const nb_loop *loop) {
     return atomic_load_explicit(&loop->idle_ns, memory_order_relaxed);
 }
 
 /* One of `all`, whose first is made first and ends last. */
-nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number);
+nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number,
+                       const nb_connections_events *events);
 void nb_loop_deinit(nb_loop *loop);
 /* Adds the guest's own poller to the loop's, so that a guest that runs turns sees its own events. */
 nb_status nb_loop_watch_guest(nb_loop *loop, int fd);

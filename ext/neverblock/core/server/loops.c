@@ -17,7 +17,7 @@ uint64_t nb_loops_sum(const nb_loops *loops, size_t offset) {
 uint64_t nb_loops_connections(const nb_loops *loops) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < loops->count; i++) {
-        count += nb_loop_connections(&loops->each[i]);
+        count += nb_connections_count(&loops->each[i].connections);
     }
     return count;
 }
@@ -25,7 +25,8 @@ uint64_t nb_loops_connections(const nb_loops *loops) {
 nb_loop *nb_loops_next(nb_loops *loops) {
     nb_loop *next = &loops->each[0];
     for (uint16_t i = 1; i < loops->count; i++) {
-        if (nb_loop_connections(&loops->each[i]) < nb_loop_connections(next)) next = &loops->each[i];
+        if (nb_connections_count(&loops->each[i].connections) < nb_connections_count(&next->connections))
+            next = &loops->each[i];
     }
     return next;
 }

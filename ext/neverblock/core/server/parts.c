@@ -51,13 +51,13 @@ static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_excha
     if (!exchange) {
         if (*fd >= 0) nb_net_close((int)*fd, false);
     } else if (*fd >= 0) {
-        nb_connection_part(loop, exchange, part, rest);
+        nb_connection_part(&loop->connections, exchange, part, rest);
     } else {
-        if (exchange->connection) nb_connection_end(loop, exchange->connection, true);
+        if (exchange->connection) nb_connection_end(&loop->connections, exchange->connection, true);
         nb_message without = {
             .type = NB_MESSAGE_BODY, .flags = NB_PART_LAST, .bytes = sizeof(without), .exchange = part->exchange};
         without.flags &= part->flags;
-        nb_connection_part(loop, exchange, &without, "");
+        nb_connection_part(&loop->connections, exchange, &without, "");
     }
 }
 
@@ -67,7 +67,7 @@ static void take_named(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange 
     if (named.naming == NB_NAMED_OPEN) {
         take_described(loop, channel, exchange, &named.response.message, &named.fd, rest);
     } else if (exchange) {
-        nb_connection_part(loop, exchange, &named.response.message, rest);
+        nb_connection_part(&loop->connections, exchange, &named.response.message, rest);
     }
 }
 
@@ -78,9 +78,9 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     if (part->type == NB_MESSAGE_NAMED) {
         take_named(loop, channel, exchange, part, (const char *)record + sizeof(nb_named_message));
     } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
-        nb_connection_taken(loop, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
+        nb_connection_taken(&loop->connections, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
     } else if (exchange) {
-        nb_connection_part(loop, exchange, part, (const char *)record + struct_bytes);
+        nb_connection_part(&loop->connections, exchange, part, (const char *)record + struct_bytes);
     }
 }
 
@@ -112,7 +112,8 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
     if (channel->damaged) give_up(loop, channel);
     while (room && (record = nb_ring_peek(&channel->responses, &bytes))) {
         memcpy(&head, record, bytes < sizeof(head) ? bytes : sizeof(head));
-        nb_exchange *exchange = bytes < sizeof(*part) ? NULL : nb_exchange_find(&loop->exchanges, part->exchange);
+        nb_exchange *exchange = bytes < sizeof(*part) ? NULL
+                                                      : nb_exchange_find(&loop->connections.exchanges, part->exchange);
         if (shared && !possible(dispatch, channel, exchange, part, bytes)) {
             give_up(loop, channel);
             break;
@@ -158,11 +159,11 @@ static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report
     exchange->channel = NB_CHANNEL_NONE;
     nb_exchange_drop_handover(exchange);
     if (!exchange->connection) {
-        nb_exchange_destroy(&loop->exchanges, exchange);
+        nb_exchange_destroy(&loop->connections.exchanges, exchange);
         return;
     }
     report_line(report, exchange);
-    if (nb_connection_lost(loop, exchange)) {
+    if (nb_connection_lost(&loop->connections, exchange)) {
         report->cut++;
     } else {
         report->failed++;
@@ -175,8 +176,8 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
     while (take_parts(loop, dispatch, channel)) {
     }
     report->again += nb_dispatch_take_back(dispatch, channel);
-    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
-        nb_exchange *exchange = loop->exchanges.slots[i];
+    for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
+        nb_exchange *exchange = loop->connections.exchanges.slots[i];
         if (!is_of(dispatch, channel, exchange)) continue;
         if (exchange->ended) {
             exchange->channel = NB_CHANNEL_NONE; /* its response is whole and leaves */
@@ -191,8 +192,8 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
 void nb_parts_channel_running(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_channel *channel,
                               nb_channel_report *report) {
     nb_dispatch_drop_begun(channel);
-    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
-        const nb_exchange *exchange = loop->exchanges.slots[i];
+    for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
+        const nb_exchange *exchange = loop->connections.exchanges.slots[i];
         bool given = is_of(dispatch, channel, exchange) && !exchange->ended;
         if (given && !exchange->record) report_line(report, exchange);
     }

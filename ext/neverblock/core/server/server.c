@@ -15,6 +15,7 @@
 #include "os/descriptors.h"
 #include "os/net.h"
 #include "os/thread.h"
+#include "server/admin.h"
 #include "server/figures.h"
 #include "server/lease.h"
 #include "server/loop.h"
@@ -51,6 +52,10 @@ void nb_server_config_default(nb_server_config *config) {
     config->version = config->ruby_version = "";
 }
 
+static nb_status answer_admin(void *owner, nb_exchange *exchange) { return nb_admin_answer(owner, exchange); }
+
+static const nb_connections_events events = {.answer_admin = answer_admin};
+
 static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
         nb_loop_deinit(&loops->each[--made]); /* the first is the last */
@@ -77,7 +82,7 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
         status = nb_address_paces_create(config->address_rate, &loops->address_paces);
     if (status != NB_OK) deinit_loops(loops, 0);
     for (uint16_t i = 0; i < loops->count && status == NB_OK; i++) {
-        status = nb_loop_init(&loops->each[i], config, loops, i);
+        status = nb_loop_init(&loops->each[i], config, loops, i, &events);
         if (status != NB_OK) {
             deinit_loops(loops, i);
             return status;
@@ -273,7 +278,7 @@ static nb_dispatch *lane_of(nb_loop *loop, uint16_t number) {
 static nb_status add_lane(nb_loop *loop, nb_queues *queues, uint32_t waiting_max) {
     nb_dispatch *lane = nb_alloc_zero(1, sizeof(*lane));
     if (!lane) return NB_NO_MEMORY;
-    nb_dispatch_init(lane, &loop->exchanges, waiting_max);
+    nb_dispatch_init(lane, &loop->connections.exchanges, waiting_max);
     if (loop->all->count > 1) nb_dispatch_join(lane, queues, loop->number);
     nb_dispatch_add_lane(&loop->dispatch, lane);
     return NB_OK;
@@ -372,7 +377,7 @@ static nb_guest_outcome be_guest(nb_server *server, nb_ring_consumer *requests, 
     nb_doorbell_cancel(&loop->dispatch.channels[0].channel->board->executor_bell);
     bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
     loop->guest = requests;
-    loop->without_files = !sends_files;
+    loop->connections.without_files = !sends_files;
     loop->guest_called = host_ran;
     loop->guest_until_ns = timeout_ns < 0                ? INT64_MAX
                            : timeout_ns == 0 || host_ran ? 0
@@ -382,7 +387,7 @@ static nb_guest_outcome be_guest(nb_server *server, nb_ring_consumer *requests, 
         more = nb_loop_turn(loop);
     } while (more && !loop->guest_called && !nb_ring_readable(requests) && loop->time.now_ns < loop->guest_until_ns);
     loop->guest = NULL;
-    loop->without_files = false;
+    loop->connections.without_files = false;
     bool called = loop->guest_called;
     nb_lease_give_back(&server->lease, loop->time.now_ns);
     return called ? NB_GUEST_CALLED : NB_GUEST_SERVED;
@@ -394,7 +399,8 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
 
 nb_guest_outcome nb_server_guest_turn(nb_server *server, nb_ring_consumer *requests) {
     const nb_loop *loop = first(server);
-    bool files = nb_counted(&loop->senders.active) > 0 || atomic_load_explicit(&loop->files_due, memory_order_relaxed);
+    bool files = nb_counted(&loop->connections.senders.active) > 0 ||
+                 atomic_load_explicit(&loop->connections.files_due, memory_order_relaxed);
     return files ? NB_GUEST_REFUSED : be_guest(server, requests, 0, false);
 }
 
@@ -559,7 +565,7 @@ typedef struct room {
 
 static void look_for_room(nb_loop *loop, void *argument) {
     room *found = argument;
-    found->idle += nb_timeouts_count(&loop->timeouts, NB_TIMEOUT_IDLE);
+    found->idle += nb_timeouts_count(&loop->connections.timeouts, NB_TIMEOUT_IDLE);
     if (nb_dispatch_serves(&loop->dispatch)) found->serves = true;
 }
 
@@ -760,14 +766,14 @@ static void abandon(nb_loop *loop) {
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         if (loop->listeners[i].fd >= 0) close(loop->listeners[i].fd);
     }
-    close_inherited(loop->connections);
-    close_inherited(loop->admin_connections);
-    close_inherited(loop->lent);
+    close_inherited(loop->connections.open);
+    close_inherited(loop->connections.admin);
+    close_inherited(loop->connections.lent);
     for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
         close(arrival->fd);
     }
-    for (uint32_t i = 0; i < loop->exchanges.count; i++) {
-        if (loop->exchanges.slots[i]->handover) close(loop->exchanges.slots[i]->handover->fd);
+    for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
+        if (loop->connections.exchanges.slots[i]->handover) close(loop->connections.exchanges.slots[i]->handover->fd);
     }
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         nb_channel *channel = loop->dispatch.channels[i].channel;
@@ -806,7 +812,7 @@ void nb_server_stats_read(nb_server *server, nb_server_stats *stats) {
 #define NB_SERVER_READ(name) stats->name = NB_SUM(first(server), counters.name);
     NB_SERVER_STATS(NB_SERVER_READ)
 #undef NB_SERVER_READ
-    stats->spool_bytes = nb_spool_bytes(&first(server)->spool);
+    stats->spool_bytes = nb_spool_bytes(&first(server)->connections.spool);
     stats->downloads = NB_SUM(first(server), downloads.active);
     stats->reports_dropped = NB_SUM(first(server), reports.dropped);
 }

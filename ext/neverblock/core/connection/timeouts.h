@@ -2,8 +2,8 @@
  * timeouts.h - the loop's timeouts: one queue for each class, all of one length, so that arming is a move to the
  * queue's end and nothing is ever sorted. Time is an argument (monotonic ns). A node is in one queue at most.
  */
-#ifndef NB_SERVER_TIMEOUTS_H
-#define NB_SERVER_TIMEOUTS_H
+#ifndef NB_CONNECTION_TIMEOUTS_H
+#define NB_CONNECTION_TIMEOUTS_H
 
 #include <stdint.h>
 

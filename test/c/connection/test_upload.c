@@ -1,7 +1,7 @@
 /*
  * test_upload.c - an upload by itself: what its window and its end allow, part by part. Over sockets: test_server_upload.c.
  */
-#include "server/upload.h"
+#include "connection/upload.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_timeouts.c - the timeout queues against a naive reference, with time as an argument.
  */
-#include "server/timeouts.h"
+#include "connection/timeouts.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /*
  * upload.c - see upload.h.
  */
-#include "server/upload.h"
+#include "connection/upload.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  *
  * Owned by its connection. The loop's thread.
  */
-#ifndef NB_SERVER_UPLOAD_H
-#define NB_SERVER_UPLOAD_H
+#ifndef NB_CONNECTION_UPLOAD_H
+#define NB_CONNECTION_UPLOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

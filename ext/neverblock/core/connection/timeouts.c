@@ -1,7 +1,7 @@
 /*
  * timeouts.c - see timeouts.h.
  */
-#include "server/timeouts.h"
+#include "connection/timeouts.h"
 
 #include <stddef.h>
 

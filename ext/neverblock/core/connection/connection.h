@@ -13,8 +13,8 @@
  *
  * Owned by the loop's thread. Freed at the end of the turn in which it ends.
  */
-#ifndef NB_SERVER_CONNECTION_H
-#define NB_SERVER_CONNECTION_H
+#ifndef NB_CONNECTION_CONNECTION_H
+#define NB_CONNECTION_CONNECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,11 +29,8 @@
 #include "figures/counters.h"
 #include "figures/downloads.h"
 #include "figures/stages.h"
-#include "server/timeouts.h"
-#include "server/upload.h"
+#include "connection/connections.h"
 #include "transport/transport.h"
-
-struct nb_loop;
 
 typedef enum nb_connection_state {
     NB_CONNECTION_HEAD,
@@ -88,49 +85,49 @@ struct nb_connection {
     nb_peer peer;
 };
 
-/* Answers that waited for the disk; the owner is the loop. */
+/* Answers that waited for the disk; the owner is nb_connections. */
 extern const nb_answers_events nb_connection_answers_events;
 
 /* What it does now. */
 nb_phase nb_connection_phase(const nb_connection *connection);
-/* Takes fd. Who gives it has counted it as open. */
-void nb_connection_open(struct nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
+/* Takes fd. Who gives it has counted it as open. admin: it came to an admin listener. */
+void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer, uint16_t listener, bool admin);
 /* The poller told NB_POLL_ events. */
-void nb_connection_ready(struct nb_loop *loop, nb_connection *connection, uint32_t events);
+void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
 /* Its timeout of class `queue` has come (and is disarmed). */
-void nb_connection_timed_out(struct nb_loop *loop, nb_connection *connection, nb_timeout_class queue);
+void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class queue);
 /* Bytes of responses that have not left. */
 uint64_t nb_connection_owed(const nb_connection *connection);
 static inline bool nb_connection_owes(const nb_connection *connection) {
     return connection->sending || !nb_outbox_empty(&connection->outbox);
 }
 /* Its sending has come back from a file worker. It may have ended since. */
-void nb_connection_returned(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_returned(nb_connections *connections, nb_connection *connection);
 /* A write of its body has ended on a file worker. */
-void nb_connection_body_written(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_body_written(nb_connections *connections, nb_connection *connection);
 /* The same, and it failed: errno. */
-void nb_connection_body_failed(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_body_failed(nb_connections *connections, nb_connection *connection);
 /* Its body may be passed on again: there is room, or an executor has the request. */
-void nb_connection_upload(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_upload(nb_connections *connections, nb_connection *connection);
 /* The application has taken some of the exchange's streamed body, and waits for more. */
-void nb_connection_taken(struct nb_loop *loop, nb_exchange *exchange, uint64_t bytes);
+void nb_connection_taken(nb_connections *connections, nb_exchange *exchange, uint64_t bytes);
 /* A part of a response came from an executor, or HIJACK; rest: what follows its struct (reply.h). Takes the descriptor of a file part. */
-void nb_connection_part(struct nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest);
+void nb_connection_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest);
 /* The deadline of a request that no executor was given has passed: 503. */
-void nb_connection_overdue(struct nb_loop *loop, nb_exchange *exchange);
+void nb_connection_overdue(nb_connections *connections, nb_exchange *exchange);
 /* The executor of a request is no more: 502, or the end of the connection when a response has begun. True: that. The exchange is no
    executor's any more. */
-bool nb_connection_lost(struct nb_loop *loop, nb_exchange *exchange);
+bool nb_connection_lost(nb_connections *connections, nb_exchange *exchange);
 /* There is no executor for a request that waited: 503. */
-void nb_connection_unavailable(struct nb_loop *loop, nb_exchange *exchange);
+void nb_connection_unavailable(nb_connections *connections, nb_exchange *exchange);
 /* Sends what there is; the turn's end. */
-void nb_connection_flush(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_flush(nb_connections *connections, nb_connection *connection);
 /* The server drains: ends it when it is idle, else after what is under way. */
-void nb_connection_drain(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_drain(nb_connections *connections, nb_connection *connection);
 /* Ends it now; reset: with an RST. Its requests go on and their responses are dropped. */
-void nb_connection_end(struct nb_loop *loop, nb_connection *connection, bool reset);
+void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset);
 /* At the turn's end. */
-void nb_connection_free(struct nb_loop *loop, nb_connection *connection);
+void nb_connection_free(nb_connections *connections, nb_connection *connection);
 
 static inline nb_connection *nb_connection_of_timeout(nb_timeout *timeout) {
     return (nb_connection *)(void *)((char *)timeout - offsetof(nb_connection, timeout));

@@ -8,9 +8,8 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/descriptors.h"
-#include "server/connection_internal.h"
+#include "connection/connection_internal.h"
 #include "figures/downloads.h"
-#include "server/figures.h"
 
 /* Bytes sent to one connection in one turn; then the others come first. */
 #define SEND_BUDGET_BYTES (UINT64_C(1) << 20)
@@ -19,19 +18,19 @@ uint64_t nb_connection_owed(const nb_connection *connection) {
     return connection->outbox.bytes + (connection->sending ? connection->sending->left : 0);
 }
 
-static void count_sent(nb_loop *loop, nb_connection *connection, uint64_t bytes) {
+static void count_sent(nb_connections *connections, nb_connection *connection, uint64_t bytes) {
     connection->window_bytes += bytes;
     connection->sent += bytes;
-    if (!connection->admin) NB_COUNT(&loop->counters, bytes_sent, bytes);
-    nb_stages_sent(loop->stages, &connection->leaving, connection->sent);
-    nb_downloads_sent(&loop->downloads, &connection->downloads, connection->sent);
+    if (!connection->admin) NB_COUNT(connections->counters, bytes_sent, bytes);
+    nb_stages_sent(connections->stages, &connection->leaving, connection->sent);
+    nb_downloads_sent(connections->downloads, &connection->downloads, connection->sent);
 }
 
-static nb_status send_memory(nb_loop *loop, nb_connection *connection) {
+static nb_status send_memory(nb_connections *connections, nb_connection *connection) {
     uint64_t sent = 0;
-    nb_status status = nb_outbox_send(&connection->outbox, &loop->pool, &connection->transport, SEND_BUDGET_BYTES,
+    nb_status status = nb_outbox_send(&connection->outbox, connections->pool, &connection->transport, SEND_BUDGET_BYTES,
                                       &sent);
-    count_sent(loop, connection, sent);
+    count_sent(connections, connection, sent);
     connection->waits = status == NB_OK ? NB_WAITS_NOT : NB_WAITS_CLIENT;
     return status;
 }
@@ -43,7 +42,7 @@ static void end_sending(nb_connection *connection) {
 }
 
 /* What the step wants. NB_OK: another step, now. NB_AGAIN: later. Else as nb_sending's status. */
-static nb_status follow_step(nb_loop *loop, nb_connection *connection, nb_step step) {
+static nb_status follow_step(nb_connections *connections, nb_connection *connection, nb_step step) {
     nb_sending *sending = connection->sending;
     switch (step) {
     case NB_STEP_DONE:
@@ -59,7 +58,7 @@ static nb_status follow_step(nb_loop *loop, nb_connection *connection, nb_step s
     case NB_STEP_OTHERS:
     case NB_STEP_LOOP:
         connection->waits = NB_WAITS_TURN;
-        nb_connection_mark_dirty(loop, connection);
+        nb_connection_mark_dirty(connections, connection);
         return NB_AGAIN;
     case NB_STEP_FAILED:
         break;
@@ -68,234 +67,237 @@ static nb_status follow_step(nb_loop *loop, nb_connection *connection, nb_step s
     return sending->status == NB_EOF ? NB_EOF : NB_SYSTEM;
 }
 
-static uint64_t rate_of(const nb_loop *loop, const nb_connection *connection) {
-    return connection->sending->rate ? connection->sending->rate : loop->config.send_rate;
+static uint64_t rate_of(const nb_connections *connections, const nb_connection *connection) {
+    return connection->sending->rate ? connection->sending->rate : connections->settings.send_rate;
 }
 
 /* Bytes of files that may go now. They are paid for before they go: others of the address, on any loop, must not count on them. */
-static uint64_t reserve(nb_loop *loop, nb_connection *connection) {
-    uint64_t rate = rate_of(loop, connection);
-    uint64_t bytes = nb_pace_allows(connection->paid_until_ns, rate, loop->time.now_ns);
-    if (bytes > 0 && loop->all->address_paces) {
+static uint64_t reserve(nb_connections *connections, nb_connection *connection) {
+    uint64_t rate = rate_of(connections, connection);
+    uint64_t bytes = nb_pace_allows(connection->paid_until_ns, rate, connections->time->now_ns);
+    if (bytes > 0 && connections->address_paces) {
         if (!connection->address_key) connection->address_key = nb_address_pace_key(connection->peer.address);
-        bytes = nb_address_pace_reserve(loop->all->address_paces, connection->address_key, bytes, loop->time.now_ns);
+        bytes = nb_address_pace_reserve(connections->address_paces, connection->address_key, bytes,
+                                        connections->time->now_ns);
     }
     connection->sending->paced = bytes < UINT64_MAX;
     if (!connection->sending->paced) return bytes;
-    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate, bytes, loop->time.now_ns);
+    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate, bytes, connections->time->now_ns);
     connection->sending->paid = bytes;
     return bytes;
 }
 
-static void count_of_files(nb_loop *loop, nb_connection *connection, uint64_t bytes) {
+static void count_of_files(nb_connections *connections, nb_connection *connection, uint64_t bytes) {
     uint64_t paid = bytes < connection->sending->paid ? bytes : connection->sending->paid, more = bytes - paid;
     connection->sending->paid -= paid;
-    count_sent(loop, connection, bytes);
+    count_sent(connections, connection, bytes);
     if (more == 0 || !connection->sending->paced) return; /* an algorithm that kept to its budget */
-    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate_of(loop, connection), more,
-                                             loop->time.now_ns);
-    nb_address_pace_take(loop->all->address_paces, connection->address_key, more, loop->time.now_ns);
+    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate_of(connections, connection), more,
+                                             connections->time->now_ns);
+    nb_address_pace_take(connections->address_paces, connection->address_key, more, connections->time->now_ns);
 }
 
 /* Gives back what was paid for and did not go, but for what a worker may yet send. */
-static void give_unsent(nb_loop *loop, nb_connection *connection) {
+static void give_unsent(nb_connections *connections, nb_connection *connection) {
     uint64_t lent = connection->sending->lent ? connection->sending->budget : 0;
     if (connection->sending->paid <= lent) return;
     uint64_t bytes = connection->sending->paid - lent;
     connection->sending->paid = lent;
-    connection->paid_until_ns = nb_pace_give(connection->paid_until_ns, rate_of(loop, connection), bytes);
-    nb_address_pace_give(loop->all->address_paces, connection->address_key, bytes, loop->time.now_ns);
+    connection->paid_until_ns = nb_pace_give(connection->paid_until_ns, rate_of(connections, connection), bytes);
+    nb_address_pace_give(connections->address_paces, connection->address_key, bytes, connections->time->now_ns);
 }
 
-static nb_status step_sending(nb_loop *loop, nb_connection *connection) {
+static nb_status step_sending(nb_connections *connections, nb_connection *connection) {
     nb_sending *sending = connection->sending;
     if (connection->returned) {
         connection->returned = false;
         bool more = sending->step == NB_STEP_WORKER || sending->step == NB_STEP_OTHERS || sending->step == NB_STEP_LOOP;
-        if (!more) return follow_step(loop, connection, sending->step);
+        if (!more) return follow_step(connections, connection, sending->step);
     } else if (connection->waits == NB_WAITS_CLIENT && !connection->writable) {
         return NB_AGAIN;
     }
-    uint64_t sent = 0, most = reserve(loop, connection);
+    uint64_t sent = 0, most = reserve(connections, connection);
     if (most == 0) {
         connection->waits = NB_WAITS_RATE;
         return NB_AGAIN;
     }
     connection->writable = false;
     nb_step step = nb_sending_step(sending, most, &sent);
-    count_of_files(loop, connection, sent);
-    give_unsent(loop, connection);
-    return follow_step(loop, connection, step);
+    count_of_files(connections, connection, sent);
+    give_unsent(connections, connection);
+    return follow_step(connections, connection, step);
 }
 
-static nb_status begin_sending(nb_loop *loop, nb_connection *connection) {
-    connection->sending = nb_sending_begin(&loop->senders, &connection->outbox, &connection->transport, connection);
+static nb_status begin_sending(nb_connections *connections, nb_connection *connection) {
+    connection->sending = nb_sending_begin(&connections->senders, &connection->outbox, &connection->transport,
+                                           connection);
     connection->writable = true; /* that is to be found out */
     return connection->sending ? NB_OK : NB_NO_MEMORY;
 }
 
-static nb_status leave_files(nb_loop *loop, nb_connection *connection) {
-    atomic_store_explicit(&loop->files_due, true, memory_order_relaxed);
+static nb_status leave_files(nb_connections *connections, nb_connection *connection) {
+    atomic_store_explicit(&connections->files_due, true, memory_order_relaxed);
     connection->waits = NB_WAITS_TURN;
-    nb_connection_mark_dirty(loop, connection);
+    nb_connection_mark_dirty(connections, connection);
     return NB_AGAIN;
 }
 
 /* As nb_outbox_send, but for NB_AGAIN alone where something is left. */
-static nb_status send_owed(nb_loop *loop, nb_connection *connection) {
+static nb_status send_owed(nb_connections *connections, nb_connection *connection) {
     nb_status status = NB_OK;
     uint64_t before = connection->sent;
     while (status == NB_OK) {
-        if (!connection->sending && !connection->outbox.files) return send_memory(loop, connection);
+        if (!connection->sending && !connection->outbox.files) return send_memory(connections, connection);
         if (connection->sending && connection->sending->lent) return NB_AGAIN;
-        if (loop->without_files) return leave_files(loop, connection);
-        if (connection->sent - before >= SEND_BUDGET_BYTES) return follow_step(loop, connection, NB_STEP_OTHERS);
-        status = connection->sending ? step_sending(loop, connection) : begin_sending(loop, connection);
+        if (connections->without_files) return leave_files(connections, connection);
+        if (connection->sent - before >= SEND_BUDGET_BYTES) return follow_step(connections, connection, NB_STEP_OTHERS);
+        status = connection->sending ? step_sending(connections, connection) : begin_sending(connections, connection);
     }
     return status;
 }
 
-void nb_connection_end_sending(nb_loop *loop, nb_connection *connection, bool reset) {
+void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset) {
     if (connection->sending->lent) {
         connection->reset = reset;
         connection->previous = NULL;
-        connection->next = loop->lent;
-        if (loop->lent) loop->lent->previous = connection;
-        loop->lent = connection;
+        connection->next = connections->lent;
+        if (connections->lent) connections->lent->previous = connection;
+        connections->lent = connection;
         nb_sending_cancel(connection->sending, reset);
         return;
     }
     end_sending(connection);
     connection->transport.kind->close(&connection->transport, reset);
-    nb_connection_bury(loop, connection);
+    nb_connection_bury(connections, connection);
 }
 
-void nb_connection_returned(nb_loop *loop, nb_connection *connection) {
+void nb_connection_returned(nb_connections *connections, nb_connection *connection) {
     (void)nb_sending_take_back(connection->sending);
-    count_of_files(loop, connection, nb_sending_progress(connection->sending));
-    give_unsent(loop, connection);
+    count_of_files(connections, connection, nb_sending_progress(connection->sending));
+    give_unsent(connections, connection);
     if (connection->state != NB_CONNECTION_ENDED) {
         connection->returned = true;
-        nb_connection_mark_dirty(loop, connection);
+        nb_connection_mark_dirty(connections, connection);
         return;
     }
-    *(connection->previous ? &connection->previous->next : &loop->lent) = connection->next;
+    *(connection->previous ? &connection->previous->next : &connections->lent) = connection->next;
     if (connection->next) connection->next->previous = connection->previous;
-    nb_connection_end_sending(loop, connection, connection->reset);
+    nb_connection_end_sending(connections, connection, connection->reset);
 }
 
 /* --- when all has left --- */
 
 /* The first exchange's executor takes the connection: what was read and not used goes with the descriptor, requests behind it are
    given up. */
-static void hand_over(nb_loop *loop, nb_connection *connection) {
+static void hand_over(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
     size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
     nb_handover *handover = nb_alloc(sizeof(*handover) + size);
     if (!handover) {
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
         return;
     }
     handover->fd = connection->transport.fd;
     handover->size = size;
     if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
     connection->first = exchange->next;
-    nb_stages_dropped(loop->stages, exchange);
+    nb_stages_dropped(connections->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;
     exchange->handover = handover;
     /* Out of the poller while the descriptor is ours: a worker's keeps the socket in it, and what comes would be for a connection that is no more. */
-    nb_connection_leave(loop, connection);
-    nb_connection_bury(loop, connection);
-    nb_dispatch_hand_over(nb_dispatch_of(&loop->dispatch, exchange), exchange);
-    NB_COUNT(&loop->counters, hijacked, 1);
+    nb_connection_leave(connections, connection);
+    nb_connection_bury(connections, connection);
+    nb_dispatch_hand_over(nb_dispatch_of(connections->dispatch, exchange), exchange);
+    NB_COUNT(connections->counters, hijacked, 1);
 }
 
 /* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from
  * it (RFC 9112 section 9.6). */
-static void part_politely(nb_loop *loop, nb_connection *connection, bool refused) {
+static void part_politely(nb_connections *connections, nb_connection *connection, bool refused) {
     if (connection->reset || connection->read_ended) {
-        nb_connection_end(loop, connection, connection->reset);
+        nb_connection_end(connections, connection, connection->reset);
         return;
     }
     connection->transport.kind->finish(&connection->transport);
     bool unread = connection->input.data != NULL;
-    nb_buffer_release(&connection->input, &loop->pool);
+    nb_buffer_release(&connection->input, connections->pool);
     char scrap[512];
     size_t moved;
     nb_status status = connection->transport.kind->read(&connection->transport, scrap, sizeof(scrap), &moved);
     if (status == NB_EOF || status == NB_SYSTEM || (status == NB_AGAIN && !refused && !unread)) {
-        nb_connection_end(loop, connection, false);
+        nb_connection_end(connections, connection, false);
         return;
     }
     connection->state = NB_CONNECTION_LINGER;
 }
 
-static void tell_drained(nb_loop *loop, nb_connection *connection) {
+static void tell_drained(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
-    if (!exchange || !exchange->tell_drained || nb_connection_owed(connection) > loop->dispatch.allowance / 4) return;
+    if (!exchange || !exchange->tell_drained || nb_connection_owed(connection) > connections->dispatch->allowance / 4)
+        return;
     exchange->tell_drained = false;
-    nb_dispatch_tell_drained(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+    nb_dispatch_tell_drained(nb_dispatch_of(connections->dispatch, exchange), exchange);
 }
 
-static void all_has_left(nb_loop *loop, nb_connection *connection) {
+static void all_has_left(nb_connections *connections, nb_connection *connection) {
     if (connection->first && connection->first->hijack) {
-        hand_over(loop, connection);
+        hand_over(connections, connection);
         return;
     }
     if (!connection->first) {
-        if (connection->state == NB_CONNECTION_LAST) part_politely(loop, connection, connection->refused);
-        if (loop->draining && !connection->admin && nb_connection_idle(connection))
-            nb_connection_end(loop, connection, false);
+        if (connection->state == NB_CONNECTION_LAST) part_politely(connections, connection, connection->refused);
+        if (connections->draining && !connection->admin && nb_connection_idle(connection))
+            nb_connection_end(connections, connection, false);
         if (connection->state == NB_CONNECTION_HOLD) { /* for what has now left */
             connection->state = NB_CONNECTION_HEAD;
-            nb_connection_advance(loop, connection);
+            nb_connection_advance(connections, connection);
         }
     }
-    if (nb_connection_client_left(connection)) nb_connection_end(loop, connection, false);
+    if (nb_connection_client_left(connection)) nb_connection_end(connections, connection, false);
 }
 
 /* Who writes files in place learns why downloads break off. */
-static void tell_shrunk(nb_loop *loop, const nb_connection *connection) {
+static void tell_shrunk(nb_connections *connections, const nb_connection *connection) {
     const nb_file *file = nb_outbox_file(connection->sending ? &connection->sending->outbox : &connection->outbox);
-    if (!file || !nb_log_due(&loop->shrunk_told_ns, loop->time.now_ns)) return;
+    if (!file || !nb_log_due(&connections->shrunk_told_ns, connections->time->now_ns)) return;
     char path[NB_LOG_NAME_BYTES], name[NB_LOG_NAME_BYTES];
     size_t size = nb_os_descriptor_path(file->fd, path, sizeof(path));
     nb_log_name(name, nb_slice_of(path, size));
     nb_log_line(
-        loop->log,
+        connections->log,
         "%s became shorter while it was sent, and its download was cut: files are replaced by renaming new ones",
         size ? name : "a file");
 }
 
-void nb_connection_flush(nb_loop *loop, nb_connection *connection) {
+void nb_connection_flush(nb_connections *connections, nb_connection *connection) {
     connection->dirty = false;
     if (connection->state == NB_CONNECTION_ENDED) return;
-    nb_status status = send_owed(loop, connection);
+    nb_status status = send_owed(connections, connection);
     if (status == NB_EOF) {
         connection->downloads.end = NB_DOWNLOAD_shrunk;
-        tell_shrunk(loop, connection);
+        tell_shrunk(connections, connection);
     }
     if (status == NB_EOF || status == NB_SYSTEM || status == NB_NO_MEMORY) {
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
         return;
     }
-    tell_drained(loop, connection);
-    if (connection->waits == NB_WAITS_NOT) all_has_left(loop, connection);
-    nb_connection_follow(loop, connection);
+    tell_drained(connections, connection);
+    if (connection->waits == NB_WAITS_NOT) all_has_left(connections, connection);
+    nb_connection_follow(connections, connection);
 }
 
 /* What counts as sent is what the client took: a socket buffer of megabytes takes nothing for long stretches while a slow reader empties
    it. A client that reads or sends nothing, or a drop now and then, must not hold memory for ever. While it is not the client that is
    waited for, it is not slow. */
-bool nb_connection_is_too_slow(nb_loop *loop, nb_connection *connection) {
-    int64_t window_ns = loop->config.body_timeout_ms * NB_NS_PER_MS;
+bool nb_connection_is_too_slow(nb_connections *connections, nb_connection *connection) {
+    int64_t window_ns = connections->settings.body_timeout_ms * NB_NS_PER_MS;
     if (connection->waits == NB_WAITS_TURN) return false;
     if (connection->waits == NB_WAITS_WORKER) {
-        count_of_files(loop, connection, nb_sending_progress(connection->sending));
-        if (!nb_sending_waits_since(connection->sending, loop->time.now_ns - window_ns)) return false;
+        count_of_files(connections, connection, nb_sending_progress(connection->sending));
+        if (!nb_sending_waits_since(connection->sending, connections->time->now_ns - window_ns)) return false;
     }
-    uint64_t least = (uint64_t)loop->config.rate_min * loop->config.body_timeout_ms / 1000;
+    uint64_t least = (uint64_t)connections->settings.rate_min * connections->settings.body_timeout_ms / 1000;
     uint64_t moved = connection->window_bytes + connection->window_queued;
     size_t queued = connection->waits ? nb_net_unacknowledged(connection->transport.fd) : 0;
     moved = moved > queued ? moved - queued : 0; /* a UNIX socket counts its own overhead too */

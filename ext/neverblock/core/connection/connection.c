@@ -2,7 +2,7 @@
  * connection.c - see connection.h. Reading moves the state forward (advance), responses settle what is owed in order
  * (settle), and after each the poller's interest and the timeout follow from the state (watch, retime).
  */
-#include "server/connection_internal.h"
+#include "connection/connection_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,7 @@
 #include "base/assert.h"
 #include "http1/framing.h"
 #include "os/clock.h"
-#include "server/admin.h"
 #include "figures/downloads.h"
-#include "server/figures.h"
 #include "answers/named.h"
 #include "answers/reply.h"
 #include "answers/static.h"
@@ -50,10 +48,11 @@ static bool wants_read(const nb_connection *connection) {
     return false;
 }
 
-static void set_interest(nb_loop *loop, nb_connection *connection, uint8_t interest) {
+static void set_interest(nb_connections *connections, nb_connection *connection, uint8_t interest) {
     if (connection->interest == interest || connection->state == NB_CONNECTION_ENDED) return;
-    if (nb_poll_change(loop->poll, connection->transport.fd, interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
-        nb_connection_end(loop, connection, true);
+    if (nb_poll_change(connections->poll, connection->transport.fd, interest, (uint64_t)(uintptr_t)connection) !=
+        NB_OK) {
+        nb_connection_end(connections, connection, true);
         return;
     }
     connection->interest = interest;
@@ -61,13 +60,13 @@ static void set_interest(nb_loop *loop, nb_connection *connection, uint8_t inter
 
 /* Reading is switched off only when an event came that nobody wanted (ready does it): mostly none does before it is
  * wanted again. */
-static void watch(nb_loop *loop, nb_connection *connection) {
+static void watch(nb_connections *connections, nb_connection *connection) {
     uint8_t interest = connection->interest & NB_POLL_READ;
     if (wants_read(connection)) interest |= NB_POLL_READ;
     if (connection->waits == NB_WAITS_CLIENT) interest |= NB_POLL_WRITE;
     if (connection->waits == NB_WAITS_TURN)
         interest |= connection->interest & NB_POLL_WRITE; /* it may soon be that again */
-    set_interest(loop, connection, interest);
+    set_interest(connections, connection, interest);
 }
 
 bool nb_connection_idle(const nb_connection *connection) {
@@ -112,34 +111,34 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 
-static void count_phase(nb_loop *loop, nb_connection *connection) {
+static void count_phase(nb_connections *connections, nb_connection *connection) {
     if (connection->admin) return;
     nb_phase phase = nb_connection_phase(connection);
     if (phase == connection->phase) return;
-    nb_counters_phase(&loop->counters, (nb_phase)connection->phase, phase);
+    nb_counters_phase(connections->counters, (nb_phase)connection->phase, phase);
     connection->phase = (uint8_t)phase;
 }
 
-static void retime(nb_loop *loop, nb_connection *connection) {
+static void retime(nb_connections *connections, nb_connection *connection) {
     nb_timeout_class queue = timeout_class(connection);
-    count_phase(loop, connection);
+    count_phase(connections, connection);
     if (queue == connection->timeout.queue) return;
     connection->window_bytes = 0;
     connection->window_queued = connection->waits ? nb_net_unacknowledged(connection->transport.fd) : 0;
-    nb_timeouts_set(&loop->timeouts, &connection->timeout, queue, loop->time.now_ns);
+    nb_timeouts_set(&connections->timeouts, &connection->timeout, queue, connections->time->now_ns);
 }
 
-void nb_connection_follow(nb_loop *loop, nb_connection *connection) {
+void nb_connection_follow(nb_connections *connections, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return;
-    watch(loop, connection);
-    retime(loop, connection);
+    watch(connections, connection);
+    retime(connections, connection);
 }
 
-void nb_connection_mark_dirty(nb_loop *loop, nb_connection *connection) {
+void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connection) {
     if (connection->dirty || connection->state == NB_CONNECTION_ENDED) return;
     connection->dirty = true;
-    connection->dirty_next = loop->dirty;
-    loop->dirty = connection;
+    connection->dirty_next = connections->dirty;
+    connections->dirty = connection;
 }
 
 /* It has finished sending, and what it asked for is of the kind that is not worth going on with then. Whether it left or
@@ -154,130 +153,129 @@ bool nb_connection_client_left(const nb_connection *connection) {
 
 /* --- beginning and end --- */
 
-static nb_connection **list_of(nb_loop *loop, const nb_connection *connection) {
-    return connection->admin ? &loop->admin_connections : &loop->connections;
+static nb_connection **list_of(nb_connections *connections, const nb_connection *connection) {
+    return connection->admin ? &connections->admin : &connections->open;
 }
 
-static void count_end(nb_loop *loop, bool admin) {
+static void count_end(nb_connections *connections, bool admin) {
     if (admin) {
-        loop->admin_connection_count--;
+        connections->admin_count--;
     } else {
-        nb_count(&loop->closed, 1);
+        nb_count(&connections->closed, 1);
     }
 }
 
-void nb_connection_open(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
+void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer, uint16_t listener, bool admin) {
     nb_connection *connection = nb_alloc_zero(1, sizeof(*connection));
-    bool admin = loop->listeners[listener].admin;
     if (!connection) {
         nb_net_close(fd, true);
-        count_end(loop, admin);
+        count_end(connections, admin);
         return;
     }
     nb_transport_tcp_init(&connection->transport, fd);
     connection->interest = NB_POLL_READ;
-    if (nb_poll_add(loop->poll, fd, connection->interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
+    if (nb_poll_add(connections->poll, fd, connection->interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
         connection->transport.kind->close(&connection->transport, 1);
         nb_free(connection);
-        count_end(loop, admin);
+        count_end(connections, admin);
         return;
     }
     connection->peer = *peer;
     connection->listener = listener;
     connection->admin = admin;
-    connection->began_ns = loop->time.now_ns;
+    connection->began_ns = connections->time->now_ns;
     connection->state = NB_CONNECTION_HEAD;
     nb_timeout_init(&connection->timeout);
     nb_head_parser_init(&connection->parser);
     nb_outbox_init(&connection->outbox);
-    nb_connection **first = list_of(loop, connection);
+    nb_connection **first = list_of(connections, connection);
     connection->next = *first;
     if (*first) (*first)->previous = connection;
     *first = connection;
-    retime(loop, connection);
+    retime(connections, connection);
 }
 
-static void end_upload(nb_loop *loop, nb_connection *connection) {
-    nb_upload_destroy(&loop->uploads, connection->upload);
+static void end_upload(nb_connections *connections, nb_connection *connection) {
+    nb_upload_destroy(&connections->uploads, connection->upload);
     connection->upload = NULL;
 }
 
 /* The executor may still hold it: then it stays in the table until the last part has come. */
-static void part_with(nb_loop *loop, nb_exchange *exchange) {
+static void part_with(nb_connections *connections, nb_exchange *exchange) {
     exchange->connection = NULL;
     exchange->out = NULL;
-    nb_outbox_clear(&exchange->outbox, &loop->pool);
-    nb_dispatch_forget(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+    nb_outbox_clear(&exchange->outbox, connections->pool);
+    nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
     if (exchange->in_news) return;
     if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
-        nb_exchange_destroy(&loop->exchanges, exchange);
+        nb_exchange_destroy(&connections->exchanges, exchange);
     } else {
-        nb_dispatch_tell_gone(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+        nb_dispatch_tell_gone(nb_dispatch_of(connections->dispatch, exchange), exchange);
     }
 }
 
-static void part_with_all(nb_loop *loop, nb_connection *connection) {
+static void part_with_all(nb_connections *connections, nb_connection *connection) {
     while (connection->first) {
         nb_exchange *exchange = connection->first;
         connection->first = exchange->next;
-        if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(loop, exchange);
-        if (!exchange->ended) NB_COUNT(&loop->counters, aborted, 1);
-        nb_stages_dropped(loop->stages, exchange);
-        nb_downloads_dropped(&loop->downloads, &connection->downloads, exchange);
+        if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(connections, exchange);
+        if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
+        nb_stages_dropped(connections->stages, exchange);
+        nb_downloads_dropped(connections->downloads, &connection->downloads, exchange);
         if (exchange->in_news) exchange->gone_due = true;
-        part_with(loop, exchange);
+        part_with(connections, exchange);
     }
     connection->last = connection->receiving = NULL;
     connection->in_flight = 0;
 }
 
-void nb_connection_leave(nb_loop *loop, nb_connection *connection) {
+void nb_connection_leave(nb_connections *connections, nb_connection *connection) {
     connection->state = NB_CONNECTION_ENDED;
-    count_phase(loop, connection);
-    nb_timeouts_set(&loop->timeouts, &connection->timeout, NB_TIMEOUT_NONE, loop->time.now_ns);
-    (void)nb_poll_remove(loop->poll, connection->transport.fd);
+    count_phase(connections, connection);
+    nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, connections->time->now_ns);
+    (void)nb_poll_remove(connections->poll, connection->transport.fd);
     nb_body_destroy(connection->body);
     connection->body = NULL;
-    end_upload(loop, connection);
-    part_with_all(loop, connection);
-    nb_stages_connection_end(loop->stages, &connection->leaving);
-    nb_downloads_connection_end(&loop->downloads, &connection->downloads, connection->sent);
-    nb_buffer_release(&connection->input, &loop->pool);
-    nb_outbox_clear(&connection->outbox, &loop->pool);
+    end_upload(connections, connection);
+    part_with_all(connections, connection);
+    nb_stages_connection_end(connections->stages, &connection->leaving);
+    nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
+    nb_buffer_release(&connection->input, connections->pool);
+    nb_outbox_clear(&connection->outbox, connections->pool);
     if (connection->previous) {
         connection->previous->next = connection->next;
     } else {
-        *list_of(loop, connection) = connection->next;
+        *list_of(connections, connection) = connection->next;
     }
     if (connection->next) connection->next->previous = connection->previous;
 }
 
-void nb_connection_bury(nb_loop *loop, nb_connection *connection) {
-    connection->next = loop->graveyard;
-    loop->graveyard = connection;
-    count_end(loop, connection->admin);
+void nb_connection_bury(nb_connections *connections, nb_connection *connection) {
+    connection->next = connections->graveyard;
+    connections->graveyard = connection;
+    count_end(connections, connection->admin);
 }
 
-void nb_connection_end(nb_loop *loop, nb_connection *connection, bool reset) {
+void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset) {
     if (connection->state == NB_CONNECTION_ENDED) return;
-    nb_connection_leave(loop, connection);
+    nb_connection_leave(connections, connection);
     if (connection->sending) {
-        nb_connection_end_sending(loop, connection, reset);
+        nb_connection_end_sending(connections, connection, reset);
         return;
     }
     connection->transport.kind->close(&connection->transport, reset);
-    nb_connection_bury(loop, connection);
+    nb_connection_bury(connections, connection);
 }
 
-void nb_connection_free(nb_loop *loop, nb_connection *connection) {
-    (void)loop;
+void nb_connection_free(nb_connections *connections, nb_connection *connection) {
+    (void)connections;
     nb_free(connection);
 }
 
 /* --- requests --- */
 
-nb_exchange *nb_connection_add_exchange(nb_loop *loop, nb_connection *connection) {
-    nb_exchange *exchange = nb_exchange_create(&loop->exchanges);
+nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connection *connection) {
+    nb_exchange *exchange = nb_exchange_create(&connections->exchanges);
     if (!exchange) return NULL;
     exchange->connection = connection;
     exchange->counted = !connection->admin;
@@ -305,158 +303,164 @@ static bool may_overlap(const nb_head *head, const nb_framing *framing) {
 }
 
 /* The state after a complete request: another may follow, unless this was the last. */
-static void request_complete(nb_loop *loop, nb_connection *connection, bool keep_alive) {
+static void request_complete(nb_connections *connections, nb_connection *connection, bool keep_alive) {
     connection->state = keep_alive ? NB_CONNECTION_HEAD : NB_CONNECTION_LAST;
     connection->receiving = NULL;
-    connection->began_ns = loop->time.now_ns; /* of what has been received behind it */
+    connection->began_ns = connections->time->now_ns; /* of what has been received behind it */
 }
 
-static void send_continue(nb_loop *loop, nb_connection *connection) {
-    if (nb_outbox_add(&connection->outbox, &loop->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
-        nb_connection_mark_dirty(loop, connection);
+static void send_continue(nb_connections *connections, nb_connection *connection) {
+    if (nb_outbox_add(&connection->outbox, connections->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
+        nb_connection_mark_dirty(connections, connection);
     } else {
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
     }
 }
 
-static void continue_if_expected(nb_loop *loop, nb_connection *connection, const nb_framing *framing) {
-    if (framing->expect_continue && !connection->input.data) send_continue(loop, connection);
+static void continue_if_expected(nb_connections *connections, nb_connection *connection, const nb_framing *framing) {
+    if (framing->expect_continue && !connection->input.data) send_continue(connections, connection);
 }
 
-static void begin_body(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const nb_request_facts *facts) {
+static void begin_body(nb_connections *connections, nb_connection *connection, nb_exchange *exchange,
+                       const nb_request_facts *facts) {
     nb_request_message *message = nb_alloc(nb_request_message_bytes(facts));
     if (message) nb_request_message_write(message, facts);
-    if (!message || nb_body_create(&loop->spool, facts->framing, message, connection, &connection->body) != NB_OK) {
+    if (!message ||
+        nb_body_create(&connections->spool, facts->framing, message, connection, &connection->body) != NB_OK) {
         nb_free(message);
-        nb_connection_shed(loop, connection, exchange, "out of memory", true);
+        nb_connection_shed(connections, connection, exchange, "out of memory", true);
         return;
     }
     connection->receiving = exchange;
     connection->state = NB_CONNECTION_BODY;
-    nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
-    continue_if_expected(loop, connection, facts->framing);
+    nb_buffer_consume(&connection->input, connections->pool, facts->raw.size);
+    continue_if_expected(connections, connection, facts->framing);
 }
 
 /* The request is given on at once; its body follows it. */
-static void begin_stream(nb_loop *loop, nb_connection *connection, nb_exchange *exchange,
+static void begin_stream(nb_connections *connections, nb_connection *connection, nb_exchange *exchange,
                          const nb_request_facts *facts) {
-    nb_status status = nb_upload_create(connection, facts->framing, loop->config.body_bytes_max, &connection->upload);
-    if (status == NB_OK) status = nb_dispatch_head(nb_dispatch_of(&loop->dispatch, exchange), exchange, facts);
+    nb_status status = nb_upload_create(connection, facts->framing, connections->settings.body_bytes_max,
+                                        &connection->upload);
+    if (status == NB_OK) status = nb_dispatch_head(nb_dispatch_of(connections->dispatch, exchange), exchange, facts);
     if (status != NB_OK) {
-        end_upload(loop, connection);
-        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", true);
+        end_upload(connections, connection);
+        nb_connection_shed(connections, connection, exchange, "the server is busy, try again", true);
         return;
     }
-    nb_request_log_keep(&loop->request_log, connection->upload->request_line, facts->raw);
+    nb_request_log_keep(&connections->request_log, connection->upload->request_line, facts->raw);
     connection->receiving = exchange;
     connection->state = NB_CONNECTION_STREAM;
-    nb_buffer_consume(&connection->input, &loop->pool, facts->raw.size);
+    nb_buffer_consume(&connection->input, connections->pool, facts->raw.size);
 }
 
 /* A body nobody asked for is not read: the connection ends with the answer. */
-static void answer_admin(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, const nb_framing *framing,
-                         size_t head_bytes) {
+static void answer_admin(nb_connections *connections, nb_connection *connection, nb_exchange *exchange,
+                         const nb_framing *framing, size_t head_bytes) {
     if (framing->body != NB_BODY_NONE) connection->refused = true;
     exchange->facts.keep_alive = framing->keep_alive && framing->body == NB_BODY_NONE;
-    NB_COUNT(&loop->counters, admin_requests, 1);
-    if (nb_admin_answer(loop, exchange) != NB_OK) {
-        nb_connection_end(loop, connection, true);
+    NB_COUNT(connections->counters, admin_requests, 1);
+    if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
+        nb_connection_end(connections, connection, true);
         return;
     }
     connection->served = true;
-    request_complete(loop, connection, exchange->facts.keep_alive);
-    nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
-    nb_connection_settle(loop, connection);
+    request_complete(connections, connection, exchange->facts.keep_alive);
+    nb_buffer_consume(&connection->input, connections->pool, head_bytes);
+    nb_connection_settle(connections, connection);
 }
 
-static bool cancellable(const nb_loop *loop, const nb_route *route) {
-    if (!route || route->cancel_on_disconnect == NB_ROUTE_UNSAID) return loop->config.cancel_on_disconnect != 0;
+static bool cancellable(const nb_connections *connections, const nb_route *route) {
+    if (!route || route->cancel_on_disconnect == NB_ROUTE_UNSAID)
+        return connections->settings.cancel_on_disconnect != 0;
     return route->cancel_on_disconnect == NB_ROUTE_YES;
 }
 
-static int64_t deadline_ns(const nb_loop *loop) {
-    uint32_t timeout_ms = loop->config.request_timeout_ms;
-    return timeout_ms ? loop->time.now_ns + timeout_ms * NB_NS_PER_MS : 0;
+static int64_t deadline_ns(const nb_connections *connections) {
+    uint32_t timeout_ms = connections->settings.request_timeout_ms;
+    return timeout_ms ? connections->time->now_ns + timeout_ms * NB_NS_PER_MS : 0;
 }
 
-void nb_connection_searched(nb_loop *loop, nb_connection *connection, nb_exchange *exchange, nb_static found) {
+void nb_connection_searched(nb_connections *connections, nb_connection *connection, nb_exchange *exchange,
+                            nb_static found) {
     if (found == NB_STATIC_ANSWERED) {
-        nb_connection_log(loop, connection, exchange->facts.status, NB_STATIC_LOGGED);
-        nb_connection_settle(loop, connection);
+        nb_connection_log(connections, connection, exchange->facts.status, NB_STATIC_LOGGED);
+        nb_connection_settle(connections, connection);
     }
-    if (found == NB_STATIC_BUSY) nb_connection_shed(loop, connection, exchange, NB_NO_DESCRIPTOR_REASON, false);
-    if (found == NB_STATIC_FAILED) nb_connection_end(loop, connection, true);
+    if (found == NB_STATIC_BUSY) nb_connection_shed(connections, connection, exchange, NB_NO_DESCRIPTOR_REASON, false);
+    if (found == NB_STATIC_FAILED) nb_connection_end(connections, connection, true);
 }
 
-static void begin_request(nb_loop *loop, nb_connection *connection, const nb_framing *framing, size_t head_bytes) {
-    nb_exchange *exchange = nb_connection_add_exchange(loop, connection);
+static void begin_request(nb_connections *connections, nb_connection *connection, const nb_framing *framing,
+                          size_t head_bytes) {
+    nb_exchange *exchange = nb_connection_add_exchange(connections, connection);
     if (!exchange) {
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
         return;
     }
-    const nb_head *head = &loop->head;
+    const nb_head *head = &connections->head;
     exchange->facts.minor_version = head->minor_version;
     exchange->facts.head_request = head->method == NB_METHOD_HEAD;
     if (connection->admin) {
-        answer_admin(loop, connection, exchange, framing, head_bytes);
+        answer_admin(connections, connection, exchange, framing, head_bytes);
         return;
     }
     exchange->facts.keep_alive = framing->keep_alive;
-    exchange->asterisk = loop->config.answer_asterisk && head->target_form == NB_TARGET_ASTERISK;
+    exchange->asterisk = connections->settings.answer_asterisk && head->target_form == NB_TARGET_ASTERISK;
     exchange->safe = may_overlap(head, framing);
-    uint16_t route_number = nb_routes_match(&loop->routes, head->path);
-    const nb_route *route = nb_routes_get(&loop->routes, route_number);
-    exchange->cancellable = cancellable(loop, route);
+    uint16_t route_number = nb_routes_match(connections->routes, head->path);
+    const nb_route *route = nb_routes_get(connections->routes, route_number);
+    exchange->cancellable = cancellable(connections, route);
     if (route) exchange->send_by = route->send_by;
-    exchange->lane = nb_lanes_choose(&loop->all->lanes, &loop->dispatch, route, head);
+    exchange->lane = nb_lanes_choose(connections->lanes, connections->dispatch, route, head);
     nb_request_facts facts = {
         .head = head,
         .framing = framing,
         .peer = &connection->peer,
         .raw = {nb_buffer_bytes(&connection->input), head_bytes},
         .exchange = nb_exchange_id_of(exchange),
-        .arrived_ns = loop->time.now_ns,
-        .deadline_ns = deadline_ns(loop),
+        .arrived_ns = connections->time->now_ns,
+        .deadline_ns = deadline_ns(connections),
         .listener = connection->listener,
         .route = route_number,
         .streams = route && route->stream_input && framing->body != NB_BODY_NONE,
         .cancellable = exchange->cancellable,
     };
-    if (loop->config.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts.raw);
+    if (connections->settings.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts.raw);
     connection->served = true;
-    NB_COUNT(&loop->counters, requests, 1);
-    nb_stages_head(loop->stages, exchange, loop->time.now_ns);
+    NB_COUNT(connections->counters, requests, 1);
+    nb_stages_head(connections->stages, exchange, connections->time->now_ns);
     if (facts.streams) {
-        begin_stream(loop, connection, exchange, &facts);
+        begin_stream(connections, connection, exchange, &facts);
         return;
     }
     if (framing->body != NB_BODY_NONE) {
-        begin_body(loop, connection, exchange, &facts);
+        begin_body(connections, connection, exchange, &facts);
         return;
     }
-    nb_static found = nb_static_answer(&loop->answers, exchange, &facts);
+    nb_static found = nb_static_answer(connections->answers, exchange, &facts);
     nb_status status = NB_OK;
     if (found == NB_STATIC_NONE && !exchange->asterisk)
-        status = nb_dispatch_head(nb_dispatch_of(&loop->dispatch, exchange), exchange, &facts);
+        status = nb_dispatch_head(nb_dispatch_of(connections->dispatch, exchange), exchange, &facts);
     bool logged = found == NB_STATIC_BUSY || found == NB_STATIC_ANSWERED;
-    if (exchange->asterisk || status != NB_OK || logged) nb_request_log_note(&loop->request_log, facts.raw);
-    request_complete(loop, connection, framing->keep_alive);
-    nb_buffer_consume(&connection->input, &loop->pool, head_bytes);
+    if (exchange->asterisk || status != NB_OK || logged) nb_request_log_note(&connections->request_log, facts.raw);
+    request_complete(connections, connection, framing->keep_alive);
+    nb_buffer_consume(&connection->input, connections->pool, head_bytes);
     if (found != NB_STATIC_NONE) {
-        nb_connection_searched(loop, connection, exchange, found);
+        nb_connection_searched(connections, connection, exchange, found);
     } else if (exchange->asterisk) {
-        nb_connection_answer_asterisk(loop, connection, exchange);
+        nb_connection_answer_asterisk(connections, connection, exchange);
     } else if (status != NB_OK) {
-        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
+        nb_connection_shed(connections, connection, exchange, "the server is busy, try again", false);
     }
 }
 
 /* True when there may be more to do with what has been read. */
-static bool step_head(nb_loop *loop, nb_connection *connection) {
+static bool step_head(nb_connections *connections, nb_connection *connection) {
     if (!connection->input.data) return false;
     /* Requests ahead of their turn must not fill the queue that others need for their first, nor the memory. */
-    bool scarce = nb_dispatch_waiting(&loop->dispatch) > loop->dispatch.waiting_max / 2 ||
-                  loop->dispatch.allowance <= NB_RESPONSE_FLOOR_BYTES;
+    bool scarce = nb_dispatch_waiting(connections->dispatch) > connections->dispatch->waiting_max / 2 ||
+                  connections->dispatch->allowance <= NB_RESPONSE_FLOOR_BYTES;
     bool pipeline_full = connection->in_flight >= (scarce ? 1 : NB_PIPELINE_MAX) || answers_pile_up(connection);
     bool page_leaves = connection->admin && !nb_outbox_empty(&connection->outbox); /* one at a time: they are long */
     if (pipeline_full || page_leaves || (connection->last && !connection->last->safe)) {
@@ -466,154 +470,155 @@ static bool step_head(nb_loop *loop, nb_connection *connection) {
     size_t head_bytes = 0;
     nb_refusal refusal = {0, ""};
     nb_status status = nb_head_parse(&connection->parser, nb_buffer_bytes(&connection->input),
-                                     nb_buffer_size(&connection->input), &loop->head_limits, &loop->head, &head_bytes,
-                                     &refusal);
+                                     nb_buffer_size(&connection->input), &connections->head_limits, &connections->head,
+                                     &head_bytes, &refusal);
     if (status == NB_INCOMPLETE) return false;
     nb_head_parser_init(&connection->parser);
     nb_framing framing;
     if (status == NB_OK)
-        status = nb_framing_decide(&loop->head, loop->config.body_bytes_max, loop->head_limits.compliance, &framing,
-                                   &refusal);
+        status = nb_framing_decide(&connections->head, connections->settings.body_bytes_max,
+                                   connections->head_limits.compliance, &framing, &refusal);
     if (status != NB_OK) {
-        nb_connection_refuse(loop, connection, NULL, refusal);
+        nb_connection_refuse(connections, connection, NULL, refusal);
         return false;
     }
-    if (connection->first && !may_overlap(&loop->head, &framing)) {
+    if (connection->first && !may_overlap(&connections->head, &framing)) {
         connection->state = NB_CONNECTION_HOLD;
         return false;
     }
-    begin_request(loop, connection, &framing, head_bytes);
+    begin_request(connections, connection, &framing, head_bytes);
     return true;
 }
 
-static void body_complete(nb_loop *loop, nb_connection *connection) {
+static void body_complete(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->receiving;
     nb_request_message *message;
     nb_status status = nb_body_take_message(connection->body, &message, &exchange->spooled);
     if (status != NB_OK) {
-        nb_connection_shed(loop, connection, exchange, "out of memory", true);
+        nb_connection_shed(connections, connection, exchange, "out of memory", true);
         return;
     }
     nb_body_destroy(connection->body);
     connection->body = NULL;
-    message->arrived_ns = loop->time.now_ns;
-    message->deadline_ns = deadline_ns(loop);
-    nb_stages_body(loop->stages, exchange, loop->time.now_ns);
-    request_complete(loop, connection, exchange->facts.keep_alive);
+    message->arrived_ns = connections->time->now_ns;
+    message->deadline_ns = deadline_ns(connections);
+    nb_stages_body(connections->stages, exchange, connections->time->now_ns);
+    request_complete(connections, connection, exchange->facts.keep_alive);
     if (!exchange->asterisk &&
-        nb_dispatch_message(nb_dispatch_of(&loop->dispatch, exchange), exchange, message) == NB_OK)
+        nb_dispatch_message(nb_dispatch_of(connections->dispatch, exchange), exchange, message) == NB_OK)
         return;
-    nb_connection_release_spool(loop, exchange);
+    nb_connection_release_spool(connections, exchange);
     if (message->body_fd >= 0) nb_net_close((int)message->body_fd, false);
-    nb_request_log_note_message(&loop->request_log, message);
+    nb_request_log_note_message(&connections->request_log, message);
     nb_free(message);
     if (exchange->asterisk) {
-        nb_connection_answer_asterisk(loop, connection, exchange);
+        nb_connection_answer_asterisk(connections, connection, exchange);
     } else {
-        nb_connection_shed(loop, connection, exchange, "the server is busy, try again", false);
+        nb_connection_shed(connections, connection, exchange, "the server is busy, try again", false);
     }
 }
 
-static void body_failed(nb_loop *loop, nb_connection *connection, nb_status status, nb_refusal refusal) {
+static void body_failed(nb_connections *connections, nb_connection *connection, nb_status status, nb_refusal refusal) {
     nb_exchange *exchange = connection->receiving;
     if (status == NB_INVALID || status == NB_TOO_LARGE) {
-        nb_connection_refuse(loop, connection, exchange, refusal);
+        nb_connection_refuse(connections, connection, exchange, refusal);
     } else if (status == NB_SYSTEM) {
         int error = errno;
-        if (nb_log_due(&loop->unstored_told_ns, loop->time.now_ns)) {
-            nb_log_line(loop->log, "a request body could not be stored in %s: %s", loop->spool.directory,
+        if (nb_log_due(&connections->unstored_told_ns, connections->time->now_ns)) {
+            nb_log_line(connections->log, "a request body could not be stored in %s: %s", connections->spool.directory,
                         strerror(error));
         }
-        nb_connection_shed(loop, connection, exchange, "the request body could not be stored", true);
+        nb_connection_shed(connections, connection, exchange, "the request body could not be stored", true);
     } else {
-        nb_connection_shed(loop, connection, exchange, "no room for the request body, try again", true);
+        nb_connection_shed(connections, connection, exchange, "no room for the request body, try again", true);
     }
 }
 
-static bool step_body(nb_loop *loop, nb_connection *connection) {
+static bool step_body(nb_connections *connections, nb_connection *connection) {
     size_t size = nb_buffer_size(&connection->input), used = 0;
     nb_refusal refusal = {0, ""};
     nb_status status = nb_body_feed(connection->body, size ? nb_buffer_bytes(&connection->input) : NULL, size, &used,
                                     &refusal);
-    if (used) nb_buffer_consume(&connection->input, &loop->pool, used);
+    if (used) nb_buffer_consume(&connection->input, connections->pool, used);
     if (status == NB_OK) {
-        body_complete(loop, connection);
+        body_complete(connections, connection);
         return true;
     }
     if (status == NB_AGAIN) {
         connection->state = NB_CONNECTION_WRITING;
     } else if (status != NB_INCOMPLETE) {
-        body_failed(loop, connection, status, refusal);
+        body_failed(connections, connection, status, refusal);
     }
     return false;
 }
 
 /* The rest of a body whose request has been answered is more than is worth reading: the client is let finish reading. */
-static void give_up_rest(nb_loop *loop, nb_connection *connection) {
-    end_upload(loop, connection);
+static void give_up_rest(nb_connections *connections, nb_connection *connection) {
+    end_upload(connections, connection);
     connection->refused = true;
     connection->state = NB_CONNECTION_LAST;
-    nb_connection_mark_dirty(loop, connection);
+    nb_connection_mark_dirty(connections, connection);
 }
 
 /* The body of a request that runs cannot be had: its client is told, unless an answer has begun, and so is its
  * application. */
-static void stream_failed(nb_loop *loop, nb_connection *connection, nb_refusal refusal, nb_gone_reason reason) {
+static void stream_failed(nb_connections *connections, nb_connection *connection, nb_refusal refusal,
+                          nb_gone_reason reason) {
     nb_exchange *exchange = connection->receiving;
     if (!exchange) {
-        give_up_rest(loop, connection);
+        give_up_rest(connections, connection);
         return;
     }
     exchange->gone_reason = (uint16_t)reason;
     if (exchange->head_sent) {
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
         return;
     }
     nb_response_facts facts = exchange->facts;
     if (exchange->in_news) exchange->gone_due = true;
     connection->first = connection->last = connection->receiving = NULL;
     connection->in_flight = 0;
-    part_with(loop, exchange);
-    nb_request_log_take(&loop->request_log, connection->upload->request_line);
-    end_upload(loop, connection);
-    exchange = nb_connection_add_exchange(loop, connection);
+    part_with(connections, exchange);
+    nb_request_log_take(&connections->request_log, connection->upload->request_line);
+    end_upload(connections, connection);
+    exchange = nb_connection_add_exchange(connections, connection);
     if (exchange) exchange->facts = facts;
-    nb_connection_refuse(loop, connection, exchange, refusal);
+    nb_connection_refuse(connections, connection, exchange, refusal);
 }
 
-static bool step_stream(nb_loop *loop, nb_connection *connection) {
+static bool step_stream(nb_connections *connections, nb_connection *connection) {
     nb_refusal refusal = {0, ""};
     nb_exchange *exchange = connection->receiving;
-    nb_dispatch *dispatch = exchange ? nb_dispatch_of(&loop->dispatch, exchange) : &loop->dispatch;
-    nb_status status = nb_upload_pass(&loop->uploads, connection->upload, dispatch, exchange, &loop->pool,
+    nb_dispatch *dispatch = exchange ? nb_dispatch_of(connections->dispatch, exchange) : connections->dispatch;
+    nb_status status = nb_upload_pass(&connections->uploads, connection->upload, dispatch, exchange, connections->pool,
                                       &connection->input, &refusal);
     if (status == NB_OK) {
-        end_upload(loop, connection);
-        request_complete(loop, connection, !exchange || exchange->facts.keep_alive);
-        if (!exchange) nb_connection_mark_dirty(loop, connection); /* idle now: a server that drains ends it */
+        end_upload(connections, connection);
+        request_complete(connections, connection, !exchange || exchange->facts.keep_alive);
+        if (!exchange) nb_connection_mark_dirty(connections, connection); /* idle now: a server that drains ends it */
         return true;
     }
-    if (status == NB_FULL) give_up_rest(loop, connection);
-    if (status == NB_INVALID) stream_failed(loop, connection, refusal, NB_GONE_INVALID);
-    if (status == NB_TOO_LARGE) stream_failed(loop, connection, refusal, NB_GONE_TOO_LARGE);
+    if (status == NB_FULL) give_up_rest(connections, connection);
+    if (status == NB_INVALID) stream_failed(connections, connection, refusal, NB_GONE_INVALID);
+    if (status == NB_TOO_LARGE) stream_failed(connections, connection, refusal, NB_GONE_TOO_LARGE);
     return false;
 }
 
-void nb_connection_advance(nb_loop *loop, nb_connection *connection) {
+void nb_connection_advance(nb_connections *connections, nb_connection *connection) {
     bool more = true;
     while (more) {
         switch (connection->state) {
         case NB_CONNECTION_HEAD:
-            more = step_head(loop, connection);
+            more = step_head(connections, connection);
             break;
         case NB_CONNECTION_BODY:
-            more = step_body(loop, connection);
+            more = step_body(connections, connection);
             break;
         case NB_CONNECTION_STREAM:
-            more = step_stream(loop, connection);
+            more = step_stream(connections, connection);
             break;
         case NB_CONNECTION_LINGER:
-            nb_buffer_release(&connection->input, &loop->pool);
+            nb_buffer_release(&connection->input, connections->pool);
             more = false;
             break;
         case NB_CONNECTION_WRITING:
@@ -627,123 +632,123 @@ void nb_connection_advance(nb_loop *loop, nb_connection *connection) {
 }
 
 /* Executors are told for each request under way: most clients that finish sending have closed. */
-static void tell_left(nb_loop *loop, nb_connection *connection) {
+static void tell_left(nb_connections *connections, nb_connection *connection) {
     for (nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
         if (!exchange->ended && exchange != connection->receiving)
-            nb_dispatch_tell_left(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+            nb_dispatch_tell_left(nb_dispatch_of(connections->dispatch, exchange), exchange);
     }
 }
 
 /* The client finished sending: what it asked for whole is still answered (a half-closed client is a client), unless
  * cancel_on_disconnect says that it has left then. */
-static void input_ended(nb_loop *loop, nb_connection *connection) {
+static void input_ended(nb_connections *connections, nb_connection *connection) {
     static const nb_refusal too_short = {400, "the body ended before its announced length"};
     connection->read_ended = true;
-    tell_left(loop, connection);
+    tell_left(connections, connection);
     if (connection->state == NB_CONNECTION_BODY) {
-        nb_connection_refuse(loop, connection, connection->receiving, too_short);
+        nb_connection_refuse(connections, connection, connection->receiving, too_short);
     } else if (connection->state == NB_CONNECTION_STREAM && connection->receiving) {
-        stream_failed(loop, connection, too_short, NB_GONE_SHORT);
+        stream_failed(connections, connection, too_short, NB_GONE_SHORT);
     } else if (connection->state == NB_CONNECTION_STREAM) {
-        give_up_rest(loop, connection);
+        give_up_rest(connections, connection);
     } else if (connection->state == NB_CONNECTION_LINGER ||
                (connection->state == NB_CONNECTION_HEAD && !connection->first && !nb_connection_owes(connection))) {
-        nb_connection_end(loop, connection, false);
+        nb_connection_end(connections, connection, false);
     } else if (nb_connection_client_left(connection) && !nb_connection_owes(connection)) {
-        nb_connection_end(loop, connection, false);
+        nb_connection_end(connections, connection, false);
     } else if (connection->state == NB_CONNECTION_HEAD) {
         connection->state = NB_CONNECTION_LAST;
     }
 }
 
-static void read_some(nb_loop *loop, nb_connection *connection) {
+static void read_some(nb_connections *connections, nb_connection *connection) {
     for (int i = 0; i < READS_IN_A_TURN && wants_read(connection); i++) {
         size_t room = 0, moved = 0;
-        size_t capacity_max = loop->config.header_bytes_max + NB_READ_BUFFER_BYTES;
-        nb_status status = nb_buffer_room(&connection->input, &loop->pool, capacity_max, &room);
+        size_t capacity_max = connections->settings.header_bytes_max + NB_READ_BUFFER_BYTES;
+        nb_status status = nb_buffer_room(&connection->input, connections->pool, capacity_max, &room);
         if (status != NB_OK) {
-            nb_connection_end(loop, connection, true);
+            nb_connection_end(connections, connection, true);
             return;
         }
         status = connection->transport.kind->read(&connection->transport,
                                                   connection->input.data + connection->input.end, room, &moved);
         if (status == NB_OK) {
-            if (nb_buffer_size(&connection->input) == 0) connection->began_ns = loop->time.now_ns;
-            if (!connection->admin) NB_COUNT(&loop->counters, bytes_received, moved);
+            if (nb_buffer_size(&connection->input) == 0) connection->began_ns = connections->time->now_ns;
+            if (!connection->admin) NB_COUNT(connections->counters, bytes_received, moved);
             connection->input.end += (uint32_t)moved;
             connection->window_bytes += moved;
-            nb_connection_advance(loop, connection);
+            nb_connection_advance(connections, connection);
             if (moved < room) return;
             continue;
         }
-        if (nb_buffer_size(&connection->input) == 0) nb_buffer_release(&connection->input, &loop->pool);
-        if (status == NB_EOF) input_ended(loop, connection);
-        if (status == NB_SYSTEM) nb_connection_end(loop, connection, false);
+        if (nb_buffer_size(&connection->input) == 0) nb_buffer_release(&connection->input, connections->pool);
+        if (status == NB_EOF) input_ended(connections, connection);
+        if (status == NB_SYSTEM) nb_connection_end(connections, connection, false);
         return;
     }
 }
 
-void nb_connection_ready(nb_loop *loop, nb_connection *connection, uint32_t events) {
+void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events) {
     if (connection->state == NB_CONNECTION_ENDED) return;
     if (events & NB_POLL_READ) {
         if (wants_read(connection)) {
-            read_some(loop, connection);
+            read_some(connections, connection);
         } else {
             bool last = connection->state == NB_CONNECTION_LAST && !connection->read_ended;
-            if (last && nb_net_peer_finished(connection->transport.fd)) input_ended(loop, connection);
-            set_interest(loop, connection, connection->interest & (uint8_t)~NB_POLL_READ);
+            if (last && nb_net_peer_finished(connection->transport.fd)) input_ended(connections, connection);
+            set_interest(connections, connection, connection->interest & (uint8_t)~NB_POLL_READ);
         }
     }
     if (connection->state == NB_CONNECTION_ENDED) return;
     if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
-        nb_connection_end(loop, connection, false);
+        nb_connection_end(connections, connection, false);
         return;
     }
     if (events & NB_POLL_WRITE) {
         connection->writable = true;
-        nb_connection_mark_dirty(loop, connection);
+        nb_connection_mark_dirty(connections, connection);
     }
-    nb_connection_follow(loop, connection);
+    nb_connection_follow(connections, connection);
 }
 
-void nb_connection_body_written(nb_loop *loop, nb_connection *connection) {
+void nb_connection_body_written(nb_connections *connections, nb_connection *connection) {
     NB_ASSERT(connection->state == NB_CONNECTION_WRITING);
     connection->state = NB_CONNECTION_BODY;
-    nb_connection_advance(loop, connection);
-    nb_connection_follow(loop, connection);
+    nb_connection_advance(connections, connection);
+    nb_connection_follow(connections, connection);
 }
 
-void nb_connection_body_failed(nb_loop *loop, nb_connection *connection) {
-    body_failed(loop, connection, NB_SYSTEM, (nb_refusal){0, ""});
-    nb_connection_follow(loop, connection);
+void nb_connection_body_failed(nb_connections *connections, nb_connection *connection) {
+    body_failed(connections, connection, NB_SYSTEM, (nb_refusal){0, ""});
+    nb_connection_follow(connections, connection);
 }
 
-void nb_connection_upload(nb_loop *loop, nb_connection *connection) {
+void nb_connection_upload(nb_connections *connections, nb_connection *connection) {
     NB_ASSERT(connection->state == NB_CONNECTION_STREAM);
-    nb_connection_advance(loop, connection);
-    nb_connection_follow(loop, connection);
+    nb_connection_advance(connections, connection);
+    nb_connection_follow(connections, connection);
 }
 
 /* Only now, so that no client sends a body that nobody wants (RFC 9110 section 10.1.1). One that has its answer's head already knows. */
-static void continue_now(nb_loop *loop, nb_connection *connection) {
+static void continue_now(nb_connections *connections, nb_connection *connection) {
     nb_upload *upload = connection->upload;
     if (!upload->expected) return;
     upload->expected = false;
-    if (!connection->receiving->head_sent) send_continue(loop, connection);
+    if (!connection->receiving->head_sent) send_continue(connections, connection);
 }
 
-void nb_connection_taken(nb_loop *loop, nb_exchange *exchange, uint64_t bytes) {
+void nb_connection_taken(nb_connections *connections, nb_exchange *exchange, uint64_t bytes) {
     nb_connection *connection = exchange->connection;
     if (!connection || connection->state != NB_CONNECTION_STREAM || connection->receiving != exchange) return;
     nb_upload_taken(connection->upload, bytes);
-    continue_now(loop, connection);
-    if (connection->state == NB_CONNECTION_STREAM) nb_connection_upload(loop, connection);
+    continue_now(connections, connection);
+    if (connection->state == NB_CONNECTION_STREAM) nb_connection_upload(connections, connection);
 }
 
 /* --- responses --- */
 
 /* The first exchange is done with. False: the connection must not serve another. */
-static bool drop_first(nb_loop *loop, nb_connection *connection) {
+static bool drop_first(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
     bool goes_on = exchange->plan.keep_alive && !exchange->cut;
     if (exchange->cut && exchange->plan.body == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
@@ -751,11 +756,11 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
     if (!connection->first) connection->last = NULL;
     if (connection->receiving == exchange) connection->receiving = NULL;
     connection->in_flight--;
-    if (exchange->cut) nb_count(&loop->counters.broken, 1);
+    if (exchange->cut) nb_count(&connections->counters->broken, 1);
     uint64_t end = connection->sent + nb_connection_owed(connection);
-    nb_stages_leaving(loop->stages, &connection->leaving, exchange, end);
-    nb_downloads_leaving(&loop->downloads, &connection->downloads, exchange, end);
-    part_with(loop, exchange);
+    nb_stages_leaving(connections->stages, &connection->leaving, exchange, end);
+    nb_downloads_leaving(connections->downloads, &connection->downloads, exchange, end);
+    part_with(connections, exchange);
     if (goes_on && connection->first) {
         nb_outbox_join(&connection->outbox, &connection->first->outbox);
         connection->first->out = &connection->outbox;
@@ -764,30 +769,30 @@ static bool drop_first(nb_loop *loop, nb_connection *connection) {
 }
 
 /* Answered before its body was whole: what is left must not be taken for the next request. */
-static void answered_early(nb_loop *loop, nb_connection *connection) {
+static void answered_early(nb_connections *connections, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_LAST || !nb_upload_can_be_dropped(connection->upload)) {
-        give_up_rest(loop, connection);
+        give_up_rest(connections, connection);
         return;
     }
-    nb_upload_drop(&loop->uploads, connection->upload);
-    nb_connection_upload(loop, connection);
+    nb_upload_drop(&connections->uploads, connection->upload);
+    nb_connection_upload(connections, connection);
 }
 
 /* Takes ended exchanges off the front, and lets requests that waited for them go on. */
-void nb_connection_settle(nb_loop *loop, nb_connection *connection) {
+void nb_connection_settle(nb_connections *connections, nb_connection *connection) {
     bool dropped = false;
     while (connection->first && connection->first->ended) {
         dropped = true;
-        if (drop_first(loop, connection)) continue;
+        if (drop_first(connections, connection)) continue;
         connection->state = NB_CONNECTION_LAST;
-        part_with_all(loop, connection);
+        part_with_all(connections, connection);
     }
     if (!dropped) return;
-    nb_connection_mark_dirty(loop, connection);
-    if (connection->upload) answered_early(loop, connection);
+    nb_connection_mark_dirty(connections, connection);
+    if (connection->upload) answered_early(connections, connection);
     if (connection->state != NB_CONNECTION_HOLD) return;
     connection->state = NB_CONNECTION_HEAD;
-    nb_connection_advance(loop, connection);
+    nb_connection_advance(connections, connection);
 }
 
 /* A client that is told `close` need not send what nobody reads (RFC 9112 section 9.6). One whose application still reads
@@ -799,99 +804,100 @@ static void answer_begins(nb_connection *connection, nb_exchange *exchange, cons
 }
 
 /* Hints are for the time before the response, and only advice: they do not pile up for a client that does not read. */
-static bool takes_hints(const nb_loop *loop, const nb_exchange *exchange) {
+static bool takes_hints(const nb_connections *connections, const nb_exchange *exchange) {
     uint64_t owed = nb_connection_owed(exchange->connection) + exchange->outbox.bytes;
     bool awaited = !exchange->head_sent && !exchange->hijack;
-    return awaited && exchange->facts.minor_version > 0 && owed <= loop->dispatch.allowance / 4;
+    return awaited && exchange->facts.minor_version > 0 && owed <= connections->dispatch->allowance / 4;
 }
 
-void nb_connection_part(nb_loop *loop, nb_exchange *exchange, const nb_message *part, const char *rest) {
+void nb_connection_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest) {
     nb_connection *connection = exchange->connection;
-    if (part->flags & NB_PART_LAST) nb_connection_release_spool(loop, exchange);
+    if (part->flags & NB_PART_LAST) nb_connection_release_spool(connections, exchange);
     if (!connection || exchange->ended) {
         if (part->type == NB_MESSAGE_NAMED) nb_named_message_drop((const nb_named_message *)(const void *)part);
         if (!(part->flags & NB_PART_LAST)) return;
         exchange->ended = true;
-        if (!exchange->in_news) nb_exchange_destroy(&loop->exchanges, exchange);
+        if (!exchange->in_news) nb_exchange_destroy(&connections->exchanges, exchange);
         return;
     }
     if (part->type == NB_MESSAGE_HIJACK) {
         exchange->hijack = true;
-        nb_connection_mark_dirty(loop, connection);
+        nb_connection_mark_dirty(connections, connection);
         return;
     }
-    if (part->type == NB_MESSAGE_HINTS && !takes_hints(loop, exchange)) return;
+    if (part->type == NB_MESSAGE_HINTS && !takes_hints(connections, exchange)) return;
     if (connection->upload && (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED))
         answer_begins(connection, exchange, part);
     bool named = part->type == NB_MESSAGE_NAMED;
-    nb_status status = named ? nb_named_answer(&loop->answers, exchange, (const nb_named_message *)(const void *)part, rest)
-                             : nb_reply_add_part(&loop->answers, exchange, part, rest);
+    nb_status status = named ? nb_named_answer(connections->answers, exchange,
+                                               (const nb_named_message *)(const void *)part, rest)
+                             : nb_reply_add_part(connections->answers, exchange, part, rest);
     if (status != NB_OK) {
         exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
         return;
     }
-    nb_connection_mark_dirty(loop, connection);
-    if (exchange->ended) nb_connection_settle(loop, connection);
+    nb_connection_mark_dirty(connections, connection);
+    if (exchange->ended) nb_connection_settle(connections, connection);
 }
 
 /* --- time and drain --- */
 
-static void transfer_timed_out(nb_loop *loop, nb_connection *connection) {
-    if (!nb_connection_is_too_slow(loop, connection)) {
-        retime(loop, connection);
+static void transfer_timed_out(nb_connections *connections, nb_connection *connection) {
+    if (!nb_connection_is_too_slow(connections, connection)) {
+        retime(connections, connection);
         return;
     }
-    NB_COUNT(&loop->counters, timed_out, 1);
+    NB_COUNT(connections->counters, timed_out, 1);
     if (connection->waits != NB_WAITS_NOT) {
         connection->downloads.end = NB_DOWNLOAD_timed_out;
-        nb_connection_end(loop, connection, true);
+        nb_connection_end(connections, connection, true);
         return;
     }
     static const nb_refusal too_slow = {408, "the body comes too slowly"};
     if (connection->state == NB_CONNECTION_STREAM) {
-        stream_failed(loop, connection, too_slow, NB_GONE_TOO_SLOW);
+        stream_failed(connections, connection, too_slow, NB_GONE_TOO_SLOW);
     } else {
-        nb_connection_refuse(loop, connection, connection->receiving, too_slow);
+        nb_connection_refuse(connections, connection, connection->receiving, too_slow);
     }
 }
 
-void nb_connection_timed_out(nb_loop *loop, nb_connection *connection, nb_timeout_class queue) {
+void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class queue) {
     if (timeout_class(connection) != queue) { /* the state has moved on in this turn */
-        retime(loop, connection);
+        retime(connections, connection);
         return;
     }
     switch (queue) {
     case NB_TIMEOUT_TRANSFER:
-        transfer_timed_out(loop, connection);
+        transfer_timed_out(connections, connection);
         break;
     case NB_TIMEOUT_HEADER:
-        NB_COUNT(&loop->counters, timed_out, 1);
+        NB_COUNT(connections->counters, timed_out, 1);
         if (connection->input.data) {
-            nb_connection_refuse(loop, connection, NULL,
+            nb_connection_refuse(connections, connection, NULL,
                                  (nb_refusal){408, "the request's head did not arrive in time"});
         } else {
-            nb_connection_end(loop, connection, false);
+            nb_connection_end(connections, connection, false);
         }
         break;
     case NB_TIMEOUT_RATE:
         connection->waits = NB_WAITS_TURN;
-        nb_connection_mark_dirty(loop, connection);
+        nb_connection_mark_dirty(connections, connection);
         return;
     case NB_TIMEOUT_IDLE:
     case NB_TIMEOUT_ADMIN:
     case NB_TIMEOUT_LINGER:
     case NB_TIMEOUT_NONE:
     case NB_TIMEOUT_CLASSES:
-        nb_connection_end(loop, connection, false);
+        nb_connection_end(connections, connection, false);
         break;
     }
-    nb_connection_follow(loop, connection);
+    nb_connection_follow(connections, connection);
 }
 
-void nb_connection_drain(nb_loop *loop, nb_connection *connection) {
+void nb_connection_drain(nb_connections *connections, nb_connection *connection) {
     if (!nb_connection_idle(connection)) return;
-    read_some(loop, connection); /* a request that is already here is served */
-    if (nb_connection_idle(connection)) nb_connection_end(loop, connection, false);
-    nb_connection_follow(loop, connection);
+    read_some(connections, connection); /* a request that is already here is served */
+    if (nb_connection_idle(connection)) nb_connection_end(connections, connection, false);
+    nb_connection_follow(connections, connection);
 }
