@@ -25,7 +25,9 @@ SOURCES = {
   "core/figures" => %w[downloads reports request_log stages],
   "core/answers" => %w[file_answer named opening reply site static],
   "core/connection" => %w[connection connection_answer connection_send timeouts upload],
-  "core/server" => %w[admin admin_metrics admin_status figures lease listener loop loops parts server],
+  "core/loop" => %w[accepting lease listener loop loops parts snapshot],
+  "core/admin" => %w[admin admin_metrics admin_status],
+  "core/server" => %w[server],
   "binding" => %w[
     blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare
     hijack hints input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_children scheduler_file scheduler_frames

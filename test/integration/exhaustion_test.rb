@@ -9,7 +9,7 @@ class ExhaustionTest < Minitest::Test
   include Exhaustion
 
   DESCRIPTORS = 400
-  RESERVED = DESCRIPTORS / 8 # server/loop.c
+  RESERVED = DESCRIPTORS / 8 # core/loop/loop.c
 
   WAYS = { "one process" => [], "two workers" => %w[-w 2], "two I/O threads" => %w[--io-threads 2] }.freeze
 

@@ -96,7 +96,7 @@ struct nb_executor {
         fiber_state;   /* owner: of the channel, an Engine or a Link */
     VALUE thread;      /* that runs it */
     nb_server *server; /* while it runs for an engine of this process; else NULL */
-    bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
+    bool guest;        /* it may run the I/O loop's turns (loop/lease.h) */
     nb_link *link;
     nb_board *board; /* the link's */
     nb_port *ports;  /* by the number of the loop; NULL: it is not initialized */

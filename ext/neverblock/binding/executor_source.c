@@ -101,7 +101,7 @@ static void source_turn_end(void *owner) {
 }
 
 /* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread
- * (server/lease.h). */
+ * (loop/lease.h). */
 static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
     nb_executor *executor = owner;
     if (!executor->guest) return NB_SOURCE_CANNOT;

@@ -7,7 +7,7 @@ require "neverblock/errors"
 module NeverBlock
   module Boot
     module Spool
-      # Where the I/O loop makes files when nobody says otherwise (core/server/loop.c).
+      # Where the I/O loop makes files when nobody says otherwise (core/loop/loop.c).
       VARIABLE = "TMPDIR"
       SYSTEMS_OWN = "/tmp"
 

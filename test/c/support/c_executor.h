@@ -39,7 +39,7 @@
 typedef struct nb_test_executor nb_test_executor;
 
 typedef struct nb_test_executor_options {
-    bool guest;            /* runs the I/O loop's turns while it waits, where the server allows it (server/lease.h) */
+    bool guest;            /* runs the I/O loop's turns while it waits, where the server allows it (loop/lease.h) */
     bool locked;           /* the same, never sleeping, as one that holds a lock others want (nb_server_guest_turn) */
     uint32_t credit;       /* 0: what the server says */
     uint64_t backlog_high; /* 0: what the server says */

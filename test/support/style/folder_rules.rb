@@ -10,7 +10,7 @@ module Style
   class NoCircles
     ABOUT = "modules of C include each other without a circle (--graph shows them)"
     PATH = "test/support/style/folder_rules.rb"
-    ALLOWED = { "binding" => [22], "core/os" => [2, 2], "core/server" => [7] }.freeze
+    ALLOWED = { "binding" => [22], "core/os" => [2, 2] }.freeze
 
     # @param allowed [Hash{String => Array<Integer>}] sizes of circles by folder
     def initialize(allowed: ALLOWED)

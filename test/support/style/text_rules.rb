@@ -5,7 +5,7 @@ module Style
   class IncludeDirection
     ABOUT = "an include points to the same folder or to one above it in the data flow"
     # base and os serve each other (a log line needs the clock), so they share a step.
-    FLOW = { "base" => 0, "os" => 0, "transport" => 1, "mysql" => 1, "stall" => 1, "http1" => 2, "http2" => 2, "intake" => 3, "files" => 4, "send" => 5, "dispatch" => 6, "figures" => 7, "answers" => 8, "connection" => 9, "server" => 10 }.freeze
+    FLOW = { "base" => 0, "os" => 0, "transport" => 1, "mysql" => 1, "stall" => 1, "http1" => 2, "http2" => 2, "intake" => 3, "files" => 4, "send" => 5, "dispatch" => 6, "figures" => 7, "answers" => 8, "connection" => 9, "loop" => 10, "admin" => 11, "server" => 12 }.freeze
     CORE = "ext/neverblock/core"
     PUBLIC = "include/neverblock.h" # beside the core, with nothing of it
 

@@ -15,11 +15,13 @@
 #include "os/descriptors.h"
 #include "os/net.h"
 #include "os/thread.h"
-#include "server/admin.h"
-#include "server/figures.h"
-#include "server/lease.h"
-#include "server/loop.h"
-#include "server/parts.h"
+#include "admin/admin.h"
+#include "loop/snapshot.h"
+#include "loop/lease.h"
+#include "loop/loop.h"
+#include "loop/parts.h"
+#include "connection/connection.h"
+#include "loop/accepting.h"
 
 /* Requests given ahead to one of several executors, be they slow: enough to keep it busy for a turn, few enough to be bound late. */
 #define SHARED_CREDIT 8u

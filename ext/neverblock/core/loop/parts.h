@@ -2,15 +2,26 @@
  * parts.h - what executors send back: parts of responses, taken from their rings and brought to the exchanges they are for; and what becomes of
  * those exchanges when an executor is no more. What comes from another process is looked at before it is believed. Loop's thread.
  */
-#ifndef NB_SERVER_PARTS_H
-#define NB_SERVER_PARTS_H
+#ifndef NB_LOOP_PARTS_H
+#define NB_LOOP_PARTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "base/limits.h"
 #include "dispatch/dispatch.h"
-#include "server/server.h"
 
 struct nb_loop;
+
+/* What became of the requests of a process that has ended. */
+#define NB_CHANNEL_REPORT_LINES 10
+typedef struct nb_channel_report {
+    uint32_t failed; /* answered 502 */
+    uint32_t cut;    /* their responses had begun */
+    uint32_t again;  /* it had not begun with them: others run them */
+    uint32_t line_count;
+    char lines[NB_CHANNEL_REPORT_LINES][NB_EXCHANGE_LINE_BYTES]; /* of those failed and cut */
+} nb_channel_report;
 
 /* From all executors. True when some were left for the next turn. */
 bool nb_parts_take(struct nb_loop *loop);

@@ -1,11 +1,11 @@
 /*
- * figures.h - everything countable of a server at one moment, for those who show it (admin.h): what all loops have counted
+ * snapshot.h - everything countable of a server at one moment, for those who show it (admin.h): what all loops have counted
  * (figures/), and what executors tell of themselves.
  *
  * The first loop reads the figures of all. Owned by the loop's thread.
  */
-#ifndef NB_SERVER_FIGURES_H
-#define NB_SERVER_FIGURES_H
+#ifndef NB_LOOP_SNAPSHOT_H
+#define NB_LOOP_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stdint.h>

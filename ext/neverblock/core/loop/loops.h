@@ -6,8 +6,8 @@
  * also has the listeners and the admin pages: it accepts, keeps the limit of connections, and gives each connection to
  * the loop that has the fewest (listener.h). Numbers that others read are atomics with one writer.
  */
-#ifndef NB_SERVER_LOOPS_H
-#define NB_SERVER_LOOPS_H
+#ifndef NB_LOOP_LOOPS_H
+#define NB_LOOP_LOOPS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,11 +17,10 @@
 #include "dispatch/queues.h"
 #include "figures/reports.h"
 #include "answers/site.h"
-
-struct nb_loop;
+#include "loop/loop_state.h"
 
 typedef struct nb_loops {
-    struct nb_loop *each;
+    nb_loop *each;
     uint16_t count;
     nb_queues queues; /* in use where there are several */
     nb_queues lane_queues[NB_LANES_MAX];
@@ -43,8 +42,8 @@ uint64_t nb_loops_sum(const nb_loops *loops, size_t offset);
 /* Connections of clients that are open, those on their way from loop to loop included. */
 uint64_t nb_loops_connections(const nb_loops *loops);
 /* The loop the next connection goes to. For the first loop's thread. */
-struct nb_loop *nb_loops_next(nb_loops *loops);
+nb_loop *nb_loops_next(nb_loops *loops);
 /* The loop with the connection that has been idle longest, as far as it is known here; NULL: none is idle. */
-struct nb_loop *nb_loops_idlest(const nb_loops *loops);
+nb_loop *nb_loops_idlest(const nb_loops *loops);
 
 #endif

@@ -1,9 +1,7 @@
 /*
  * loops.c - see loops.h.
  */
-#include "server/loops.h"
-
-#include "server/loop.h"
+#include "loop/loops.h"
 
 uint64_t nb_loops_sum(const nb_loops *loops, size_t offset) {
     uint64_t sum = 0;

@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/admin.h"
+#include "admin/admin.h"
 #include "figures/downloads.h"
-#include "server/figures.h"
-#include "server/loop.h"
+#include "loop/snapshot.h"
+#include "loop/loop_state.h"
+#include "loop/loops.h"
 #include "stall/stall.h"
 
 /* What a histogram is told in: its bounds as recorded, and how one is written. */

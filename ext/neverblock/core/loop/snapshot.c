@@ -1,7 +1,7 @@
 /*
- * figures.c - see figures.h.
+ * snapshot.c - see snapshot.h.
  */
-#include "server/figures.h"
+#include "loop/snapshot.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "base/assert.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "server/loop.h"
+#include "loop/loop_state.h"
+#include "loop/loops.h"
 
 #define RSS_EVERY_NS NB_NS_PER_S
 

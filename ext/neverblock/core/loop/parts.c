@@ -1,14 +1,15 @@
 /*
  * parts.c - see parts.h.
  */
-#include "server/parts.h"
+#include "loop/parts.h"
 
 #include <signal.h>
 #include <string.h>
 
 #include "os/net.h"
-#include "server/figures.h"
-#include "server/loop.h"
+#include "loop/snapshot.h"
+#include "connection/connection.h"
+#include "loop/loop_state.h"
 
 /* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
    a turn. */

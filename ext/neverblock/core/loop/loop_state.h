@@ -1,57 +1,49 @@
 /*
- * loop.h - what the files of server/ share: the state of one I/O loop, and the turn that moves it.
+ * loop_state.h - one I/O loop: everything it owns.
  *
- * One thread runs nb_loop_turn again and again and owns everything here, but for `drain`, `stop`, the lists of written
- * bodies and returned sendings and the statistics. Nothing that others may still hold in this turn is freed before its end: closed
- * connections go to `graveyard`.
+ * One thread runs its turns (loop.h) and owns everything here, but for `drain`, `stop`, what `inbox_lock` and `calls_lock` are
+ * over, and what is atomic. Nothing that others may still hold in this turn is freed before its end.
  */
-#ifndef NB_SERVER_LOOP_H
-#define NB_SERVER_LOOP_H
+#ifndef NB_LOOP_LOOP_STATE_H
+#define NB_LOOP_LOOP_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answers/answers.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/pool.h"
-#include "http1/head_parser.h"
-#include "http1/head_writer.h"
-#include "http1/turn_time.h"
-#include "intake/body.h"
-#include "os/poll.h"
-#include "os/wake.h"
-#include "connection/connection.h"
+#include "connection/connections.h"
 #include "dispatch/dispatch.h"
+#include "dispatch/routes.h"
 #include "figures/counters.h"
 #include "figures/downloads.h"
-#include "dispatch/exchange.h"
-#include "server/listener.h"
-#include "server/loops.h"
-#include "answers/answers.h"
 #include "figures/reports.h"
-#include "figures/request_log.h"
 #include "figures/stages.h"
-#include "dispatch/routes.h"
-#include "server/server.h"
-#include "connection/timeouts.h"
-#include "connection/upload.h"
+#include "http1/turn_time.h"
+#include "loop/listener.h"
+#include "loop/settings.h"
+#include "os/poll.h"
+#include "os/wake.h"
 
 /* Work that another thread wants done between two turns (nb_server_call). */
+typedef struct nb_loop nb_loop;
 typedef struct nb_loop_call nb_loop_call;
 struct nb_loop_call {
     nb_loop_call *next;
-    void (*run)(struct nb_loop *loop, void *argument);
+    void (*run)(nb_loop *loop, void *argument);
     void *argument;
     bool done;
 };
 
-typedef struct nb_loop {
+struct nb_loop {
     nb_server_config config;
-    nb_loops *all;   /* of the server */
-    uint16_t number; /* among them; the first, 0, listens */
-    nb_log *log;     /* NULL: no log. The first's is that of all. */
+    struct nb_loops *all; /* of the server (loops.h) */
+    uint16_t number;      /* among them; the first, 0, listens */
+    nb_log *log;          /* NULL: no log. The first's is that of all. */
     nb_poll *poll;
     nb_wake wake;
     bool wake_is_edge; /* told once a signal: needs no clearing */
@@ -98,26 +90,13 @@ typedef struct nb_loop {
     _Atomic bool running;       /* its thread does */
     nb_counters counters;
     nb_stages *stages;          /* NULL: nobody reads them */
-    struct nb_figures *figures; /* NULL: nobody reads them (figures.h) */
+    struct nb_figures *figures; /* NULL: nobody reads them (snapshot.h) */
     int64_t started_ns, started_wall_s;
-} nb_loop;
+};
 
 /* Of this loop, now, by its own thread; of another, as of its last turn. */
 static inline int64_t nb_loop_idle_ns(const nb_loop *loop) {
     return atomic_load_explicit(&loop->idle_ns, memory_order_relaxed);
 }
-
-/* One of `all`, whose first is made first and ends last. */
-nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *all, uint16_t number,
-                       const nb_connections_events *events);
-void nb_loop_deinit(nb_loop *loop);
-/* Adds the guest's own poller to the loop's, so that a guest that runs turns sees its own events. */
-nb_status nb_loop_watch_guest(nb_loop *loop, int fd);
-/* Does what other threads have asked for; under calls_lock only their list. */
-void nb_loop_run_calls(nb_loop *loop);
-/* From now on, while no channel serves, requests are refused, those that wait too. 0: they wait. */
-void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds);
-/* One turn: what came, what is due, then sleep until there is more. False: the loop has ended. */
-bool nb_loop_turn(nb_loop *loop);
 
 #endif

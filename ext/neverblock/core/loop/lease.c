@@ -1,7 +1,7 @@
 /*
  * lease.c - see lease.h.
  */
-#include "server/lease.h"
+#include "loop/lease.h"
 
 #include "os/clock.h"
 

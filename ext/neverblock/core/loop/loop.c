@@ -1,7 +1,7 @@
 /*
  * loop.c - see loop.h.
  */
-#include "server/loop.h"
+#include "loop/loop.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,8 +15,10 @@
 #include "os/fork.h"
 #include "os/memory.h"
 #include "os/net.h"
-#include "server/figures.h"
-#include "server/parts.h"
+#include "connection/connection.h"
+#include "loop/accepting.h"
+#include "loop/snapshot.h"
+#include "loop/parts.h"
 
 /* Readiness events taken in one turn, so that they do not starve the parts of responses (parts.c). */
 #define EVENTS_IN_A_TURN 256

@@ -1,5 +1,5 @@
 /*
- * listener.h - listening sockets: accepting in bounded batches, and what to do when the limit of connections or of
+ * accepting.h - connections are accepted in bounded batches, and what to do when the limit of connections or of
  * descriptors is reached.
  *
  * Connections leave the last descriptors of the process to files, request bodies and what the application opens: whose number is high
@@ -16,51 +16,27 @@
  * An admin listener keeps none of these rules: it has NB_ADMIN_CONNECTIONS_MAX of its own, takes the spare descriptor
  * when there is no other, and stays open while the server drains.
  */
-#ifndef NB_SERVER_LISTENER_H
-#define NB_SERVER_LISTENER_H
+#ifndef NB_LOOP_ACCEPTING_H
+#define NB_LOOP_ACCEPTING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "os/net.h"
+#include "loop/loop_state.h"
 
-struct nb_loop;
-
-typedef struct nb_listener {
-    int fd; /* -1: closed */
-    bool polled;
-    bool admin;                          /* leads to the admin pages: never paused, not counted, closed last */
-    char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
-    uint16_t port;
-    char url[NB_ADDRESS_TEXT_BYTES + 96]; /* as a client would write it, cut where it is too long */
-    char *path;                           /* of a UNIX socket, to be removed; NULL for TCP */
-    uint64_t path_device, path_inode;
-} nb_listener;
-
-/* A connection on its way to the loop that is to have it. */
-typedef struct nb_arrival nb_arrival;
-struct nb_arrival {
-    nb_arrival *next;
-    int fd;
-    uint16_t listener;
-    nb_peer peer;
-};
-
-void nb_listener_accept(struct nb_loop *loop, nb_listener *listener);
+void nb_listener_accept(nb_loop *loop, nb_listener *listener);
 /* Registers or unregisters all listeners with the poller. */
-void nb_listeners_pause(struct nb_loop *loop, bool pause);
+void nb_listeners_pause(nb_loop *loop, bool pause);
 /* A connection ended, or time has passed: accepts again where it may. */
-void nb_listeners_resume_if_possible(struct nb_loop *loop);
+void nb_listeners_resume_if_possible(nb_loop *loop);
 /* Takes what the first loop has accepted for this one, and ends an idle connection if that one asks for room. */
-void nb_listeners_take_arrivals(struct nb_loop *loop);
+void nb_listeners_take_arrivals(nb_loop *loop);
 /* The first loop learns that there may be room. At the turn's end. */
-void nb_listeners_tell_room(struct nb_loop *loop);
+void nb_listeners_tell_room(nb_loop *loop);
 /* Descriptors that a new worker needs: files that nobody uses and the connections that have been idle longest are closed, as many as `descriptors` says, which is less by that
    afterwards; and nobody is accepted for a moment who would take them. */
-void nb_listeners_give_way(struct nb_loop *loop, uint32_t *descriptors);
-/* Closes one that the poller does not know, and removes its socket file. */
-void nb_listener_close(nb_listener *listener);
+void nb_listeners_give_way(nb_loop *loop, uint32_t *descriptors);
 /* Closes those for clients, or those for admin. */
-void nb_listeners_close(struct nb_loop *loop, bool admin);
+void nb_listeners_close(nb_loop *loop, bool admin);
 
 #endif

@@ -8,10 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/admin.h"
+#include "admin/admin.h"
 #include "figures/downloads.h"
-#include "server/figures.h"
-#include "server/loop.h"
+#include "loop/snapshot.h"
+#include "loop/loop_state.h"
+#include "loop/loops.h"
 #include "intake/path_pattern.h"
 #include "stall/stall.h"
 

@@ -11,8 +11,8 @@
  *
  * Everything the loop owns is handed over with the lease: taking it acquires, giving it back releases.
  */
-#ifndef NB_SERVER_LEASE_H
-#define NB_SERVER_LEASE_H
+#ifndef NB_LOOP_LEASE_H
+#define NB_LOOP_LEASE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

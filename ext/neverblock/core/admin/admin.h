@@ -2,8 +2,8 @@
  * admin.h - the pages of an admin listener, answered by the loop itself and so whatever Ruby does: /health, /ready,
  * /metrics (Prometheus), /status.json. GET and HEAD; anything else is told 405, another path 404.
  */
-#ifndef NB_SERVER_ADMIN_H
-#define NB_SERVER_ADMIN_H
+#ifndef NB_ADMIN_ADMIN_H
+#define NB_ADMIN_ADMIN_H
 
 #include "base/status.h"
 #include "base/text.h"

@@ -1,13 +1,14 @@
 /*
  * admin.c - see admin.h.
  */
-#include "server/admin.h"
+#include "admin/admin.h"
 
 #include <string.h>
 
 #include "base/limits.h"
-#include "server/figures.h"
-#include "server/loop.h"
+#include "loop/snapshot.h"
+#include "loop/loop_state.h"
+#include "loop/loops.h"
 #include "answers/reply.h"
 
 #define TEXT_FIELDS "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"

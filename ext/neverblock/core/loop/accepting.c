@@ -1,7 +1,7 @@
 /*
- * listener.c - see listener.h.
+ * accepting.c - see accepting.h.
  */
-#include "server/listener.h"
+#include "loop/accepting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,8 @@
 #include "os/descriptors.h"
 #include "os/net.h"
 #include "os/wake.h"
-#include "server/loop.h"
+#include "connection/connection.h"
+#include "loop/loops.h"
 
 /* Connections taken in one turn from one listener: a burst must not hold up those that are being served. */
 #define ACCEPT_BATCH 64
@@ -366,24 +367,6 @@ void nb_listeners_tell_room(nb_loop *loop) {
     nb_doorbell_fence(bell);
     if (!nb_doorbell_sleeping(bell)) return;
     if (!full(loop) || nb_loop_idle_ns(loop)) nb_wake_signal(&loop->all->each[0].wake);
-}
-
-/* Removes the socket file only while it is still the one we made: a successor may have put its own there. */
-static void remove_path(nb_listener *listener) {
-    struct stat found;
-    if (!listener->path) return;
-    if (stat(listener->path, &found) == 0 && found.st_dev == listener->path_device &&
-        found.st_ino == listener->path_inode) {
-        unlink(listener->path);
-    }
-    nb_free(listener->path);
-    listener->path = NULL;
-}
-
-void nb_listener_close(nb_listener *listener) {
-    remove_path(listener);
-    nb_net_close(listener->fd, false);
-    listener->fd = -1;
 }
 
 void nb_listeners_close(nb_loop *loop, bool admin) {

@@ -2,7 +2,7 @@
  * test_lease.c - the lease between host and guest: one holder at a time, takeover of a busy guest, deep standby and its end. Includes its .c to
  * see the state and to count looks.
  */
-#include "server/lease.c"
+#include "loop/lease.c"
 
 #include <sched.h>
 

@@ -1,0 +1,27 @@
+/*
+ * listener.c - see listener.h.
+ */
+#include "loop/listener.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+/* Removes the socket file only while it is still the one we made: a successor may have put its own there. */
+static void remove_path(nb_listener *listener) {
+    struct stat found;
+    if (!listener->path) return;
+    if (stat(listener->path, &found) == 0 && found.st_dev == listener->path_device &&
+        found.st_ino == listener->path_inode) {
+        unlink(listener->path);
+    }
+    nb_free(listener->path);
+    listener->path = NULL;
+}
+
+void nb_listener_close(nb_listener *listener) {
+    remove_path(listener);
+    nb_net_close(listener->fd, false);
+    listener->fd = -1;
+}

@@ -1,0 +1,35 @@
+/*
+ * listener.h - a listening socket, and a connection that was accepted from it on its way to its loop. Owned by the first
+ * loop's thread.
+ */
+#ifndef NB_LOOP_LISTENER_H
+#define NB_LOOP_LISTENER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/net.h"
+
+typedef struct nb_listener {
+    int fd; /* -1: closed */
+    bool polled;
+    bool admin;                          /* leads to the admin pages: never paused, not counted, closed last */
+    char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
+    uint16_t port;
+    char url[NB_ADDRESS_TEXT_BYTES + 96]; /* as a client would write it, cut where it is too long */
+    char *path;                           /* of a UNIX socket, to be removed; NULL for TCP */
+    uint64_t path_device, path_inode;
+} nb_listener;
+
+/* A connection on its way to the loop that is to have it. */
+typedef struct nb_arrival nb_arrival;
+struct nb_arrival {
+    nb_arrival *next;
+    int fd;
+    uint16_t listener;
+    nb_peer peer;
+};
+
+/* Closes one that the poller does not know, and removes its socket file. */
+void nb_listener_close(nb_listener *listener);
+#endif
