@@ -17,6 +17,8 @@ module NeverBlock
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
     # An exception's message may be a whole document.
     LINE_MAX = 2_000
+    NO_BENCH = "bench is in a gem of its own, neverblock-bench, which is not here: `gem install neverblock-bench` (with Bundler, add it to the Gemfile too); " \
+               "in a checkout of NeverBlock run bin/bench"
 
     module_function
 
@@ -95,8 +97,15 @@ module NeverBlock
       Files.new(argv, out: out).run
     end
 
+    # The gem neverblock-bench has it.
     def bench(argv)
-      require "neverblock/bench/cli"
+      begin
+        require "neverblock/bench/cli"
+      rescue LoadError => e
+        raise unless e.path == "neverblock/bench/cli"
+
+        raise Error, NO_BENCH
+      end
       status = Bench::CLI.run(argv)
       status.is_a?(Integer) ? status : OK
     end

@@ -2,7 +2,7 @@
 
 # The benchmark runner behind `neverblock bench`: starts each server fresh, drives it with wrk, and sets what it saw beside the peers.
 # Loads without the native extension, so that the peers can be measured where NeverBlock itself is not built.
-require_relative "errors"
+require "neverblock/errors"
 
 module NeverBlock
   # Runs the claims under benchmark/ and reports medians, spread, CPU a request and verdicts.
@@ -10,8 +10,11 @@ module NeverBlock
     # A benchmark cannot go on: the message says what was seen and the mend.
     class Error < NeverBlock::Error; end
 
-    # @return [String] the checkout (or unpacked gem) that holds benchmark/ and exe/
-    ROOT = File.expand_path("../..", __dir__).freeze
+    CHECKOUT = File.expand_path("../../..", __dir__)
+    private_constant :CHECKOUT
+    # The checkout that this file lies in; for an installed gem, the folder where the command was started.
+    # @return [String] the folder that holds benchmark/ and exe/
+    ROOT = (File.directory?(File.join(CHECKOUT, "benchmark/peers")) ? CHECKOUT : Dir.pwd).freeze
   end
 end
 
