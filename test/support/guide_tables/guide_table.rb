@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Tables in a guide that are made from a table of the code. What is made stands between two comments that name its source; a test fails when the guide has other.
+# Tables in a guide that are made from a table of the code. What is made stands between two comments that name its source.
 
-module NeverBlock
+module GuideTables
   class GuideTable
     # @return [String] of the guide
     attr_reader :path
@@ -11,7 +11,7 @@ module NeverBlock
     # @param source [String] the same of the file it is made from
     # @yieldreturn [String] Markdown of today
     def initialize(guide, source, &made)
-      @path = File.expand_path("../../#{guide}", __dir__)
+      @path = File.expand_path("../../../#{guide}", __dir__)
       @begins = "<!-- made from #{source}: begin -->"
       @ends = "<!-- made from #{source}: end -->"
       @made = made
