@@ -19,8 +19,8 @@
 require "neverblock/boot/limits"
 require "neverblock/errors"
 require "neverblock/native"
-require "neverblock/heap"
-require "neverblock/sockets"
+require "neverblock/scheduler/heap"
+require "neverblock/scheduler/sockets"
 
 module NeverBlock
   class Scheduler

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../support/scheduler_harness"
+require_relative "../../support/scheduler_harness"
 require "neverblock"
 require "openssl"
 require "tmpdir"
-require_relative "../support/self_signed_certificate"
+require_relative "../../support/self_signed_certificate"
 
 # Connections whose wait is ended from outside are cut, and what is no pool's connection, or is
 # ended as on a thread, is not.
