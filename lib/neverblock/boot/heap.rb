@@ -2,7 +2,7 @@
 
 # Ruby's heap, made ready before the application is loaded and once it is. Room for requests comes with their fibers (neverblock/scheduler/heap.rb).
 
-require "neverblock/native"
+require "neverblock/boot/native"
 require "neverblock/scheduler/heap"
 
 module NeverBlock

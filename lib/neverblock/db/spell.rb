@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "neverblock/compat"
+require "neverblock/compat/ruby"
 require "neverblock/deadline"
 
 module NeverBlock

@@ -6,7 +6,7 @@
 #   pool.hold { |connection| connection.exec("select 1") }
 
 require "timeout"
-require "neverblock/causes"
+require "neverblock/errors/causes"
 require "neverblock/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"

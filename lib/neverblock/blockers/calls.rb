@@ -10,7 +10,7 @@
 #
 # at_site, site, here?, timed and forget are in C (ext/neverblock/binding/blockers.c).
 
-require "neverblock/native"
+require "neverblock/boot/native"
 
 module NeverBlock
   module Blockers

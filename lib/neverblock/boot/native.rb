@@ -16,5 +16,5 @@ end
 require "rbconfig"
 
 # Where code lies that no time slice ends in, and Ruby's own, where whoever has called it decides.
-NeverBlock::Scheduler.home("#{File.expand_path("..", __dir__)}/", "#{RbConfig::CONFIG["rubylibdir"]}/",
+NeverBlock::Scheduler.home("#{File.expand_path("../..", __dir__)}/", "#{RbConfig::CONFIG["rubylibdir"]}/",
                            "#{RbConfig::CONFIG["rubyarchdir"]}/")

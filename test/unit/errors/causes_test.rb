@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../support/unit"
-require "neverblock/causes"
+require_relative "../../support/unit"
+require "neverblock/errors/causes"
 
 class CausesTest < Minitest::Test
   Causes = NeverBlock::Causes

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../support/unit"
-require "neverblock/application"
+require_relative "../../support/unit"
+require "neverblock/boot/application"
 require "tmpdir"
 
 class ApplicationTest < Minitest::Test

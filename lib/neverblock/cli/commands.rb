@@ -7,7 +7,7 @@ require "neverblock/version"
 require "neverblock/errors"
 require "neverblock/cli/not_yet"
 require "neverblock/cli/options"
-require "neverblock/suggestion"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI

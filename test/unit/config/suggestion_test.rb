@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../support/unit"
-require "neverblock/suggestion"
+require_relative "../../support/unit"
+require "neverblock/config/suggestion"
 
 class SuggestionTest < Minitest::Test
   KNOWN = %w[fibers bind pidfile backlog].freeze

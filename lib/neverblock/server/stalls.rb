@@ -7,7 +7,7 @@ require "rbconfig"
 
 module NeverBlock
   module Stalls
-    OWN = File.expand_path("..", __dir__)
+    OWN = File.expand_path("../..", __dir__)
 
     module_function
 

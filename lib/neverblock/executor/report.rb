@@ -5,17 +5,21 @@
 require "stringio"
 require "neverblock/boot/limits"
 require "neverblock/deadline/of_request"
-require "neverblock/error_stream"
 require "neverblock/executor/dropped_fields"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
 require "neverblock/pool/fiber_state"
+require "neverblock/rack/error_stream"
 require "neverblock/rack/no_input"
 require "neverblock/rack/spooled_input"
 require "neverblock/rack/stream_input"
 
 module NeverBlock
   class Executor
+    # The folder whose lines are never where the application waited.
+    OURS = File.expand_path("..", __dir__)
+    private_constant :OURS
+
     private
 
     # An entry for a request that failed; one line for one that was ended from outside, and none where its client left and nothing went wrong by that, or
@@ -48,7 +52,7 @@ module NeverBlock
 
     # Where the application waited.
     def place(error)
-      line = error.backtrace&.find { |entry| !entry.start_with?(__dir__) }
+      line = error.backtrace&.find { |entry| !entry.start_with?(OURS) }
       line ? "; at #{line}" : ""
     end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../support/fake_native"
-require "neverblock/error_stream"
+require_relative "../../support/fake_native"
+require "neverblock/rack/error_stream"
 require "logger"
 
 # env["rack.errors"] (Rack SPEC, "The Error Stream": puts, write and flush).

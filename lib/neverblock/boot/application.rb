@@ -5,7 +5,7 @@
 require "neverblock/db/active_record"
 require "neverblock/errors"
 require "neverblock/rails/isolation"
-require "neverblock/source_error"
+require "neverblock/config/source_error"
 
 module NeverBlock
   module Application

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../support/unit"
+require_relative "../../support/unit"
 require "neverblock"
 require "neverblock/blockers/gem"
 require "tmpdir"
