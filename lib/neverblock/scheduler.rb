@@ -31,7 +31,7 @@ module NeverBlock
       Compat::TcpFastFallback.apply_once if RUBY_VERSION >= "3.4"
       Compat::Libraries.apply
       require "neverblock/blockers/calls"
-      require "neverblock/offload" # for compat/, and for #blocking_operation_wait, which a require inside it would call again
+      require "neverblock/verbs/offload" # for compat/, and for #blocking_operation_wait, which a require inside it would call again
       super
     end
 

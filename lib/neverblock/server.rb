@@ -7,7 +7,7 @@
 
 require "neverblock/boot/application"
 require "neverblock/config"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/log"
 require "neverblock/rack/layers"

@@ -10,7 +10,7 @@ require "neverblock/check/probe/class_state"
 require "neverblock/check/probe/recorder"
 require "neverblock/check/probe/request"
 require "neverblock/check/probe/routes"
-require "neverblock/run"
+require "neverblock/verbs/run"
 
 module NeverBlock
   module Check

@@ -4,7 +4,7 @@
 # enclosing one on as Cancelled: so the causes count.
 
 require "neverblock/errors/causes"
-require "neverblock/deadline/of_request"
+require "neverblock/verbs/deadline/of_request"
 require "neverblock/errors"
 
 module NeverBlock

@@ -4,7 +4,7 @@
 
 require "stringio"
 require "neverblock/boot/limits"
-require "neverblock/deadline/of_request"
+require "neverblock/verbs/deadline/of_request"
 require "neverblock/executor/dropped_fields"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"

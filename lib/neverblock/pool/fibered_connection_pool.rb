@@ -7,7 +7,7 @@
 
 require "timeout"
 require "neverblock/errors/causes"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/pool/waiter"

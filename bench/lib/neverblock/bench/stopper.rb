@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Bench

@@ -4,7 +4,7 @@
 # elsewhere a clock of our own raises into the thread (deadline/clock.rb).
 
 require "neverblock/errors"
-require "neverblock/deadline/clock"
+require "neverblock/verbs/deadline/clock"
 
 module NeverBlock
   # @overload deadline(seconds) { ... }

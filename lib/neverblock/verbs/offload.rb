@@ -4,11 +4,11 @@
 # one of a bounded number of worker threads, while the fiber parks.
 
 require "neverblock/errors"
-require "neverblock/deadline"
-require "neverblock/blocking_mode"
-require "neverblock/offload/job"
-require "neverblock/outcome"
-require "neverblock/offload/pool"
+require "neverblock/verbs/deadline"
+require "neverblock/verbs/blocking_mode"
+require "neverblock/verbs/offload/job"
+require "neverblock/verbs/outcome"
+require "neverblock/verbs/offload/pool"
 
 module NeverBlock
   # Calls the block on a worker thread and parks the fiber until it has ended. Called where parking is impossible (no scheduler, NB.neverblock(false),

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "verbs_case"
+require_relative "../verbs/verbs_case"
 
 # NB::Pool::FiberedConnectionPool: who holds what and for how long, the queue, connections that fail to be made or must not be used again, threads, forks.
 class FiberedConnectionPoolTest < VerbsCase

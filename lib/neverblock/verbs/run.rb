@@ -7,9 +7,9 @@
 #     20.times { |i| pool.spawn { puts Net::HTTP.get(URI("http://localhost:9292/#{i}")) } }
 #   end
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
-require "neverblock/outcome"
+require "neverblock/verbs/outcome"
 require "neverblock/scheduler"
 
 module NeverBlock

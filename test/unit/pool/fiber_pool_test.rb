@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "verbs_case"
+require_relative "../verbs/verbs_case"
 
 # NB::FiberPool: how many run at once and in which order, the bounded queue, exceptions, callbacks, what one block leaves to the next, cancelling.
 class FiberPoolTest < VerbsCase

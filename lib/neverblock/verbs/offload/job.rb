@@ -3,7 +3,7 @@
 # One call of NB.offload. Its state is read and written under the pool's lock; its outcome goes to the caller through a queue, which wakes the fiber from another
 # thread and loses nothing when it comes before the fiber waits.
 
-require "neverblock/outcome"
+require "neverblock/verbs/outcome"
 
 module NeverBlock
   module Offload

@@ -3,7 +3,7 @@
 # The deadline of a request (timeouts request): from its arrival until the application has returned its head. The executor makes it (binding/task.c), and its
 # scheduler raises it; NB.deadline in the application tells it, and a shorter one nests in it.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   class Deadline

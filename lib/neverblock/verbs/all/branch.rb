@@ -2,7 +2,7 @@
 
 # One callable of an NB.all and its fiber.
 
-require "neverblock/outcome"
+require "neverblock/verbs/outcome"
 
 module NeverBlock
   module All

@@ -6,8 +6,8 @@
 #   NB.run { urls.each { |url| pool.spawn { fetch(url) } } }
 
 require "neverblock/errors"
-require "neverblock/run"
-require "neverblock/blocking_mode"
+require "neverblock/verbs/run"
+require "neverblock/verbs/blocking_mode"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/pool/crew"
 
@@ -114,5 +114,10 @@ module NeverBlock
     rescue StandardError
       nil
     end
+  end
+
+  module Pool
+    # Its name in 2008.
+    FiberPool = NeverBlock::FiberPool
   end
 end

@@ -2,8 +2,8 @@
 
 # The branches of one NB.all and the fiber that waits for them. Everything here runs on one thread, and no fiber of it is switched between two lines but where it waits.
 
-require "neverblock/run"
-require "neverblock/all/branch"
+require "neverblock/verbs/run"
+require "neverblock/verbs/all/branch"
 
 module NeverBlock
   module All

@@ -61,7 +61,7 @@ module NeverBlock
       nil
     end
 
-    OURS = %r{\A#{Regexp.escape(__dir__)}/(?:offload|all|outcome|compat/handle_interrupt)[./]}
+    OURS = %r{\A#{Regexp.escape(File.expand_path("..", __dir__))}/(?:verbs/(?:offload|all|outcome)|compat/handle_interrupt)[./]}
     private_constant :OURS
 
     def join_backtraces

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "verbs_case"
+require_relative "verbs/verbs_case"
 
 # The names of NeverBlock 0.1 (2008) and of its unreleased 1.0 (2009): each test says what an old program may go on relying on.
 class LegacyTest < VerbsCase

@@ -3,7 +3,7 @@
 # The threads behind NB.offload: made when work comes and none is free, at most `size`, each ended when it had none for a while. First come, first served. The
 # number of calls that wait is the number of fibers that do. In a forked child it is empty, as new.
 
-require "neverblock/offload/worker"
+require "neverblock/verbs/offload/worker"
 
 module NeverBlock
   module Offload

@@ -3,10 +3,10 @@
 # NB.all: several things at once, and none of them left behind.
 
 require "neverblock/errors"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/scheduler"
-require "neverblock/blocking_mode"
-require "neverblock/all/group"
+require "neverblock/verbs/blocking_mode"
+require "neverblock/verbs/all/group"
 
 module NeverBlock
   # Calls the callables at once, each in a fiber of its own, and parks this fiber until all have ended. The first error cancels the rest: Cancelled is
