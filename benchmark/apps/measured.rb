@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What the programs that measure themselves share: their job (one argument, JSON), the clocks around the work, and the line of figures that
-# lib/neverblock/bench/program.rb reads.
+# bench/lib/neverblock/bench/program.rb reads.
 
 require "json"
 

@@ -29,7 +29,7 @@ module NeverBlock
       # @raise [ArgumentError] when it is none, was built for another version of the header, or its name is taken
       # @raise [Error] when there are too many
       def add(address)
-        require "neverblock/native"
+        require "neverblock/boot/native"
         @added << Engine.add_algorithm(address).to_sym
         @added.last
       end

@@ -18,9 +18,9 @@
 
 require "neverblock/boot/limits"
 require "neverblock/errors"
-require "neverblock/native"
-require "neverblock/heap"
-require "neverblock/sockets"
+require "neverblock/boot/native"
+require "neverblock/scheduler/heap"
+require "neverblock/scheduler/sockets"
 
 module NeverBlock
   class Scheduler
@@ -30,8 +30,8 @@ module NeverBlock
 
       Compat::TcpFastFallback.apply_once if RUBY_VERSION >= "3.4"
       Compat::Libraries.apply
-      require "neverblock/blockers"
-      require "neverblock/offload" # for compat/, and for #blocking_operation_wait, which a require inside it would call again
+      require "neverblock/blockers/calls"
+      require "neverblock/verbs/offload" # for compat/, and for #blocking_operation_wait, which a require inside it would call again
       super
     end
 
@@ -234,4 +234,4 @@ module NeverBlock
   end
 end
 
-require "neverblock/compat"
+require "neverblock/compat/ruby"

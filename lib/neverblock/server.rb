@@ -5,14 +5,14 @@
 #
 # Signals, output and exit statuses are the business of Server::Runner; an application or a test may use this class alone.
 
-require "neverblock/application"
+require "neverblock/boot/application"
 require "neverblock/config"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/log"
 require "neverblock/rack/layers"
-require "neverblock/serving"
-require "neverblock/stalls"
+require "neverblock/server/serving"
+require "neverblock/server/stalls"
 
 module NeverBlock
   class Server

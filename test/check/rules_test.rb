@@ -310,6 +310,7 @@ class RulesTest < Minitest::Test
 
   def test_a_signature_of_an_unknown_type
     assert_broken Style::Signatures.new, { "sig/a.rbs" => "class A\n  def a: () -> Nowhere\nend\n" }, /Nowhere/
+    assert_broken Style::Signatures.new, { "sig/a.rbs" => "class A\nend\n", "bench/sig/b.rbs" => "class B < A\n  def b: () -> Nowhere\nend\n" }, /Nowhere/
     assert_kept Style::Signatures.new, { "sig/a.rbs" => "class A\n  def a: () -> Integer\nend\n" }
   end
 

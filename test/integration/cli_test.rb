@@ -126,6 +126,21 @@ class CLIProcessTest < Minitest::Test
     assert_includes out, "Examples:"
   end
 
+  # Without gems nothing but lib/ and what is named is found.
+  def test_bench_is_found_where_its_gem_is_and_named_with_the_mend_where_it_is_not
+    lib, bench = %w[lib bench/lib].map { |folder| File.join(ROOT, folder) }
+    command = [{ "RUBYOPT" => nil, "RUBYLIB" => nil }, RbConfig.ruby, "--disable-gems", "-I", lib]
+    executable = File.join(ROOT, "exe/neverblock")
+    Dir.mktmpdir do |directory|
+      out, err, status = Open3.capture3(*command, executable, "bench", chdir: directory)
+      assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size]
+      ["neverblock: ", "neverblock-bench", "`gem install neverblock-bench`", "bin/bench"].each { |words| assert_includes err, words }
+      out, err, status = Open3.capture3(*command, "-I", bench, executable, "bench", chdir: directory)
+      assert_equal [0, ""], [status.exitstatus, err]
+      assert_match(/^hello /, out)
+    end
+  end
+
   def test_interrupted_while_loading_it_ends_without_a_trace
     ready, writer = IO.pipe
     Dir.mktmpdir do |directory|

@@ -10,7 +10,7 @@ $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 
 require "json"
 require "neverblock"
-require "neverblock/application"
+require "neverblock/boot/application"
 require "neverblock/cluster/front"
 require "neverblock/server"
 

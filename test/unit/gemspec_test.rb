@@ -7,6 +7,7 @@ require "test_helper"
 class GemspecTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   SPEC = Gem::Specification.load(File.join(ROOT, "neverblock.gemspec"))
+  BENCH = Gem::Specification.load(File.join(ROOT, "bench/neverblock-bench.gemspec"))
 
   def test_every_source_and_header_is_in_the_gem
     sources = Dir.glob("ext/**/*.{c,h}", base: ROOT)
@@ -21,8 +22,16 @@ class GemspecTest < Minitest::Test
     assert_includes SPEC.files, "exe/neverblock"
   end
 
-  def test_no_product_and_no_test_is_in_the_gem
-    assert_empty SPEC.files.grep(%r{\A(test|build|tmp|vendor|bin|benchmark|examples)/|\.(o|so|bundle)\z})
+  def test_no_product_no_test_and_no_benchmark_is_in_the_gem
+    assert_empty SPEC.files.grep(%r{\A(test|build|tmp|vendor|bin|bench|benchmark|examples)/|\.(o|so|bundle)\z})
+    assert_empty SPEC.files.grep(%r{\A(lib|sig)/(.*/)?bench(/|\.)})
+  end
+
+  def test_the_benchmark_tool_is_a_gem_of_the_same_version
+    assert_empty Dir.glob("lib/**/*.rb", base: File.join(ROOT, "bench")) - BENCH.files
+    assert_includes BENCH.files, "lib/neverblock/bench/cli.rb"
+    assert_equal SPEC.version, BENCH.version
+    assert_equal [["neverblock", "= #{SPEC.version}"]], BENCH.runtime_dependencies.map { |dependency| [dependency.name, dependency.requirement.to_s] }
   end
 
   def test_what_it_asks_for

@@ -134,7 +134,7 @@ struct nb_executor {
     bool sendfile, accel;    /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
     bool finished;           /* run has returned, with no request left */
     bool over;               /* run has ended: the channel may be gone */
-    VALUE stalls;            /* how it is watched (lib/neverblock/stalls.rb), or nil */
+    VALUE stalls;            /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
     struct watched *watched; /* stalls.c */
     nb_executor *next;       /* of those that run in this process */
 };

@@ -37,7 +37,7 @@ static VALUE make_socket(nb_task *task) {
     VALUE socket = rb_funcall(socket_class(taken->fd), id_for_fd, 1, INT2NUM(taken->fd));
     task->taken = NULL;
     task->socket = socket;
-    rb_ivar_set(socket, id_spared, Qtrue); /* the client's: lib/neverblock/sockets.rb */
+    rb_ivar_set(socket, id_spared, Qtrue); /* the client's: lib/neverblock/scheduler/sockets.rb */
     VALUE bytes = rb_str_new(taken->bytes, (long)taken->size);
     nb_free((void *)(uintptr_t)taken);
     if (RSTRING_LEN(bytes) > 0) rb_funcall(socket, id_ungetbyte, 1, bytes);

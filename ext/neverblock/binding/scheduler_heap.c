@@ -1,5 +1,5 @@
 /*
- * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); what
+ * scheduler_heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/scheduler/heap.rb); what
  * a long computation allocates beside its objects, left uncounted; collections put off while one keeps much; and a collection when it is over.
  */
 #include "os/memory.h"

@@ -315,7 +315,7 @@ void nb_descriptors_unkeep(nb_scheduler *scheduler);
    descriptor is closed. */
 bool nb_descriptors_prove(nb_scheduler *scheduler, int64_t since_ns);
 /* The wait, of kind NB_WAIT_IO and taken out of all lists, ends by this: an exception or an array of raise's arguments. If that ends its fiber's work from outside, the
-   connections it was for are cut (lib/neverblock/sockets.rb). Raises only what comes from another thread meanwhile. */
+   connections it was for are cut (lib/neverblock/scheduler/sockets.rb). Raises only what comes from another thread meanwhile. */
 void nb_descriptors_cut(const nb_wait *wait, VALUE raises);
 /* The descriptor is about to be closed: who waits for it gets IOError. */
 void nb_descriptor_closing(nb_scheduler *scheduler, int fd);

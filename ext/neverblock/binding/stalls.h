@@ -17,7 +17,7 @@
 
 void nb_stalls_define(VALUE module);
 
-/* The executor runs on the calling thread from now on. options: what lib/neverblock/stalls.rb gathers, or nil: it is not watched. Raises NoMemoryError. */
+/* The executor runs on the calling thread from now on. options: what lib/neverblock/server/stalls.rb gathers, or nil: it is not watched. Raises NoMemoryError. */
 void nb_stalls_begin(nb_executor *executor, VALUE options);
 /* It does not run any more. Our Ruby thread, if the executor was the last that is watched, so that it ends now and can be waited for; else nil. */
 VALUE nb_stalls_end(nb_executor *executor);

@@ -16,7 +16,7 @@
 #include "response.h"
 #include "scheduler.h"
 
-/* Where NB.deadline finds the nearest one (lib/neverblock/deadline.rb). */
+/* Where NB.deadline finds the nearest one (lib/neverblock/verbs/deadline.rb). */
 #define DEADLINE_LOCAL "__neverblock_deadline"
 
 static VALUE fiber_error_class, input_error_class;

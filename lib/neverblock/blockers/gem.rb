@@ -3,7 +3,7 @@
 # What the files beside this one are made with: methods of a gem that compute or wait in C, without Ruby's lock, for as long as they take. In a fiber of our loop each is made by
 # a thread where it is not quick (Blockers.at_site); elsewhere it is as it was.
 
-require "neverblock/blockers"
+require "neverblock/blockers/calls"
 
 module NeverBlock
   module Blockers

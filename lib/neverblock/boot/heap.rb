@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Ruby's heap, made ready before the application is loaded and once it is. Room for requests comes with their fibers (neverblock/heap.rb).
+# Ruby's heap, made ready before the application is loaded and once it is. Room for requests comes with their fibers (neverblock/scheduler/heap.rb).
 
-require "neverblock/native"
-require "neverblock/heap"
+require "neverblock/boot/native"
+require "neverblock/scheduler/heap"
 
 module NeverBlock
   module Boot

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What is known of gems in a process whose requests share a thread. The table of docs/guides/check.md is made from it (Check::Document). A row says what a version
-# does, not what a gem is like; its source is what was read or run (docs/COMPATIBILITY.md, notes in the row).
+# What is known of gems in a process whose requests share a thread. The table of docs/guides/check.md is made from it
+# (test/support/guide_tables). A row says what a version does, not what a gem is like; its source is what was read or run
+# (docs/COMPATIBILITY.md, notes in the row).
 
 require "neverblock/check/finding"
 

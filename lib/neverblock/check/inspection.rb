@@ -3,7 +3,7 @@
 # What happens in the child of Check::Run: rules that need no application, the application's loading, rules that need it, requests. Each finding is told at once, since
 # the application may end the process at any step.
 
-require "neverblock/application"
+require "neverblock/boot/application"
 require "neverblock/check/bundle"
 require "neverblock/check/finding"
 require "neverblock/check/rules"

@@ -4,13 +4,13 @@
 # variables, globals, the process's folder, variables of classes and modules. What is written by the first requests only is a cache; what each request writes is its
 # state. What runs outside of fibers that are asked is not looked at.
 
-require "neverblock/application"
+require "neverblock/boot/application"
 require "neverblock/check/finding"
 require "neverblock/check/probe/class_state"
 require "neverblock/check/probe/recorder"
 require "neverblock/check/probe/request"
 require "neverblock/check/probe/routes"
-require "neverblock/run"
+require "neverblock/verbs/run"
 
 module NeverBlock
   module Check

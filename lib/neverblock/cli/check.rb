@@ -2,7 +2,7 @@
 
 # `neverblock check`: what of this application will stop requests or make them go wrong.
 
-require "neverblock/application"
+require "neverblock/boot/application"
 require "neverblock/check"
 require "neverblock/cli/check_options"
 require "neverblock/cli/output"

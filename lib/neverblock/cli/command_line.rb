@@ -5,7 +5,7 @@
 
 require "optparse"
 require "neverblock/errors"
-require "neverblock/suggestion"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI

@@ -2,7 +2,7 @@
 
 # One line at the foot of a terminal: how many downloads are under way, how fast, and how much has gone in all. Nothing where there is no terminal.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/watch/terminal"
 require "neverblock/watch/units"
 

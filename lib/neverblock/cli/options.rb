@@ -8,7 +8,7 @@ require "neverblock/cli/help"
 require "neverblock/cli/not_yet"
 require "neverblock/config/settings"
 require "neverblock/config/user_file"
-require "neverblock/suggestion"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI

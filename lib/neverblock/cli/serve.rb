@@ -2,7 +2,7 @@
 
 # `neverblock serve`: the rackup file of the command line, with its settings, as this process.
 
-require "neverblock/application"
+require "neverblock/boot/application"
 require "neverblock/boot/init"
 require "neverblock/boot/launch"
 require "neverblock/cluster/origin"

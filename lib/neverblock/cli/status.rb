@@ -4,7 +4,8 @@
 
 require "neverblock/cli/output"
 require "neverblock/cli/watch_options"
-require "neverblock/watch"
+require "neverblock/watch/client"
+require "neverblock/watch/document"
 require "neverblock/watch/report"
 
 module NeverBlock

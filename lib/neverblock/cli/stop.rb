@@ -6,7 +6,7 @@
 require "neverblock/cli/output"
 require "neverblock/cli/process_options"
 require "neverblock/cli/running_server"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module CLI

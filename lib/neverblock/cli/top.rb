@@ -3,7 +3,7 @@
 # `neverblock top`: a running server's figures, live on a terminal, or a line a reading into a pipe. Keys, signals and readings are events; one loop handles them.
 
 require "neverblock/cli/watch_options"
-require "neverblock/watch"
+require "neverblock/watch/client"
 require "neverblock/watch/dashboard"
 require "neverblock/watch/poller"
 require "neverblock/watch/terminal"

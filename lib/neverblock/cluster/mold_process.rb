@@ -28,7 +28,7 @@ module NeverBlock
 
       # @return [Array(Config::Settings, Config::Environment, String)]
       def settings(argv)
-        require "neverblock/cli"
+        require "neverblock/cli/commands"
         require "neverblock/config/directory"
         argv.shift if argv.first == "serve"
         options = CLI::Options.parse(argv, ENV)

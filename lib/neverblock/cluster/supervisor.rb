@@ -18,7 +18,7 @@ require "neverblock/cluster/supervisor/hearing"
 require "neverblock/cluster/supervisor/reporting"
 require "neverblock/cluster/worker"
 require "neverblock/cluster/worker_handle"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 
 module NeverBlock

@@ -5,7 +5,7 @@
 
 require "neverblock/config/option"
 require "neverblock/errors"
-require "neverblock/suggestion"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   class Config

@@ -6,7 +6,7 @@
 require "neverblock/config/catalog"
 require "neverblock/config/words"
 require "neverblock/errors"
-require "neverblock/source_error"
+require "neverblock/config/source_error"
 
 module NeverBlock
   class Config

@@ -3,7 +3,7 @@
 # What `self` is in a configuration file, and in the block of a group there: an object with one method for each setting, made from the catalog.
 
 require "neverblock/config/catalog"
-require "neverblock/suggestion"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   class Config

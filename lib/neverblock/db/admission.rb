@@ -7,7 +7,7 @@
 # anything else before. Whose like has used no pool, or has waited for something else first, is never held: that wait is not the pool's business, and
 # connections would stand idle meanwhile.
 
-require "neverblock/deadline/of_request"
+require "neverblock/verbs/deadline/of_request"
 require "neverblock/errors"
 require "neverblock/pool/gate"
 

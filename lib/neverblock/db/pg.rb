@@ -5,7 +5,7 @@
 
 require "neverblock/db/pg/large_objects"
 require "neverblock/db/spell"
-require "neverblock/offload"
+require "neverblock/verbs/offload"
 
 module NeverBlock
   module DB

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "neverblock/compat"
-require "neverblock/deadline"
+require "neverblock/compat/ruby"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module DB

@@ -4,7 +4,7 @@
 # a call may wait for a lock that only another call can give back (SELECT ... FOR UPDATE and COMMIT), so none may wait for a thread. A call has a
 # connection to itself, and a server allows fewer connections than there may be threads here.
 
-require "neverblock/offload"
+require "neverblock/verbs/offload"
 
 module NeverBlock
   module DB

@@ -5,7 +5,7 @@
 
 require "neverblock/db/active_record/release"
 require "neverblock/downloads/losses"
-require "neverblock/run"
+require "neverblock/verbs/run"
 
 module NeverBlock
   module Downloads

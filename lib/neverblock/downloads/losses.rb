@@ -2,7 +2,7 @@
 
 # Reports that nobody gets: counted, and said in the log at once and then no more than once a minute, with their number. Any thread.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Downloads

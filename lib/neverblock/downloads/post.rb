@@ -7,7 +7,7 @@
 
 require "json"
 require "net/http"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/downloads/losses"
 require "neverblock/version"
 require "uri"

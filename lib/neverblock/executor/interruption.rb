@@ -3,8 +3,8 @@
 # What has ended a request from outside: the end of its time, or its client's leaving. A library may have made an error of its own of it, and NB.deadline hands an
 # enclosing one on as Cancelled: so the causes count.
 
-require "neverblock/causes"
-require "neverblock/deadline/of_request"
+require "neverblock/errors/causes"
+require "neverblock/verbs/deadline/of_request"
 require "neverblock/errors"
 
 module NeverBlock

@@ -2,7 +2,7 @@
 
 # An exception as a log shows it: class, message and trace, of it and then of each cause, bounded.
 
-require "neverblock/causes"
+require "neverblock/errors/causes"
 
 module NeverBlock
   class Log

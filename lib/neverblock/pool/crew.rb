@@ -6,7 +6,7 @@
 # in the order in which they came.
 
 require "neverblock/errors"
-require "neverblock/run"
+require "neverblock/verbs/run"
 require "neverblock/pool/waiter"
 require "neverblock/pool/fiber_state"
 

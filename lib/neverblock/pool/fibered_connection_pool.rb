@@ -6,8 +6,8 @@
 #   pool.hold { |connection| connection.exec("select 1") }
 
 require "timeout"
-require "neverblock/causes"
-require "neverblock/deadline"
+require "neverblock/errors/causes"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/pool/waiter"

@@ -2,7 +2,7 @@
 
 # When a line last moved. The time that one who waits is given counts from there: a long line that moves is no error, one that stands still (a leak, a deadlock) is.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Pool

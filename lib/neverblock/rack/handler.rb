@@ -4,10 +4,10 @@
 # and the environment count as ever, and the server runs as this process. The same for Rack 2 (Rack::Handler) and Rack 3 (Rackup::Handler).
 
 require "neverblock/boot/launch"
-require "neverblock/cli"
+require "neverblock/cli/commands"
 require "neverblock/config/settings"
 require "neverblock/config/user_file"
-require "neverblock/suggestion"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   class RackHandler

@@ -3,7 +3,7 @@
 # An entry in the log for each request the application has answered (log_requests). It stands around the application only where it is asked for, and writes when
 # the response is done (rack.response_finished), so that a body which takes long is counted with its time.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
 

@@ -10,7 +10,7 @@
 # (LaneRoutes), where nothing is to be done. Those that come another way are held in place: NB.neverblock(false) around each, which keeps all requests of its process
 # waiting while it waits; a line of Rails' log says so once for each.
 
-require "neverblock/blocking_mode"
+require "neverblock/verbs/blocking_mode"
 require "neverblock/rails/lane_routes"
 
 module NeverBlock

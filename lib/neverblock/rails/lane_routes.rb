@@ -4,7 +4,7 @@
 # matches. A held action's route is told where its method and path decide; where Rails looks at more (a constraint in code, a host, a pattern for a part, and another
 # route that could be meant) it stays in place, and `untold` names it.
 
-require "neverblock/lane_rules"
+require "neverblock/server/lane_rules"
 require "neverblock/rails/route_paths"
 
 module NeverBlock

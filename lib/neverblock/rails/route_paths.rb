@@ -3,7 +3,7 @@
 # The paths of a route as patterns (core/intake/path_pattern.h): one for each way its optional parts may be there or not. Read of the tree that Rails has made of its
 # path (Journey).
 
-require "neverblock/lane_rules"
+require "neverblock/server/lane_rules"
 
 module NeverBlock
   class RoutePaths

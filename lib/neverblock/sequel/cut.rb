@@ -4,7 +4,7 @@
 # one next would get the rest of an answer that is not his. So it is closed at once, and whoever finds it in the pool has it removed (Cut::Found).
 
 require "timeout"
-require "neverblock/causes"
+require "neverblock/errors/causes"
 require "neverblock/errors"
 
 module NeverBlock

@@ -14,7 +14,7 @@
 # short line. What a command does is the caller's business.
 
 require "json"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/server/control/address"
 

@@ -5,7 +5,7 @@
 
 require "neverblock/algorithms"
 require "neverblock/downloads/reader"
-require "neverblock/lane_rules"
+require "neverblock/server/lane_rules"
 require "neverblock/log/core_lines"
 require "neverblock/server/folders"
 require "neverblock/server/listening"

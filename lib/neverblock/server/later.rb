@@ -2,7 +2,7 @@
 
 # Calls blocks when their time has come, on a thread that is there from the start: where memory or threads have run out by then, a stop still has an end.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   class Server

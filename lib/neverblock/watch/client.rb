@@ -4,7 +4,7 @@
 # wrong is one line that says what was tried and what to look at.
 
 require "socket"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/watch/address"
 

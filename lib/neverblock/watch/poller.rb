@@ -2,7 +2,7 @@
 
 # Asks a server again and again, on a thread of its own so that keys and signals are heard while it does not answer, and hands over what came.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/watch/client"
 require "neverblock/watch/document"
 

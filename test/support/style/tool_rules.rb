@@ -125,12 +125,14 @@ module Style
 
   # The signatures are well-formed and name only types that exist.
   class Signatures
-    ABOUT = "sig/ passes rbs validate"
+    ABOUT = "sig/ and bench/sig/ pass rbs validate"
+    FOLDERS = %w[sig bench/sig].freeze
 
     def violations(tree)
-      return [] if tree.matching("sig/**/*.rbs").empty?
+      folders = FOLDERS.reject { |folder| tree.matching("#{folder}/**/*.rbs").empty? }
+      return [] if folders.empty?
 
-      output, success = tree.run(RbConfig.ruby, "-S", "rbs", "-I", "sig", "validate")
+      output, success = tree.run(RbConfig.ruby, "-S", "rbs", *folders.flat_map { |folder| ["-I", folder] }, "validate")
       success ? [] : [Violation.new("sig", nil, output.gsub(/\e\[[\d;]*m/, "").strip.lines.last(6).join.strip)]
     end
   end

@@ -8,7 +8,7 @@ require "stringio"
 require "timeout"
 require "tmpdir"
 
-$LOAD_PATH.unshift(File.expand_path("../../../lib", __dir__))
+$LOAD_PATH.unshift(*%w[lib bench/lib].map { |folder| File.expand_path("../../../#{folder}", __dir__) })
 require "neverblock/bench/cli"
 
 class BenchCase < Minitest::Test

@@ -13,7 +13,7 @@ class HijackTest < BindingCase
 
   # --- full ---
 
-  # What ends a wait from outside cuts connections to other servers (lib/neverblock/sockets.rb).
+  # What ends a wait from outside cuts connections to other servers (lib/neverblock/scheduler/sockets.rb).
   def test_it_is_left_alone_where_a_wait_for_it_is_ended
     serve do |env|
       io = take(env)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/guide_tables"
 require "neverblock/check/bundle"
-require "neverblock/check/document"
 require "neverblock/check/rules/gems"
 require "tmpdir"
 require "gems/support/use"
@@ -109,8 +109,9 @@ class CheckGemsTest < Minitest::Test
   end
 
   def test_the_guide_has_the_table
-    text = File.read(Check::Document::GUIDE_TABLE.path)
-    assert_equal text, Check::Document::GUIDE_TABLE.renew(text), "ruby -Ilib -rneverblock/check/document -e NeverBlock::Check::Document::GUIDE_TABLE.write"
+    table = GuideTables::Gems::GUIDE_TABLE
+    text = File.read(table.path)
+    assert_equal text, table.renew(text), "ruby -Ilib test/support/guide_tables.rb renews it"
   end
 
   # The note of a use is a column of docs/COMPATIBILITY.md; whoever has the gem hears of it by `check`, with the mend.

@@ -3,7 +3,7 @@
 require_relative "../../support/unit"
 require_relative "../../support/served_folder"
 require "neverblock"
-require "neverblock/cli"
+require "neverblock/cli/commands"
 require "neverblock/cli/files"
 require "stringio"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
-require "neverblock/cli"
+require "neverblock/cli/commands"
 
 class OptionsTest < Minitest::Test
   def parse(*words, env: {})

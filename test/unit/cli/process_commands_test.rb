@@ -3,7 +3,7 @@
 require_relative "../../support/unit"
 require_relative "../../support/patience"
 require "neverblock"
-require "neverblock/cli"
+require "neverblock/cli/commands"
 require "neverblock/cli/reload"
 require "neverblock/cli/stop"
 require "neverblock/server/control"

@@ -51,7 +51,7 @@ class CompatIOCloseTest < Minitest::Test
   def test_without_a_thread_to_be_had_files_are_opened_and_closed_all_the_same
     out, err, = Open3.capture3("timeout", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
       require "neverblock"
-      require "neverblock/offload"
+      require "neverblock/verbs/offload"
       NeverBlock::Offload::Worker.define_singleton_method(:new) { |*| raise ThreadError, "can't create Thread" }
       NB.run do
         puts File.stat(#{__FILE__.inspect}).size

@@ -249,7 +249,7 @@ class CompatNeededTest < Minitest::Test
   end
 
   def test_what_is_loaded_for_ruby_is_in_the_table
-    text = File.read(File.expand_path("../../../lib/neverblock/compat.rb", __dir__))
+    text = File.read(File.expand_path("../../../lib/neverblock/compat/ruby.rb", __dir__))
     table = text.scan(/^#   (\w+) +(?:all|before|3)/).flatten
     assert_equal text.scan(%r{^require "neverblock/compat/(\w+)"}).flatten.sort, (table + ["libraries"]).sort
     table.each { |file| assert_path_exists File.expand_path("../../../lib/neverblock/compat/#{file}.rb", __dir__) }

@@ -2,7 +2,7 @@
 
 require_relative "../../support/fake_native"
 require "json"
-require "neverblock/error_stream"
+require "neverblock/rack/error_stream"
 require "neverblock/log/json"
 require "neverblock/rack/request_log"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/slices"
-require "neverblock/offload"
+require "neverblock/verbs/offload"
 
 # Scheduler#lend: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
 class SchedulerLendTest < Minitest::Test

@@ -230,8 +230,8 @@ class AllTest < VerbsCase
     run_loop do
       error = assert_raises(Failure) { NB.all(-> { failing }) }
       assert_match(/failing/, error.backtrace.first)
-      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/run") })
-      assert_empty error.backtrace.grep(%r{neverblock/all})
+      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/verbs/run") })
+      assert_empty error.backtrace.grep(%r{neverblock/verbs/all})
     end
   end
 

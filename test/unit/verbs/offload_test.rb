@@ -103,8 +103,8 @@ class OffloadTest < VerbsCase
       error = assert_raises(Failure) { NB.offload { failing } }
       assert_match(/failing/, error.backtrace.first)
       assert_equal 3, error.backtrace.grep(/#{__method__}/).size, "the block, the call, and assert_raises around it"
-      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/run") })
-      assert_empty error.backtrace.grep(%r{neverblock/offload})
+      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/verbs/run") })
+      assert_empty error.backtrace.grep(%r{neverblock/verbs/offload})
     end
   end
 

@@ -2,7 +2,9 @@
 
 require_relative "../../support/unit"
 require_relative "../../support/figures"
-require "neverblock/watch"
+require "neverblock/watch/client"
+require "neverblock/watch/document"
+require "neverblock/watch/units"
 
 # What the tests of those who watch a server share.
 class WatchCase < Minitest::Test

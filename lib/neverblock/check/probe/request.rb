@@ -2,7 +2,7 @@
 
 # One GET, with all that a server does for it.
 
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "rack/mock_request" if defined?(::Rack) && ::Rack.release >= "3"
 
 module NeverBlock

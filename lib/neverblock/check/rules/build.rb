@@ -3,7 +3,7 @@
 # What the native part was built without.
 
 require "neverblock/check/finding"
-require "neverblock/native"
+require "neverblock/boot/native"
 
 module NeverBlock
   module Check

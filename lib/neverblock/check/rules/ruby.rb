@@ -14,7 +14,6 @@ module NeverBlock
           ["3.4", "ruby-files",
            "before Ruby 3.4 nothing tells a scheduler that a file is opened, looked up, renamed or removed: on a slow disk each of these stops all requests of its process"]
         ].freeze
-        MENDED_TIMEOUT = "3.4.11"
 
         module_function
 

@@ -49,7 +49,7 @@ module NeverBlock
         def refused(status)
           return [] unless File.read(status)[/^Seccomp:\s*(\d+)/, 1] == "2"
 
-          require "neverblock/native"
+          require "neverblock/boot/native"
           missing = NeverBlock.calls_refused
           return [Finding.of(:note, "seccomp", "a filter of system calls is on (a container's seccomp rules); none of those that matter here is refused")] if missing.empty?
 

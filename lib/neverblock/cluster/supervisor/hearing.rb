@@ -2,7 +2,7 @@
 
 # What molds and workers tell the front (see Mold and Worker), and what follows from it.
 
-require "neverblock/lane_rules"
+require "neverblock/server/lane_rules"
 
 module NeverBlock
   module Cluster

@@ -3,9 +3,9 @@
 # How many connections a pool may have in a process that serves requests: what database.yml says, where it says something; else a fair share of what the database server
 # takes, asked once when the first connection is needed. See docs/decisions/0004.
 
-require "neverblock/causes"
+require "neverblock/errors/causes"
 require "neverblock/errors"
-require "neverblock/serving"
+require "neverblock/server/serving"
 
 module NeverBlock
   module DB

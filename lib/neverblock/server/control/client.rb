@@ -3,7 +3,7 @@
 # Asks a running server through its control socket: one connection a question.
 
 require "json"
-require "neverblock/deadline"
+require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/server/control/address"
 

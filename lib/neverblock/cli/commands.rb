@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+# The command `neverblock`: picks the subcommand, and turns every failure into one line on standard error and status 1. Loads without the native part,
+# so that --help, --version and every complaint about the command line work before anything is built.
+
+require "neverblock/version"
+require "neverblock/errors"
+require "neverblock/cli/not_yet"
+require "neverblock/cli/options"
+require "neverblock/config/suggestion"
+
+module NeverBlock
+  module CLI
+    COMMANDS = %w[serve check files stop reload status top bench].freeze
+    OK = 0
+    FAILED = 1
+    INTERRUPTED = 130 # 128 + SIGINT, as shells report it
+    # An exception's message may be a whole document.
+    LINE_MAX = 2_000
+    NO_BENCH = "bench is in a gem of its own, neverblock-bench, which is not here: `gem install neverblock-bench` (with Bundler, add it to the Gemfile too); " \
+               "in a checkout of NeverBlock run bin/bench"
+
+    module_function
+
+    # @param argv [Array<String>]
+    # @param env [Hash, ENV]
+    # @param out [IO]
+    # @param err [IO]
+    # @return [Integer] exit status
+    def run(argv, env: ENV, out: $stdout, err: $stderr)
+      guard(env: env, err: err) { dispatch(argv.dup, env, out) }
+    end
+
+    # Turns every failure of the block into one line and a status.
+    # @param env [Hash, ENV] for NB_DEBUG
+    # @param err [IO]
+    # @yieldreturn [Integer] exit status
+    # @return [Integer] exit status
+    def guard(env: ENV, err: $stderr)
+      yield
+    rescue Error => e
+      complain(err, e.message, e, env)
+    rescue Interrupt
+      INTERRUPTED
+    rescue SystemExit, SignalException
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, its trace is for those who ask for it
+      place = e.backtrace&.first
+      complain(err, "unexpected #{e.class}: #{e.message}#{" at #{place}" if place}; NB_DEBUG=1 shows the whole trace", e, env)
+    end
+
+    def dispatch(argv, env, out)
+      check_surroundings(argv)
+      argv[0] = "--help" if argv.first == "help"
+      command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
+      case command
+      when "check" then return check(argv, env, out)
+      when "files" then return files(argv, out)
+      when "bench" then return bench(argv)
+      when "stop" then return stop(argv, env, out)
+      when "reload" then return reload(argv, env, out)
+      when "status" then return status(argv, out)
+      when "top" then return top(argv, env, out)
+      end
+      NotYet.check_command(argv.first)
+      options = Options.parse(argv, env)
+      case options.action
+      when :help then out.puts(options.help)
+      when :help_config then out.puts(Help.sample)
+      when :version then out.puts("neverblock #{VERSION}")
+      else return serve(options, env, out)
+      end
+      OK
+    end
+
+    def check_surroundings(argv)
+      Dir.pwd
+      word = argv.find { |text| !text.valid_encoding? } or return
+
+      raise ConfigError, "#{word.dump} on the command line is no #{word.encoding}; is LANG right?"
+    rescue Errno::ENOENT
+      raise StartError, "the folder this was started in is gone; go to one that is there"
+    end
+
+    def serve(options, env, out)
+      require "neverblock/cli/serve"
+      Serve.new(options, env: env, out: out).run
+    end
+
+    def check(argv, env, out)
+      require "neverblock/cli/check"
+      Check.new(argv, env: env, out: out).run
+    end
+
+    def files(argv, out)
+      require "neverblock/cli/files"
+      Files.new(argv, out: out).run
+    end
+
+    # The gem neverblock-bench has it.
+    def bench(argv)
+      begin
+        require "neverblock/bench/cli"
+      rescue LoadError => e
+        raise unless e.path == "neverblock/bench/cli"
+
+        raise Error, NO_BENCH
+      end
+      status = Bench::CLI.run(argv)
+      status.is_a?(Integer) ? status : OK
+    end
+
+    def stop(argv, env, out)
+      require "neverblock/cli/stop"
+      Stop.new(argv, env: env, out: out).run
+    end
+
+    def reload(argv, env, out)
+      require "neverblock/cli/reload"
+      Reload.new(argv, env: env, out: out).run
+    end
+
+    def status(argv, out)
+      require "neverblock/cli/status"
+      Status.new(argv, out: out).run
+    end
+
+    def top(argv, env, out)
+      require "neverblock/cli/top"
+      Top.new(argv, env: env, out: out).run
+    end
+
+    def complain(err, message, error, env)
+      err.puts("neverblock: #{one_line(message)}")
+      err.puts((error.cause || error).full_message(highlight: false)) if debug?(env)
+      FAILED
+    end
+
+    def one_line(message)
+      line = message.to_s.scrub("?").strip.gsub(/\s*\n\s*/, " ").gsub(/[[:cntrl:]]/, "?")
+      line.length > LINE_MAX ? "#{line[0, LINE_MAX]}..." : line
+    end
+
+    # @param env [Hash, ENV]
+    # @return [Boolean] whether traces are wanted
+    def debug?(env)
+      value = env["NB_DEBUG"]
+      !(value.nil? || value.empty? || value == "0")
+    end
+
+    private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop, :reload, :status, :top, :complain, :one_line
+  end
+end

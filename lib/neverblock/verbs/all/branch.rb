@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+# One callable of an NB.all and its fiber.
+
+require "neverblock/verbs/outcome"
+
+module NeverBlock
+  module All
+    class Branch
+      def initialize(group, callable)
+        @group = group
+        @callable = callable
+        @deadline = Deadline.current
+      end
+
+      # Runs until it first waits; its error goes to the group.
+      def start
+        Fiber.schedule do
+          @fiber = Fiber.current
+          Deadline.inherit(@deadline)
+          @outcome = Outcome.of { call }
+        ensure
+          @outcome ||= Outcome.new(nil, Error.new("a branch of NB.all was killed (Fiber#kill)"))
+          @group.ended(self)
+        end
+      end
+
+      def started?
+        !@fiber.nil?
+      end
+
+      def error
+        @outcome.error
+      end
+
+      def value
+        @outcome.get(breaks: false)
+      end
+
+      def cancelled?
+        @cancelled || false
+      end
+
+      # Raises in the fiber's wait, or at its next.
+      def cancel(reason)
+        @cancelled = true
+        error = Cancelled.new(reason: reason)
+        return @cancellation.cancel(error) if @cancellation
+
+        scheduler = Fiber.scheduler
+        scheduler.fiber_interrupt(@fiber, error) if scheduler.respond_to?(:fiber_interrupt)
+      end
+
+      private
+
+      # Other schedulers have no such block; from Ruby 4.0 on they have fiber_interrupt.
+      def call
+        scheduler = Fiber.scheduler
+        return @callable.call unless scheduler.respond_to?(:cancellable)
+
+        scheduler.cancellable do |cancellation|
+          @cancellation = cancellation
+          @callable.call
+        end
+      end
+    end
+  end
+end

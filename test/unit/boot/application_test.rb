@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require "neverblock/boot/application"
+require "tmpdir"
+
+class ApplicationTest < Minitest::Test
+  def setup
+    @directory = File.realpath(Dir.mktmpdir("neverblock-application"))
+  end
+
+  def teardown
+    FileUtils.remove_entry(@directory)
+  end
+
+  def test_a_rackup_file_becomes_an_application
+    app = load_app("run ->(env) { [200, {}, [env['PATH_INFO']]] }")
+    assert_equal [200, {}, ["/x"]], app.call("PATH_INFO" => "/x")
+  end
+
+  def test_config_ru_is_the_default
+    write("config.ru", "run ->(_env) { [204, {}, []] }")
+    assert_equal 204, NeverBlock::Application.load(nil, directory: @directory).call({}).first
+  end
+
+  def test_middleware_of_the_file_is_built_in
+    app = load_app("use Class.new { def initialize(app) = @app = app\n def call(env) = @app.call(env).tap { |r| r[1]['x'] = 'y' } }\nrun ->(_env) { [200, {}, []] }")
+    assert_equal({ "x" => "y" }, app.call({})[1])
+  end
+
+  # Text of the file => what the complaint says.
+  BROKEN = {
+    "" => /config\.ru: nothing is run: end the file with `run APP`/,
+    "run nil" => /nothing is run/,
+    "run 42" => /run was given Integer, which does not respond to call/,
+    "x = 1\nrun ->(env) {\n" => /config\.ru:\d+: syntax error: .+/,
+    # The shape of the message from Ruby 3.4 on.
+    %q{raise SyntaxError, __FILE__ + ":2: syntax errors found\n  1 | x = 1\n> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n"} =>
+      /config\.ru:2: syntax error: unexpected end-of-input; assuming it is closing\z/,
+    "x = 1\nraise 'no database'\n" => /config\.ru:2: no database \(RuntimeError\)\z/,
+    "x = 1\n\nundefined_thing\n" => /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,
+    "require 'no/such/gem'" => /config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\); if a gem is missing/,
+    "require_relative 'lib/broken'" => /lib\/broken\.rb:2: inside \(ArgumentError\)\z/,
+    "raise \"two\\nlines\"" => /config\.ru:1: two \(RuntimeError\)\z/,
+    "raise NotImplementedError" => /config\.ru:1: NotImplementedError \(NotImplementedError\)/,
+    "def deep = deep\ndeep" => /config\.ru:1: stack level too deep \(SystemStackError\)/,
+    "JSON.parse('{') if require 'json' or true" => /config\.ru:1: .* \(JSON::ParserError\)/
+  }.freeze
+
+  BROKEN.each do |text, pattern|
+    define_method("test_a_file_with_#{text.inspect} is one line that says where and what") do
+      Dir.mkdir(File.join(@directory, "lib"))
+      write("lib/broken.rb", "\nraise ArgumentError, 'inside'\n")
+      error = assert_raises(NeverBlock::ApplicationError) { load_app(text) }
+      assert_match pattern, error.message
+      refute_includes error.message, "\n"
+    end
+  end
+
+  def test_the_error_of_the_file_is_the_cause_so_that_its_trace_can_be_shown
+    error = assert_raises(NeverBlock::ApplicationError) { load_app("raise IOError, 'x'") }
+    assert_instance_of IOError, error.cause
+  end
+
+  def test_paths_under_the_current_folder_are_shown_short
+    Dir.chdir(@directory) do
+      error = assert_raises(NeverBlock::ApplicationError) { load_app("raise 'x'") }
+      assert_equal "config.ru:1: x (RuntimeError)", error.message
+    end
+  end
+
+  def test_an_application_may_end_the_process_itself
+    assert_raises(SystemExit) { load_app("exit 3") }
+  end
+
+  def test_a_missing_file_says_where_it_was_looked_for
+    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate(nil, @directory) }
+    assert_includes error.message, "no config.ru in #{@directory}: go to the application's folder"
+    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate("x/y.ru", @directory) }
+    assert_includes error.message, "no rackup file #{@directory}/x/y.ru: the folder is not there either"
+  end
+
+  def test_a_folder_says_which_file_it_has
+    write("config.ru", "")
+    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate("../#{File.basename(@directory)}", @directory) }
+    assert_match(%r{is a folder: name a rackup file, such as .*/config\.ru\z}, error.message)
+  end
+
+  private
+
+  def write(name, text)
+    File.write(File.join(@directory, name), text)
+  end
+
+  def load_app(text)
+    write("config.ru", text)
+    NeverBlock::Application.load("config.ru", directory: @directory)
+  end
+end

@@ -1,0 +1,235 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "neverblock"
+require "openssl"
+require "tmpdir"
+require_relative "../../support/self_signed_certificate"
+
+# Connections whose wait is ended from outside are cut, and what is no pool's connection, or is
+# ended as on a thread, is not.
+class SocketsTest < Minitest::Test
+  include SchedulerHarness
+
+  LIMIT_S = 0.02
+  # In the middle of an answer.
+  WAITS = {
+    "gets" => ->(io) { io.gets },
+    "read" => ->(io) { io.read(100) },
+    "wait_readable" => ->(io) { io.readpartial(100) && io.wait_readable },
+    "IO.select" => ->(io) { io.readpartial(100) && IO.select([io]) },
+    "a write" => ->(io) { io.write("x" * 65_536) while true }
+  }.freeze
+
+  WAITS.each do |name, wait|
+    define_method("test_a_connection_that_#{name.tr(" .", "__").downcase}_waits_for_is_cut") do
+      connected do |client, server|
+        in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { wait.call(client) } } } }
+        assert_cut client, server
+      end
+    end
+  end
+
+  ENDS = {
+    "nb_all" => ->(work) { NB.all(work, -> { sleep(LIMIT_S) && raise(KeyError) }) },
+    "a_cancellation" => ->(work) { Fiber.scheduler.cancellable { |it| Fiber.schedule { it.cancel(NB::Cancelled) } && work.call } },
+    "a_client_that_has_left" => ->(work) { Fiber.scheduler.cancellable { |it| Fiber.schedule { it.cancel(NB::ClientGone, "it has left") } && work.call } },
+    "a_deadline_that_was_over_before_the_wait" => ->(work) { NB.deadline(0, &work) }
+  }.freeze
+
+  ENDS.each do |name, work_off|
+    define_method("test_#{name}_cuts") do
+      connected do |client, server|
+        in_scheduler { fiber { assert_raises(Exception) { work_off.call(-> { client.gets }) } } }
+        assert_cut client, server
+      end
+    end
+  end
+
+  def test_the_end_of_a_loop_that_was_left_cuts
+    connected do |client, server|
+      assert_raises(KeyError) do
+        NB.run do
+          Fiber.schedule { client.gets }
+          raise KeyError
+        end
+      end
+      assert_cut client, server
+    end
+  end
+
+  def test_a_fiber_that_is_killed_cuts
+    skip "Fiber#kill is Ruby 3.3's" unless Fiber.method_defined?(:kill)
+    connected do |client, server|
+      in_scheduler do
+        waiter = fiber { client.gets }
+        fiber { waiter.kill }
+      end
+      assert_cut client, server
+    end
+  end
+
+  def test_over_tls_too
+    certificate = SelfSignedCertificate.new
+    connected(half: "") do |client, server|
+      accepted = Thread.new { OpenSSL::SSL::SSLSocket.new(server, certificate.server_context).tap(&:accept) }
+      secure = OpenSSL::SSL::SSLSocket.new(client).tap(&:connect)
+      accepted.value.write("half")
+      in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { secure.gets } } } }
+      assert_raises(SystemCallError, OpenSSL::SSL::SSLError) { 2.times { secure.write("asked") } }
+    end
+  end
+
+  def test_by_a_named_unix_socket_too
+    Dir.mktmpdir do |folder|
+      UNIXServer.open(path = File.join(folder, "s")) do |listener|
+        connected(UNIXSocket.new(path), listener.accept) do |client, server|
+          in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { client.gets } } } }
+          assert_cut client, server
+        end
+      end
+    end
+  end
+
+  # --- what is left alone ---
+
+  AS_ON_THREADS = {
+    "timeout" => ->(work) { Timeout.timeout(LIMIT_S, &work) },
+    "timeout_with_a_class" => ->(work) { Timeout.timeout(LIMIT_S, KeyError, &work) },
+    "fiber_raise" => ->(work) { Fiber.current.then { |it| Fiber.schedule { it.raise(KeyError) } } && work.call }
+  }.freeze
+
+  AS_ON_THREADS.each do |name, work_off|
+    define_method("test_after_#{name}_the_same_wait_can_be_made_again") do
+      connected do |client, server|
+        in_scheduler do
+          fiber do
+            assert_equal "half", client.readpartial(4)
+            assert_raises(KeyError, Timeout::Error) { work_off.call(->(*) { client.gets }) }
+            server.write(" and half\n")
+            assert_equal " and half\n", client.gets
+          end
+        end
+      end
+    end
+  end
+
+  def test_what_was_accepted_is_not_cut
+    connected do |client, server|
+      ended_wait(server)
+      client.puts("asked")
+      assert_equal "asked\n", server.gets
+    end
+  end
+
+  def test_one_of_a_pair_is_not_cut
+    one, other = UNIXSocket.pair
+    ended_wait(one)
+    other.puts("news")
+    assert_equal "news\n", one.gets
+  end
+
+  def test_a_descriptor_that_is_a_drivers_is_not_cut
+    connected do |client, server|
+      lent = Socket.for_fd(client.fileno).tap { |io| io.autoclose = false }
+      assert_equal "half", lent.readpartial(4)
+      ended_wait(lent)
+      server.puts(" and half")
+      assert_equal " and half\n", client.gets
+    end
+  end
+
+  def test_one_that_another_fiber_waits_for_is_not_cut
+    got = nil
+    connected do |client, server|
+      client.readpartial(4)
+      in_scheduler do
+        fiber { client.wait_readable and got = client.gets }
+        fiber do
+          assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { client.wait_readable } }
+          server.puts("news")
+        end
+      end
+    end
+    assert_equal "news\n", got
+  end
+
+  def test_pipes_files_and_datagrams_are_nothing_to_cut
+    reader, = IO.pipe
+    datagrams = UDPSocket.new.tap { |it| it.bind("127.0.0.1", 0) && it.connect("127.0.0.1", it.addr[1]) }
+    [reader, File.open(__FILE__), datagrams, TCPServer.new("127.0.0.1", 0), IO.pipe.first.tap(&:close)].each do |io|
+      refute NeverBlock::Sockets.cut(io), io.inspect
+    end
+    datagrams.send("x", 0)
+    assert_equal "x", datagrams.recv(1)
+  end
+
+  def test_one_that_was_closed_meanwhile_is_nothing_to_cut
+    connected do |client, _server|
+      client.close
+      refute NeverBlock::Sockets.cut(client)
+    end
+  end
+
+  # --- a pool that knows nothing ---
+
+  def test_a_pool_of_plain_sockets_never_gives_half_an_answer
+    listener = TCPServer.new("127.0.0.1", 0)
+    echo = Thread.new { loop { Thread.new(listener.accept) { |it| it.write("#{it.gets.chomp}\n") while it.wait_readable && !it.eof? } } }
+    pool = Queue.new
+    3.times { pool << TCPSocket.new("127.0.0.1", listener.addr[1]) }
+    in_scheduler do
+      30.times { |index| fiber { ask(pool, listener.addr[1], "mine #{index}", ended: index.even?) } }
+    end
+    assert_equal 3, pool.size
+    assert @ended
+  ensure
+    echo&.kill&.join
+    listener&.close
+  end
+
+  private
+
+  # Half an answer has come.
+  def connected(client = nil, server = nil, half: "half")
+    listener = TCPServer.new("127.0.0.1", 0) unless client
+    client ||= TCPSocket.new("127.0.0.1", listener.addr[1])
+    server ||= listener.accept
+    server.write(half)
+    yield client, server
+  ensure
+    [client, server, listener].compact.each(&:close)
+  end
+
+  def ended_wait(io)
+    in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { io.wait_readable && io.gets } } } }
+  end
+
+  # Nothing of the answer is there, and nothing more can be asked.
+  def assert_cut(client, server)
+    assert_nil client.read_nonblock(100, exception: false)
+    assert_raises(Errno::EPIPE) { client.write("asked") }
+    Timeout.timeout(SECONDS) { assert_predicate server.tap(&:read), :eof? }
+  rescue Errno::ECONNRESET
+    assert true # of what it had not read
+  end
+
+  # As an application might, that gives back whatever it has taken.
+  def ask(pool, port, mine, ended:)
+    socket = pool.pop
+    socket.puts(mine)
+    assert_equal "#{mine}\n", ended ? NB.deadline(0) { socket.gets } : socket.gets
+  rescue NB::DeadlineExceeded
+    @ended = true
+  rescue Errno::EPIPE, Errno::ECONNRESET
+    socket = TCPSocket.new("127.0.0.1", port)
+    retry_with(socket, mine)
+  ensure
+    pool << socket
+  end
+
+  def retry_with(socket, mine)
+    socket.puts(mine)
+    assert_equal "#{mine}\n", socket.gets
+  end
+end
