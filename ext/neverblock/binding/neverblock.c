@@ -1,22 +1,22 @@
 /*
  * neverblock.c - the extension's entry: defines the module and the classes written in C.
  */
-#include "neverblock.h"
+#include "binding/base/module.h"
 
 #include <ruby/encoding.h>
 
-#include "blockers.h"
-#include "engine.h"
-#include "executor.h"
-#include "hints.h"
-#include "input.h"
-#include "link.h"
-#include "mysql.h"
+#include "binding/stalls/blockers.h"
+#include "binding/engine/engine.h"
+#include "binding/ports/executor.h"
+#include "binding/rack/hints.h"
+#include "binding/rack/input.h"
+#include "binding/engine/link.h"
+#include "binding/mysql/mysql.h"
 #include "os/subreaper.h"
 #include "os/syscalls.h"
-#include "ruby_log.h"
-#include "scheduler.h"
-#include "ticker.h"
+#include "binding/base/ruby_log.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/base/ticker.h"
 
 VALUE nb_module;
 VALUE nb_error_class;
