@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "binding/engine/engine.h"
 #include "binding/base/module.h"
 
 typedef struct nb_ruby_log {

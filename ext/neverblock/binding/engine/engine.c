@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "binding/engine/link.h"
 #include "binding/base/module.h"
 #include "base/list.h"
 
@@ -52,13 +51,6 @@ static nb_engine *get(VALUE self) {
     return engine;
 }
 
-void nb_raise_status(nb_status status, const char *what) {
-    if (status == NB_SYSTEM && errno) rb_sys_fail(what);
-    if (status == NB_NO_MEMORY) rb_memerror();
-    if (status == NB_EXISTS) rb_syserr_fail(EADDRINUSE, what);
-    rb_raise(nb_error_class, "%s: %s", what, nb_status_text(status));
-}
-
 nb_server *nb_engine_server(VALUE self) {
     nb_engine *engine = get(self);
     if (engine->pid && engine->pid != getpid())
@@ -88,8 +80,7 @@ static VALUE engine_allocate(VALUE class) {
     return self;
 }
 
-/* An integer of 0 to `max`. A Float is none: 1.5 would be taken for port 1. */
-static uint64_t number(VALUE value, uint64_t max, const char *name) {
+uint64_t nb_engine_number(VALUE value, uint64_t max, const char *name) {
     if (RB_FLOAT_TYPE_P(value)) rb_raise(rb_eTypeError, "%s must be an integer, not %" PRIsVALUE, name, value);
     VALUE integer = rb_to_int(value);
     bool negative = FIXNUM_P(integer) ? FIX2LONG(integer) < 0 : RBIGNUM_NEGATIVE_P(integer);
@@ -117,10 +108,10 @@ static char *optional_text(VALUE *kept, VALUE value) {
 /* Takes one keyword into the configuration; false when there is no such setting. */
 static bool set(settings *given, const char *name, VALUE value) {
     nb_server_config *config = &given->config;
-#define NB_SET(type, field, standard)                          \
-    if (strcmp(name, #field) == 0) {                           \
-        config->field = (type)number(value, (type)-1, #field); \
-        return true;                                           \
+#define NB_SET(type, field, standard)                                    \
+    if (strcmp(name, #field) == 0) {                                     \
+        config->field = (type)nb_engine_number(value, (type)-1, #field); \
+        return true;                                                     \
     }
     NB_SERVER_SETTINGS(NB_SET)
 #undef NB_SET
@@ -183,7 +174,7 @@ static _Noreturn void raise_listen(nb_status status, VALUE where) {
 
 /* admin_tcp(address, port) -> the bound port: listen_tcp for the admin pages. */
 static VALUE engine_admin_tcp(VALUE self, VALUE address, VALUE port) {
-    uint16_t wanted = (uint16_t)number(port, UINT16_MAX, "port"), bound = 0;
+    uint16_t wanted = (uint16_t)nb_engine_number(port, UINT16_MAX, "port"), bound = 0;
     const char *text = StringValueCStr(address);
     nb_status status = nb_server_listen_admin_tcp(nb_engine_server(self), text, wanted, &bound);
     if (status != NB_OK) raise_listen(status, address);
@@ -192,7 +183,7 @@ static VALUE engine_admin_tcp(VALUE self, VALUE address, VALUE port) {
 
 /* admin_unix(path, mode) -> path: listen_unix for the admin pages. */
 static VALUE engine_admin_unix(VALUE self, VALUE path, VALUE mode) {
-    unsigned bits = (unsigned)number(mode, 07777, "mode");
+    unsigned bits = (unsigned)nb_engine_number(mode, 07777, "mode");
     const char *text = StringValueCStr(path);
     nb_status status = nb_server_listen_admin_unix(nb_engine_server(self), text, bits);
     if (status != NB_OK) raise_listen(status, path);
@@ -202,8 +193,8 @@ static VALUE engine_admin_unix(VALUE self, VALUE path, VALUE mode) {
 /* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE,
  * EACCES, EADDRNOTAVAIL). */
 static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
-    uint16_t wanted = (uint16_t)number(port, UINT16_MAX, "port"), bound = 0;
-    int waiting = (int)number(backlog, INT_MAX, "backlog");
+    uint16_t wanted = (uint16_t)nb_engine_number(port, UINT16_MAX, "port"), bound = 0;
+    int waiting = (int)nb_engine_number(backlog, INT_MAX, "backlog");
     const char *text = StringValueCStr(address);
     nb_status status = nb_server_listen_tcp(nb_engine_server(self), text, wanted, waiting, &bound);
     if (status != NB_OK) raise_listen(status, address);
@@ -212,8 +203,8 @@ static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE back
 
 /* listen_unix(path, mode, backlog) -> path. mode: permission bits, 0 for the umask's. Raises SystemCallError. */
 static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlog) {
-    unsigned bits = (unsigned)number(mode, 07777, "mode");
-    int waiting = (int)number(backlog, INT_MAX, "backlog");
+    unsigned bits = (unsigned)nb_engine_number(mode, 07777, "mode");
+    int waiting = (int)nb_engine_number(backlog, INT_MAX, "backlog");
     const char *text = StringValueCStr(path);
     nb_status status = nb_server_listen_unix(nb_engine_server(self), text, bits, waiting);
     if (status != NB_OK) raise_listen(status, path);
@@ -233,8 +224,8 @@ static uint8_t choice(VALUE value) {
 /* lane(threads, queue) -> its number, from 1, for routes: so many threads of each process run its requests, one at a time each, and so many wait at most. Raises
  * NeverBlock::Error after start or when there are too many. */
 static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
-    uint16_t made = 0, count = (uint16_t)number(threads, NB_CHANNELS_MAX, "threads");
-    uint32_t waiting_max = (uint32_t)number(queue, UINT32_MAX, "queue");
+    uint16_t made = 0, count = (uint16_t)nb_engine_number(threads, NB_CHANNELS_MAX, "threads");
+    uint32_t waiting_max = (uint32_t)nb_engine_number(queue, UINT32_MAX, "queue");
     nb_status status = nb_server_lane_add(nb_engine_server(self), count ? count : 1, waiting_max, &made);
     if (status == NB_FULL)
         rb_raise(nb_error_class, "lanes are added before the engine starts, at most %u", NB_LANES_MAX);
@@ -244,7 +235,8 @@ static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
 
 /* learn_lanes(lane) -> lane: requests whose calls keep executors again and again go there. Raises NeverBlock::Error after start or for a lane there is not. */
 static VALUE engine_learn_lanes(VALUE self, VALUE lane) {
-    nb_status status = nb_server_learn_lanes(nb_engine_server(self), (uint16_t)number(lane, NB_LANES_MAX, "lane"));
+    nb_status status = nb_server_learn_lanes(nb_engine_server(self),
+                                             (uint16_t)nb_engine_number(lane, NB_LANES_MAX, "lane"));
     if (status != NB_OK) rb_raise(nb_error_class, "there is no lane %" PRIsVALUE ", or the engine has started", lane);
     return lane;
 }
@@ -259,8 +251,8 @@ static void add_rule(nb_lane_rules *rules, VALUE row) {
     Check_Type(row, T_ARRAY);
     VALUE pattern = rb_ary_entry(row, 1);
     StringValue(pattern);
-    uint16_t methods = (uint16_t)number(rb_ary_entry(row, 0), UINT16_MAX, "methods");
-    uint16_t lane = (uint16_t)number(rb_ary_entry(row, 2), NB_LANES_MAX, "lane");
+    uint16_t methods = (uint16_t)nb_engine_number(rb_ary_entry(row, 0), UINT16_MAX, "methods");
+    uint16_t lane = (uint16_t)nb_engine_number(rb_ary_entry(row, 2), NB_LANES_MAX, "lane");
     nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
     nb_status status = nb_lane_rules_add(rules, methods, text, lane);
     RB_GC_GUARD(pattern);
@@ -313,9 +305,9 @@ static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
     rb_scan_args(argc, argv, "33", &pattern, &stream_input, &cancel_on_disconnect, &algorithm, &rate, &lane);
     StringValue(pattern);
     nb_route route = {.stream_input = RTEST(stream_input), .cancel_on_disconnect = choice(cancel_on_disconnect)};
-    if (!NIL_P(algorithm)) route.send_by.algorithm = (uint16_t)number(algorithm, UINT16_MAX, "algorithm");
-    if (!NIL_P(rate)) route.send_by.rate = number(rate, UINT64_MAX, "rate");
-    if (!NIL_P(lane)) route.lane = (uint16_t)number(lane, NB_LANES_MAX, "lane");
+    if (!NIL_P(algorithm)) route.send_by.algorithm = (uint16_t)nb_engine_number(algorithm, UINT16_MAX, "algorithm");
+    if (!NIL_P(rate)) route.send_by.rate = nb_engine_number(rate, UINT64_MAX, "rate");
+    if (!NIL_P(lane)) route.lane = (uint16_t)nb_engine_number(lane, NB_LANES_MAX, "lane");
     route.in_fibers = !NIL_P(lane) && route.lane == 0;
     nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
     nb_status status = nb_server_route_add(nb_engine_server(self), text, route, &made);
@@ -325,15 +317,6 @@ static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
         rb_raise(nb_error_class, "%" PRIsVALUE ": routes are added before the engine starts, at most %u of %u bytes",
                  pattern, NB_ROUTES_MAX, NB_ROUTES_TEXT_BYTES);
     return UINT2NUM(made);
-}
-
-/* channel(number, spares = 0) -> Channel to a worker process that is yet to be started, of a front, with links for so many spares. number: what
- * figures call it, 0..65535. */
-static VALUE engine_channel(int argc, VALUE *argv, VALUE self) {
-    VALUE wanted, spares;
-    rb_scan_args(argc, argv, "11", &wanted, &spares);
-    uint16_t links = NIL_P(spares) ? 0 : (uint16_t)number(spares, NB_CHANNELS_MAX, "spares");
-    return nb_link_channel_new(self, UINT2NUM((unsigned)number(wanted, UINT16_MAX, "number")), links);
 }
 
 typedef struct unavailable_call {
@@ -350,7 +333,7 @@ static void *set_unavailable(void *argument) {
 /* unavailable = seconds or nil: while no channel serves, requests are answered 503, to be tried again so much later; nil: they wait. */
 static VALUE engine_set_unavailable(VALUE self, VALUE seconds) {
     unavailable_call call = {.server = nb_engine_server(self)};
-    if (!NIL_P(seconds)) call.seconds = (uint32_t)number(seconds, UINT32_MAX, "unavailable");
+    if (!NIL_P(seconds)) call.seconds = (uint32_t)nb_engine_number(seconds, UINT32_MAX, "unavailable");
     rb_thread_call_without_gvl(set_unavailable, &call, NULL, NULL);
     return seconds;
 }
@@ -452,11 +435,10 @@ static VALUE defaults(void) {
     return rb_obj_freeze(hash);
 }
 
-void nb_engine_define(VALUE module) {
+VALUE nb_engine_define(VALUE module) {
     VALUE class = rb_define_class_under(module, "Engine", rb_cObject);
     rb_define_alloc_func(class, engine_allocate);
     rb_define_method(class, "initialize", engine_initialize, -1);
-    rb_define_method(class, "channel", engine_channel, -1);
     rb_define_method(class, "unavailable=", engine_set_unavailable, 1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
@@ -477,8 +459,6 @@ void nb_engine_define(VALUE module) {
     rb_define_method(class, "close", engine_close, 0);
     rb_define_method(class, "abandon", engine_abandon, 0);
     rb_define_singleton_method(class, "after_fork", engine_s_after_fork, 0);
-    nb_engine_files_define(class);
-    nb_engine_reports_define(class);
     rb_define_const(class, "DEFAULTS", defaults());
-    nb_engine_define_algorithms(class);
+    return class;
 }

@@ -8,13 +8,11 @@
 
 #include "server/server.h"
 
-void nb_engine_define(VALUE module);
-/* Of engine_algorithms.c. */
-void nb_engine_define_algorithms(VALUE class);
-/* Engine's folders (engine_files.c). */
-void nb_engine_files_define(VALUE class);
-/* Engine's reports of downloads (engine_reports.c). */
-void nb_engine_reports_define(VALUE class);
+/* Engine: the class, to which the other files of this room add their methods. */
+VALUE nb_engine_define(VALUE module);
+
+/* An integer of 0 to `max`, of which an error says `name`. A Float is none: 1.5 would be taken for port 1. */
+uint64_t nb_engine_number(VALUE value, uint64_t max, const char *name);
 
 /* The server behind `engine`; raises NeverBlock::Error when it is closed or was inherited by a fork. */
 nb_server *nb_engine_server(VALUE engine);
@@ -23,9 +21,5 @@ nb_server *nb_engine_enter(VALUE engine);
 void nb_engine_leave(VALUE engine);
 /* True while the server's memory exists: an executor that outlives its engine must not touch its channel. */
 bool nb_engine_alive(VALUE engine);
-
-/* Raises what a status means: SystemCallError with errno for NB_SYSTEM, NoMemoryError, else NeverBlock::Error. The one
- * place where statuses become exceptions. */
-_Noreturn void nb_raise_status(nb_status status, const char *what);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * engine_algorithms.c - the algorithms that send files (core/send/algorithms.h), told to Ruby by name and number.
  */
-#include "binding/engine/engine.h"
+#include "binding/engine/engine_algorithms.h"
 
+#include "binding/engine/engine.h"
 #include "binding/base/module.h"
 #include "send/algorithms.h"
 
@@ -39,7 +40,7 @@ static VALUE s_add_algorithm(VALUE class, VALUE address) {
     }
 }
 
-void nb_engine_define_algorithms(VALUE class) {
+void nb_engine_algorithms_define(VALUE class) {
     rb_define_singleton_method(class, "algorithms", s_algorithms, 0);
     rb_define_singleton_method(class, "add_algorithm", s_add_algorithm, 1);
 }

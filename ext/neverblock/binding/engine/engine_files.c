@@ -1,6 +1,8 @@
 /*
  * engine_files.c - Engine's folders: what a server is told of files before it starts (core/server/site.h).
  */
+#include "binding/engine/engine_files.h"
+
 #include <errno.h>
 
 #include "binding/engine/engine.h"

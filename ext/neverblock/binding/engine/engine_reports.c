@@ -1,6 +1,8 @@
 /*
  * engine_reports.c - Engine's reports of downloads that an application has named (core/server/reports.h).
  */
+#include "binding/engine/engine_reports.h"
+
 #include "binding/engine/engine.h"
 #include "binding/base/module.h"
 #include "server/downloads.h"

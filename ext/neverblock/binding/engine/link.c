@@ -57,15 +57,24 @@ static front_end *open_front(VALUE self) {
     return end;
 }
 
-VALUE nb_link_channel_new(VALUE engine, VALUE number, uint16_t spares) {
+static VALUE channel_new(VALUE engine, uint16_t number, uint16_t spares) {
     front_end *end;
     nb_server *server = nb_engine_server(engine);
     VALUE self = TypedData_Make_Struct(channel_class, front_end, &front_type, end);
     end->engine = engine;
-    end->number = (uint16_t)NUM2UINT(number);
+    end->number = number;
     nb_status status = nb_server_channel_create(server, spares, &end->channel);
     if (status != NB_OK) nb_raise_status(status, "a channel to a worker could not be made");
     return self;
+}
+
+/* channel(number, spares = 0) -> Channel to a worker process that is yet to be started, of a front, with links for so many spares. number: what
+ * figures call it, 0..65535. */
+static VALUE engine_channel(int argc, VALUE *argv, VALUE self) {
+    VALUE wanted, spares;
+    rb_scan_args(argc, argv, "11", &wanted, &spares);
+    uint16_t links = NIL_P(spares) ? 0 : (uint16_t)nb_engine_number(spares, NB_CHANNELS_MAX, "spares");
+    return channel_new(self, (uint16_t)nb_engine_number(wanted, UINT16_MAX, "number"), links);
 }
 
 /* links -> how many there are: one, one for each spare, and one for each thread of a lane. */
@@ -308,7 +317,8 @@ static VALUE link_s_after_fork(VALUE class) {
     return class;
 }
 
-void nb_link_define(VALUE module) {
+void nb_link_define(VALUE module, VALUE engine_class) {
+    rb_define_method(engine_class, "channel", engine_channel, -1);
     channel_class = rb_define_class_under(module, "Channel", rb_cObject);
     rb_undef_alloc_func(channel_class);
     rb_define_method(channel_class, "links", channel_links, 0);

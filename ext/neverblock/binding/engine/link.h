@@ -11,12 +11,11 @@
 
 #include "intake/channel.h"
 
-void nb_link_define(VALUE module);
+/* Also defines Engine#channel. */
+void nb_link_define(VALUE module, VALUE engine_class);
 
 bool nb_link_is(VALUE object);
 /* Raises NeverBlock::Error when an executor has it already, or in the child of a fork. It lives as long as the Link. */
 nb_link *nb_link_of(VALUE link);
-/* Engine#channel. */
-VALUE nb_link_channel_new(VALUE engine, VALUE number, uint16_t spares);
 
 #endif

@@ -65,7 +65,8 @@ static bool is_long(const nb_task *task) { return task->computed_ns >= NB_HEAP_L
 static void note_computed(nb_task *task, int64_t ns) {
     bool was_long = is_long(task);
     task->computed_ns += ns;
-    if (!was_long && is_long(task)) nb_heap_request_long(task->executor->scheduler, task->collections);
+    if (!was_long && is_long(task))
+        nb_heap_request_long(nb_scheduler_heap(task->executor->scheduler), task->collections);
 }
 
 void nb_executor_cut(void *owner) {
@@ -89,7 +90,7 @@ void nb_executor_leave(nb_task *task) {
     if (task->crowd == NB_CROWD_NONE) return;
     if (!executor->over && !nb_executor_in_child(executor)) {
         nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
-        nb_heap_request_over(executor->scheduler, is_long(task));
+        nb_heap_request_over(nb_scheduler_heap(executor->scheduler), is_long(task));
     }
     task->crowd = NB_CROWD_NONE;
     task->computed_ns = 0;

@@ -6,7 +6,10 @@
 #include <ruby/fiber/scheduler.h>
 
 #include "base/alloc.h"
+#include "binding/base/forks.h"
 #include "binding/engine/engine.h"
+#include "binding/slices/slice.h"
+#include "binding/state/object.h"
 #include "binding/executor/entry.h"
 #include "binding/executor/executor_figures.h"
 #include "binding/executor/messages.h"

@@ -6,6 +6,7 @@
 #include "binding/base/module.h"
 #include "os/clock.h"
 #include "os/memory.h"
+#include "binding/hooks/resolve.h"
 #include "binding/scheduler/scheduler.h"
 
 /* How often the figures of the process are brought up to date while it is busy. */
@@ -25,7 +26,7 @@ void nb_executor_figures_begin(nb_executor *executor) {
 
 void nb_executor_figures_tell(nb_executor *executor, int64_t now_ns) {
     nb_executor_figures *figures = &executor->board->figures;
-    nb_resolver_figures names = nb_scheduler_resolver_figures();
+    nb_resolver_figures names = nb_resolve_figures();
     executor->figures_told_ns = now_ns;
     executor->gc_told = rb_gc_count();
 #define NB_TELL(field, value) atomic_store_explicit(&figures->field, (value), memory_order_relaxed)

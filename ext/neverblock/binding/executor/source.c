@@ -8,6 +8,7 @@
 #include "binding/executor/messages.h"
 #include "binding/ports/port.h"
 #include "binding/executor/spare.h"
+#include "binding/hooks/resolve.h"
 #include "os/clock.h"
 #include "binding/executor/task.h"
 
@@ -158,7 +159,7 @@ static bool source_prepare_sleep(void *owner) {
     nb_executor *executor = owner;
     trim_pool(executor);
     if (!executor->guest) nb_executor_figures_sleep(executor);
-    if (executor->figures && (rb_gc_count() != executor->gc_told || nb_scheduler_resolver_asked()))
+    if (executor->figures && (rb_gc_count() != executor->gc_told || nb_resolve_asked()))
         nb_executor_figures_tell(executor, executor->turn_began_ns);
     nb_doorbell_announce(&executor->board->executor_bell);
     ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */

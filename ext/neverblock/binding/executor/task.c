@@ -14,6 +14,8 @@
 #include "binding/base/module.h"
 #include "os/memory.h"
 #include "binding/rack/response.h"
+#include "binding/fibers/root.h"
+#include "binding/fibers/start.h"
 #include "binding/scheduler/scheduler.h"
 
 /* Where NB.deadline finds the nearest one (lib/neverblock/deadline.rb). */
@@ -280,7 +282,7 @@ static bool has_storage(VALUE fiber) {
    state lies there). Clients with an open connection stay (lib/neverblock/pool/kept_clients.rb). False: it cannot be cleared, and must not be used again. */
 static bool scrub(nb_task *task) {
     VALUE thread = rb_thread_current();
-    nb_scheduler_forget_status();
+    nb_root_forget_status();
     if (RARRAY_LEN(rb_funcallv(thread, id_keys, 0, NULL)) == 0 && rb_ivar_count(task->fiber) == 0 &&
         !has_storage(task->fiber))
         return true;

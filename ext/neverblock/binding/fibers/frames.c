@@ -1,13 +1,7 @@
 /*
- * frames.c - may a fiber be left where it is? What its frames say.
- *
- * Code of ours, Ruby or C, is written for fibers that switch only where they wait: it is never left, nor is what it calls of Ruby's own. A C function of a gem that has
- * called Ruby may keep something that belongs to the thread, or to the process: no slice ends above one (docs/decisions/0011), unless its library is known to allow
- * that. A wait above one that is known to keep something holds the thread. The library is the shared object that the function's code lies in.
- *
- * What a method says is looked up once. A method that is in the table is kept alive, so that no other can have its address.
+ * frames.c - see frames.h. What a method says is looked up once. A method that is in the table is kept alive, so that no other can have its address.
  */
-#include "binding/state/state.h"
+#include "binding/fibers/frames.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
@@ -162,13 +156,28 @@ static bool is_rubys(const void *library, const char *name) {
            strncmp(name, RSTRING_PTR(extension_folder), (size_t)RSTRING_LEN(extension_folder)) == 0;
 }
 
+/* Functions of ours that do what Ruby's own do. */
+static const void *stand_ins[NB_STAND_INS_MAX];
+static size_t stand_in_count;
+
+void nb_frames_stand_in(const void *function) {
+    if (stand_in_count < NB_STAND_INS_MAX) stand_ins[stand_in_count++] = function;
+}
+
+static bool is_stand_in(const void *function) {
+    for (size_t i = 0; i < stand_in_count; i++) {
+        if (stand_ins[i] == function) return true;
+    }
+    return false;
+}
+
 /* FRAME_RUBY: as far as its library goes, it may be left. */
 static frame_kind kind_by_library(VALUE entry) {
     const char *name = NULL;
     const void *library = library_of(function_of(entry), &name);
     if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds))
         return FRAME_HOLDS;
-    if (library == our_library) return nb_resume_stands_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
+    if (library == our_library) return is_stand_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
     if (is_rubys(library, name) || ends_with_one_of(name, allows, sizeof allows / sizeof *allows)) return FRAME_RUBY;
     return FRAME_STAYS;
 }
@@ -178,7 +187,7 @@ static frame_kind kind_of_function(VALUE entry) {
     frame_kind kind = function_word < 0 ? FRAME_RUBY : kind_by_library(entry);
     if (kind != FRAME_RUBY || !RB_TYPE_P(path, T_STRING)) return kind;
     if (begins(path, "NeverBlock", strlen("NeverBlock")))
-        return function_word >= 0 && nb_resume_stands_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
+        return function_word >= 0 && is_stand_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
     if (begins_with_one_of(path, stays, sizeof stays / sizeof *stays)) return FRAME_STAYS;
     bool between = is_one_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), switching,
                              sizeof switching / sizeof *switching);
@@ -262,11 +271,7 @@ bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_HOLDS
 
 bool nb_frames_watched(void) { return watches; }
 
-bool nb_frames_hold(void) {
-    if (!watches) return false;
-    nb_scheduler *scheduler = nb_scheduler_of_thread();
-    return any_is(1u << FRAME_HOLDS) || (scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD));
-}
+bool nb_frames_hold(void) { return watches && any_is(1u << FRAME_HOLDS); }
 
 /* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */
 static VALUE scheduler_s_watch_frames(VALUE klass) {
@@ -282,7 +287,7 @@ static VALUE scheduler_s_home(VALUE klass, VALUE ours, VALUE rubys, VALUE extens
     return klass;
 }
 
-void nb_scheduler_frames_define(VALUE klass) {
+void nb_frames_define(VALUE klass) {
     our_folder = ruby_folder = extension_folder = probed_entry = Qnil;
     rb_gc_register_address(&extension_folder);
     rb_gc_register_address(&our_folder);

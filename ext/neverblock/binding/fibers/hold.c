@@ -1,11 +1,14 @@
 /*
- * hold.c - hold { }: the fiber's waits keep the thread, as they would without a scheduler. The mode is a fiber-local, so
- * that it ends with its fiber however that ends; `holds` only says whether looking for it is worth while.
+ * hold.c - see hold.h. The mode is a fiber-local, so that it ends with its fiber however that ends; `holds` only says whether looking for it is worth while.
  */
-#include "binding/state/state.h"
+#include "binding/fibers/hold.h"
 
 #include <ruby/debug.h>
 #include <string.h>
+
+#include "binding/fibers/frames.h"
+#include "binding/fibers/resume.h"
+#include "binding/state/object.h"
 
 static ID id_mode;
 static VALUE mode_waits, mode_all;
@@ -31,10 +34,10 @@ bool nb_hold_covers(const nb_wait *wait) {
     switch (wait->kind) {
     case NB_WAIT_IO:
     case NB_WAIT_ASK:
-        return !NIL_P(mode) || nb_frames_hold();
+        return !NIL_P(mode) || nb_resume_holds();
     case NB_WAIT_SLEEP:
         if (NIL_P(mode) && !nb_frames_watched()) return false;
-        return mode == mode_all || (!mutex_sleeps() && (!NIL_P(mode) || nb_frames_hold()));
+        return mode == mode_all || (!mutex_sleeps() && (!NIL_P(mode) || nb_resume_holds()));
     case NB_WAIT_BLOCK:
         return mode == mode_all;
     case NB_WAIT_PARK:
@@ -74,7 +77,8 @@ static VALUE with_mode(nb_scheduler *scheduler, VALUE mode, VALUE (*body)(VALUE)
 }
 
 VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument) {
-    return nb_hold_now(scheduler) || nb_frames_hold() ? with_mode(scheduler, mode_all, body, argument) : body(argument);
+    return nb_hold_now(scheduler) || nb_resume_holds() ? with_mode(scheduler, mode_all, body, argument)
+                                                       : body(argument);
 }
 
 static VALUE yield_nothing(VALUE argument) {
@@ -94,10 +98,10 @@ static VALUE scheduler_hold(int argc, VALUE *argv, VALUE self) {
 }
 
 static VALUE scheduler_held_p(VALUE self) {
-    return nb_hold_now(nb_scheduler_get(self)) || nb_frames_hold() ? Qtrue : Qfalse;
+    return nb_hold_now(nb_scheduler_get(self)) || nb_resume_holds() ? Qtrue : Qfalse;
 }
 
-void nb_scheduler_hold_define(VALUE klass) {
+void nb_hold_define(VALUE klass) {
     id_mode = rb_intern("__neverblock_hold__");
     mode_waits = ID2SYM(rb_intern("waits"));
     mode_all = ID2SYM(rb_intern("all"));

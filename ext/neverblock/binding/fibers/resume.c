@@ -1,14 +1,13 @@
 /*
- * resume.c - fibers that a fiber has resumed, and the frames of who did.
- *
- * A fiber that is resumed in the callback of a C library (an Enumerator's, whose `next` the callback asks for) has frames of its own, and the library's call is half
- * done below it all the same. Ruby shows nobody the frames of another fiber. So such a fiber asks, where it is about to wait or its slice is over: it yields to who has
- * resumed it, which looks at its own frames, asks on where it was resumed itself, and resumes it with the answer. Nobody pays who does not ask, but for the record of who
- * has resumed whom: Fiber#resume is ours, and so are, from Ruby 3.3 on, the methods of Enumerator that resume its fiber.
+ * resume.c - see resume.h.
  */
-#include "binding/state/state.h"
+#include "binding/fibers/resume.h"
 
 #include <ruby/version.h>
+
+#include "binding/fibers/frames.h"
+#include "binding/state/object.h"
+#include "binding/state/wait.h"
 
 /* Lies on the stack of the fiber that resumes. */
 struct nb_resume {
@@ -53,6 +52,13 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     return scheduler->answer;
 }
 
+bool nb_resume_holds(void) {
+    if (!nb_frames_watched()) return false;
+    if (nb_frames_hold()) return true;
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    return scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD);
+}
+
 /* --- The fiber that is asked --- */
 
 typedef struct resume_call {
@@ -69,7 +75,7 @@ typedef struct resume_call {
 static void answer(nb_scheduler *scheduler) {
     nb_resume_question question = scheduler->question;
     scheduler->question = NB_ASKS_NOTHING;
-    bool found = question == NB_ASKS_HOLD ? nb_frames_hold() : nb_frames_below();
+    bool found = question == NB_ASKS_HOLD ? nb_resume_holds() : nb_frames_below();
     scheduler->answer = found || (question == NB_ASKS_SLICE && nb_resume_ask(scheduler, question));
 }
 
@@ -141,12 +147,10 @@ static VALUE enumerator_take(VALUE self) { return enumerator_resume(self, super_
 /* peek, peek_values */
 static VALUE enumerator_peek(VALUE self) { return enumerator_resume(self, super_again_without_it); }
 
-static bool is_enumerators(const void *function) {
-    return function == (const void *)(uintptr_t)enumerator_take || function == (const void *)(uintptr_t)enumerator_peek;
-}
-
 static void define_enumerator(VALUE klass) {
     VALUE wrapper = rb_define_module_under(klass, "EnumeratorResume");
+    nb_frames_stand_in((const void *)(uintptr_t)enumerator_take);
+    nb_frames_stand_in((const void *)(uintptr_t)enumerator_peek);
     enumerator_next_method = rb_funcall(rb_cEnumerator, rb_intern("instance_method"), 1, ID2SYM(rb_intern("next")));
     rb_gc_register_mark_object(enumerator_next_method);
     rb_define_method(wrapper, "next", enumerator_take, 0);
@@ -156,21 +160,13 @@ static void define_enumerator(VALUE klass) {
     rb_prepend_module(rb_cEnumerator, wrapper);
 }
 #else
-static bool is_enumerators(const void *function) {
-    (void)function;
-    return false;
-}
-
 static void define_enumerator(VALUE klass) { (void)klass; }
 #endif
 
-bool nb_resume_stands_in(const void *function) {
-    return function == (const void *)(uintptr_t)fiber_resume || is_enumerators(function);
-}
-
-void nb_scheduler_resume_define(VALUE klass) {
+void nb_resume_define(VALUE klass) {
     nothing = rb_obj_freeze(rb_ary_new());
     rb_gc_register_mark_object(nothing);
+    nb_frames_stand_in((const void *)(uintptr_t)fiber_resume);
     rb_define_method(rb_path2class("Fiber"), "resume", fiber_resume, -1);
     define_enumerator(klass);
 }

@@ -1,12 +1,9 @@
 /*
- * root.c - the root of a fiber: the scheduled fiber at the bottom of those that have resumed each other down to the one that runs.
- *
- * Ruby gives a thread one $? and one set of thread variables. A scheduled fiber is what a thread is elsewhere, so both are its root's here: an Enumerator's fiber
- * shares them with the request that uses it, and no other request does. A wait keeps root and $? while its fiber is parked.
+ * root.c - see root.h.
  */
-#include "binding/state/state.h"
+#include "binding/fibers/root.h"
 
-#include <ruby/fiber/scheduler.h>
+#include "binding/state/object.h"
 
 static VALUE kernel_backquote;
 static ID id_bind_call, id_pid, id_to_i, id_locals, id_root;
@@ -31,7 +28,7 @@ void nb_root_set_status(VALUE status) {
     rb_set_errinfo(error);
 }
 
-void nb_scheduler_forget_status(void) {
+void nb_root_forget_status(void) {
     if (!NIL_P(rb_last_status_get())) nb_root_set_status(Qnil);
 }
 
@@ -84,7 +81,7 @@ static VALUE scheduler_s_act_for(VALUE klass, VALUE root) {
     return rb_ensure(yield_nothing, Qnil, act_for_none, thread);
 }
 
-void nb_scheduler_root_define(VALUE klass) {
+void nb_root_define(VALUE klass) {
     id_bind_call = rb_intern("bind_call");
     id_pid = rb_intern("pid");
     id_to_i = rb_intern("to_i");

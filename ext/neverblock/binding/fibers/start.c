@@ -1,13 +1,11 @@
 /*
- * start.c - where new fibers are first switched to, which is where they get their stacks.
- *
- * When there is no memory map left for a stack, Ruby raises FiberError in the switch, and has by then counted the fiber that switches
- * as gone, if it is a blocking one (fiber_switch in cont.c, up to Ruby 4.0): from then on hooks are called in the thread's root fiber, and
- * in no other. So the loop, whose fiber is mostly the root, starts fibers by way of one that is not blocking and has its stack already.
+ * start.c - see start.h.
  */
-#include "binding/state/state.h"
+#include "binding/fibers/start.h"
 
 #include <string.h>
+
+#include "binding/state/object.h"
 
 static VALUE fiber_class, initialize;
 static ID id_bind_call, id_initialize, id_new, id_fiber;
@@ -50,7 +48,7 @@ static void keep_error(nb_scheduler *scheduler, int tag) {
     VALUE error = rb_errinfo();
     if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(tag);
     rb_set_errinfo(Qnil);
-    scheduler->start_error = error;
+    scheduler->starter.error = error;
 }
 
 /* The fiber to start is the starter's own: one that waits in a trap handler still has it when another has taken its place. */
@@ -79,28 +77,28 @@ static VALUE starter_create(nb_scheduler *scheduler) {
 }
 
 static bool starter_usable(const nb_scheduler *scheduler) {
-    VALUE starter = scheduler->starter;
-    if (NIL_P(starter) || scheduler->starter_thread != rb_thread_current()) return false;
+    VALUE starter = scheduler->starter.fiber;
+    if (NIL_P(starter) || scheduler->starter.thread != rb_thread_current()) return false;
     return RTEST(rb_fiber_alive_p(starter)) && nb_parked_find(&scheduler->parked, starter) == NULL;
 }
 
 VALUE nb_start_by(nb_scheduler *scheduler, VALUE fiber) {
     if (!starter_usable(scheduler)) {
-        scheduler->starter = starter_create(scheduler);
-        scheduler->starter_thread = rb_thread_current();
+        scheduler->starter.fiber = starter_create(scheduler);
+        scheduler->starter.thread = rb_thread_current();
     }
-    rb_ivar_set(scheduler->starter, id_fiber, fiber);
-    return scheduler->starter;
+    rb_ivar_set(scheduler->starter.fiber, id_fiber, fiber);
+    return scheduler->starter.fiber;
 }
 
 void nb_start_check(nb_scheduler *scheduler) {
-    VALUE error = scheduler->start_error;
+    VALUE error = scheduler->starter.error;
     if (NIL_P(error)) return;
-    scheduler->start_error = Qnil;
+    scheduler->starter.error = Qnil;
     rb_exc_raise(error);
 }
 
-void nb_scheduler_start_define(void) {
+void nb_start_define(void) {
     rb_gc_register_address(&fiber_class);
     fiber_class = rb_path2class("Fiber");
     id_bind_call = rb_intern("bind_call");

@@ -1,14 +1,11 @@
 /*
- * transfer.c - switching to a fiber, and Fiber#transfer inside a request.
- *
- * When a fiber that was transferred to ends, Ruby goes on with the thread's first fiber (cont.c,
- * return_fiber). Where a thread runs a request, that is the fiber that had transferred: it gets the
- * value, or the exception. Here it is the loop, which hands both on to the root, or that would
- * never run again.
+ * transfer.c - see transfer.h.
  */
-#include "binding/state/state.h"
+#include "binding/fibers/transfer.h"
 
 #include <string.h>
+
+#include "binding/base/forks.h"
 
 typedef struct transfer_call {
     VALUE fiber, value;
@@ -34,7 +31,7 @@ static bool is_resuming(VALUE fiber) {
 
 /* The root neither waits, nor does a fiber that it has resumed, nor has it ended. */
 static bool root_is_left(const nb_scheduler *scheduler) {
-    if (scheduler->parks || NIL_P(scheduler->root) || !NIL_P(scheduler->start_error)) return false;
+    if (scheduler->parks || NIL_P(scheduler->root) || !NIL_P(scheduler->starter.error)) return false;
     if (scheduler->fork_generation != nb_fork_generation) return false;
     return RTEST(rb_fiber_alive_p(scheduler->root)) && !is_resuming(scheduler->root);
 }

@@ -1,15 +1,7 @@
 /*
- * file_io.c - files, for which no poller tells when the disk has answered: the hooks io_pread and io_pwrite, the wait of io_read
- * for a regular file whose pages are not in memory, and reads and writes of file systems that another machine or process answers for.
- *
- * First the kernel is asked for what it can do without waiting (preadv2(2), RWF_NOWAIT); what it cannot goes to a native thread, while
- * the fiber parks. The thread works on memory of the job's own, never on Ruby's: a fiber that is interrupted may lose its string or
- * buffer. It does use the descriptor, so nobody leaves the wait, and nobody closes the IO, before the thread has let go of it.
+ * file_io.c - see file_io.h.
  */
-#include "binding/state/state.h"
-
-#include "base/alloc.h"
-#include "os/workers.h"
+#include "binding/hooks/file_io.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,6 +17,15 @@
 #if defined(__linux__)
 #include <sys/vfs.h>
 #endif
+
+#include "base/alloc.h"
+#include "binding/base/forks.h"
+#include "binding/scheduler/park.h"
+#include "binding/state/inbox.h"
+#include "binding/state/object.h"
+#include "binding/state/wait.h"
+#include "binding/state/watches.h"
+#include "os/workers.h"
 
 /* As many threads as a disk has use for; what waits behind them is bounded by fibers, and past this the loop does it itself. */
 #define NB_FILE_THREADS 8
@@ -171,7 +172,8 @@ static void job_wait(nb_scheduler *scheduler, nb_file_job *job, nb_file_job **an
     nb_wait_init(&file.wait, scheduler, NB_WAIT_ASK);
     file.wait.leave = leave_job;
     job->parcel.wait = &file.wait;
-    nb_inbox_expect(scheduler, &job->parcel);
+    nb_scheduler_open(scheduler);
+    nb_inbox_expect(&scheduler->inbox, &scheduler->sleeper, &job->parcel);
     if (nb_workers_submit(shared_workers(), &job->job) != NB_OK) {
         nb_inbox_unexpect(&job->parcel);
         job_free(&job->parcel);
@@ -434,7 +436,7 @@ static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self) { return tran
 
 static VALUE scheduler_io_pwrite(int argc, VALUE *argv, VALUE self) { return transfer_file(argc, argv, self, true); }
 
-void nb_scheduler_file_define(VALUE klass) {
+void nb_file_io_define(VALUE klass) {
     rb_define_method(klass, "io_pread", scheduler_io_pread, -1);
     rb_define_method(klass, "io_pwrite", scheduler_io_pwrite, -1);
 }

@@ -1,18 +1,14 @@
 /*
- * mutex.c - Ruby 3.1 and 3.2: Mutex#unlock calls the hook unblock after it has given the mutex free and before it has taken it out
- * of the thread's list of held mutexes. Ruby's interrupt check after the call may run another thread there; when that locks the mutex,
- * both lists are mixed up, and the process dies of "[BUG] invalid keeping_mutexes" when a thread ends. Bug #19480 (3.3 takes it out first).
- * Here the hook takes it out itself; Ruby then finds nothing to take out.
- *
- * Where the list begins in the thread is looked up with a mutex of our own, and believed only when locking and unlocking two of them
- * changes exactly that place as it must.
+ * mutex.c - see mutex.h. Where the list begins in the thread is looked up with a mutex of our own, and believed only when locking and unlocking two of them changes
+ * exactly that place as it must.
  */
-#include "binding/state/state.h"
+#include "binding/hooks/mutex.h"
 
 #include <ruby/version.h>
 
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
 #include <malloc.h>
+#include <stdbool.h>
 
 /* thread_sync.c: rb_mutex_t, as far as it is looked at. */
 typedef struct held_mutex held_mutex;
@@ -56,7 +52,7 @@ static bool look_up(VALUE one, VALUE other, void **words, size_t count) {
     return right && words[list_word] == before_words && mutex_of(one)->fiber == NULL;
 }
 
-void nb_scheduler_mutex_define(void) {
+void nb_mutex_define(void) {
     rb_gc_register_address(&mutex_class);
     mutex_class = rb_path2class("Thread::Mutex");
     VALUE one = rb_mutex_new(), other = rb_mutex_new();
@@ -79,7 +75,7 @@ void nb_mutex_unlocking(VALUE blocker) {
 }
 
 #else
-void nb_scheduler_mutex_define(void) {}
+void nb_mutex_define(void) {}
 
 void nb_mutex_unlocking(VALUE blocker) { (void)blocker; }
 #endif

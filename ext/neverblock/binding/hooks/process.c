@@ -1,13 +1,17 @@
 /*
- * process.c - the hook process_wait: the end of a child process, by its pidfd in the poller where the kernel has
- * them, else by a thread.
+ * process.c - see process.h.
  */
-#include "binding/state/state.h"
+#include "binding/hooks/process.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "binding/fibers/hold.h"
+#include "binding/hooks/io.h"
+#include "binding/state/object.h"
+#include "binding/state/watches.h"
 
 static ID id_wait, id_value, id_kill, id_new;
 static VALUE status_class;
@@ -72,7 +76,7 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags) {
     return rb_ensure(join_thread, (VALUE)&call, kill_thread, (VALUE)&call);
 }
 
-void nb_scheduler_process_define(VALUE klass) {
+void nb_process_define(VALUE klass) {
     id_wait = rb_intern("wait");
     id_value = rb_intern("value");
     id_kill = rb_intern("kill");

@@ -1,13 +1,16 @@
 /*
- * resolve.c - the hook address_resolve: host names by the process's shared resolver (core/os/resolver.h), which is made at
- * the first question and anew in a forked child. What its cache knows is answered at once; else the fiber parks until a thread has asked.
+ * resolve.c - see resolve.h.
  */
-#include "binding/state/state.h"
-
-#include "base/alloc.h"
-#include "os/resolver.h"
+#include "binding/hooks/resolve.h"
 
 #include <netdb.h>
+
+#include "base/alloc.h"
+#include "binding/base/forks.h"
+#include "binding/scheduler/park.h"
+#include "binding/state/inbox.h"
+#include "binding/state/object.h"
+#include "binding/state/wait.h"
 
 #define NB_RESOLVER_THREADS 8
 
@@ -27,14 +30,14 @@ static nb_resolver *shared;
 static unsigned shared_generation;
 static bool asked; /* since the figures were taken, or the answer may have come since */
 
-nb_resolver_figures nb_scheduler_resolver_figures(void) {
+nb_resolver_figures nb_resolve_figures(void) {
     nb_resolver_figures figures = {0, 0, 0, 0};
     if (shared && shared_generation == nb_fork_generation) figures = nb_resolver_figures_read(shared);
     asked = figures.pending > 0;
     return figures;
 }
 
-bool nb_scheduler_resolver_asked(void) { return asked; }
+bool nb_resolve_asked(void) { return asked; }
 
 /* Of this process; one of the parent's is left as it is, its threads are not here. */
 static nb_resolver *shared_resolver(void) {
@@ -104,7 +107,7 @@ static nb_question *ask(nb_scheduler *scheduler, nb_resolver *resolver, VALUE na
     question->query.done = question_answered;
     question->query.owner = question;
     question->resolver = resolver;
-    nb_inbox_expect(scheduler, &question->parcel);
+    nb_inbox_expect(&scheduler->inbox, &scheduler->sleeper, &question->parcel);
 
     nb_status status = nb_resolver_ask(resolver, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), &question->query);
     if (status == NB_OK) return question;
@@ -136,6 +139,4 @@ static VALUE scheduler_address_resolve(VALUE self, VALUE hostname) {
     return ask_and_wait(scheduler, resolver, name);
 }
 
-void nb_scheduler_resolve_define(VALUE klass) {
-    rb_define_method(klass, "address_resolve", scheduler_address_resolve, 1);
-}
+void nb_resolve_define(VALUE klass) { rb_define_method(klass, "address_resolve", scheduler_address_resolve, 1); }

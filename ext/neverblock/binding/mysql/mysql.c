@@ -5,6 +5,8 @@
 
 #include <sys/socket.h>
 
+#include "binding/mysql/mysql_handles.h"
+#include "binding/mysql/mysql_unlock.h"
 #include "mysql/answer.h"
 
 /* Most bytes of an answer that are looked at; a longer one is for a thread to read. */

@@ -8,7 +8,5 @@
 #include <ruby.h>
 
 void nb_mysql_define(VALUE module);
-void nb_mysql_unlock_define(VALUE module);
-void nb_mysql_handles_define(VALUE module);
 
 #endif

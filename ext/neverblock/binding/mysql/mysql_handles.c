@@ -1,11 +1,11 @@
 /*
- * mysql_handles.c - see mysql.h. The garbage collector frees a prepared statement by closing it, which writes to its connection, and reads what is left of an
+ * mysql_handles.c - see mysql_handles.h. The garbage collector frees a prepared statement by closing it, which writes to its connection, and reads what is left of an
  * answer there; mysql2 does so whatever the connection is doing. With a loop it collects while calls are under way, so the handles of a connection that is
  * in a call are freed after that. A handle's type is replaced by one that has it as its parent, which Ruby takes for the same.
  */
 #include <stdlib.h>
 
-#include "binding/mysql/mysql.h"
+#include "binding/mysql/mysql_handles.h"
 
 /* Types of handles seen: statements and results. */
 #define TYPES_MAX 4

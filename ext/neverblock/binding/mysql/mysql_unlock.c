@@ -1,11 +1,11 @@
 /*
- * mysql_unlock.c - see mysql.h. mysql2 keeps Ruby's lock in three calls that read from the server, so that not even a thread of their own helps: to store a
+ * mysql_unlock.c - see mysql_unlock.h. mysql2 keeps Ruby's lock in three calls that read from the server, so that not even a thread of their own helps: to store a
  * prepared statement's result, to go on to the next result, to set an option. On threads that say so they are made without it.
  */
 #include <ruby.h>
 #include <ruby/thread.h>
 
-#include "binding/mysql/mysql.h"
+#include "binding/mysql/mysql_unlock.h"
 #include "os/imports.h"
 
 /* A function of mysql2's library. */

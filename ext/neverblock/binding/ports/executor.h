@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "binding/rack/env.h"
+#include "binding/scheduler/limit.h"
 #include "binding/scheduler/scheduler.h"
 #include "intake/channel.h"
 #include "server/exchange.h"

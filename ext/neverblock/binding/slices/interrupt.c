@@ -1,14 +1,12 @@
 /*
- * interrupt.c - raises into the running fiber from its own postponed job, as Thread#raise from another thread would.
- *
- * Ruby swallows what is raised in a job (vm_trace.c, rb_postponed_job_flush), and Thread#raise at the current thread raises at once. So a helper
- * thread calls Thread#raise while the job waits for that without Ruby's lock. Ruby raises it right after the job, where it looks for interrupts: in
- * the same fiber, as no other runs in between.
+ * interrupt.c - see interrupt.h.
  */
-#include "binding/state/state.h"
+#include "binding/slices/interrupt.h"
 
 #include <pthread.h>
 #include <ruby/thread.h>
+
+#include "binding/base/forks.h"
 
 typedef enum question_state {
     QUESTION_NONE,
@@ -149,7 +147,7 @@ bool nb_interrupt_self(VALUE raises) {
     return raised;
 }
 
-void nb_scheduler_interrupt_define(void) {
+void nb_interrupt_define(void) {
     id_raise = rb_intern("raise");
     rb_gc_register_address(&helper.thread);
     rb_gc_register_address(&helper.target);

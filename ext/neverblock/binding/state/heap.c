@@ -1,9 +1,9 @@
 /*
- * heap.c - room in Ruby's heap for many parked fibers: NeverBlock::Heap.fill and .count_malloc, and when the loop asks for it (lib/neverblock/heap.rb); what
- * a long computation allocates beside its objects, left uncounted; collections put off while one keeps much; and a collection when it is over.
+ * heap.c - see heap.h.
  */
+#include "binding/state/heap.h"
+
 #include "os/memory.h"
-#include "binding/state/state.h"
 
 /* How many bytes are left uncounted between two collections, and between two of all objects: so much later they may come. */
 #define UNCOUNTED_BYTES_MAX ((size_t)128 << 20)
@@ -43,10 +43,10 @@ static struct {
     size_t objects_before; /* when the one before it was */
     size_t objects_long;   /* when a request became long and no other was */
     size_t marked_alone;   /* objects that a collection walks beside what a long request keeps; 0: nobody has looked */
-    size_t collections_alone;        /* by the last that came while no request kept anything */
-    bool of_long;                    /* there was one since a request became long */
-    bool keeps;                      /* a long request has kept much, so that the next may too */
-    const nb_scheduler *put_off_for; /* whose fiber it is for which there are none; compared only */
+    size_t collections_alone;   /* by the last that came while no request kept anything */
+    bool of_long;               /* there was one since a request became long */
+    bool keeps;                 /* a long request has kept much, so that the next may too */
+    const nb_heap *put_off_for; /* whose fiber it is for which there are none; compared only */
 } collector;
 
 static VALUE heap_fill(VALUE self, VALUE count, VALUE elements, VALUE every) {
@@ -89,11 +89,11 @@ static void collect_again(void) {
     rb_gc_enable();
 }
 
-void nb_heap_let_collect(const nb_scheduler *scheduler) {
-    if (collector.put_off_for == scheduler) collect_again();
+void nb_heap_let_collect(const nb_heap *heap) {
+    if (collector.put_off_for == heap) collect_again();
 }
 
-bool nb_heap_waits(const nb_scheduler *scheduler) { return collector.put_off_for == scheduler; }
+bool nb_heap_waits(const nb_heap *heap) { return collector.put_off_for == heap; }
 
 static bool may_grow(void) {
     return rb_gc_stat(collector.slots_key) < GROWN_SLOTS_MAX && rb_gc_stat(collector.bytes_key) < COUNTED_BYTES_MAX;
@@ -132,8 +132,8 @@ static bool is_swept(void) {
 }
 
 /* The application may have disabled them itself. */
-static void put_off(const nb_scheduler *scheduler) {
-    if (!RTEST(rb_gc_disable())) collector.put_off_for = scheduler;
+static void put_off(const nb_heap *heap) {
+    if (!RTEST(rb_gc_disable())) collector.put_off_for = heap;
 }
 
 /* --- What is not counted --- */
@@ -150,14 +150,13 @@ static void leave_uncounted(size_t bytes) {
     rb_gc_adjust_memory_usage(-(ssize_t)bytes);
 }
 
-bool nb_heap_computes(const nb_scheduler *scheduler) {
+bool nb_heap_computes(const nb_heap *heap) {
     if (!collector.known) return false;
     see_collections();
     size_t bytes = rb_gc_stat(collector.bytes_key);
     if (bytes >= UNCOUNTED_BYTES_MIN) leave_uncounted(bytes);
     collect_what_has_grown();
-    if (!collector.put_off_for && scheduler->long_requests > 0 && keeps_much() && is_swept() && may_grow())
-        put_off(scheduler);
+    if (!collector.put_off_for && heap->long_requests > 0 && keeps_much() && is_swept() && may_grow()) put_off(heap);
     return bytes >= UNCOUNTED_BYTES_MIN || collector.put_off_for;
 }
 
@@ -173,9 +172,8 @@ void nb_heap_attached(void) {
 }
 
 /* A collection that came since it began tells of it where much is kept; of what was made until then most may be others'. One from before it has walked what there is without it. */
-void nb_heap_request_long(VALUE self, size_t collections) {
-    nb_scheduler *scheduler = nb_scheduler_get(self);
-    if (!collector.known || scheduler->long_requests++ > 0) return;
+void nb_heap_request_long(nb_heap *heap, size_t collections) {
+    if (!collector.known || heap->long_requests++ > 0) return;
     see_collections();
     collector.of_long = false;
     collector.objects_long = rb_gc_stat(collector.objects_key);
@@ -193,11 +191,10 @@ static bool much_is_left(void) {
     return left >= LEFT_OBJECTS_MIN && left >= rb_gc_stat(collector.slots_key) / LEFT_SLOTS_AN_OBJECT;
 }
 
-void nb_heap_request_over(VALUE self, bool was_long) {
-    nb_scheduler *scheduler = nb_scheduler_get(self);
+void nb_heap_request_over(nb_heap *heap, bool was_long) {
     if (!collector.known) return;
-    if (was_long && --scheduler->long_requests == 0) nb_heap_let_collect(scheduler);
-    if (scheduler->long_requests == 0 && much_is_left()) scheduler->collection_due = true;
+    if (was_long && --heap->long_requests == 0) nb_heap_let_collect(heap);
+    if (heap->long_requests == 0 && much_is_left()) heap->collection_due = true;
 }
 
 static bool stat_has(VALUE stat, VALUE key) { return RB_INTEGER_TYPE_P(rb_hash_aref(stat, key)); }
@@ -232,27 +229,27 @@ static void call_dropping_errors(VALUE (*function)(VALUE), VALUE argument) {
     if (tag) rb_set_errinfo(Qnil);
 }
 
-static void make_room_for_parked(nb_scheduler *scheduler) {
-    scheduler->room_for *= 2;
+static void make_room_for_parked(nb_heap *heap) {
+    heap->room_for *= 2;
     if (!nb_memory_has_room(ROOM_BESIDE_BYTES)) return;
-    call_dropping_errors(make_room, SIZET2NUM(scheduler->room_for));
+    call_dropping_errors(make_room, SIZET2NUM(heap->room_for));
 }
 
 /* Ruby may have done so meanwhile. And while the next long one is half done, what that keeps would be walked. */
-static void collect_what_is_left(nb_scheduler *scheduler) {
-    scheduler->collection_due = false;
-    if (scheduler->long_requests > 0 || !much_is_left()) return;
+static void collect_what_is_left(nb_heap *heap) {
+    heap->collection_due = false;
+    if (heap->long_requests > 0 || !much_is_left()) return;
     call_dropping_errors(collect_young, Qnil);
     note_alone();
 }
 
-void nb_heap_turn(nb_scheduler *scheduler) {
+void nb_heap_turn(nb_heap *heap, size_t parked, bool some_cut) {
     collect_what_has_grown();
-    if (scheduler->parked.count > scheduler->room_for) make_room_for_parked(scheduler);
-    if (scheduler->collection_due && nb_list_empty(&scheduler->cut)) collect_what_is_left(scheduler);
+    if (parked > heap->room_for) make_room_for_parked(heap);
+    if (heap->collection_due && !some_cut) collect_what_is_left(heap);
 }
 
-void nb_scheduler_heap_define(VALUE module) {
+void nb_heap_define(VALUE module) {
     rb_gc_register_address(&heap_module);
     heap_module = rb_define_module_under(module, "Heap");
     rb_define_singleton_method(heap_module, "fill", heap_fill, 3);

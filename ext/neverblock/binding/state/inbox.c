@@ -1,19 +1,19 @@
 /*
- * inbox.c - where native threads leave their answers for a scheduler's loop, which they wake. It outlives the scheduler for as
- * long as an answer is out.
+ * inbox.c - see inbox.h.
  */
-#include "binding/state/state.h"
+#include "binding/state/inbox.h"
+
+#include <pthread.h>
+#include <ruby.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 struct nb_inbox {
     pthread_mutex_t lock;
-    nb_scheduler *sleeper; /* NULL: nobody sleeps */
-    nb_parcel *arrived;    /* newest first */
-    size_t out;            /* parcels expected and not yet drained */
+    nb_sleeper *sleeper; /* NULL: nobody sleeps */
+    nb_parcel *arrived;  /* newest first */
+    size_t out;          /* parcels expected and not yet drained */
     bool closed;
     _Atomic bool pending; /* something has arrived; readable without the lock */
 };
@@ -30,12 +30,11 @@ static nb_inbox *inbox_create(void) {
     return inbox;
 }
 
-void nb_inbox_expect(nb_scheduler *scheduler, nb_parcel *parcel) {
-    nb_scheduler_open(scheduler);
-    if (scheduler->inbox == NULL) scheduler->inbox = inbox_create();
-    nb_inbox *inbox = scheduler->inbox;
+void nb_inbox_expect(nb_inbox **place, nb_sleeper *sleeper, nb_parcel *parcel) {
+    if (*place == NULL) *place = inbox_create();
+    nb_inbox *inbox = *place;
     pthread_mutex_lock(&inbox->lock);
-    inbox->sleeper = scheduler;
+    inbox->sleeper = sleeper;
     inbox->out++;
     pthread_mutex_unlock(&inbox->lock);
     parcel->inbox = inbox;
@@ -54,7 +53,7 @@ void nb_inbox_post(nb_parcel *parcel) {
         parcel->next = inbox->arrived;
         inbox->arrived = parcel;
         atomic_store_explicit(&inbox->pending, true, memory_order_relaxed);
-        if (inbox->sleeper) nb_loop_rouse(inbox->sleeper);
+        if (inbox->sleeper) nb_sleeper_rouse(inbox->sleeper);
         pthread_mutex_unlock(&inbox->lock);
         return;
     }
@@ -64,8 +63,8 @@ void nb_inbox_post(nb_parcel *parcel) {
     if (last) inbox_destroy(inbox);
 }
 
-bool nb_inbox_pending(const nb_scheduler *scheduler) {
-    return scheduler->inbox && atomic_load_explicit(&scheduler->inbox->pending, memory_order_relaxed);
+bool nb_inbox_pending(const nb_inbox *inbox) {
+    return inbox && atomic_load_explicit(&inbox->pending, memory_order_relaxed);
 }
 
 static nb_parcel *take_arrived(nb_inbox *inbox) {
@@ -76,26 +75,15 @@ static nb_parcel *take_arrived(nb_inbox *inbox) {
     return arrived;
 }
 
-void nb_inbox_drain(nb_scheduler *scheduler) {
-    nb_inbox *inbox = scheduler->inbox;
+nb_parcel *nb_inbox_take(nb_inbox *inbox) {
     pthread_mutex_lock(&inbox->lock);
     atomic_store_explicit(&inbox->pending, false, memory_order_relaxed);
     nb_parcel *parcel = take_arrived(inbox);
     pthread_mutex_unlock(&inbox->lock);
-
-    for (nb_parcel *next; parcel; parcel = next) {
-        next = parcel->next;
-        parcel->arrived = true;
-        if (parcel->wait) {
-            nb_wait_wake(parcel->wait, NB_WOKEN);
-        } else {
-            parcel->abandoned(parcel);
-        }
-    }
+    return parcel;
 }
 
-void nb_inbox_mute(nb_scheduler *scheduler) {
-    nb_inbox *inbox = scheduler->inbox;
+void nb_inbox_mute(nb_inbox *inbox) {
     if (inbox == NULL) return;
     pthread_mutex_lock(&inbox->lock);
     inbox->sleeper = NULL;
@@ -103,10 +91,8 @@ void nb_inbox_mute(nb_scheduler *scheduler) {
 }
 
 /* Waits that are left lie on fibers that will never run: their parcels count as abandoned. */
-void nb_inbox_close(nb_scheduler *scheduler) {
-    nb_inbox *inbox = scheduler->inbox;
+void nb_inbox_close(nb_inbox *inbox) {
     if (inbox == NULL) return;
-    scheduler->inbox = NULL;
     pthread_mutex_lock(&inbox->lock);
     inbox->closed = true;
     nb_parcel *parcel = take_arrived(inbox);
