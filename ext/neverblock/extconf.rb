@@ -33,10 +33,10 @@ SOURCES = {
   "binding/scheduler" => %w[event_loop limit park scheduler],
   "binding/slices" => %w[interrupt slice slice_job slice_lock slice_look],
   "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
-  "binding/ports" => %w[port],
-  "binding/rack" => %w[env hijack hints input response upgrade],
+  "binding/ports" => %w[port running writing],
+  "binding/rack" => %w[env env_keys hijack hints input response upgrade],
   "binding/stalls" => %w[blockers stalls stalls_trace],
-  "binding/executor" => %w[entry executor executor_figures messages source spare task],
+  "binding/executor" => %w[entry executor executor_figures messages requests source spare task],
   "binding" => %w[neverblock]
 }.freeze
 

@@ -13,7 +13,7 @@
 #include "binding/engine/engine_reports.h"
 #include "binding/engine/link.h"
 #include "binding/mysql/mysql.h"
-#include "binding/ports/executor.h"
+#include "binding/executor/executor.h"
 #include "binding/rack/hints.h"
 #include "binding/rack/input.h"
 #include "binding/hooks/hooks.h"

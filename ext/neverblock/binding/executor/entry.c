@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "binding/ports/running.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/state/heap.h"
 #include "intake/crowds.h"
 #include "os/clock.h"
 

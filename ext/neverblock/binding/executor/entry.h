@@ -5,7 +5,9 @@
 #ifndef NB_BINDING_EXECUTOR_ENTRY_H
 #define NB_BINDING_EXECUTOR_ENTRY_H
 
-#include "binding/ports/executor.h"
+#include <ruby.h>
+
+#include "binding/ports/executor_state.h"
 
 /* A turn begins to take requests: until `entry_until_ns` it may begin with another. */
 void nb_executor_entry_begin(nb_executor *executor, int64_t now_ns);

@@ -1,29 +1,38 @@
 /*
  * executor.c - see executor.h.
  */
-#include "binding/ports/executor.h"
+#include "binding/executor/executor.h"
 
 #include <ruby/fiber/scheduler.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
-#include "binding/base/forks.h"
+#include "binding/base/module.h"
 #include "binding/engine/engine.h"
-#include "binding/slices/slice.h"
-#include "binding/state/object.h"
+#include "binding/engine/link.h"
 #include "binding/executor/entry.h"
 #include "binding/executor/executor_figures.h"
 #include "binding/executor/messages.h"
 #include "binding/executor/source.h"
+#include "binding/executor/task.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/port.h"
+#include "binding/ports/running.h"
+#include "binding/rack/env.h"
 #include "binding/rack/hijack.h"
-#include "binding/engine/link.h"
-#include "binding/base/module.h"
+#include "binding/rack/response.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/slices/slice.h"
+#include "binding/stalls/stalls.h"
+#include "binding/state/object.h"
 #include "os/memory.h"
 #include "os/thread.h"
-#include "binding/rack/response.h"
-#include "binding/stalls/stalls.h"
-#include "binding/executor/task.h"
 
-static nb_executor *all_running;
+/* What the Ruby object holds. */
+typedef struct executor_object {
+    nb_executor executor; /* first */
+    nb_env_builder env;
+} executor_object;
 
 /* --- memory --- */
 
@@ -38,7 +47,7 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->deadline_class);
     rb_gc_mark(executor->fiber_state);
     rb_gc_mark(executor->stalls);
-    nb_env_builder_mark(&executor->env);
+    nb_env_builder_mark(executor->env);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task_mark(executor->tasks[i]);
     }
@@ -62,7 +71,7 @@ static void executor_free(void *pointer) {
 
 static size_t executor_size(const void *pointer) {
     const nb_executor *executor = pointer;
-    size_t bytes = sizeof(*executor) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
+    size_t bytes = sizeof(executor_object) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
     for (uint16_t i = 0; i < executor->port_count; i++) {
         bytes += sizeof(nb_port) + executor->ports[i].by_exchange_count * sizeof(nb_task *);
     }
@@ -75,40 +84,23 @@ static const rb_data_type_t executor_type = {
     .function = {.dmark = executor_mark, .dfree = executor_free, .dsize = executor_size},
 };
 
-nb_executor *nb_executor_get(VALUE self) {
+static nb_executor *get(VALUE self) {
     nb_executor *executor;
     TypedData_Get_Struct(self, nb_executor, &executor_type, executor);
     return executor;
 }
 
 static VALUE executor_allocate(VALUE class) {
-    nb_executor *executor;
-    VALUE self = TypedData_Make_Struct(class, nb_executor, &executor_type, executor);
+    executor_object *object;
+    VALUE self = TypedData_Make_Struct(class, executor_object, &executor_type, object);
+    nb_executor *executor = &object->executor;
     executor->self = self;
+    executor->env = &object->env;
     executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
     executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
-    executor->env.listeners = executor->env.template = executor->env.no_input = executor->env.string_io = Qnil;
-    executor->env.file_class = Qnil;
+    executor->env->listeners = executor->env->template = executor->env->no_input = executor->env->string_io = Qnil;
+    executor->env->file_class = Qnil;
     return self;
-}
-
-/* --- what others ask of it --- */
-
-int64_t nb_executor_switched_ns(const nb_executor *executor) {
-    return atomic_load_explicit(&executor->board->pulse.switched_ns, memory_order_relaxed);
-}
-
-bool nb_executor_in_child(const nb_executor *executor) { return executor->forks != nb_fork_generation; }
-
-nb_executor *nb_executor_running(void) { return all_running; }
-
-nb_executor *nb_executor_running_here(void) {
-    nb_executor *executor = all_running;
-    VALUE thread = rb_thread_current();
-    while (executor && executor->thread != thread) {
-        executor = executor->next;
-    }
-    return executor;
 }
 
 /* --- Ruby --- */
@@ -122,13 +114,12 @@ static bool rack_is_2(void) {
     return atoi(StringValueCStr(release)) < 3;
 }
 
-static nb_link *add_channel(VALUE engine, VALUE helped, VALUE lane) {
+static nb_link *add_channel(VALUE engine, const nb_executor *helped, VALUE lane) {
     nb_channel *channel;
     nb_server *server = nb_engine_server(engine);
     nb_status status = !NIL_P(lane) ? nb_server_lane_channel_add(server, (uint16_t)NUM2UINT(lane), &channel)
-                       : NIL_P(helped)
-                           ? nb_server_channel_add(server, &channel)
-                           : nb_server_spare_add(server, nb_executor_get(helped)->ports[0].channel, &channel);
+                       : !helped    ? nb_server_channel_add(server, &channel)
+                                    : nb_server_spare_add(server, helped->ports[0].channel, &channel);
     if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
     if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
     return channel->link;
@@ -158,7 +149,7 @@ static void open_ports(nb_executor *executor, nb_link *link) {
  */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
-    nb_executor *executor = nb_executor_get(self);
+    nb_executor *executor = get(self);
     rb_scan_args(argc, argv, "2:", &owner, &app, &keywords);
     if (executor->ports) rb_raise(nb_error_class, "an executor is initialized once");
     long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
@@ -170,16 +161,17 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
     executor->fiber_state = rb_path2class("NeverBlock::Pool::FiberState");
     VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
-    nb_env_builder_init(&executor->env, errors, executor->rack2, nb_link_is(owner));
+    nb_env_builder_init(executor->env, errors, executor->rack2, nb_link_is(owner));
     executor->sendfile = RTEST(keyword(keywords, "sendfile", Qfalse));
     VALUE mapping = keyword(keywords, "accel", Qnil);
     executor->accel = RTEST(mapping);
-    if (executor->accel) nb_env_builder_add_accel(&executor->env, mapping);
-    executor->env.early_hints = RTEST(keyword(keywords, "early_hints", Qfalse));
+    if (executor->accel) nb_env_builder_add_accel(executor->env, mapping);
+    executor->env->early_hints = RTEST(keyword(keywords, "early_hints", Qfalse));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
     executor->helped = keyword(keywords, "helps", Qnil);
+    executor->helps = NIL_P(executor->helped) ? NULL : get(executor->helped);
     VALUE lane = keyword(keywords, "lane", Qnil);
-    nb_link *link = nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner, executor->helped, lane);
+    nb_link *link = nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner, executor->helps, lane);
     open_ports(executor, link);
     executor->lane = link->board->lane;
     executor->owner = owner;
@@ -196,7 +188,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
 static void add_listeners(nb_executor *executor) {
     const nb_board *board = executor->board;
     for (uint16_t i = 0; i < board->listener_count; i++) {
-        nb_env_builder_add_listener(&executor->env, board->listeners[i].address, board->listeners[i].port);
+        nb_env_builder_add_listener(executor->env, board->listeners[i].address, board->listeners[i].port);
     }
 }
 
@@ -229,12 +221,9 @@ static void ring_all(nb_executor *executor) {
 }
 
 static VALUE run_body(VALUE self) {
-    nb_executor *executor = nb_executor_get(self);
-    executor->thread = rb_thread_current();
-    executor->forks = nb_fork_generation;
+    nb_executor *executor = get(self);
+    nb_executor_begin_running(executor);
     executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->wanted, memory_order_relaxed);
-    executor->next = all_running;
-    all_running = executor;
     add_listeners(executor);
     nb_executor_attach(executor);
     if (!executor->server) nb_executor_figures_begin(executor);
@@ -252,14 +241,10 @@ static VALUE run_body(VALUE self) {
 /* Where run was left by an exception, or its thread killed, the fibers that are left are dropped; from here on none of
    them may touch the channel, and the engine may be closed. */
 static VALUE run_end(VALUE self) {
-    nb_executor *executor = nb_executor_get(self);
+    nb_executor *executor = get(self);
     executor->over = true;
     VALUE ending = nb_stalls_end(executor);
-    for (nb_executor **link = &all_running; *link; link = &(*link)->next) {
-        if (*link != executor) continue;
-        *link = executor->next;
-        break;
-    }
+    nb_executor_end_running(executor);
     if (!executor->server || nb_engine_alive(executor->owner)) {
         atomic_store_explicit(&executor->board->executor_gone, 1, memory_order_release);
         if (executor->guest) nb_server_guest_end(executor->server);
@@ -277,7 +262,7 @@ static VALUE run_end(VALUE self) {
 /* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
    Raises what Thread#raise brings, and NeverBlock::Error when it ran before or the engine has not started. */
 static VALUE executor_run(VALUE self) {
-    nb_executor *executor = nb_executor_get(self);
+    nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
@@ -287,15 +272,15 @@ static VALUE executor_run(VALUE self) {
 
 /* No request will come any more: run returns when those it has have ended. For a spare whose executor has ended. Any thread. */
 static VALUE executor_finish(VALUE self) {
-    nb_executor *executor = nb_executor_get(self);
+    nb_executor *executor = get(self);
     executor->finishes = true;
     if (!executor->over) nb_wake_signal(&executor->link->executor_wake);
     return self;
 }
 
-static VALUE executor_running(VALUE self) { return UINT2NUM(nb_executor_get(self)->running); }
-static VALUE executor_log(VALUE self) { return nb_executor_get(self)->log; }
-static VALUE executor_scheduler(VALUE self) { return nb_executor_get(self)->scheduler; }
+static VALUE executor_running(VALUE self) { return UINT2NUM(get(self)->running); }
+static VALUE executor_log(VALUE self) { return get(self)->log; }
+static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
 
 void nb_executor_define(VALUE module) {
     nb_executor_messages_define();

@@ -4,7 +4,7 @@
 #ifndef NB_EXECUTOR_FIGURES_H
 #define NB_EXECUTOR_FIGURES_H
 
-#include "binding/ports/executor.h"
+#include "binding/ports/executor_state.h"
 
 /* What a forked process has from its parent is left out of the counts. */
 void nb_executor_figures_begin(nb_executor *executor);

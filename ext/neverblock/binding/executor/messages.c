@@ -3,63 +3,27 @@
  */
 #include "binding/executor/messages.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/counter.h"
-#include "binding/ports/port.h"
-#include "binding/rack/hijack.h"
-#include "binding/rack/input.h"
 #include "binding/base/module.h"
+#include "binding/executor/requests.h"
+#include "binding/executor/task.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
+#include "binding/rack/input.h"
+#include "binding/rack/response.h"
+#include "binding/scheduler/limit.h"
+#include "binding/scheduler/scheduler.h"
 #include "os/memory.h"
 #include "os/net.h"
-#include "binding/rack/response.h"
-#include "binding/executor/task.h"
-
-/* Requests taken between two gifts of ring space back to the loop. */
-#define RELEASE_EVERY 16
 
 static ID id_report_fewer;
 static VALUE gone_arguments; /* of raise */
-
-static void index_task(nb_port *port, nb_task *task) {
-    uint32_t index = nb_exchange_id_slot(task->exchange);
-    if (index >= port->by_exchange_count) {
-        uint32_t count = port->by_exchange_count ? port->by_exchange_count : 64;
-        while (count <= index) {
-            count *= 2;
-        }
-        nb_task **larger = nb_realloc(port->by_exchange, count * sizeof(*larger));
-        if (!larger) rb_memerror();
-        memset(larger + port->by_exchange_count, 0, (count - port->by_exchange_count) * sizeof(*larger));
-        port->by_exchange = larger;
-        port->by_exchange_count = count;
-    }
-    port->by_exchange[index] = task;
-}
-
-static nb_task *find_task(nb_executor *executor, nb_exchange_id exchange) {
-    uint16_t loop = nb_exchange_id_loop(exchange);
-    uint32_t index = nb_exchange_id_slot(exchange);
-    if (loop >= executor->port_count || index >= executor->ports[loop].by_exchange_count) return NULL;
-    nb_task *task = executor->ports[loop].by_exchange[index];
-    return task && task->exchange == exchange ? task : NULL;
-}
-
-nb_task *nb_executor_find_task(nb_exchange_id exchange) {
-    nb_executor *executor = nb_executor_running_here();
-    return executor ? find_task(executor, exchange) : NULL;
-}
-
-nb_task *nb_executor_find_task_anywhere(nb_exchange_id exchange) {
-    for (nb_executor *executor = nb_executor_running(); executor; executor = executor->next) {
-        nb_task *task = nb_executor_in_child(executor) ? NULL : find_task(executor, exchange);
-        if (task) return task;
-    }
-    return NULL;
-}
 
 static VALUE report_fewer(VALUE argument) {
     VALUE *arguments = (VALUE *)argument;
@@ -116,61 +80,10 @@ static void answer_refused(nb_port *port) {
     }
 }
 
-/* The message before it is given back to the ring. */
-static const nb_message *next_message(nb_port *port) {
-    size_t bytes;
-    if (port->in_hand) {
-        nb_ring_advance(&port->requests);
-        if (++port->taken % RELEASE_EVERY == 0) nb_ring_release(&port->requests);
-    }
-    port->in_hand = false;
-    return nb_ring_peek(&port->requests, &bytes);
-}
-
-void nb_executor_tell_running(nb_executor *executor) {
-    if (executor->over || nb_executor_in_child(executor)) return;
-    nb_executor_figures *figures = nb_executor_figures_of(executor);
-    atomic_store_explicit(&figures->running, executor->running, memory_order_relaxed);
-    atomic_store_explicit(&figures->pooled, executor->fibers - executor->running, memory_order_relaxed);
-}
-
-static void count_taken(nb_executor *executor) { nb_count(&nb_executor_figures_of(executor)->taken, 1); }
-
-static void give(nb_task *task, nb_port *port, nb_request_message *request) {
-    nb_executor *executor = task->executor;
-    task->exchange = request->message.exchange;
-    task->request = request;
-    task->port = port;
-    task->busy = true;
-    if (++executor->running > executor->running_peak) executor->running_peak = executor->running;
-    nb_executor_tell_running(executor);
-    index_task(port, task);
-    atomic_store_explicit(&executor->board->pulse.running, task->exchange, memory_order_relaxed);
-}
-
-/* Between processes the file of a body comes beside its record, one in one process is in it. */
-static void take_body(nb_port *port, nb_request_message *request) {
-    if (request->body_fd >= 0) request->body_fd = nb_channel_take(port->channel, request->body_fd);
-}
-
-/* False: the loop has recalled it for another executor. */
-static bool claim(nb_port *port, nb_request_message *request) {
-    port->in_hand = true;
-    port->executor->received++;
-    if (nb_request_claim(request, NB_CLAIM_TAKEN)) {
-        count_taken(port->executor);
-        return true;
-    }
-    if (!nb_channel_is_shared(port->channel) || request->body_fd < 0) return false;
-    int fd = nb_channel_take(port->channel, request->body_fd); /* the record is the loop's, which copies it now */
-    if (fd >= 0) close(fd);
-    return false;
-}
-
 static void start(nb_port *port, nb_request_message *request) {
     nb_executor *executor = port->executor;
     nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
-    if (!claim(port, request)) {
+    if (!nb_request_take(port, request)) {
         if (task) {
             nb_task_give_back(task);
         } else {
@@ -179,14 +92,14 @@ static void start(nb_port *port, nb_request_message *request) {
         return;
     }
     bool has_file = request->body_fd >= 0;
-    take_body(port, request);
+    nb_request_take_body(port, request);
     if (!task || (has_file && request->body_fd < 0)) { /* there is no descriptor left for it here */
         if (task) nb_task_give_back(task);
         refuse(port, request);
         if (!task) run_fewer(executor, take_error());
         return;
     }
-    give(task, port, request);
+    nb_request_give(task, port, request);
     executor->direct = task;
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
     executor->direct = NULL;
@@ -198,25 +111,6 @@ static void start(nb_port *port, nb_request_message *request) {
     } else if (executor->crowded) {
         keep_room(executor);
     }
-}
-
-bool nb_executor_next(nb_task *task) {
-    nb_executor *executor = task->executor;
-    nb_port *port = task->port;
-    if (executor->direct != task) return false;
-    const nb_message *message = next_message(port);
-    if (!message || message->type != NB_MESSAGE_REQUEST) return false;
-    if (nb_executor_switched_ns(executor) > executor->entry_until_ns) return false;
-    nb_request_message *request = (nb_request_message *)(uintptr_t)message;
-    if (request->body_fd >= 0) return false;
-    if (nb_exchange_id_slot(message->exchange) >= port->by_exchange_count)
-        return false; /* where making room may raise */
-    NB_ASSERT(executor->idle == task);
-    if (!claim(port, request)) return false;
-    executor->idle = task->next;
-    nb_scheduler_stamp(executor->scheduler);
-    give(task, port, request);
-    return true;
 }
 
 static void wake_task(nb_executor *executor, nb_task *task) {
@@ -267,7 +161,7 @@ static void stop(nb_port *port) {
 /* One that is not awaited any more is ended. */
 static void take_connection(nb_port *port, const nb_hijacked_message *message) {
     nb_executor *executor = port->executor;
-    nb_task *task = find_task(executor, message->message.exchange);
+    nb_task *task = nb_executor_task_for(executor, message->message.exchange);
     size_t size = (size_t)message->size;
     int fd = nb_channel_take(port->channel, message->fd);
     nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
@@ -297,22 +191,22 @@ static void receive(nb_port *port, const nb_message *message) {
         start(port, (nb_request_message *)(uintptr_t)message);
         break;
     case NB_MESSAGE_DRAINED:
-        if ((task = find_task(executor, message->exchange))) wake_task(executor, task);
+        if ((task = nb_executor_task_for(executor, message->exchange))) wake_task(executor, task);
         break;
     case NB_MESSAGE_GONE:
-        if (!(task = find_task(executor, message->exchange))) break;
+        if (!(task = nb_executor_task_for(executor, message->exchange))) break;
         client_gone(task, (nb_gone_reason)message->flags);
         break;
     case NB_MESSAGE_HIJACKED:
-        if ((task = find_task(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
+        if ((task = nb_executor_task_for(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
         take_connection(port, (const nb_hijacked_message *)(const void *)message);
         break;
     case NB_MESSAGE_INPUT:
-        task = find_task(executor, message->exchange);
+        task = nb_executor_task_for(executor, message->exchange);
         if (task && nb_input_is(task->input)) nb_input_push(task->input, message);
         break;
     case NB_MESSAGE_LEFT:
-        if ((task = find_task(executor, message->exchange))) client_left(task);
+        if ((task = nb_executor_task_for(executor, message->exchange))) client_left(task);
         break;
     case NB_MESSAGE_RETIRE:
         port->ends = true;
@@ -335,7 +229,7 @@ bool nb_port_drain(nb_port *port) {
     port->taken = 0;
     port->in_hand = false;
     if (port->room_first && !blocked(port)) wake_for_room(port);
-    while ((message = next_message(port))) {
+    while ((message = nb_port_next_message(port))) {
         if (message->type == NB_MESSAGE_REQUEST && nb_scheduler_now(executor->scheduler) > executor->entry_until_ns)
             break;
         receive(port, message);

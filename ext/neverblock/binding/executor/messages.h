@@ -4,7 +4,7 @@
 #ifndef NB_EXECUTOR_MESSAGES_H
 #define NB_EXECUTOR_MESSAGES_H
 
-#include "binding/ports/executor.h"
+#include "binding/ports/port.h"
 
 void nb_executor_messages_define(void);
 

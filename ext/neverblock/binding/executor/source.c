@@ -7,6 +7,7 @@
 #include "binding/executor/executor_figures.h"
 #include "binding/executor/messages.h"
 #include "binding/ports/port.h"
+#include "binding/scheduler/scheduler.h"
 #include "binding/executor/spare.h"
 #include "binding/hooks/resolve.h"
 #include "os/clock.h"

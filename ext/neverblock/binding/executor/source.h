@@ -4,7 +4,7 @@
 #ifndef NB_EXECUTOR_SOURCE_H
 #define NB_EXECUTOR_SOURCE_H
 
-#include "binding/ports/executor.h"
+#include "binding/ports/executor_state.h"
 
 /* The scheduler has it as its source from now on; it may run the I/O loop's turns where it is the one that does. */
 void nb_executor_attach(nb_executor *executor);

@@ -4,6 +4,7 @@
 #include "binding/executor/spare.h"
 
 #include "base/counter.h"
+#include "binding/ports/port.h"
 #include "os/clock.h"
 
 /* A thread that gets Ruby's lock so soon after it was called has not waited for it: the wake is in it, on a machine that has more to do. One that computes
@@ -13,7 +14,7 @@
 static int64_t get(const _Atomic int64_t *number) { return atomic_load_explicit(number, memory_order_relaxed); }
 
 bool nb_executor_is_called(const nb_executor *executor) {
-    return !NIL_P(executor->helped) &&
+    return executor->helps &&
            atomic_load_explicit(&executor->board->call.asked_ns, memory_order_acquire) != executor->answered_ns;
 }
 
@@ -27,8 +28,7 @@ static int64_t kept_in_ns(const nb_executor *executor, int64_t free_before_ns) {
    kept as well, or they would have been asked: the lock was free for all of them. */
 static void let_in(nb_executor *executor, int64_t free_before_ns) {
     bool some = false;
-    for (VALUE helped = executor->helped; !NIL_P(helped); helped = nb_executor_get(helped)->helped) {
-        nb_executor *kept = nb_executor_get(helped);
+    for (const nb_executor *kept = executor->helps; kept; kept = kept->helps) {
         int64_t switched_ns = kept_in_ns(kept, free_before_ns);
         if (!switched_ns) continue;
         atomic_store_explicit(&kept->board->pulse.blocked_ns, switched_ns, memory_order_release);

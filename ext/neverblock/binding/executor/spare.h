@@ -4,7 +4,7 @@
 #ifndef NB_EXECUTOR_SPARE_H
 #define NB_EXECUTOR_SPARE_H
 
-#include "binding/ports/executor.h"
+#include "binding/ports/executor_state.h"
 
 /* It is called and has not answered. */
 bool nb_executor_is_called(const nb_executor *executor);

@@ -8,6 +8,11 @@
 
 #include "base/alloc.h"
 #include "binding/executor/entry.h"
+#include "binding/executor/requests.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
+#include "binding/rack/env.h"
+#include "binding/rack/env_keys.h"
 #include "binding/rack/hijack.h"
 #include "http1/head_parser.h"
 #include "binding/rack/input.h"
@@ -45,7 +50,7 @@ static void begin_deadline(nb_task *task, int64_t arrived_ns, int64_t deadline_n
     VALUE at = DBL2NUM((double)deadline_ns / 1e9);
     VALUE arguments[] = {DBL2NUM((double)(deadline_ns - arrived_ns) / 1e9), at};
     task->deadline = rb_class_new_instance(2, arguments, task->executor->deadline_class);
-    rb_hash_aset(task->env, nb_env_key_deadline(), at);
+    rb_hash_aset(task->env, nb_env_keys.deadline, at);
     rb_thread_local_aset(rb_thread_current(), id_deadline, task->deadline);
     nb_limit_arm(&task->limit, deadline_ns, rb_ary_new_from_values(1, &task->deadline));
 }
@@ -90,15 +95,15 @@ static VALUE build_env(nb_task *task) {
     task->spooled = request->body_fd >= 0;
     bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;
     note(task, request);
-    task->env = nb_env_build(&task->executor->env, request);
-    strcpy(task->words.id, task->executor->env.request_id);
-    VALUE dropped = dropped_name(&task->executor->env);
+    task->env = nb_env_build(task->executor->env, request);
+    strcpy(task->words.id, task->executor->env->request_id);
+    VALUE dropped = dropped_name(task->executor->env);
     task->request = NULL;
     if (streams) {
         task->input = nb_input_open(task);
-        rb_hash_aset(task->env, nb_env_key_input(), task->input);
+        rb_hash_aset(task->env, nb_env_keys.rack_input, task->input);
     }
-    if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_key_input());
+    if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_keys.rack_input);
     if (deadline_ns || task->cancellable) nb_limit_open(&task->limit, task->executor->scheduler);
     if (deadline_ns) begin_deadline(task, arrived_ns, deadline_ns);
     return dropped;
@@ -183,7 +188,7 @@ static VALUE callbacks_of(const nb_task *task, VALUE key) {
 
 /* Each in the reverse order of registration, whatever the others did (Rack SPEC 3.1, rack.response_finished). */
 static int run_finished(nb_task *task) {
-    VALUE callbacks = callbacks_of(task, nb_env_key_response_finished());
+    VALUE callbacks = callbacks_of(task, nb_env_keys.rack_response_finished);
     if (NIL_P(callbacks)) return 0;
     VALUE error = task->error;
     for (long i = RARRAY_LEN(callbacks) - 1; i >= 0; i--) {
@@ -200,7 +205,7 @@ static VALUE call_callback(VALUE callback) { return rb_funcallv(callback, id_cal
 
 /* rack.after_reply of Puma and Unicorn: each in the order of registration, without arguments, whatever the others did. */
 static int run_after_reply(nb_task *task) {
-    VALUE callbacks = callbacks_of(task, nb_env_key_after_reply());
+    VALUE callbacks = callbacks_of(task, nb_env_keys.rack_after_reply);
     if (NIL_P(callbacks)) return 0;
     for (long i = 0; i < RARRAY_LEN(callbacks); i++) {
         int tag = 0;
@@ -296,10 +301,8 @@ static void push_idle(nb_task *task) {
 
 static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
-    nb_port *port = task->port;
-    uint32_t index = nb_exchange_id_slot(task->exchange);
     nb_executor_end_wait(task);
-    if (index < port->by_exchange_count && port->by_exchange[index] == task) port->by_exchange[index] = NULL;
+    nb_executor_unindex_task(task);
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
         Qnil;
     task->deadline = Qnil;

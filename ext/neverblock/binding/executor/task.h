@@ -9,7 +9,10 @@
 #ifndef NB_BINDING_TASK_H
 #define NB_BINDING_TASK_H
 
-#include "binding/ports/executor.h"
+#include "binding/ports/executor_state.h"
+
+/* Of address space, not of memory: for a collection, for what a request that runs still makes, and for a stop. */
+#define NB_EXECUTOR_RESERVE_BYTES ((size_t)32 << 20)
 
 void nb_task_define(void);
 void nb_task_mark(const nb_task *task);

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "binding/rack/env_keys.h"
 #include "binding/rack/hijack.h"
 #include "binding/rack/hints.h"
 #include "http1/head_parser.h"
@@ -17,71 +18,16 @@
 #include "binding/base/module.h"
 #include "binding/rack/upgrade.h"
 
-/* The longest field name that is up-cased on the stack; head limits allow longer ones. */
-#define NAME_BYTES_MAX 256
 #define COUNT_DIGITS 12
 
 _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
 
-#define NB_KEYS(X)                                      \
-    X(request_method, "REQUEST_METHOD")                 \
-    X(script_name, "SCRIPT_NAME")                       \
-    X(path_info, "PATH_INFO")                           \
-    X(query_string, "QUERY_STRING")                     \
-    X(request_uri, "REQUEST_URI")                       \
-    X(server_name, "SERVER_NAME")                       \
-    X(server_port, "SERVER_PORT")                       \
-    X(server_protocol, "SERVER_PROTOCOL")               \
-    X(server_software, "SERVER_SOFTWARE")               \
-    X(remote_addr, "REMOTE_ADDR")                       \
-    X(http_host, "HTTP_HOST")                           \
-    X(content_length, "CONTENT_LENGTH")                 \
-    X(transfer_encoding, "HTTP_TRANSFER_ENCODING")      \
-    X(rack_url_scheme, "rack.url_scheme")               \
-    X(rack_input, "rack.input")                         \
-    X(rack_errors, "rack.errors")                       \
-    X(rack_response_finished, "rack.response_finished") \
-    X(rack_after_reply, "rack.after_reply")             \
-    X(rack_hijack, "rack.hijack")                       \
-    X(rack_can_hijack, "rack.hijack?")                  \
-    X(rack_hijack_io, "rack.hijack_io")                 \
-    X(rack_early_hints, "rack.early_hints")             \
-    X(rack_protocol, "rack.protocol")                   \
-    X(request_id, "neverblock.request_id")              \
-    X(deadline, "neverblock.deadline")
-
-static struct {
-#define NB_KEY_FIELD(name, text) VALUE name;
-    NB_KEYS(NB_KEY_FIELD)
-#undef NB_KEY_FIELD
-} keys;
-
-static VALUE field_keys[NB_FIELD_COUNT];
 static VALUE method_values[NB_METHOD_COUNT];
 static VALUE http10, http11, slash, empty, port80, localhost, loopback, chunked;
 
-static void upcase_name(char *out, const char *name, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)name[i];
-        out[i] = (char)(c == '-' ? '_' : (c >= 'a' && c <= 'z') ? c - 32 : c);
-    }
-}
-
-static VALUE field_key(nb_slice name) {
-    char text[5 + NAME_BYTES_MAX] = "HTTP_";
-    upcase_name(text + 5, name.data, name.size);
-    bool bare = nb_slice_equal(name, NB_SLICE("content-type")) || nb_slice_equal(name, NB_SLICE("content-length"));
-    return bare ? nb_constant_string(text + 5, name.size) : nb_constant_string(text, 5 + name.size);
-}
-
 static void init_constants(void) {
-    if (keys.request_method) return;
-#define NB_KEY_INIT(name, text) keys.name = nb_constant_string(text, sizeof(text) - 1);
-    NB_KEYS(NB_KEY_INIT)
-#undef NB_KEY_INIT
-    for (int i = 1; i < NB_FIELD_COUNT; i++) {
-        field_keys[i] = field_key(nb_field_name((nb_field)i));
-    }
+    if (http10) return;
+    nb_env_keys_init();
     for (int i = 1; i < NB_METHOD_COUNT; i++) {
         nb_slice name = nb_method_name((nb_method)i);
         method_values[i] = nb_constant_string(name.data, name.size);
@@ -95,15 +41,6 @@ static void init_constants(void) {
     loopback = nb_constant_string("127.0.0.1", 9);
     localhost = nb_constant_string("localhost", 9);
 }
-
-VALUE nb_env_key_request_method(void) { return keys.request_method; }
-VALUE nb_env_key_field(nb_field field) { return field_keys[field]; }
-VALUE nb_env_key_response_finished(void) { return keys.rack_response_finished; }
-VALUE nb_env_key_after_reply(void) { return keys.rack_after_reply; }
-VALUE nb_env_key_input(void) { return keys.rack_input; }
-VALUE nb_env_key_hijack_io(void) { return keys.rack_hijack_io; }
-VALUE nb_env_key_deadline(void) { return keys.deadline; }
-VALUE nb_env_key_protocol(void) { return keys.rack_protocol; }
 
 static VALUE server_software(void) {
     VALUE version = rb_const_get(nb_module, rb_intern("VERSION"));
@@ -131,28 +68,28 @@ static void make_prefix(char *out) {
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess) {
     init_constants();
     VALUE template = rb_hash_new();
-    VALUE ordered[] = {keys.request_method,   keys.script_name,     keys.path_info,
-                       keys.query_string,     keys.request_uri,     keys.server_name,
-                       keys.server_port,      keys.server_protocol, keys.remote_addr,
-                       keys.server_software,  keys.rack_errors,     keys.rack_url_scheme,
-                       keys.rack_input,       keys.request_id,      keys.rack_response_finished,
-                       keys.rack_after_reply, keys.rack_can_hijack, keys.rack_hijack};
+    VALUE ordered[] = {nb_env_keys.request_method,   nb_env_keys.script_name,     nb_env_keys.path_info,
+                       nb_env_keys.query_string,     nb_env_keys.request_uri,     nb_env_keys.server_name,
+                       nb_env_keys.server_port,      nb_env_keys.server_protocol, nb_env_keys.remote_addr,
+                       nb_env_keys.server_software,  nb_env_keys.rack_errors,     nb_env_keys.rack_url_scheme,
+                       nb_env_keys.rack_input,       nb_env_keys.request_id,      nb_env_keys.rack_response_finished,
+                       nb_env_keys.rack_after_reply, nb_env_keys.rack_can_hijack, nb_env_keys.rack_hijack};
     for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
         rb_hash_aset(template, ordered[i], empty);
     }
-    rb_hash_aset(template, keys.request_method, method_values[NB_METHOD_GET]);
-    rb_hash_aset(template, keys.server_software, server_software());
-    rb_hash_aset(template, keys.server_protocol, http11);
-    rb_hash_aset(template, keys.rack_url_scheme, nb_constant_string("http", 4));
-    rb_hash_aset(template, keys.rack_errors, rack_errors);
-    rb_hash_aset(template, keys.rack_can_hijack, Qtrue);
+    rb_hash_aset(template, nb_env_keys.request_method, method_values[NB_METHOD_GET]);
+    rb_hash_aset(template, nb_env_keys.server_software, server_software());
+    rb_hash_aset(template, nb_env_keys.server_protocol, http11);
+    rb_hash_aset(template, nb_env_keys.rack_url_scheme, nb_constant_string("http", 4));
+    rb_hash_aset(template, nb_env_keys.rack_errors, rack_errors);
+    rb_hash_aset(template, nb_env_keys.rack_can_hijack, Qtrue);
     if (rack2) add_rack2(template, multiprocess);
     builder->template = template;
     builder->listeners = rb_ary_new();
     builder->string_io = rb_path2class("StringIO");
     builder->file_class = rb_path2class("NeverBlock::SpooledInput");
     builder->no_input = rb_obj_freeze(rb_class_new_instance(0, NULL, rb_path2class("NeverBlock::NoInput")));
-    rb_hash_aset(template, keys.rack_input, builder->no_input);
+    rb_hash_aset(template, nb_env_keys.rack_input, builder->no_input);
     builder->host.size = builder->address.size = 0;
     make_prefix(builder->request_id_prefix);
 }
@@ -198,9 +135,9 @@ static VALUE frozen_text(const char *bytes, size_t size) { return rb_obj_freeze(
 static void template_by_listener(nb_env_builder *builder, uint16_t listener) {
     VALUE pair = rb_ary_entry(builder->listeners, listener);
     builder->host.size = 0;
-    rb_hash_delete(builder->template, keys.http_host);
-    rb_hash_aset(builder->template, keys.server_name, NIL_P(pair) ? localhost : rb_ary_entry(pair, 0));
-    rb_hash_aset(builder->template, keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
+    rb_hash_delete(builder->template, nb_env_keys.http_host);
+    rb_hash_aset(builder->template, nb_env_keys.server_name, NIL_P(pair) ? localhost : rb_ary_entry(pair, 0));
+    rb_hash_aset(builder->template, nb_env_keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
 }
 
 /* "t:" has the port that no port means; zeros in front would make a number in base 8 of it (Integer("080")). */
@@ -216,16 +153,16 @@ static void template_by_host(nb_env_builder *builder, const char *host, size_t s
     size_t end = nb_host_size(nb_slice_of(host, size));
     VALUE name = end ? frozen_text(host, end) : localhost;
     VALUE port = end < size ? port_text(host + end + 1, size - end - 1) : port80;
-    rb_hash_aset(builder->template, keys.http_host, frozen_text(host, size));
-    rb_hash_aset(builder->template, keys.server_name, name);
-    rb_hash_aset(builder->template, keys.server_port, port);
+    rb_hash_aset(builder->template, nb_env_keys.http_host, frozen_text(host, size));
+    rb_hash_aset(builder->template, nb_env_keys.server_name, name);
+    rb_hash_aset(builder->template, nb_env_keys.server_port, port);
     remember(&builder->host, host, size);
 }
 
 /* A UNIX socket's peer has no address; it is on this machine. */
 static void template_by_peer(nb_env_builder *builder, const char *address, size_t size) {
     VALUE text = size ? frozen_text(address, size) : loopback;
-    rb_hash_aset(builder->template, keys.remote_addr, text);
+    rb_hash_aset(builder->template, nb_env_keys.remote_addr, text);
     remember(&builder->address, address, size);
 }
 
@@ -251,9 +188,9 @@ static bool is_for_servers(const char *name, size_t size) {
 
 /* NB_FIELD_OTHER: Qnil for a name that must not become a key. */
 static VALUE other_key(const char *name, size_t size) {
-    char stack[5 + NAME_BYTES_MAX] = "HTTP_";
-    if (size > NAME_BYTES_MAX || memchr(name, '_', size) || is_for_servers(name, size)) return Qnil;
-    upcase_name(stack + 5, name, size);
+    char stack[5 + NB_ENV_NAME_BYTES_MAX] = "HTTP_";
+    if (size > NB_ENV_NAME_BYTES_MAX || memchr(name, '_', size) || is_for_servers(name, size)) return Qnil;
+    nb_env_upcase_name(stack + 5, name, size);
     return rb_enc_interned_str(stack, (long)(5 + size), rb_usascii_encoding());
 }
 
@@ -296,7 +233,7 @@ static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_mes
             set_other(builder, env, request, header);
             continue;
         case NB_FIELD_HOST: /* it is in the template, or empty; an absolute target's authority counts */
-            if (request->host.size == 0) rb_hash_aset(env, keys.http_host, text(request, header->value));
+            if (request->host.size == 0) rb_hash_aset(env, nb_env_keys.http_host, text(request, header->value));
             continue;
         case NB_FIELD_TRANSFER_ENCODING: /* undone: the body is given decoded, with its length */
         case NB_FIELD_CONTENT_LENGTH:
@@ -304,7 +241,7 @@ static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_mes
         default:
             break;
         }
-        VALUE key = field_keys[header->field];
+        VALUE key = nb_env_field_keys[header->field];
         if (seen & bit) {
             join(env, key, request, header->value, header->field == NB_FIELD_COOKIE ? "; " : ", ");
         } else {
@@ -329,9 +266,9 @@ static VALUE spooled_input(nb_env_builder *builder, int fd) {
 /* Its length, or that it has one nobody knows yet: else nothing would say that there is a body. */
 static void set_streamed(VALUE env, const nb_request_message *request) {
     if (request->body_bytes != UINT64_MAX) {
-        rb_hash_aset(env, keys.content_length, decimal(request->body_bytes));
+        rb_hash_aset(env, nb_env_keys.content_length, decimal(request->body_bytes));
     } else {
-        rb_hash_aset(env, keys.transfer_encoding, chunked);
+        rb_hash_aset(env, nb_env_keys.transfer_encoding, chunked);
     }
 }
 
@@ -339,7 +276,7 @@ static void set_body(nb_env_builder *builder, VALUE env, const nb_request_messag
     if (!request->has_body) {
         for (uint32_t i = 0; i < request->header_count; i++) { /* Content-Length: 0 is told as it came */
             if (request->headers[i].field != NB_FIELD_CONTENT_LENGTH) continue;
-            rb_hash_aset(env, keys.content_length, text(request, request->headers[i].value));
+            rb_hash_aset(env, nb_env_keys.content_length, text(request, request->headers[i].value));
         }
         return;
     }
@@ -354,8 +291,8 @@ static void set_body(nb_env_builder *builder, VALUE env, const nb_request_messag
         VALUE bytes = text(request, request->body);
         input = rb_class_new_instance(1, &bytes, builder->string_io);
     }
-    rb_hash_aset(env, keys.rack_input, input);
-    rb_hash_aset(env, keys.content_length, decimal(request->body_bytes));
+    rb_hash_aset(env, nb_env_keys.rack_input, input);
+    rb_hash_aset(env, nb_env_keys.content_length, decimal(request->body_bytes));
 }
 
 static bool is_request_id(const char *bytes, size_t size) {
@@ -395,18 +332,18 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
 static void set_line(VALUE env, const nb_request_message *request) {
     if (request->method != NB_METHOD_GET) { /* which stands in the template */
         VALUE method = request->method ? method_values[request->method] : text(request, request->method_text);
-        rb_hash_aset(env, keys.request_method, method);
+        rb_hash_aset(env, nb_env_keys.request_method, method);
     }
-    rb_hash_aset(env, keys.path_info, request->path.size ? text(request, request->path) : slash);
-    if (request->query.size) rb_hash_aset(env, keys.query_string, text(request, request->query));
-    rb_hash_aset(env, keys.request_uri, text(request, request->target));
-    if (request->minor_version == 0) rb_hash_aset(env, keys.server_protocol, http10);
+    rb_hash_aset(env, nb_env_keys.path_info, request->path.size ? text(request, request->path) : slash);
+    if (request->query.size) rb_hash_aset(env, nb_env_keys.query_string, text(request, request->query));
+    rb_hash_aset(env, nb_env_keys.request_uri, text(request, request->target));
+    if (request->minor_version == 0) rb_hash_aset(env, nb_env_keys.server_protocol, http10);
 }
 
 static void set_protocol(VALUE env) {
-    VALUE field = rb_hash_lookup(env, field_keys[NB_FIELD_UPGRADE]);
+    VALUE field = rb_hash_lookup(env, nb_env_field_keys[NB_FIELD_UPGRADE]);
     if (NIL_P(field)) return;
-    rb_hash_aset(env, keys.rack_protocol, nb_upgrade_protocols(RSTRING_PTR(field), (size_t)RSTRING_LEN(field)));
+    rb_hash_aset(env, nb_env_keys.rack_protocol, nb_upgrade_protocols(RSTRING_PTR(field), (size_t)RSTRING_LEN(field)));
     RB_GC_GUARD(field);
 }
 
@@ -416,12 +353,12 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     set_line(env, request);
     set_headers(builder, env, request);
     set_body(builder, env, request);
-    rb_hash_aset(env, keys.request_id, request_id(builder, request));
-    rb_hash_aset(env, keys.rack_response_finished, rb_ary_new());
-    rb_hash_aset(env, keys.rack_after_reply, rb_ary_new());
-    rb_hash_aset(env, keys.rack_hijack, nb_hijack_new(request->message.exchange));
+    rb_hash_aset(env, nb_env_keys.request_id, request_id(builder, request));
+    rb_hash_aset(env, nb_env_keys.rack_response_finished, rb_ary_new());
+    rb_hash_aset(env, nb_env_keys.rack_after_reply, rb_ary_new());
+    rb_hash_aset(env, nb_env_keys.rack_hijack, nb_hijack_new(request->message.exchange));
     if (request->message.flags & NB_REQUEST_UPGRADES) set_protocol(env);
     if (builder->early_hints && request->minor_version > 0) /* RFC 9110 section 15.2 */
-        rb_hash_aset(env, keys.rack_early_hints, nb_hints_new(request->message.exchange));
+        rb_hash_aset(env, nb_env_keys.rack_early_hints, nb_hints_new(request->message.exchange));
     return env;
 }

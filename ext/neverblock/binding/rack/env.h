@@ -54,13 +54,4 @@ void nb_env_builder_mark(const nb_env_builder *builder);
  * raises. */
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
 
-VALUE nb_env_key_request_method(void);
-VALUE nb_env_key_field(nb_field field);
-VALUE nb_env_key_response_finished(void);
-VALUE nb_env_key_after_reply(void);
-VALUE nb_env_key_input(void);
-VALUE nb_env_key_hijack_io(void);
-VALUE nb_env_key_deadline(void);
-VALUE nb_env_key_protocol(void);
-
 #endif

@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 
 #include "base/alloc.h"
-#include "binding/rack/env.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
+#include "binding/rack/env_keys.h"
+#include "binding/scheduler/limit.h"
 #include "binding/base/module.h"
 #include "os/net.h"
 
@@ -80,7 +83,7 @@ static VALUE hijack_call(VALUE self) {
     if (!NIL_P(task->socket)) return task->socket;
     if (task->head_sent) rb_raise(nb_error_class, "rack.hijack is called before the response has begun");
     VALUE socket = nb_hijack_take(task);
-    rb_hash_aset(task->env, nb_env_key_hijack_io(), socket);
+    rb_hash_aset(task->env, nb_env_keys.rack_hijack_io, socket);
     return socket;
 }
 

@@ -10,7 +10,9 @@
 #ifndef NB_BINDING_HIJACK_H
 #define NB_BINDING_HIJACK_H
 
-#include "binding/ports/executor.h"
+#include <ruby.h>
+
+#include "binding/ports/task_state.h"
 
 /* A new env["rack.hijack"] of the request. */
 VALUE nb_hijack_new(nb_exchange_id exchange);

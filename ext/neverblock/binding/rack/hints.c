@@ -6,7 +6,10 @@
 
 #include <string.h>
 
+#include "binding/ports/executor_state.h"
 #include "binding/ports/port.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
 #include "http1/head_parser.h"
 #include "binding/base/module.h"
 

@@ -4,7 +4,9 @@
 #ifndef NB_BINDING_HINTS_H
 #define NB_BINDING_HINTS_H
 
-#include "binding/ports/executor.h"
+#include <ruby.h>
+
+#include "binding/ports/task_state.h"
 
 VALUE nb_hints_new(nb_exchange_id exchange);
 /* NeverBlock::EarlyHints. */

@@ -7,6 +7,9 @@
 
 #include "base/limits.h"
 #include "binding/base/module.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
 #include "binding/scheduler/scheduler.h"
 
 /* The I/O loop is told of what was taken this often, so that the client goes on before the window is empty. */
@@ -18,10 +21,9 @@ typedef struct nb_input {
     VALUE parts;    /* strings that came and were not taken */
     long offset;    /* bytes of the first that were */
     VALUE reader;   /* the fiber that waits */
-    uint64_t taken, told;
-    bool asked; /* the loop knows that somebody reads */
-    bool whole; /* the last part came */
-    bool lost;  /* no memory for a part */
+    bool asked;     /* the loop knows that somebody reads */
+    bool whole;     /* the last part came */
+    bool lost;      /* no memory for a part */
     bool cut;
     nb_gone_reason reason; /* with cut */
 } nb_input;
@@ -57,6 +59,7 @@ VALUE nb_input_open(nb_task *task) {
     input->parts = rb_ary_new();
     input->executor = task->executor->self;
     input->task = task;
+    task->input_taken = task->input_told = 0;
     return self;
 }
 
@@ -112,12 +115,6 @@ void nb_input_close(VALUE self) {
     input->parts = Qnil;
 }
 
-uint64_t nb_input_taken(VALUE self) {
-    nb_input *input = get(self);
-    input->told = input->taken;
-    return input->taken;
-}
-
 /* --- for the application --- */
 
 static _Noreturn void raise_cut(nb_gone_reason reason) {
@@ -147,7 +144,7 @@ static void wait_for_part(nb_input *input) {
     nb_executor *executor = input->task->executor;
     if (input->task->ended) rb_raise(nb_error_class, "the response is over: no more is read of the request body");
     if (!NIL_P(input->reader)) rb_raise(nb_error_class, "a request body is read by one fiber at a time");
-    if (!input->asked || input->told != input->taken) nb_executor_tell_taken(input->task);
+    if (!input->asked || input->task->input_told != input->task->input_taken) nb_executor_tell_taken(input->task);
     input->asked = true;
     input->reader = rb_fiber_current();
     rb_ensure(nb_executor_park, executor->scheduler, clear_reader, (VALUE)input);
@@ -207,9 +204,10 @@ static VALUE input_shift(VALUE self, VALUE length, VALUE onto, VALUE line) {
     if (RTEST(line)) size = line_size(RSTRING_PTR(part) + input->offset, size);
     bool all = NIL_P(onto) && input->offset == 0 && size == RSTRING_LEN(part);
     VALUE result = all ? rb_ary_shift(input->parts) : copy(input, part, size, onto);
-    input->taken += (uint64_t)size;
+    nb_task *task = input->task;
+    task->input_taken += (uint64_t)size;
     bool goes_on = !input->whole && !input->cut;
-    if (goes_on && input->taken - input->told >= TELL_EVERY_BYTES) nb_executor_tell_taken(input->task);
+    if (goes_on && task->input_taken - task->input_told >= TELL_EVERY_BYTES) nb_executor_tell_taken(task);
     RB_GC_GUARD(self);
     RB_GC_GUARD(part);
     return result;

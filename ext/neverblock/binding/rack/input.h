@@ -11,7 +11,7 @@
 #include <ruby.h>
 #include <stdbool.h>
 
-#include "binding/ports/executor.h"
+#include "binding/ports/task_state.h"
 #include "intake/message.h"
 
 void nb_input_define(VALUE module);
@@ -28,7 +28,5 @@ void nb_input_push(VALUE input, const nb_message *message);
 void nb_input_end(VALUE input, nb_gone_reason reason);
 /* The request is over. */
 void nb_input_close(VALUE input);
-/* Bytes its application has taken. */
-uint64_t nb_input_taken(VALUE input);
 
 #endif

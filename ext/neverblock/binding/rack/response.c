@@ -16,7 +16,13 @@
 #include "http1/chunked.h"
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/port.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
+#include "binding/rack/env_keys.h"
 #include "binding/rack/input.h"
+#include "binding/scheduler/limit.h"
 #include "binding/base/module.h"
 #include "server/reports.h"
 #include "binding/rack/upgrade.h"
@@ -656,7 +662,7 @@ static void send_called(nb_task *task, head *gathered, VALUE body) {
     send_head_alone(task, gathered);
     writer *opened = writer_open(task, gathered, stream_class);
     VALUE stream = gathered->block;
-    RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_key_input()));
+    RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_keys.rack_input));
     rb_funcallv(body, id_call, 1, &stream);
     if (opened->busy && task->gone) nb_executor_raise_gone(task);
     if (opened->busy) rb_raise(nb_error_class, "the body's call was interrupted while it wrote");
@@ -692,14 +698,14 @@ typedef struct conditions {
 } conditions;
 
 static nb_slice condition(conditions *read, const nb_task *task, nb_field field) {
-    VALUE value = read->hold ? rb_hash_lookup(task->env, nb_env_key_field(field)) : Qnil;
+    VALUE value = read->hold ? rb_hash_lookup(task->env, nb_env_field_keys[field]) : Qnil;
     if (!RB_TYPE_P(value, T_STRING)) return (nb_slice){NULL, 0};
     read->values[field] = rb_str_new_frozen(value);
     return slice_of(read->values[field]);
 }
 
 static void read_conditions(conditions *read, const nb_task *task, const head *gathered) {
-    VALUE method = rb_hash_lookup(task->env, nb_env_key_request_method());
+    VALUE method = rb_hash_lookup(task->env, nb_env_keys.request_method);
     bool get = RB_TYPE_P(method, T_STRING) && nb_slice_equal(slice_of(method), NB_SLICE("GET"));
     memset(read, 0, sizeof(*read));
     read->hold = (get || task->head_request) && gathered->status == 200 && !gathered->ranged && !gathered->encoded;

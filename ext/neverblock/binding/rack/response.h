@@ -9,7 +9,9 @@
 #ifndef NB_BINDING_RESPONSE_H
 #define NB_BINDING_RESPONSE_H
 
-#include "binding/ports/executor.h"
+#include <ruby.h>
+
+#include "binding/ports/task_state.h"
 
 /* Sends head and body. Raises NeverBlock::Error for a response that breaks the rules, what the body raised, or
  * NeverBlock::ClientGone. */

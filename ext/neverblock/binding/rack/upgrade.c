@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "binding/base/module.h"
+#include "binding/rack/env_keys.h"
 
 static bool is_space(char byte) { return byte == ' ' || byte == '\t'; }
 
@@ -41,7 +42,7 @@ static bool among(VALUE list, VALUE protocol) {
 }
 
 static void check_protocol(const nb_task *task, int status, VALUE protocol) {
-    VALUE asked = rb_hash_lookup(task->env, nb_env_key_protocol());
+    VALUE asked = rb_hash_lookup(task->env, nb_env_keys.rack_protocol);
     if (!RB_TYPE_P(protocol, T_STRING) || !among(asked, protocol))
         rb_raise(nb_error_class,
                  "the response's rack.protocol is one of those that the request asks for, %+" PRIsVALUE

@@ -5,7 +5,9 @@
 #ifndef NB_BINDING_UPGRADE_H
 #define NB_BINDING_UPGRADE_H
 
-#include "binding/ports/executor.h"
+#include <ruby.h>
+
+#include "binding/ports/task_state.h"
 
 /* The names in the value of an Upgrade field, in an Array. */
 VALUE nb_upgrade_protocols(const char *value, size_t size);

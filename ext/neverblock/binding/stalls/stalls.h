@@ -13,7 +13,7 @@
 
 #include <ruby.h>
 
-#include "binding/ports/executor.h"
+#include "binding/ports/executor_state.h"
 
 void nb_stalls_define(VALUE module);
 

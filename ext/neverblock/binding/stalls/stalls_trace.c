@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "binding/ports/running.h"
+#include "binding/scheduler/scheduler.h"
+
 static ID id_backtrace;
 
 void nb_stalls_trace_define(void) { id_backtrace = rb_intern("backtrace"); }

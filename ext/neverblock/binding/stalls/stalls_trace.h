@@ -7,7 +7,7 @@
 #include <ruby.h>
 #include <stdbool.h>
 
-#include "binding/ports/executor.h"
+#include "binding/ports/executor_state.h"
 #include "stall/stall.h"
 
 void nb_stalls_trace_define(void);
