@@ -84,6 +84,52 @@ class RulesTest < Minitest::Test
     assert_kept Style::IncludeDirection.new, files
   end
 
+  def test_an_include_of_a_later_room_of_the_binding
+    files = { "ext/neverblock/binding/state/a.c" => "\n#include \"binding/rack/b.h\"\n", "ext/neverblock/binding/rack/b.h" => "" }
+    assert_broken Style::IncludeDirection.new, files, "ext/neverblock/binding/state/a.c: 2: state/ includes binding/rack/, which comes after it in the flow"
+  end
+
+  def test_an_include_of_the_binding_without_its_room
+    files = { "ext/neverblock/binding/state/a.c" => "#include \"b.h\"\n#include \"state/b.h\"\n#include \"binding/state/c.h\"\n", "ext/neverblock/binding/state/b.h" => "" }
+    assert_broken Style::IncludeDirection.new, files, /a\.c: 1: "b\.h" names no file of the binding/, /a\.c: 2: "state/, /a\.c: 3: "binding/
+  end
+
+  def test_a_room_that_has_no_place_in_the_flow
+    assert_broken Style::IncludeDirection.new, { "ext/neverblock/binding/magic/a.c" => "#include \"binding/magic/a.h\"\n", "ext/neverblock/binding/magic/a.h" => "" },
+                  /room magic has no place in the flow/
+  end
+
+  def test_an_include_of_the_binding_in_the_core
+    files = { "ext/neverblock/core/http1/a.c" => "#include \"binding/base/b.h\"\n", "ext/neverblock/binding/base/b.h" => "" }
+    assert_broken Style::IncludeDirection.new, files, /names no file of the core/
+  end
+
+  def test_includes_of_the_same_room_of_those_before_it_and_of_the_core
+    files = { "ext/neverblock/binding/rack/a.c" => "#include <ruby.h>\n#include \"binding/rack/b.h\"\n#include \"binding/base/c.h\"\n#include \"base/d.h\"\n",
+              "ext/neverblock/binding/rack/b.h" => "", "ext/neverblock/binding/base/c.h" => "", "ext/neverblock/core/base/d.h" => "",
+              "ext/neverblock/binding/all.c" => "#include \"binding/rack/b.h\"\n" }
+    assert_kept Style::IncludeDirection.new, files
+  end
+
+  def test_modules_of_the_binding_in_a_circle
+    files = { "ext/neverblock/binding/rack/a.c" => "#include \"binding/rack/b.h\"\n", "ext/neverblock/binding/rack/a.h" => "",
+              "ext/neverblock/binding/rack/b.h" => "#include \"binding/rack/c.h\"\n", "ext/neverblock/binding/rack/c.h" => "",
+              "ext/neverblock/binding/rack/c.c" => "#include \"binding/rack/c.h\"\n#include \"binding/rack/a.h\"\n" }
+    assert_broken Style::IncludeCircles.new, files, %r{rack/a: is in a circle of includes: rack/a, rack/b, rack/c\z}
+  end
+
+  def test_modules_of_the_binding_without_a_circle
+    files = { "ext/neverblock/binding/rack/a.c" => "#include \"binding/rack/a.h\"\n#include \"binding/rack/b.h\"\n", "ext/neverblock/binding/rack/a.h" => "",
+              "ext/neverblock/binding/rack/b.h" => "#include \"binding/rack/c.h\"\n", "ext/neverblock/binding/rack/c.h" => "" }
+    assert_kept Style::IncludeCircles.new, files
+  end
+
+  def test_a_room_of_too_many_files
+    files = (1..21).to_h { |number| ["ext/neverblock/binding/rack/a#{number}.c", ""] }
+    assert_broken Style::RoomSize.new, files, /has 21 \.c files, 20 are allowed/
+    assert_kept Style::RoomSize.new, files.first(20).to_h
+  end
+
   def test_ruby_in_the_core
     assert_broken Style::RubyFreeCore.new, { "ext/neverblock/core/os/a.h" => "# include <ruby.h>\n" }, /includes ruby\.h/
     assert_broken Style::RubyFreeCore.new, { "ext/neverblock/core/os/a.h" => "#include \"ruby/thread.h\"\n" }, /includes ruby\/thread\.h/

@@ -4,7 +4,7 @@ module Style
   # Runs rules and prints what breaks them: the body of bin/check.
   class Gate
     ROOT = File.expand_path("../../..", __dir__)
-    RULES = [SourceList, RubyFreeCore, IncludeDirection, FileLength, FunctionLength, NoLeftovers, MachineNames, ShellCheck,
+    RULES = [SourceList, RubyFreeCore, IncludeDirection, IncludeCircles, RoomSize, FileLength, FunctionLength, NoLeftovers, MachineNames, ShellCheck,
              ClangFormat, RuboCop, Signatures, CoreWarnings, BindingWarnings].freeze
 
     # @param arguments [Array<String>] as typed after bin/check

@@ -1,35 +1,108 @@
 # frozen_string_literal: true
 
+require "tsort"
+
 module Style
-  # Includes of the core point to the same folder or to one above it in the data flow, and name their folder.
+  # What files of C include of this gem's.
+  module Includes
+    CORE = "ext/neverblock/core"
+    BINDING = "ext/neverblock/binding"
+
+    # @return [Array<Array>] the line's number and the name between the quotes
+    def self.of(tree, path)
+      tree.lines(path).each_with_index.filter_map do |line, index|
+        included = line[/\A\s*#\s*include\s+"([^"]+)"/, 1]
+        [index + 1, included] if included
+      end
+    end
+  end
+
+  # Includes of the core, and of the binding, point to the same folder or to one above it in the data flow, and name their folder.
   class IncludeDirection
     ABOUT = "an include points to the same folder or to one above it in the data flow"
     # base and os serve each other (a log line needs the clock), so they share a step.
     FLOW = { "base" => 0, "os" => 0, "transport" => 1, "mysql" => 1, "stall" => 1, "http1" => 2, "http2" => 2, "intake" => 3, "files" => 4, "send" => 5, "server" => 6 }.freeze
-    CORE = "ext/neverblock/core"
+    # The rooms of the binding, the lowest first; its own files, which define everything, come after them. All of them may include the core.
+    ROOMS = %w[base mysql engine state fibers scheduler slices hooks ports rack stalls executor].freeze
     PUBLIC = "include/neverblock.h" # beside the core, with nothing of it
 
     def violations(tree)
-      tree.matching("#{CORE}/**/*.{c,h}").flat_map do |path|
-        own = path.delete_prefix("#{CORE}/").split("/").first
-        tree.lines(path).each_with_index.filter_map do |line, index|
-          included = line[/\A\s*#\s*include\s+"([^"]+)"/, 1]
-          reason = included && breach(tree, own, included)
-          Violation.new(path, index + 1, reason) if reason
+      judged(tree, Includes::CORE) { |own, included| breach_in_core(tree, own, included) } +
+        judged(tree, Includes::BINDING) { |own, included| breach_in_binding(tree, own, included) }
+    end
+
+    private
+
+    def judged(tree, root)
+      tree.matching("#{root}/**/*.{c,h}").flat_map do |path|
+        own = path.delete_prefix("#{root}/").split("/")[0..-2].first
+        Includes.of(tree, path).filter_map do |line, included|
+          reason = yield(own, included)
+          Violation.new(path, line, reason) if reason
         end
+      end
+    end
+
+    def breach_in_core(tree, own, included)
+      return if included == PUBLIC
+
+      folder = included.split("/").first
+      return "\"#{included}\" names no file of the core; write the folder too: \"base/status.h\"" unless tree.files.include?("#{Includes::CORE}/#{included}")
+      return "folder #{own} has no place in the flow: add it to IncludeDirection::FLOW" unless FLOW.key?(own)
+
+      "#{own}/ includes #{folder}/, which comes after it in the flow" if FLOW.fetch(folder, 99) > FLOW.fetch(own)
+    end
+
+    # own: nil for a file of no room.
+    def breach_in_binding(tree, own, included)
+      return "room #{own} has no place in the flow: add it to IncludeDirection::ROOMS" if own && !ROOMS.include?(own)
+      return if included == PUBLIC || tree.files.include?("#{Includes::CORE}/#{included}")
+
+      room = included[%r{\Abinding/([^/]+)/[^/]+\z}, 1]
+      unless room && tree.files.include?("ext/neverblock/#{included}")
+        return "\"#{included}\" names no file of the binding or the core; write the room too: \"binding/base/module.h\""
+      end
+
+      "#{own}/ includes binding/#{room}/, which comes after it in the flow" if own && ROOMS.index(room).to_i > ROOMS.index(own)
+    end
+  end
+
+  # A module of the binding, a .c file and its header, is understood by those it includes, and those by theirs: there is a last one.
+  class IncludeCircles
+    ABOUT = "no modules of the binding include each other in a circle"
+
+    def violations(tree)
+      circles(modules(tree)).map do |circle|
+        Violation.new("#{Includes::BINDING}/#{circle.min}", nil, "is in a circle of includes: #{circle.sort.join(", ")}")
       end
     end
 
     private
 
-    def breach(tree, own, included)
-      return if included == PUBLIC
+    # @return [Hash{String => Array<String>}] room/module => those it includes
+    def modules(tree)
+      tree.matching("#{Includes::BINDING}/**/*.{c,h}").each_with_object({}) do |path, found|
+        own = path.delete_prefix("#{Includes::BINDING}/").sub(/\.[ch]\z/, "")
+        others = Includes.of(tree, path).filter_map { |_, included| included[%r{\Abinding/(.+)\.h\z}, 1] }
+        found[own] = ((found[own] || []) | others) - [own]
+      end
+    end
 
-      folder = included.split("/").first
-      return "\"#{included}\" names no file of the core; write the folder too: \"base/status.h\"" unless tree.files.include?("#{CORE}/#{included}")
-      return "folder #{own} has no place in the flow: add it to IncludeDirection::FLOW" unless FLOW.key?(own)
+    def circles(modules)
+      each_child = ->(name, &block) { modules.fetch(name, []).each(&block) }
+      TSort.strongly_connected_components(modules.method(:each_key), each_child).select { |component| component.size > 1 }
+    end
+  end
 
-      "#{own}/ includes #{folder}/, which comes after it in the flow" if FLOW.fetch(folder, 99) > FLOW.fetch(own)
+  # A room is left when it is full.
+  class RoomSize
+    ABOUT = "no room of the binding has more than 20 .c files"
+    FILES_MAX = 20
+
+    def violations(tree)
+      tree.matching("#{Includes::BINDING}/**/*.c").group_by { |path| File.dirname(path) }.filter_map do |folder, paths|
+        Violation.new(folder, nil, "has #{paths.size} .c files, #{FILES_MAX} are allowed: split it by idea") if paths.size > FILES_MAX
+      end
     end
   end
 

@@ -18,8 +18,8 @@ void nb_module_define(void);
 /* A frozen, interned string that lives for ever: for keys and constant values. */
 VALUE nb_constant_string(const char *bytes, size_t size);
 
-/* Raises what a status means: SystemCallError with errno for NB_SYSTEM, NoMemoryError, else NeverBlock::Error.
-   The one place where statuses become exceptions. */
+/* Raises what a status means: SystemCallError with errno for NB_SYSTEM, NoMemoryError, else
+   NeverBlock::Error. The one place where statuses become exceptions. */
 _Noreturn void nb_raise_status(nb_status status, const char *what);
 
 /* Milliseconds that the process has collected for, by the processor's clock. With Ruby's lock. */

@@ -1,5 +1,6 @@
 /*
- * engine_files.h - what an Engine knows of folders and files: public_dir, sendfile_root, accel, index_file, cache_rule, mime.
+ * engine_files.h - what an Engine knows of folders and files: public_dir, sendfile_root, accel,
+ * index_file, cache_rule, mime.
  */
 #ifndef NB_BINDING_ENGINE_FILES_H
 #define NB_BINDING_ENGINE_FILES_H

@@ -1,5 +1,6 @@
 /*
- * frames.c - see frames.h. What a method says is looked up once. A method that is in the table is kept alive, so that no other can have its address.
+ * frames.c - see frames.h. What a method says is looked up once. A method that is in the table is
+ * kept alive, so that no other can have its address.
  */
 #include "binding/fibers/frames.h"
 
@@ -32,20 +33,25 @@ static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
 static size_t known_count;
 static VALUE keeper, our_folder, ruby_folder;
 
-/* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find half done. */
+/* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find
+   half done. */
 static const char *const stands_in[] = {"neverblock/compat/enumerator.rb"};
 /* The same, and all fibers they switch to or from are given nothing. */
 static const char *const gives_nothing[] = {"neverblock/compat/enumerator/cursor.rb"};
 
-/* Classes of Ruby's own whose C functions call back with something that is the thread's. A walk of the heap has lazy sweeping switched off, and
-   switches on at its end what was on at its beginning (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
+/* Classes of Ruby's own whose C functions call back with something that is the thread's. A walk of
+   the heap has lazy sweeping switched off, and switches on at its end what was on at its beginning
+   (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
 static const char *const stays[] = {"ObjectSpace"};
 
-/* Classes whose C functions switch fibers; not those within them, such as Enumerator::Yielder. One that is switched to looks for interrupts before it has taken what it
-   was given, be it a value or an exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's own fiber is given is not looked at. */
+/* Classes whose C functions switch fibers; not those within them, such as Enumerator::Yielder. One
+   that is switched to looks for interrupts before it has taken what it was given, be it a value or
+   an exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's
+   own fiber is given is not looked at. */
 static const char *const switching[] = {"Fiber", "Enumerator"};
 
-/* Libraries of gems that keep what they need on the stack or in the object they were called on (docs/decisions/0011 has the evidence). */
+/* Libraries of gems that keep what they need on the stack or in the object they were called on
+   (docs/decisions/0011 has the evidence). */
 static const char *const allows[] = {
     "/bigdecimal.so",      "/bootsnap/bootsnap.so",   "/cparse.so",
     "/date_core.so",       "/json/ext/generator.so",  "/json/ext/parser.so",
@@ -54,9 +60,11 @@ static const char *const allows[] = {
     "/strscan.so",         "/trilogy/cext.so",
 };
 
-/* Libraries that keep something for the thread while they call Ruby, and wait for nothing there that another fiber would have to bring: libxml2 its handler of errors
-   (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the isolates that a thread has entered, which it leaves in reverse order
-   (mini_racer, Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
+/* Libraries that keep something for the thread while they call Ruby, and wait for nothing there
+   that another fiber would have to bring: libxml2 its handler of errors
+   (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the
+   isolates that a thread has entered, which it leaves in reverse order (mini_racer,
+   Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
 static const char *const holds[] = {
     "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
 };
@@ -97,7 +105,8 @@ static bool is_one_of(const char *text, size_t size, const char *const *all, siz
 
 /* --- The library of a C function --- */
 
-/* What Ruby's method entries begin with (method.h, rb_callable_method_entry_t): flags, the class, the definition. */
+/* What Ruby's method entries begin with (method.h, rb_callable_method_entry_t): flags, the class,
+   the definition. */
 #define ENTRY_DEFINITION 2
 /* Words of a definition that are looked at for the function. */
 #define DEFINITION_WORDS 6
@@ -245,7 +254,8 @@ static bool switches(const VALUE *frames, int count) {
 static VALUE frames[NB_FRAMES_MAX];
 static int lines[NB_FRAMES_MAX];
 
-/* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing yet. */
+/* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing
+   yet. */
 nb_place nb_frames_place(void) {
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     bool found = false;
@@ -279,7 +289,8 @@ static VALUE scheduler_s_watch_frames(VALUE klass) {
     return klass;
 }
 
-/* home(ours, rubys, extensions): the folders of this library, of Ruby's own in Ruby and of those in C, with the slash at the end. */
+/* home(ours, rubys, extensions): the folders of this library, of Ruby's own in Ruby and of those in
+   C, with the slash at the end. */
 static VALUE scheduler_s_home(VALUE klass, VALUE ours, VALUE rubys, VALUE extensions) {
     our_folder = rb_str_new_frozen(ours);
     ruby_folder = rb_str_new_frozen(rubys);

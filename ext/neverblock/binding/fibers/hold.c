@@ -1,5 +1,6 @@
 /*
- * hold.c - see hold.h. The mode is a fiber-local, so that it ends with its fiber however that ends; `holds` only says whether looking for it is worth while.
+ * hold.c - see hold.h. The mode is a fiber-local, so that it ends with its fiber however that ends;
+ * `holds` only says whether looking for it is worth while.
  */
 #include "binding/fibers/hold.h"
 
@@ -17,8 +18,8 @@ static VALUE mode_now(void) { return rb_thread_local_aref(rb_thread_current(), i
 
 static void mode_set(VALUE mode) { rb_thread_local_aset(rb_thread_current(), id_mode, mode); }
 
-/* ConditionVariable#wait arrives as kernel_sleep, but is ended by another fiber as a Mutex or a Queue is. What calls the hook is told from
-   the frames: the hook's own, Mutex#sleep's. */
+/* ConditionVariable#wait arrives as kernel_sleep, but is ended by another fiber as a Mutex or a
+   Queue is. What calls the hook is told from the frames: the hook's own, Mutex#sleep's. */
 static bool mutex_sleeps(void) {
     enum { FRAMES = 2 };
     VALUE frames[FRAMES];
@@ -28,7 +29,8 @@ static bool mutex_sleeps(void) {
     return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "Thread::Mutex#sleep") == 0;
 }
 
-/* Above a C function that holds the thread it is as in a block that does. What another thread may end at any time is not asked about: those who ask may let one run. */
+/* Above a C function that holds the thread it is as in a block that does. What another thread may
+   end at any time is not asked about: those who ask may let one run. */
 bool nb_hold_covers(const nb_wait *wait) {
     VALUE mode = wait->scheduler->holds > 0 ? mode_now() : Qnil;
     switch (wait->kind) {

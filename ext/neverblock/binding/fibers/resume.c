@@ -34,7 +34,8 @@ static VALUE yield_nothing(VALUE unused) {
     return rb_fiber_yield(1, &nothing);
 }
 
-/* No slice ends meanwhile: there is something on its way. Nothing is raised here, as a wait or a postponed job asks. */
+/* No slice ends meanwhile: there is something on its way. Nothing is raised here, as a wait or a
+   postponed job asks. */
 bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     if (!scheduler->switched || !is_resumed(scheduler)) return false;
     unsigned uncut = scheduler->uncut;

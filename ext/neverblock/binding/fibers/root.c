@@ -10,7 +10,8 @@ static ID id_bind_call, id_pid, id_to_i, id_locals, id_root;
 
 /* --- $? --- */
 
-/* Kernel#` clears $? before it looks at its command, and refuses one with a NUL byte: Ruby exports no function for that. */
+/* Kernel#` clears $? before it looks at its command, and refuses one with a NUL byte: Ruby exports
+   no function for that. */
 static VALUE clear_status(VALUE unused) {
     (void)unused;
     return rb_funcall(kernel_backquote, id_bind_call, 2, rb_mKernel, rb_str_new("", 1));
@@ -58,7 +59,8 @@ static VALUE scheduler_s_root(VALUE klass) {
     return NIL_P(root) ? rb_fiber_current() : root;
 }
 
-/* locals(thread, make): the Hash of the thread variables of the running fiber's root; nil: there is none yet; false: they are the thread's own. */
+/* locals(thread, make): the Hash of the thread variables of the running fiber's root; nil: there is
+   none yet; false: they are the thread's own. */
 static VALUE scheduler_s_locals(VALUE klass, VALUE thread, VALUE make) {
     (void)klass;
     VALUE root = root_of(thread);
@@ -72,7 +74,8 @@ static VALUE yield_nothing(VALUE unused) {
 
 static VALUE act_for_none(VALUE thread) { return rb_ivar_set(thread, id_root, Qnil); }
 
-/* act_for(root) { }: a thread without a loop works for a request, which waits for it; nil: it only yields. */
+/* act_for(root) { }: a thread without a loop works for a request, which waits for it; nil: it only
+   yields. */
 static VALUE scheduler_s_act_for(VALUE klass, VALUE root) {
     (void)klass;
     if (NIL_P(root)) return rb_yield_values(0);

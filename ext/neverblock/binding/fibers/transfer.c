@@ -38,7 +38,8 @@ static bool root_is_left(const nb_scheduler *scheduler) {
 
 static bool is_exception(int tag) { return tag && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)); }
 
-/* Value or exception, until the root waits or has ended. The tag of what it has ended with, or 0. */
+/* Value or exception, until the root waits or has ended. The tag of what it has ended with, or
+   0. */
 static int hand_on(nb_scheduler *scheduler, VALUE value, int tag) {
     while ((tag == 0 || is_exception(tag)) && root_is_left(scheduler)) {
         transfer_call call = {scheduler->root, tag ? rb_errinfo() : value};

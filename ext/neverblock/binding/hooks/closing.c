@@ -16,7 +16,8 @@
 
 static ID id_closed_p;
 
-/* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are gone. */
+/* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are
+   gone. */
 static VALUE scheduler_s_after_fork(VALUE klass) {
     for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
         if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
@@ -47,7 +48,8 @@ static VALUE scheduler_s_closing(VALUE klass, VALUE io) {
     return klass;
 }
 
-/* closes_at_once?(io): whether close(2) cannot wait: a pipe, or a socket that does not linger (SO_LINGER, socket(7)). A file's may write to the disk. */
+/* closes_at_once?(io): whether close(2) cannot wait: a pipe, or a socket that does not linger
+   (SO_LINGER, socket(7)). A file's may write to the disk. */
 static VALUE scheduler_s_closes_at_once_p(VALUE klass, VALUE io) {
     (void)klass;
     if (RTEST(rb_funcall(io, id_closed_p, 0))) return Qfalse;
@@ -63,7 +65,8 @@ static VALUE scheduler_s_closes_at_once_p(VALUE klass, VALUE io) {
 }
 
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 3
-/* io_close(descriptor), from Ruby 4.0 on; before, Ruby does not call it. Whoever waits for it gets IOError. */
+/* io_close(descriptor), from Ruby 4.0 on; before, Ruby does not call it. Whoever waits for it gets
+   IOError. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor) {
     int fd = RB_INTEGER_TYPE_P(descriptor) ? NUM2INT(descriptor) : nb_descriptor_of(descriptor);
     close_under(fd);

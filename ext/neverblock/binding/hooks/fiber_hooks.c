@@ -13,7 +13,8 @@
 #include "binding/state/object.h"
 #include "binding/state/wait.h"
 
-/* For want of a stack a collection is made when at least so many fibers have ended since the last: beside thousands that wait it takes a second. */
+/* For want of a stack a collection is made when at least so many fibers have ended since the last:
+   beside thousands that wait it takes a second. */
 #define NB_COLLECT_ENDED_MIN 128
 
 static size_t ended_fibers;
@@ -33,7 +34,8 @@ static VALUE tell_nobody(VALUE argument, VALUE exception) {
     return Qnil;
 }
 
-/* What ends the process or the thread goes on to the loop; anything else is told, as for a thread, and costs this fiber only. */
+/* What ends the process or the thread goes on to the loop; anything else is told, as for a thread,
+   and costs this fiber only. */
 static VALUE report_exception(VALUE argument, VALUE exception) {
     (void)argument;
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eStandardError)) &&
@@ -92,8 +94,9 @@ static VALUE start_failed(VALUE argument, VALUE error) {
     return Qnil;
 }
 
-/* A fiber gets its stack when it is first switched to: what fails there is told with its mend. The stacks of fibers that have ended
-   are given back when these are collected, and nothing else about a stack makes Ruby collect. */
+/* A fiber gets its stack when it is first switched to: what fails there is told with its mend. The
+   stacks of fibers that have ended are given back when these are collected, and nothing else about
+   a stack makes Ruby collect. */
 static void start(start_call *call) {
     VALUE limits = rb_path2class("NeverBlock::Boot::Limits");
     for (;;) {
@@ -126,7 +129,8 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
 
 /* --- Hooks --- */
 
-/* expect_wake: an unblock that comes for this fiber before it sleeps ends its next kernel_sleep (compat/condition_variable.rb). */
+/* expect_wake: an unblock that comes for this fiber before it sleeps ends its next kernel_sleep
+   (compat/condition_variable.rb). */
 static VALUE scheduler_expect_wake(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (NIL_P(scheduler->expecting)) scheduler->expecting = rb_obj_hide(rb_hash_new());
@@ -240,7 +244,8 @@ static VALUE scheduler_lend(VALUE self) {
     return rb_ensure(lend_body, Qnil, lend_end, self);
 }
 
-/* Whether the loop of this thread's scheduler has switched to the fiber that runs, or to one that has resumed it. */
+/* Whether the loop of this thread's scheduler has switched to the fiber that runs, or to one that
+   has resumed it. */
 static bool inside(nb_scheduler *scheduler) { return scheduler->switched && nb_scheduler_of_thread() == scheduler; }
 
 static VALUE scheduler_inside_p(VALUE self) { return inside(nb_scheduler_get(self)) ? Qtrue : Qfalse; }
@@ -251,8 +256,9 @@ static void await_once(nb_scheduler *scheduler, VALUE parent, int64_t deadline_n
     nb_wait_park(&waiter.wait, deadline_ns);
 }
 
-/* In a fiber of the loop that loop runs already, and a second one on top of it would end with the server only. So the fiber waits: until those that it has scheduled
-   itself have ended, or, where there are none, until every fiber that is ready has run once. */
+/* In a fiber of the loop that loop runs already, and a second one on top of it would end with the
+   server only. So the fiber waits: until those that it has scheduled itself have ended, or, where
+   there are none, until every fiber that is ready has run once. */
 static void await_children(nb_scheduler *scheduler) {
     VALUE parent = nb_root_now(scheduler);
     await_once(scheduler, parent, nb_loop_clock(scheduler));
@@ -283,7 +289,8 @@ static VALUE scheduler_close(VALUE self) {
     return Qnil;
 }
 
-/* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit, nobody waits for what fibers wait for. */
+/* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit,
+   nobody waits for what fibers wait for. */
 static VALUE scheduler_scheduler_close(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return run_and_release(self);

@@ -27,10 +27,12 @@
 #include "binding/state/watches.h"
 #include "os/workers.h"
 
-/* As many threads as a disk has use for; what waits behind them is bounded by fibers, and past this the loop does it itself. */
+/* As many threads as a disk has use for; what waits behind them is bounded by fibers, and past this
+   the loop does it itself. */
 #define NB_FILE_THREADS 8
 #define NB_FILE_JOBS_MAX 4096
-/* Bytes a job moves at once: the memory of all jobs stays bounded, and the rest is read ahead by the kernel meanwhile. */
+/* Bytes a job moves at once: the memory of all jobs stays bounded, and the rest is read ahead by
+   the kernel meanwhile. */
 #define NB_FILE_CHUNK_BYTES ((size_t)256 * 1024)
 
 typedef enum nb_file_state { NB_FILE_QUEUED, NB_FILE_RUNS, NB_FILE_DONE, NB_FILE_WITHDRAWN } nb_file_state;
@@ -111,8 +113,8 @@ static void job_free(nb_parcel *parcel) {
     nb_free(job);
 }
 
-/* The thread does not touch the descriptor any more. Waits for as long as the disk takes, Ruby's lock kept: who comes here is interrupted, or
-   closes the file under a reader. */
+/* The thread does not touch the descriptor any more. Waits for as long as the disk takes, Ruby's
+   lock kept: who comes here is interrupted, or closes the file under a reader. */
 static void job_settle(nb_file_job *job) {
     int expected = NB_FILE_QUEUED;
     if (atomic_compare_exchange_strong(&job->state, &expected, NB_FILE_WITHDRAWN)) return;
@@ -165,8 +167,8 @@ static nb_file_job *job_create(int fd, const char *bytes, size_t size, off_t fro
     return job;
 }
 
-/* Parks. The job with its result comes into *answered, the caller's to free (job_free), also when the fiber raises; none: the threads
-   have too much to do. */
+/* Parks. The job with its result comes into *answered, the caller's to free (job_free), also when
+   the fiber raises; none: the threads have too much to do. */
 static void job_wait(nb_scheduler *scheduler, nb_file_job *job, nb_file_job **answered) {
     nb_file_wait file = {.job = job, .answered = answered};
     nb_wait_init(&file.wait, scheduler, NB_WAIT_ASK);
@@ -185,7 +187,8 @@ static void job_wait(nb_scheduler *scheduler, nb_file_job *job, nb_file_job **an
 
 /* --- Without waiting --- */
 
-/* offset -1: at the file's position. -1 with EAGAIN: the disk would have to be asked; EOPNOTSUPP: who knows. */
+/* offset -1: at the file's position. -1 with EAGAIN: the disk would have to be asked; EOPNOTSUPP:
+   who knows. */
 #if defined(HAVE_PREADV2) && defined(RWF_NOWAIT)
 static bool unknown(int error) { return error == ENOSYS || error == EPERM || error == EINVAL || error == EOPNOTSUPP; }
 
@@ -246,7 +249,8 @@ static bool lies_in_memory(int fd) {
     }
 }
 
-/* A process or another machine answers, not the kernel's own memory and disks: a write may wait as long as it takes them. */
+/* A process or another machine answers, not the kernel's own memory and disks: a write may wait as
+   long as it takes them. */
 static bool lies_elsewhere(int fd) {
     switch (file_system_of(fd)) {
     case 0x65735546: /* FUSE_SUPER_MAGIC */
@@ -354,7 +358,8 @@ static ssize_t move(file_transfer *transfer) {
     return -1;
 }
 
-/* All of it, but for the end of the file: a regular file gives no less, and who asks by IO#pread asks once. */
+/* All of it, but for the end of the file: a regular file gives no less, and who asks by IO#pread
+   asks once. */
 static VALUE move_all(VALUE argument) {
     file_transfer *transfer = (file_transfer *)argument;
     while (transfer->moved < transfer->size) {
@@ -382,7 +387,8 @@ static VALUE move_once(VALUE argument) {
     return Qnil;
 }
 
-/* A read that is interrupted leaves the position where it was. A write is made at the file's own: it may append. */
+/* A read that is interrupted leaves the position where it was. A write is made at the file's own:
+   it may append. */
 ssize_t nb_file_move(nb_scheduler *scheduler, int fd, bool writes, VALUE buffer, size_t offset, size_t size) {
     off_t from = writes ? -1 : lseek(fd, 0, SEEK_CUR);
     if (!writes && from < 0) return -1;
@@ -406,8 +412,9 @@ size_t nb_buffer_size(VALUE buffer) {
     return size;
 }
 
-/* The arguments after (io, buffer), by version: Ruby 3.1 has (length, from); 3.2 to 4.0 (from, length, offset), the length being the least that is
-   asked for, and all there is room for being welcome; from 4.1 on (from, offset, length), the length being the most. */
+/* The arguments after (io, buffer), by version: Ruby 3.1 has (length, from); 3.2 to 4.0 (from,
+   length, offset), the length being the least that is asked for, and all there is room for being
+   welcome; from 4.1 on (from, offset, length), the length being the most. */
 static void take_arguments(file_transfer *transfer, int argc, const VALUE *argv) {
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
     rb_check_arity(argc, 5, 5);

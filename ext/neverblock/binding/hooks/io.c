@@ -34,8 +34,9 @@ static uint32_t ready_now(int fd, uint32_t interest) {
            ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
 }
 
-/* A connect(2) to a near host has ended when Ruby waits for it, and its request may leave now. Once between two switches, so that a fiber
-   whose descriptor is always ready lets the others run; and not past an exception that waits for the next wait. */
+/* A connect(2) to a near host has ended when Ruby waits for it, and its request may leave now. Once
+   between two switches, so that a fiber whose descriptor is always ready lets the others run; and
+   not past an exception that waits for the next wait. */
 static bool ready_at_once(nb_scheduler *scheduler, nb_watch *watch) {
     if ((watch->interest & NB_POLL_WRITE) == 0 || watch->dry || scheduler->went_on) return false;
     if (!nb_list_empty(&scheduler->overdue) || !NIL_P(scheduler->deferred) || nb_watches_any(scheduler, watch->fd))
@@ -45,7 +46,8 @@ static bool ready_at_once(nb_scheduler *scheduler, nb_watch *watch) {
     return scheduler->went_on;
 }
 
-/* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask before. */
+/* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask
+   before. */
 static uint32_t watch_wait(nb_scheduler *scheduler, nb_watch *watch, int64_t deadline_ns) {
     if (deadline_ns <= scheduler->now_ns) return ready_now(watch->fd, watch->interest);
     if (ready_at_once(scheduler, watch)) return watch->ready;
@@ -70,7 +72,8 @@ uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, 
 
 /* --- io_wait --- */
 
-/* IO#timeout (Ruby 3.2 and later), which holds for waits that are given none; nil: there is none. Ruby leaves it to the hooks (rb_io_wait). */
+/* IO#timeout (Ruby 3.2 and later), which holds for waits that are given none; nil: there is none.
+   Ruby leaves it to the hooks (rb_io_wait). */
 static VALUE timeout_of(VALUE io) {
 #ifdef RUBY_IO_TIMEOUT_DEFAULT
     if (RB_TYPE_P(io, T_FILE)) return rb_io_timeout(io);
@@ -154,7 +157,8 @@ static VALUE any_end(VALUE argument) {
     return Qnil;
 }
 
-/* io_wait_any(readables, writables, exceptables, timeout): parks until one of them is ready (true) or the time is over (false). */
+/* io_wait_any(readables, writables, exceptables, timeout): parks until one of them is ready (true)
+   or the time is over (false). */
 static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables, VALUE exceptables, VALUE timeout) {
     nb_any_call call = {.scheduler = nb_scheduler_get(self)};
     call.readables = rb_ary_dup(rb_Array(readables));
@@ -171,7 +175,8 @@ static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables,
 
 /* --- io_read, io_write --- */
 
-/* The first transfer without blocking the thread, whatever the mode of the descriptor: -1 with EAGAIN when it would. */
+/* The first transfer without blocking the thread, whatever the mode of the descriptor: -1 with
+   EAGAIN when it would. */
 static bool would_block(int fd, short event) {
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK)) return false;
@@ -179,8 +184,9 @@ static bool would_block(int fd, short event) {
     return poll(&ask, 1, 0) == 0;
 }
 
-/* A pipe or terminal whose descriptor blocks and that is ready to write to (POLLOUT) takes PIPE_BUF bytes (pipe(7)); a write of more would wait for the
-   reader with Ruby's lock held, who may be another thread of this process. */
+/* A pipe or terminal whose descriptor blocks and that is ready to write to (POLLOUT) takes PIPE_BUF
+   bytes (pipe(7)); a write of more would wait for the reader with Ruby's lock held, who may be
+   another thread of this process. */
 static size_t writable_size(int fd, size_t size) {
     if (size <= PIPE_BUF) return size;
     int flags = fcntl(fd, F_GETFL);
@@ -221,7 +227,8 @@ static ssize_t write_now(nb_scheduler *scheduler, int fd, const char *bytes, siz
     return -1;
 }
 
-/* How often another thread is asked to read what comes next before the loop's own waits for the disk: it was read, and went again. */
+/* How often another thread is asked to read what comes next before the loop's own waits for the
+   disk: it was read, and went again. */
 #define NB_WARMINGS_MAX 2
 
 typedef struct nb_transfer {
@@ -295,9 +302,10 @@ static VALUE transfer_bytes(nb_transfer *transfer) {
     return rb_fiber_scheduler_io_result((ssize_t)transfer->moved, 0);
 }
 
-/* The arguments after (io, buffer), by version: Ruby 3.1 has (length), 3.2 to 4.0 (length, offset), the length being the least that is asked for
-   and all there is room for being welcome. From scheduler version 4 on (Ruby 4.1) there is (offset, length), the length
-   being the most, and what cannot be had at once is EAGAIN. */
+/* The arguments after (io, buffer), by version: Ruby 3.1 has (length), 3.2 to 4.0 (length, offset),
+   the length being the least that is asked for and all there is room for being welcome. From
+   scheduler version 4 on (Ruby 4.1) there is (offset, length), the length being the most, and what
+   cannot be had at once is EAGAIN. */
 static VALUE transfer_buffer(int argc, VALUE *argv, VALUE self, uint32_t interest) {
     rb_check_arity(argc, 3, 4);
     nb_transfer transfer = {.scheduler = nb_scheduler_get(self),

@@ -1,6 +1,6 @@
 /*
- * mutex.c - see mutex.h. Where the list begins in the thread is looked up with a mutex of our own, and believed only when locking and unlocking two of them changes
- * exactly that place as it must.
+ * mutex.c - see mutex.h. Where the list begins in the thread is looked up with a mutex of our own,
+ * and believed only when locking and unlocking two of them changes exactly that place as it must.
  */
 #include "binding/hooks/mutex.h"
 

@@ -46,7 +46,8 @@ static VALUE close_pidfd(VALUE argument) {
     return Qnil;
 }
 
-/* The thread may begin when the fiber that made it is gone: what it needs comes as its arguments. */
+/* The thread may begin when the fiber that made it is gone: what it needs comes as its
+   arguments. */
 static VALUE wait_in_thread(RB_BLOCK_CALL_FUNC_ARGLIST(first, unused)) {
     (void)first, (void)unused, (void)blockarg;
     return rb_funcall(status_class, id_wait, argc, argv[0], argv[1]);
@@ -61,8 +62,8 @@ static VALUE join_thread(VALUE argument) {
 
 static VALUE kill_thread(VALUE argument) { return rb_funcall(((process_call *)argument)->thread, id_kill, 0); }
 
-/* A pidfd tells the end of one process only: not a stop (WUNTRACED), not the first of a group. Always answers with a
-   Process::Status: Kernel#system takes nil for one, and Ruby crashes. */
+/* A pidfd tells the end of one process only: not a stop (WUNTRACED), not the first of a group.
+   Always answers with a Process::Status: Kernel#system takes nil for one, and Ruby crashes. */
 static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags) {
     process_call call = {.scheduler = nb_scheduler_get(self), .pid = pid, .flags = flags, .thread = Qnil, .fd = -1};
     pid_t number = NUM2PIDT(pid);

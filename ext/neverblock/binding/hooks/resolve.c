@@ -57,7 +57,8 @@ static void question_answered(nb_resolver_query *query) {
     nb_inbox_post(&question->parcel);
 }
 
-/* With the answer, or interrupted. A question that cannot be withdrawn any more is on its way to the inbox, which frees it. */
+/* With the answer, or interrupted. A question that cannot be withdrawn any more is on its way to
+   the inbox, which frees it. */
 static void leave_question(nb_wait *wait) {
     nb_resolve_wait *resolve = (nb_resolve_wait *)wait;
     nb_question *question = resolve->question;
@@ -78,7 +79,8 @@ static VALUE addresses_of(const nb_resolver_answer *answer) {
     return addresses;
 }
 
-/* A host that does not exist is an empty list, of which Ruby makes the SocketError it always raises. */
+/* A host that does not exist is an empty list, of which Ruby makes the SocketError it always
+   raises. */
 static VALUE answer_value(const nb_resolver_answer *answer) {
     if (answer->error == 0) return addresses_of(answer);
 #ifdef EAI_NODATA

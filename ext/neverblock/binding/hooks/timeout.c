@@ -74,7 +74,8 @@ static size_t cancellation_size(const void *data) {
     return sizeof(nb_cancellation);
 }
 
-/* Freed inside its block only together with the scheduler, which keeps its fiber: no list is left to be taken out of. */
+/* Freed inside its block only together with the scheduler, which keeps its fiber: no list is left
+   to be taken out of. */
 static const rb_data_type_t cancellation_type = {
     .wrap_struct_name = "NeverBlock::Scheduler::Cancellation",
     .function = {.dmark = cancellation_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = cancellation_size},

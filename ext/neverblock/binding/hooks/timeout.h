@@ -1,6 +1,6 @@
 /*
- * timeout.h - the hook timeout_after, which Timeout.timeout calls (an alarm ends the waits of its block), and cancellable
- * (Scheduler::Cancellation#cancel does).
+ * timeout.h - the hook timeout_after, which Timeout.timeout calls (an alarm ends the waits of its
+ * block), and cancellable (Scheduler::Cancellation#cancel does).
  */
 #ifndef NB_BINDING_TIMEOUT_H
 #define NB_BINDING_TIMEOUT_H

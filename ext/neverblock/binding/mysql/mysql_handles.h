@@ -1,5 +1,6 @@
 /*
- * mysql_handles.h - NeverBlock::MysqlHandles: handles of a connection that is in a call are freed after that.
+ * mysql_handles.h - NeverBlock::MysqlHandles: handles of a connection that is in a call are freed
+ * after that.
  */
 #ifndef NB_BINDING_MYSQL_HANDLES_H
 #define NB_BINDING_MYSQL_HANDLES_H

@@ -1,8 +1,8 @@
 /*
  * executor_state.h - what an executor is made of. Data only; executor/executor.h says what it does.
  *
- * It has a port to each I/O loop of the server: that one's channel and what belongs to it. All of it runs on one Ruby
- * thread, with the GVL.
+ * It has a port to each I/O loop of the server: that one's channel and what belongs to it. All of
+ * it runs on one Ruby thread, with the GVL.
  */
 #ifndef NB_BINDING_EXECUTOR_STATE_H
 #define NB_BINDING_EXECUTOR_STATE_H

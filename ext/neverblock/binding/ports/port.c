@@ -7,7 +7,8 @@
 
 #include "binding/ports/executor_state.h"
 
-/* How long a published part may stay unannounced while more are made: one wake then serves several. */
+/* How long a published part may stay unannounced while more are made: one wake then serves
+   several. */
 #define UNRUNG_MAX_NS 50000
 
 void nb_port_ring(nb_port *port) {

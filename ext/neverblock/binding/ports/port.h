@@ -1,6 +1,6 @@
 /*
- * port.h - an executor's end of one I/O loop's channel, and what goes into its response ring: room, publication, the loop's
- * doorbell.
+ * port.h - an executor's end of one I/O loop's channel, and what goes into its response ring: room,
+ * publication, the loop's doorbell.
  */
 #ifndef NB_BINDING_PORT_H
 #define NB_BINDING_PORT_H
@@ -36,8 +36,8 @@ void nb_port_ring(nb_port *port);
 void *nb_port_reserve(nb_port *port, size_t bytes);
 /* Makes what was written there visible; rings when the first part has waited long. */
 void nb_port_publish(nb_port *port, size_t bytes);
-/* Says that the ring was found full before it is looked at again: so the loop, which makes room and then looks, cannot
-   miss it. */
+/* Says that the ring was found full before it is looked at again: so the loop, which makes room and
+   then looks, cannot miss it. */
 void nb_port_announce_blocked(nb_port *port);
 
 #endif

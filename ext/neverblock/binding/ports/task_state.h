@@ -1,5 +1,6 @@
 /*
- * task_state.h - a pooled fiber and the request it serves: what the executor's rooms and rack's share of it. Data only.
+ * task_state.h - a pooled fiber and the request it serves: what the executor's rooms and rack's
+ * share of it. Data only.
  */
 #ifndef NB_BINDING_TASK_STATE_H
 #define NB_BINDING_TASK_STATE_H

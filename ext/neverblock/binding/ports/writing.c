@@ -53,7 +53,8 @@ static VALUE end_wait(VALUE argument) {
     return Qnil;
 }
 
-/* The body may be written by another fiber than the task's: that one waits, and the task may go on without it. */
+/* The body may be written by another fiber than the task's: that one waits, and the task may go on
+   without it. */
 static void wait_in(nb_task *task) {
     wait_call call = {task, ++task->wait_number};
     task->writer = rb_fiber_current();

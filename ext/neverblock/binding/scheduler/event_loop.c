@@ -20,12 +20,14 @@
 
 /* Events taken from the poller at once; what is left comes with the next turn. */
 #define NB_POLL_EVENTS_MAX 128
-/* While fibers are ready the poller is asked this often: an I/O wake is at most this late behind CPU work. */
+/* While fibers are ready the poller is asked this often: an I/O wake is at most this late behind
+   CPU work. */
 #define NB_BUSY_POLL_NS 50000
-/* A loop that never sleeps proves a kept registration after this time: so late is a fiber at most whose
-   descriptor was closed and given out again unheard. */
+/* A loop that never sleeps proves a kept registration after this time: so late is a fiber at most
+   whose descriptor was closed and given out again unheard. */
 #define NB_TRUST_NS (50 * NB_NS_PER_MS)
-/* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at most. */
+/* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at
+   most. */
 #define NB_CUT_WAITS_NS (10 * NB_NS_PER_MS)
 
 typedef struct loop_sleep_call {
@@ -49,7 +51,8 @@ void nb_loop_stamp(nb_scheduler *scheduler, int64_t time_ns) {
 
 /* --- Switching --- */
 
-/* A fiber that ends returns to the root of Ruby's resume chain, which is not this fiber when a fiber runs the loop below another's. */
+/* A fiber that ends returns to the root of Ruby's resume chain, which is not this fiber when a
+   fiber runs the loop below another's. */
 static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
     VALUE loop = scheduler->loop;
     scheduler->parks = false;
@@ -157,7 +160,8 @@ static int64_t left_ns(const loop_sleep_call *call) {
     return left > 0 ? left : 0;
 }
 
-/* Any signal ends the system call, such as SIGCONT or one that Ruby has the main thread see to. Whoever came back for that would want Ruby's lock, take it from a fiber that computes, and sleep
+/* Any signal ends the system call, such as SIGCONT or one that Ruby has the main thread see to.
+   Whoever came back for that would want Ruby's lock, take it from a fiber that computes, and sleep
    again. */
 static void wait_in_poller(loop_sleep_call *call) {
     const nb_scheduler *scheduler = call->scheduler;
@@ -202,8 +206,9 @@ static bool bound_by_heap(const nb_scheduler *scheduler, loop_sleep_call *call) 
     return true;
 }
 
-/* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call sleep_interrupt, whose signal stays
-   in the wake descriptor until it is polled: between the check and the sleep none is lost. The turn then lets them act. */
+/* Interrupts (signals, Thread#raise) that are pending make rb_nogvl return at once, later ones call
+   sleep_interrupt, whose signal stays in the wake descriptor until it is polled: between the check
+   and the sleep none is lost. The turn then lets them act. */
 static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     loop_sleep_call call = {.scheduler = scheduler,
                             .timeout_ns = -1,
@@ -261,9 +266,11 @@ static void busy_poll(nb_scheduler *scheduler) {
     if (nb_loop_now(scheduler) - scheduler->watches.polled_ns >= NB_BUSY_POLL_NS) nb_loop_poll(scheduler);
 }
 
-/* While fibers are ready, or were cut, the loop never sleeps, and Ruby takes its lock away every 100 ms only: a thread that works for a fiber of ours, and
-   needs the lock several times, would have it that often; so would another executor's loop. So it is offered after each turn. Any thread may take it then, and keep it for
-   those 100 ms: the loop runs as long itself before it offers the lock again. */
+/* While fibers are ready, or were cut, the loop never sleeps, and Ruby takes its lock away every
+   100 ms only: a thread that works for a fiber of ours, and needs the lock several times, would
+   have it that often; so would another executor's loop. So it is offered after each turn. Any
+   thread may take it then, and keep it for those 100 ms: the loop runs as long itself before it
+   offers the lock again. */
 static void lend_lock(nb_scheduler *scheduler) {
     int64_t run_ns = nb_clock_thread_ns();
     if (run_ns < scheduler->lend_ns) {
@@ -288,7 +295,8 @@ static void let_others_run(nb_scheduler *scheduler) {
     }
 }
 
-/* What waits goes first, and one that was cut goes on in each turn after that; but not later than a slice of time after the last. */
+/* What waits goes first, and one that was cut goes on in each turn after that; but not later than a
+   slice of time after the last. */
 static void go_on_with_cut(nb_scheduler *scheduler) {
     int64_t now_ns = nb_loop_clock(scheduler);
     if (nb_loop_work_waits(scheduler) && now_ns - scheduler->cut_ns < NB_CUT_WAITS_NS) return;
@@ -352,7 +360,8 @@ static VALUE run_turns(VALUE argument) {
     return Qnil;
 }
 
-/* Left by an exception or with its wait done, a pass may be unfinished: the rest goes first in the next. */
+/* Left by an exception or with its wait done, a pass may be unfinished: the rest goes first in the
+   next. */
 static void end_pass(nb_scheduler *scheduler) {
     nb_list_append_all(&scheduler->pass, &scheduler->ready);
     nb_list_append_all(&scheduler->ready, &scheduler->pass);

@@ -23,7 +23,8 @@ void nb_late_leave(nb_late *late) {
     nb_list_remove(&late->block);
 }
 
-/* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked fibers. */
+/* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked
+   fibers. */
 static nb_wait *parked_below(const nb_parked_table *table, VALUE root) {
     for (size_t i = 0; i < table->capacity; i++) {
         nb_wait *wait = table->slots[i].fiber == 0 ? NULL : table->slots[i].wait;
@@ -32,7 +33,8 @@ static nb_wait *parked_below(const nb_parked_table *table, VALUE root) {
     return NULL;
 }
 
-/* Its own, or that of a fiber it has resumed, where what is raised comes back to it. NULL: it runs. */
+/* Its own, or that of a fiber it has resumed, where what is raised comes back to it. NULL: it
+   runs. */
 static nb_wait *wait_of(nb_scheduler *scheduler, VALUE fiber) {
     nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
     if (wait || nb_root_now(scheduler) == fiber) return wait;
@@ -50,7 +52,8 @@ void nb_late_raise(nb_scheduler *scheduler, nb_late *late) {
     nb_list_append(&scheduler->overdue, &late->link);
 }
 
-/* What a limit raises may have come to its fiber, which deals with it now, out of one that it had resumed. */
+/* What a limit raises may have come to its fiber, which deals with it now, out of one that it had
+   resumed. */
 static bool has_arrived(const nb_late *late) {
     VALUE error = late->once ? rb_gv_get("$!") : Qnil;
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);

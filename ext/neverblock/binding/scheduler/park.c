@@ -13,8 +13,9 @@
 
 static ID id_shield;
 
-/* Without a loop fiber to go to, because it is this one or has resumed this one, the fiber runs the loop itself. Whoever else
-   transfers here (an application's own Fiber#transfer) does not end the wait. */
+/* Without a loop fiber to go to, because it is this one or has resumed this one, the fiber runs the
+   loop itself. Whoever else transfers here (an application's own Fiber#transfer) does not end the
+   wait. */
 static VALUE park_body(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     nb_scheduler *scheduler = wait->scheduler;
@@ -124,7 +125,8 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     return wait->outcome;
 }
 
-/* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing should be, is put off as well. */
+/* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing
+   should be, is put off as well. */
 void nb_wait_cut(nb_scheduler *scheduler) {
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_CUT);

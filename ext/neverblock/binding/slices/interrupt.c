@@ -127,7 +127,8 @@ static void *await_answer(void *unused) {
     return NULL;
 }
 
-/* Ruby calls this whenever somebody wants the thread: the helper, who raises into it, and others. */
+/* Ruby calls this whenever somebody wants the thread: the helper, who raises into it, and
+   others. */
 static void take_back(void *unused) {
     (void)unused;
     change(QUESTION_ASKED, QUESTION_NONE);

@@ -28,8 +28,8 @@
 
 /* --- The end of a slice --- */
 
-/* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that one has made, and another that happens to meet it is not to
-   wait behind it for that. */
+/* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that
+   one has made, and another that happens to meet it is not to wait behind it for that. */
 static int64_t ran_ns(const nb_slices *slices) {
     int64_t collected_ns = slices->gc_known ? (int64_t)(nb_gc_ms() - slices->gc_ms) * NB_NS_PER_MS : 0;
     return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
@@ -41,8 +41,9 @@ static bool is_overdue(nb_scheduler *scheduler) {
     return nb_late_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler)) != NULL;
 }
 
-/* Its time is over and others wait for theirs: fibers that have waited for something after a millisecond, if the fiber has had a whole first slice
-   before; those whose slice has ended after a slice. Or it is to be ended itself. */
+/* Its time is over and others wait for theirs: fibers that have waited for something after a
+   millisecond, if the fiber has had a whole first slice before; those whose slice has ended after a
+   slice. Or it is to be ended itself. */
 static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_slices *slices = scheduler->slices;
     int64_t ran = ran_ns(slices);
@@ -59,10 +60,13 @@ static VALUE sleeps_or_is_sent(VALUE thread) {
     return RTEST(sleeps) ? sleeps : rb_funcall(thread, rb_intern("pending_interrupt?"), 0);
 }
 
-/* Is the fiber in the middle of a wait of Ruby's own that no hook knows, as for a constant that another thread is loading (3.1: variable.c, autoload_sleep)? What the thread's state
-   says is of that fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). Or was it sent something that Ruby has taken together with the job, which it runs
-   first (thread.c, rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is sent during these calls would be raised in the job, which
-   swallows it: it is sent again. That these calls have found no room on the stack is not told: the fiber finds that itself. */
+/* Is the fiber in the middle of a wait of Ruby's own that no hook knows, as for a constant that
+   another thread is loading (3.1: variable.c, autoload_sleep)? What the thread's state says is of
+   that fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). Or was it
+   sent something that Ruby has taken together with the job, which it runs first (thread.c,
+   rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is
+   sent during these calls would be raised in the job, which swallows it: it is sent again. That
+   these calls have found no room on the stack is not told: the fiber finds that itself. */
 static bool is_rubys(nb_scheduler *scheduler) {
     int tag = 0;
     VALUE answer = rb_protect(sleeps_or_is_sent, rb_thread_current(), &tag);
@@ -76,8 +80,9 @@ static bool is_rubys(nb_scheduler *scheduler) {
     return true;
 }
 
-/* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what a fiber that was
-   cut may hold; one in the table is on its way into a wait or out of it. */
+/* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits
+   without the hooks for what a fiber that was cut may hold; one in the table is on its way into a
+   wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
     if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler)) return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
@@ -88,7 +93,8 @@ static bool stays(nb_scheduler *scheduler) {
 
 static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
 
-/* Ruby tells of a switch right after the look for interrupts in it (cont.c, fiber_switch), which is where the job has met it, and before anything else may happen. */
+/* Ruby tells of a switch right after the look for interrupts in it (cont.c, fiber_switch), which is
+   where the job has met it, and before anything else may happen. */
 static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass) {
     (void)event, (void)data, (void)self, (void)method, (void)klass;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
@@ -117,8 +123,8 @@ static VALUE take_arrived(nb_slices *slices) {
     return arrived;
 }
 
-/* A fiber that was just switched to has not taken yet what it was given, but will have when it next looks for interrupts: the frame of what has switched, in C, is still
-   there. */
+/* A fiber that was just switched to has not taken yet what it was given, but will have when it next
+   looks for interrupts: the frame of what has switched, in C, is still there. */
 static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_STAYS) return false;
@@ -136,7 +142,8 @@ static void leave(nb_scheduler *scheduler) {
     nb_wait_cut(scheduler);
 }
 
-/* What a limit of the running fiber raises is raised here, or where this cannot be, in its next wait. */
+/* What a limit of the running fiber raises is raised here, or where this cannot be, in its next
+   wait. */
 static void raise_overdue(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
     nb_late *late = nb_late_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
@@ -235,7 +242,8 @@ static VALUE scheduler_given(VALUE self) {
     return scheduler->slices ? ULL2NUM(scheduler->slices->given) : INT2FIX(0);
 }
 
-/* quiet?: nobody waits for the running fiber's time, and nobody looks whether somebody does until something comes. */
+/* quiet?: nobody waits for the running fiber's time, and nobody looks whether somebody does until
+   something comes. */
 static VALUE scheduler_is_quiet(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
     return scheduler->slices && scheduler->slices->quiet_until_ns != 0 ? Qtrue : Qfalse;
@@ -272,7 +280,8 @@ static VALUE yield_nothing(VALUE argument) {
     return rb_yield_values(0);
 }
 
-/* A fork in the block has set both to nothing, and a fiber that has ended in it may have left more. */
+/* A fork in the block has set both to nothing, and a fiber that has ended in it may have left
+   more. */
 static VALUE region_end(VALUE argument) {
     const region *left = (const region *)argument;
     left->scheduler->uncut = left->uncut;

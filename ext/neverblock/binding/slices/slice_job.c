@@ -15,8 +15,9 @@ void nb_slice_job_prepare(nb_slice_job *job) { handle = rb_postponed_job_preregi
 
 bool nb_slice_job_may_follow(void) { return true; }
 #else
-/* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first and fills it then; between the two the old contents of the
-   place may be run (vm_trace.c, postponed_job_register). So each place is filled once, with what may be run at any time. */
+/* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first and fills it
+   then; between the two the old contents of the place may be run (vm_trace.c,
+   postponed_job_register). So each place is filled once, with what may be run at any time. */
 static void do_nothing(void *unused_data) { (void)unused_data; }
 
 static nb_slice_job *asked_for;

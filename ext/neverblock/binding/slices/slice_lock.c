@@ -10,7 +10,8 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
-/* How long a thread that gives the lock up stays away from it at most, and between two looks whether it was taken. */
+/* How long a thread that gives the lock up stays away from it at most, and between two looks
+   whether it was taken. */
 #define NB_GIVE_NS NB_NS_PER_MS
 #define NB_GIVE_STEP_NS 50000
 
@@ -39,7 +40,8 @@ static void *until_taken(void *argument) {
     return NULL;
 }
 
-/* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be swallowed. */
+/* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be
+   swallowed. */
 static bool give_lock_to(nb_slices *slices) {
     give_call call = {slices, slices->lock, false};
     slices->given++;
@@ -48,8 +50,10 @@ static bool give_lock_to(nb_slices *slices) {
     return call.taken;
 }
 
-/* The thread is awake and does not have the lock. Between two fibers, and in one that has not had its slice, it is to have it at once; in one that computes when
-   others wait, else after a slice. The fiber may sit in a call without the lock as well, which nothing tells: then it is not taken, and not offered again for a slice. */
+/* The thread is awake and does not have the lock. Between two fibers, and in one that has not had
+   its slice, it is to have it at once; in one that computes when others wait, else after a slice.
+   The fiber may sit in a call without the lock as well, which nothing tells: then it is not taken,
+   and not offered again for a slice. */
 static bool is_due(nb_slices *slices, int64_t now_ns) {
     int64_t switched_ns = slices->switched_ns;
     if (slices->asleep || now_ns - slices->given_ns < slices->slice_ns) return false;

@@ -11,18 +11,24 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
-/* Where the fiber could not be left, the next question comes so soon: an Enumerator that was just between two fibers is not a moment later, though most questions meet
-   it there. So many come as soon; the next ones after twice, three times that: what cannot be left for long is not asked all the time. */
+/* Where the fiber could not be left, the next question comes so soon: an Enumerator that was just
+   between two fibers is not a moment later, though most questions meet it there. So many come as
+   soon; the next ones after twice, three times that: what cannot be left for long is not asked all
+   the time. */
 #define NB_AGAIN_NS (NB_NS_PER_MS / 10)
 #define NB_AGAIN_COUNT 32
-/* For so long after one was put off. Else the answer is looked for when the next question would come: each look wakes a thread. */
+/* For so long after one was put off. Else the answer is looked for when the next question would
+   come: each look wakes a thread. */
 #define NB_PUT_OFF_NS NB_NS_PER_S
-/* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for so long. */
+/* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for
+   so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
-/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice as long the ticker looks each millisecond, unless it is quiet, lest it looks while one of the
+/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice
+   as long the ticker looks each millisecond, unless it is quiet, lest it looks while one of the
    others runs, and next when that would have had a slice. */
 #define NB_CUT_SEEN_NS (20 * NB_NS_PER_MS)
-/* A thread that is awake and has not run for so long sits in a call, and does not wait for the lock. */
+/* A thread that is awake and has not run for so long sits in a call, and does not wait for the
+   lock. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
 
 static int64_t look_at_lock(nb_slices *slices, uint32_t lock, int64_t now_ns) {
@@ -36,7 +42,8 @@ static int64_t look_at_lock(nb_slices *slices, uint32_t lock, int64_t now_ns) {
     return now_ns + NB_CUT_NS;
 }
 
-/* A thread from which Ruby has taken the lock, in a fiber or between two, tells nobody that it waits for it. */
+/* A thread from which Ruby has taken the lock, in a fiber or between two, tells nobody that it
+   waits for it. */
 static void look_at_thread(nb_slices *slices, int64_t now_ns) {
     if (!slices->clocked) return;
     int64_t ran_ns = nb_thread_ran_ns(slices->clock);

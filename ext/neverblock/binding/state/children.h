@@ -1,6 +1,6 @@
 /*
- * children.h - which fiber has scheduled which: Scheduler#run and #close inside a fiber of the loop wait for those that it
- * has scheduled itself (hooks/fiber_hooks.c).
+ * children.h - which fiber has scheduled which: Scheduler#run and #close inside a fiber of the loop
+ * wait for those that it has scheduled itself (hooks/fiber_hooks.c).
  */
 #ifndef NB_BINDING_CHILDREN_H
 #define NB_BINDING_CHILDREN_H

@@ -5,29 +5,35 @@
 
 #include "os/memory.h"
 
-/* How many bytes are left uncounted between two collections, and between two of all objects: so much later they may come. */
+/* How many bytes are left uncounted between two collections, and between two of all objects: so
+   much later they may come. */
 #define UNCOUNTED_BYTES_MAX ((size_t)128 << 20)
 #define UNCOUNTED_BYTES_MAJOR_MAX ((size_t)512 << 20)
-/* Fewer are not worth a call; where each object has more, as what reads a file or a body in pieces makes them, collections are short and free much. */
+/* Fewer are not worth a call; where each object has more, as what reads a file or a body in pieces
+   makes them, collections are short and free much. */
 #define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
 #define UNCOUNTED_BYTES_AN_OBJECT_MAX 1024
 
-/* Under a limit of address space room is made only where so much is left; the fibers and what a stop takes need it more. */
+/* Under a limit of address space room is made only where so much is left; the fibers and what a
+   stop takes need it more. */
 #define ROOM_BESIDE_BYTES ((size_t)128 << 20)
 
-/* So many objects, made since the last collection, are worth one when a long request is over; and no fewer than one for so many slots of the heap, as collections of a large one
-   take longer. */
+/* So many objects, made since the last collection, are worth one when a long request is over; and
+   no fewer than one for so many slots of the heap, as collections of a large one take longer. */
 #define LEFT_OBJECTS_MIN 200000
 #define LEFT_SLOTS_AN_OBJECT 8
 
-/* Where a collection has walked so many objects more than while nobody computes, and of those made since then at least one of so many, what computes keeps them. Of one that makes much
-   and keeps little a collection is short, and the longer the more of its garbage waits, fibers above all. The heap grows for it without another collection up to so many slots (Ruby
-   3.3's have 40 to 640 bytes), and while so many bytes are allocated beside objects, for which Ruby would collect. */
+/* Where a collection has walked so many objects more than while nobody computes, and of those made
+   since then at least one of so many, what computes keeps them. Of one that makes much and keeps
+   little a collection is short, and the longer the more of its garbage waits, fibers above all. The
+   heap grows for it without another collection up to so many slots (Ruby 3.3's have 40 to 640
+   bytes), and while so many bytes are allocated beside objects, for which Ruby would collect. */
 #define KEPT_OBJECTS_MIN 10000
 #define MADE_OF_KEPT_MAX 4
 #define GROWN_SLOTS_MAX 2000000
 #define COUNTED_BYTES_MAX ((size_t)16 << 20)
-/* Ruby ends at once what is not swept yet where collections are disabled (gc.c, gc_rest): some 5 ms for so many objects that are garbage, 20 to 100 ms in a heap that has grown. */
+/* Ruby ends at once what is not swept yet where collections are disabled (gc.c, gc_rest): some 5 ms
+   for so many objects that are garbage, 20 to 100 ms in a heap that has grown. */
 #define SWEPT_AT_ONCE_OBJECTS_MAX 200000
 
 static VALUE heap_module;
@@ -171,7 +177,8 @@ void nb_heap_attached(void) {
     if (collector.known && collector.marked_alone == 0) note_alone();
 }
 
-/* A collection that came since it began tells of it where much is kept; of what was made until then most may be others'. One from before it has walked what there is without it. */
+/* A collection that came since it began tells of it where much is kept; of what was made until then
+   most may be others'. One from before it has walked what there is without it. */
 void nb_heap_request_long(nb_heap *heap, size_t collections) {
     if (!collector.known || heap->long_requests++ > 0) return;
     see_collections();
@@ -235,7 +242,8 @@ static void make_room_for_parked(nb_heap *heap) {
     call_dropping_errors(make_room, SIZET2NUM(heap->room_for));
 }
 
-/* Ruby may have done so meanwhile. And while the next long one is half done, what that keeps would be walked. */
+/* Ruby may have done so meanwhile. And while the next long one is half done, what that keeps would
+   be walked. */
 static void collect_what_is_left(nb_heap *heap) {
     heap->collection_due = false;
     if (heap->long_requests > 0 || !much_is_left()) return;

@@ -1,9 +1,10 @@
 /*
  * inbox.h - where native threads leave their answers for a scheduler's loop, which they wake.
  *
- * A parcel is a heap block that outlives the wait when it must: the thread owns it until nb_inbox_post, the loop from
- * then until it has woken the wait, the waiter from then on. Who stops waiting sets parcel->wait to NULL, under the
- * GVL; the loop then gives the parcel to `abandoned`. The inbox outlives its scheduler for as long as a parcel is out.
+ * A parcel is a heap block that outlives the wait when it must: the thread owns it until
+ * nb_inbox_post, the loop from then until it has woken the wait, the waiter from then on. Who stops
+ * waiting sets parcel->wait to NULL, under the GVL; the loop then gives the parcel to `abandoned`.
+ * The inbox outlives its scheduler for as long as a parcel is out.
  */
 #ifndef NB_BINDING_INBOX_H
 #define NB_BINDING_INBOX_H
@@ -24,8 +25,8 @@ struct nb_parcel {
     void (*abandoned)(nb_parcel *parcel); /* frees it; any thread */
 };
 
-/* Before the parcel goes out: *inbox is made where it is NULL, and wakes this sleeper, which is open. Raises
-   NoMemoryError. */
+/* Before the parcel goes out: *inbox is made where it is NULL, and wakes this sleeper, which is
+   open. Raises NoMemoryError. */
 void nb_inbox_expect(nb_inbox **inbox, nb_sleeper *sleeper, nb_parcel *parcel);
 /* The parcel will not be posted after all. */
 void nb_inbox_unexpect(nb_parcel *parcel);

@@ -1,5 +1,6 @@
 /*
- * late.h - what ends the waits of one block of a fiber's work, and the alarm by which that comes (scheduler/limit.h).
+ * late.h - what ends the waits of one block of a fiber's work, and the alarm by which that comes
+ * (scheduler/limit.h).
  */
 #ifndef NB_BINDING_LATE_H
 #define NB_BINDING_LATE_H

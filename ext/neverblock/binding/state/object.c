@@ -140,8 +140,9 @@ void nb_scheduler_release(nb_scheduler *scheduler) {
 
 /* --- Fork --- */
 
-/* In a child only the forking fiber lives on. The others' waits are cut loose, in case something still ends them; the parent's epoll
-   is closed unchanged (its registrations belong to both processes). */
+/* In a child only the forking fiber lives on. The others' waits are cut loose, in case something
+   still ends them; the parent's epoll is closed unchanged (its registrations belong to both
+   processes). */
 void nb_scheduler_forget(nb_scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->parked.capacity; i++) {
         for (nb_wait *wait = scheduler->parked.slots[i].wait; wait; wait = wait->outer) {

@@ -1,6 +1,6 @@
 /*
- * object.h - NeverBlock::Scheduler as a Ruby object: from VALUE to nb_scheduler, its poller, and what becomes of it in the
- * child of a fork.
+ * object.h - NeverBlock::Scheduler as a Ruby object: from VALUE to nb_scheduler, its poller, and
+ * what becomes of it in the child of a fork.
  */
 #ifndef NB_BINDING_OBJECT_H
 #define NB_BINDING_OBJECT_H
@@ -17,8 +17,8 @@ extern VALUE nb_scheduler_class;
 nb_scheduler *nb_scheduler_get(VALUE self); /* raises TypeError; after a fork it is a fresh one */
 /* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */
 nb_scheduler *nb_scheduler_of_thread(void);
-/* The next scheduler of the process; after NULL the first; NULL: there is no other. Also a parent's, and those of threads
-   that are gone. */
+/* The next scheduler of the process; after NULL the first; NULL: there is no other. Also a
+   parent's, and those of threads that are gone. */
 nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler);
 
 /* Makes poller and wake if they are not there; raises. */

@@ -1,8 +1,10 @@
 /*
- * parked.h - the table of parked fibers: from a fiber to its wait. It knows nothing of a wait but where it lies.
+ * parked.h - the table of parked fibers: from a fiber to its wait. It knows nothing of a wait but
+ * where it lies.
  *
- * Open addressing, at most half full. A fiber may be in a wait already: a trap handler or finalizer that waits runs on
- * top of one. Its later wait then takes the place of the earlier, which comes back when the later is popped.
+ * Open addressing, at most half full. A fiber may be in a wait already: a trap handler or finalizer
+ * that waits runs on top of one. Its later wait then takes the place of the earlier, which comes
+ * back when the later is popped.
  */
 #ifndef NB_BINDING_PARKED_H
 #define NB_BINDING_PARKED_H

@@ -19,7 +19,8 @@ typedef struct nb_sleeper {
     bool sleeping;        /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
 } nb_sleeper;
 
-/* Ends its sleep, or the next one; only its sleep when somebody has closed its wake descriptor. Any thread. */
+/* Ends its sleep, or the next one; only its sleep when somebody has closed its wake descriptor. Any
+   thread. */
 void nb_sleeper_rouse(nb_sleeper *sleeper);
 /* The same for one that is `sleeping`. GVL held. */
 void nb_sleeper_wake(nb_sleeper *sleeper);

@@ -19,7 +19,8 @@ static nb_slices *in_use, *unused;
 
 nb_slices *nb_slices_in_use(void) { return in_use; }
 
-/* Whether the thread waits for the lock is told by an odd number, and by how it changes: it goes on from where it was. */
+/* Whether the thread waits for the lock is told by an odd number, and by how it changes: it goes on
+   from where it was. */
 nb_slices *nb_slices_make(nb_scheduler *scheduler, int64_t slice_ns) {
     nb_slices *slices = unused;
     if (slices) {
@@ -79,7 +80,8 @@ static int64_t quiet_until_ns(const nb_slices *slices, int64_t now_ns) {
     return smaller(until_ns, nb_timers_next_ns(&scheduler->timers));
 }
 
-/* What is read later keeps the poller readable. What came before the source watched is seen here. */
+/* What is read later keeps the poller readable. What came before the source watched is seen
+   here. */
 bool nb_slices_begin_quiet(nb_slices *slices, int64_t now_ns) {
     nb_scheduler *scheduler = slices->scheduler;
     int fd = scheduler->watches.poll ? nb_poll_descriptor(scheduler->watches.poll) : -1;

@@ -1,11 +1,11 @@
 /*
- * slices.h - what is known of the slice of time that a scheduler's thread gives the fiber it runs. The loop tells of each
- * switch and sleep, the ticker's thread reads it without Ruby's lock (slices/slice_look.h), and the job that ends a slice
- * decides by it (slices/slice.h).
+ * slices.h - what is known of the slice of time that a scheduler's thread gives the fiber it runs.
+ * The loop tells of each switch and sleep, the ticker's thread reads it without Ruby's lock
+ * (slices/slice_look.h), and the job that ends a slice decides by it (slices/slice.h).
  *
- * Where a job, or the switch to a fiber whose slice had ended before, has found that nobody else waits, it is quiet:
- * whoever brings something makes the loop's poller readable, for which the ticker sleeps, and until that happens nobody
- * has to look.
+ * Where a job, or the switch to a fiber whose slice had ended before, has found that nobody else
+ * waits, it is quiet: whoever brings something makes the loop's poller readable, for which the
+ * ticker sleeps, and until that happens nobody has to look.
  */
 #ifndef NB_BINDING_SLICES_H
 #define NB_BINDING_SLICES_H
@@ -20,11 +20,12 @@
 #include "os/clock.h"
 #include "os/clockwork.h"
 
-/* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks again; and how long a
-   thread that waits for Ruby's lock is left to. */
+/* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks
+   again; and how long a thread that waits for Ruby's lock is left to. */
 #define NB_CUT_NS NB_NS_PER_MS
 
-/* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look at it. */
+/* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look
+   at it. */
 struct nb_slices {
     nb_slices *next;
     nb_clockwork_look *look; /* the ticker's, to be removed with them; NULL: it has none */
@@ -63,7 +64,8 @@ struct nb_slices {
     int64_t put_off_ns;        /* when it was last seen that one had been; 0: never */
 };
 
-/* Slices of so long, in the list of those that are in use; freed by nobody. NULL: there is no memory. */
+/* Slices of so long, in the list of those that are in use; freed by nobody. NULL: there is no
+   memory. */
 nb_slices *nb_slices_make(nb_scheduler *scheduler, int64_t slice_ns);
 /* Out of the list. They may be made again, and a thread without the lock may still look at them. */
 void nb_slices_put_away(nb_slices *slices);
@@ -72,7 +74,8 @@ nb_slices *nb_slices_in_use(void);
 /* The scheduler has none any more; in the child of a fork too, where the ticker has none of it. */
 void nb_slices_close(nb_scheduler *scheduler);
 
-/* A fiber is about to run: `cut`: it goes on where its slice had ended, right after nb_loop_work_waits. */
+/* A fiber is about to run: `cut`: it goes on where its slice had ended, right after
+   nb_loop_work_waits. */
 void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut);
 /* No fiber runs. */
 void nb_slices_rest(nb_slices *slices);
@@ -82,14 +85,17 @@ void nb_slices_want_lock(nb_slices *slices);
 void nb_slices_have_lock(nb_slices *slices);
 /* The loop runs on the calling thread from now on, until nb_slices_sleep. */
 void nb_slices_begin(nb_slices *slices);
-/* The fiber that runs, or another thread with the GVL, has made something that waits for the fiber's end. */
+/* The fiber that runs, or another thread with the GVL, has made something that waits for the
+   fiber's end. */
 void nb_slices_work_comes(nb_slices *slices);
 
-/* Does something wait, as far as it can be seen from another thread, too: by all but the descriptors? */
+/* Does something wait, as far as it can be seen from another thread, too: by all but the
+   descriptors? */
 bool nb_slices_work_is_seen(const nb_scheduler *scheduler);
 /* Would the source bring something if the running fiber's turn ended? */
 bool nb_slices_source_starves(const nb_scheduler *scheduler);
-/* Right after nb_loop_work_waits, which has read what the poller knew. False: something waits, or nothing tells of it. */
+/* Right after nb_loop_work_waits, which has read what the poller knew. False: something waits, or
+   nothing tells of it. */
 bool nb_slices_begin_quiet(nb_slices *slices, int64_t now_ns);
 void nb_slices_end_quiet(nb_slices *slices);
 

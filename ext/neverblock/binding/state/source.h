@@ -1,9 +1,11 @@
 /*
- * source.h - work that comes to a scheduler from elsewhere than its fibers' own waits: an executor's channel.
+ * source.h - work that comes to a scheduler from elsewhere than its fibers' own waits: an
+ * executor's channel.
  *
- * The scheduler calls what the source has handed in at nb_scheduler_attach. All are called on the scheduler's thread, in
- * the loop fiber, with the GVL held (but wait), and must not raise. In a forked child none is called any more: the
- * source is the parent's, and the loop there ends with the fiber that forked.
+ * The scheduler calls what the source has handed in at nb_scheduler_attach. All are called on the
+ * scheduler's thread, in the loop fiber, with the GVL held (but wait), and must not raise. In a
+ * forked child none is called any more: the source is the parent's, and the loop there ends with
+ * the fiber that forked.
  */
 #ifndef NB_BINDING_SOURCE_H
 #define NB_BINDING_SOURCE_H

@@ -1,9 +1,11 @@
 /*
- * state.h - what a scheduler is made of. Data only: each part has a header of its own, and the rooms above say what is
- * done with it. Outside of these rooms a scheduler is the Ruby object that scheduler/scheduler.h takes.
+ * state.h - what a scheduler is made of. Data only: each part has a header of its own, and the
+ * rooms above say what is done with it. Outside of these rooms a scheduler is the Ruby object that
+ * scheduler/scheduler.h takes.
  *
- * The scheduler is not WB_PROTECTED: it is marked at every minor collection, so that parking needs no write barrier.
- * (Fibers are not protected either; nothing would be won.) Everything marked is pinned: the table hashes addresses.
+ * The scheduler is not WB_PROTECTED: it is marked at every minor collection, so that parking needs
+ * no write barrier. (Fibers are not protected either; nothing would be won.) Everything marked is
+ * pinned: the table hashes addresses.
  */
 #ifndef NB_BINDING_STATE_H
 #define NB_BINDING_STATE_H
@@ -25,7 +27,8 @@ typedef struct nb_scheduler nb_scheduler;
 typedef struct nb_slices nb_slices;
 typedef struct nb_resume nb_resume;
 
-/* What a fiber asks of who has resumed it (fibers/resume.h): does a wait hold the thread; may its slice not end? */
+/* What a fiber asks of who has resumed it (fibers/resume.h): does a wait hold the thread; may its
+   slice not end? */
 typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_SLICE } nb_resume_question;
 
 /* What starts new fibers (fibers/start.h). */

@@ -56,8 +56,8 @@ VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber) {
     return taken;
 }
 
-/* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the wake was meant for this fiber and for no
-   other, so it comes first. */
+/* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the
+   wake was meant for this fiber and for no other, so it comes first. */
 static void wake_before_raise(nb_wait *wait) {
     if (wait->kind != NB_WAIT_BLOCK && wait->kind != NB_WAIT_SLEEP) return;
     wait->outcome = NB_WOKEN;

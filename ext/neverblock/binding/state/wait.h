@@ -1,10 +1,11 @@
 /*
  * wait.h - the wait of a fiber, and how it ends.
  *
- * A wait lives on the C stack of the fiber that waits, from nb_wait_init to the end of nb_wait_park (scheduler/park.h). It
- * is found by its fiber (state/parked.h), by its deadline (timers) and by its descriptors (state/watch.h); nb_wait_park
- * enters it and takes it out of all three, whatever ends it. A wake that comes late therefore finds no wait, and one that
- * comes second finds a wait that is no longer NB_WAITING: no wake reaches a later wait and none counts twice.
+ * A wait lives on the C stack of the fiber that waits, from nb_wait_init to the end of nb_wait_park
+ * (scheduler/park.h). It is found by its fiber (state/parked.h), by its deadline (timers) and by
+ * its descriptors (state/watch.h); nb_wait_park enters it and takes it out of all three, whatever
+ * ends it. A wake that comes late therefore finds no wait, and one that comes second finds a wait
+ * that is no longer NB_WAITING: no wake reaches a later wait and none counts twice.
  */
 #ifndef NB_BINDING_WAIT_H
 #define NB_BINDING_WAIT_H
@@ -60,18 +61,22 @@ struct nb_wait {
 void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
 /* The wait is over, or its fiber runs: it is not among the ready ones any more. */
 void nb_wait_uncount(nb_wait *wait);
-/* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop when it sleeps. */
+/* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop
+   when it sleeps. */
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
-/* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has woken this fiber has
-   woken no other, and what it was woken for must not be lost. Nor must it when the wake comes after this and before the
-   fiber runs: the wait then ends as woken, and the exception is raised in the fiber's next wait. `overdue`: the link of
-   the nb_late that raises, or NULL. */
+/* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has
+   woken this fiber has woken no other, and what it was woken for must not be lost. Nor must it when
+   the wake comes after this and before the fiber runs: the wait then ends as woken, and the
+   exception is raised in the fiber's next wait. `overdue`: the link of the nb_late that raises, or
+   NULL. */
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
 /* What could not be raised in the current fiber is raised in its next wait. */
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception);
-/* The oldest of those for this fiber, which is raised no more then, or nil. Forgets those of fibers that have ended. */
+/* The oldest of those for this fiber, which is raised no more then, or nil. Forgets those of fibers
+   that have ended. */
 VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber);
-/* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError (negative). */
+/* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError
+   (negative). */
 int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * watch.h - descriptors that fibers wait for: what is kept of each (state/watches.h has what is done with it).
+ * watch.h - descriptors that fibers wait for: what is kept of each (state/watches.h has what is
+ * done with it).
  */
 #ifndef NB_BINDING_WATCH_H
 #define NB_BINDING_WATCH_H
@@ -14,7 +15,8 @@
 
 typedef struct nb_wait nb_wait;
 
-/* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the waiter's. */
+/* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the
+   waiter's. */
 typedef struct nb_watch nb_watch;
 struct nb_watch {
     nb_watch *next, *previous; /* in nb_descriptor.first */

@@ -158,8 +158,8 @@ static void disarm(nb_scheduler *scheduler, int fd) {
     descriptor->kept_for = 0;
 }
 
-/* Before the close: a file that somebody else has open too would go on ringing, under a number that is another's by then. Where the loop
-   sleeps the poller is its own; it drops such events. */
+/* Before the close: a file that somebody else has open too would go on ringing, under a number that
+   is another's by then. Where the loop sleeps the poller is its own; it drops such events. */
 static void unkeep(nb_scheduler *scheduler, int fd) {
     if (!scheduler->sleeper.sleeping) {
         disarm(scheduler, fd);
@@ -176,7 +176,8 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
 }
 
-/* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop for nothing. */
+/* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop
+   for nothing. */
 static void keep_no_longer(nb_scheduler *scheduler, int fd) {
     nb_descriptor *descriptor = &scheduler->watches.table[fd];
     uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)fd;
@@ -245,7 +246,8 @@ bool nb_watches_prove(nb_scheduler *scheduler, int64_t since_ns) {
     return sound;
 }
 
-/* Others wait for this number already: is it still the file they mean? Where that cannot be known, another IO under the number says no. */
+/* Others wait for this number already: is it still the file they mean? Where that cannot be known,
+   another IO under the number says no. */
 static void drop_stale(nb_scheduler *scheduler, const nb_watch *watch) {
     nb_descriptor *descriptor = &scheduler->watches.table[watch->fd];
     nb_watch *first = descriptor->first;
@@ -296,7 +298,8 @@ static bool is_from_outside(VALUE raises) {
     return RB_TYPE_P(raises, T_CLASS) && RTEST(rb_class_inherited_p(raises, from_outside_module));
 }
 
-/* By another fiber, which waits for the same descriptor: what comes there is not for this one alone. */
+/* By another fiber, which waits for the same descriptor: what comes there is not for this one
+   alone. */
 static bool is_shared(const nb_wait *wait, int fd) {
     if ((size_t)fd >= wait->scheduler->watches.table_count) return false;
     const nb_watch *watch = wait->scheduler->watches.table[fd].first;
