@@ -28,12 +28,19 @@ SOURCES = {
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],
   "core/server" => %w[server],
-  "binding" => %w[
-    blockers engine engine_algorithms engine_files engine_reports env executor executor_entry executor_figures executor_messages executor_parts executor_source executor_spare
-    hijack hints input link mysql mysql_handles mysql_unlock neverblock response ruby_log scheduler scheduler_children scheduler_file scheduler_frames
-    scheduler_heap scheduler_hold scheduler_inbox scheduler_interrupt scheduler_io scheduler_loop scheduler_mutex scheduler_process scheduler_resolve
-    scheduler_resume scheduler_root scheduler_slice scheduler_start scheduler_timeout scheduler_transfer scheduler_wait stalls stalls_trace task ticker upgrade
-  ]
+  "binding/base" => %w[forks module ruby_log ticker],
+  "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
+  "binding/engine" => %w[engine engine_algorithms engine_files engine_reports link],
+  "binding/state" => %w[children heap inbox loop_time object parked sleeper slices wait watches],
+  "binding/fibers" => %w[frames hold resume root start transfer],
+  "binding/scheduler" => %w[event_loop limit park scheduler],
+  "binding/slices" => %w[interrupt slice slice_job slice_lock slice_look],
+  "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
+  "binding/ports" => %w[port running writing],
+  "binding/rack" => %w[env env_keys hijack hints input response upgrade],
+  "binding/stalls" => %w[blockers stalls stalls_trace],
+  "binding/executor" => %w[entry executor executor_figures messages requests source spare task],
+  "binding" => %w[neverblock]
 }.freeze
 
 # Ruby's own headers are not clean under the core's stricter set, which bin/check applies without them.
@@ -92,6 +99,6 @@ end
 $srcs = SOURCES.flat_map { |folder, names| names.map { |name| "$(srcdir)/#{folder}/#{name}.c" } }
 $objs = SOURCES.values.flatten.map { |name| "#{name}.o" }
 $VPATH.concat(SOURCES.keys.map { |folder| "$(srcdir)/#{folder}" })
-$INCFLAGS << " -I$(srcdir) -I$(srcdir)/core -I$(srcdir)/binding"
+$INCFLAGS << " -I$(srcdir) -I$(srcdir)/core"
 
 create_makefile("neverblock/neverblock")

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The Fiber::Scheduler of this gem. It is written in C (ext/neverblock/binding/scheduler*.c); here are its documentation, the hooks that are easier said
+# The Fiber::Scheduler of this gem. It is written in C (ext/neverblock/binding/state, fibers, scheduler, slices, hooks); here are its documentation, the hooks that are easier said
 # in Ruby, and what has to be done around it on some Rubies (compat/).
 #
 #   Thread.new do

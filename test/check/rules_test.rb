@@ -88,6 +88,33 @@ class RulesTest < Minitest::Test
     assert_kept Style::IncludeDirection.new, files
   end
 
+  def test_an_include_of_a_later_room_of_the_binding
+    files = { "ext/neverblock/binding/state/a.c" => "\n#include \"binding/rack/b.h\"\n", "ext/neverblock/binding/rack/b.h" => "" }
+    assert_broken Style::IncludeDirection.new, files, "ext/neverblock/binding/state/a.c: 2: state/ includes binding/rack/, which comes after it in the flow"
+  end
+
+  def test_an_include_of_the_binding_without_its_room
+    files = { "ext/neverblock/binding/state/a.c" => "#include \"b.h\"\n#include \"state/b.h\"\n#include \"binding/state/c.h\"\n", "ext/neverblock/binding/state/b.h" => "" }
+    assert_broken Style::IncludeDirection.new, files, /a\.c: 1: "b\.h" names no file of the binding/, /a\.c: 2: "state/, /a\.c: 3: "binding/
+  end
+
+  def test_a_room_that_has_no_place_in_the_flow
+    assert_broken Style::IncludeDirection.new, { "ext/neverblock/binding/magic/a.c" => "#include \"binding/magic/a.h\"\n", "ext/neverblock/binding/magic/a.h" => "" },
+                  /room magic has no place in the flow/
+  end
+
+  def test_an_include_of_the_binding_in_the_core
+    files = { "ext/neverblock/core/http1/a.c" => "#include \"binding/base/b.h\"\n", "ext/neverblock/binding/base/b.h" => "" }
+    assert_broken Style::IncludeDirection.new, files, /names no file of the core/
+  end
+
+  def test_includes_of_the_same_room_of_those_before_it_and_of_the_core
+    files = { "ext/neverblock/binding/rack/a.c" => "#include <ruby.h>\n#include \"binding/rack/b.h\"\n#include \"binding/base/c.h\"\n#include \"base/d.h\"\n",
+              "ext/neverblock/binding/rack/b.h" => "", "ext/neverblock/binding/base/c.h" => "", "ext/neverblock/core/base/d.h" => "",
+              "ext/neverblock/binding/all.c" => "#include \"binding/rack/b.h\"\n" }
+    assert_kept Style::IncludeDirection.new, files
+  end
+
   def test_ruby_in_the_core
     assert_broken Style::RubyFreeCore.new, { "ext/neverblock/core/os/a.h" => "# include <ruby.h>\n" }, /includes ruby\.h/
     assert_broken Style::RubyFreeCore.new, { "ext/neverblock/core/os/a.h" => "#include \"ruby/thread.h\"\n" }, /includes ruby\/thread\.h/

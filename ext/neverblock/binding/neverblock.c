@@ -1,38 +1,25 @@
 /*
  * neverblock.c - the extension's entry: defines the module and the classes written in C.
  */
-#include "neverblock.h"
+#include <ruby.h>
 
-#include <ruby/encoding.h>
-
-#include "blockers.h"
-#include "engine.h"
-#include "executor.h"
-#include "hints.h"
-#include "input.h"
-#include "link.h"
-#include "mysql.h"
+#include "binding/base/forks.h"
+#include "binding/base/module.h"
+#include "binding/base/ruby_log.h"
+#include "binding/base/ticker.h"
+#include "binding/engine/engine.h"
+#include "binding/engine/engine_algorithms.h"
+#include "binding/engine/engine_files.h"
+#include "binding/engine/engine_reports.h"
+#include "binding/engine/link.h"
+#include "binding/mysql/mysql.h"
+#include "binding/executor/executor.h"
+#include "binding/rack/hints.h"
+#include "binding/rack/input.h"
+#include "binding/hooks/hooks.h"
+#include "binding/stalls/blockers.h"
 #include "os/subreaper.h"
 #include "os/syscalls.h"
-#include "ruby_log.h"
-#include "scheduler.h"
-#include "ticker.h"
-
-VALUE nb_module;
-VALUE nb_error_class;
-VALUE nb_client_gone_class;
-
-VALUE nb_constant_string(const char *bytes, size_t size) {
-    VALUE string = rb_enc_interned_str(bytes, (long)size, rb_usascii_encoding());
-    rb_gc_register_mark_object(string);
-    return string;
-}
-
-static VALUE error_class(const char *name, VALUE parent) {
-    ID id = rb_intern(name);
-    if (rb_const_defined_at(nb_module, id)) return rb_const_get_at(nb_module, id);
-    return rb_define_class_under(nb_module, name, parent);
-}
 
 /* subreaper -> true: orphans among the descendants are children of this process from now on; false: the system does not have that. */
 static VALUE subreaper(VALUE self) { return nb_subreaper_become() ? Qtrue : Qfalse; }
@@ -83,23 +70,22 @@ static VALUE built(VALUE self) {
 void Init_neverblock(void);
 
 RUBY_FUNC_EXPORTED void Init_neverblock(void) {
-    nb_module = rb_define_module("NeverBlock");
-    nb_error_class = error_class("Error", rb_eStandardError);
-    nb_client_gone_class = error_class("ClientGone", nb_error_class);
-    rb_gc_register_mark_object(nb_error_class);
-    rb_gc_register_mark_object(nb_client_gone_class);
-    rb_gc_register_mark_object(error_class("InputError", nb_error_class));
+    nb_module_define();
+    nb_forks_define();
     rb_define_singleton_method(nb_module, "subreaper", subreaper, 0);
     rb_define_singleton_method(nb_module, "end_with_parent", end_with_parent, 1);
     rb_define_singleton_method(nb_module, "calls_refused", calls_refused, 0);
     rb_define_singleton_method(nb_module, "built", built, 0);
     nb_blockers_define(nb_module);
     nb_input_define(nb_module);
-    nb_engine_define(nb_module);
-    nb_link_define(nb_module);
+    VALUE engine = nb_engine_define(nb_module);
+    nb_engine_files_define(engine);
+    nb_engine_reports_define(engine);
+    nb_engine_algorithms_define(engine);
+    nb_link_define(nb_module, engine);
     nb_log_define(nb_module);
     nb_ticker_define();
-    nb_scheduler_define(nb_module);
+    nb_hooks_define(nb_module);
     nb_executor_define(nb_module);
     nb_hints_define(nb_module);
     nb_mysql_define(nb_module);

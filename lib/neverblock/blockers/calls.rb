@@ -8,7 +8,7 @@
 #   scheduler.rb           #blocking_operation_wait of Ruby 3.4: the same, and zlib
 #   blockers/*.rb          gems, one file each, put in place when they are loaded
 #
-# at_site, site, here?, timed and forget are in C (ext/neverblock/binding/blockers.c).
+# at_site, site, here?, timed and forget are in C (ext/neverblock/binding/stalls/blockers.c).
 
 require "neverblock/boot/native"
 

@@ -35,7 +35,7 @@ module NeverBlock
       # ActiveRecord loads an adapter, and its driver with it, when it first connects: in development, in a request.
       ADAPTERS = %i[active_record_postgresqladapter active_record_mysql2adapter active_record_trilogyadapter active_record_sqlite3adapter].freeze
 
-      # Libraries in C that keep something for their thread while they call Ruby (binding/scheduler_frames.c).
+      # Libraries in C that keep something for their thread while they call Ruby (binding/fibers/frames.c).
       HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer].freeze
 
       # @return [void]

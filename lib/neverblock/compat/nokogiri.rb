@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # libxml2 reads from an IO by a callback, and keeps its handler of errors for the thread meanwhile (xmlSetStructuredErrorFunc). What such a callback waits for holds the
-# thread (binding/scheduler_frames.c); but the parts of a streamed request body come by the thread's own loop. So that is read before it is parsed. Nokogiri 1.13 and later.
+# thread (binding/fibers/frames.c); but the parts of a streamed request body come by the thread's own loop. So that is read before it is parsed. Nokogiri 1.13 and later.
 
 require "stringio"
 require "neverblock/rack/stream_input"

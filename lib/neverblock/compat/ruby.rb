@@ -33,7 +33,7 @@
 #
 # compat/libraries.rb is for gems, as they are loaded.
 #
-# In C, because Ruby cannot do it: ext/neverblock/binding/scheduler_mutex.c (3.1, 3.2: a mutex that several threads use ends in "[BUG] invalid keeping_mutexes",
+# In C, because Ruby cannot do it: ext/neverblock/binding/hooks/mutex.c (3.1, 3.2: a mutex that several threads use ends in "[BUG] invalid keeping_mutexes",
 # Bug #19480); the scheduler's own table keeps parked fibers alive and counts each wake once, so that no Thread#value returns early (Bug #22265), no Queue
 # push from another thread is lost and ConditionVariable#signal ends the kernel_sleep it has become; io_write is left out before 3.3.1 (Bug #19546).
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The parts of an executor that run seldom: what it says when an application fails. (binding/executor.c serves.)
+# The parts of an executor that run seldom: what it says when an application fails. (binding/executor/executor.c serves.)
 
 require "stringio"
 require "neverblock/boot/limits"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What an application may leave on a fiber, and how it is taken away before the fiber is used for something else: by a FiberPool, and by the server between two requests
-# (binding/task.c).
+# (binding/executor/task.c).
 
 require "neverblock/compat/concurrent"
 require "neverblock/pool/kept_clients"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # env["rack.input"] of a request whose body comes while it runs (a route with `input: :stream`): an input stream of Rack 3, read forwards and once. A read parks
-# the fiber until there is something; what is not read holds the client back. The parts come from binding/input.c.
+# the fiber until there is something; what is not read holds the client back. The parts come from binding/rack/input.c.
 
 module NeverBlock
   class StreamInput

@@ -10,7 +10,7 @@
 # A collection walks the two stacks of every parked fiber, 7 us each: with a thousand of them that is 7 ms, and a heap with just enough room for the
 # application's own objects collects after every sixty Net::HTTP requests (180 us of the 400 that one costs then). So the room grows with the
 # fibers. The scheduler's loop asks for it, and for a collection when a request that has computed for long has left much (docs/guides/slices.md). Slots are filled in C
-# (binding/scheduler_heap.c).
+# (binding/state/heap.c).
 
 module NeverBlock
   module Heap
@@ -43,7 +43,7 @@ module NeverBlock
         make((GC.stat(:heap_live_slots) * SLOTS_AN_OBJECT).to_i)
       end
 
-      # Collects what is young, swept bit by bit as it is needed; nothing where the application has disabled collections. When: binding/scheduler_heap.c.
+      # Collects what is young, swept bit by bit as it is needed; nothing where the application has disabled collections. When: binding/state/heap.c.
       # @return [void]
       def collect_young
         disabled = GC.enable

@@ -20,7 +20,7 @@ module NeverBlock
     private_constant :PART_BYTES, :PARTS_MAX
 
     class << self
-      # Called by the scheduler (binding/scheduler_io.c) for each IO that the wait was for and
+      # Called by the scheduler (binding/state/watches.c) for each IO that the wait was for and
       # nobody else waits for. Does not park, and raises nothing.
       # @param io [IO]
       # @return [Boolean] whether it was shut down

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the stall watch (binding/stalls.c) is told when an executor starts: after how long, whose code lies where, and how its entries look. It cannot ask later:
+# What the stall watch (binding/stalls/stalls.c) is told when an executor starts: after how long, whose code lies where, and how its entries look. It cannot ask later:
 # it tells of a stall while no Ruby code can run.
 
 require "rbconfig"

@@ -1,6 +1,6 @@
 /*
  * c_executor.c - see c_executor.h. Tasks are small state machines in a list; a turn takes what came, steps every task that can move, asks
- * for more, and sleeps by the doorbell protocol, in the shape of binding/executor.c.
+ * for more, and sleeps by the doorbell protocol, in the shape of binding/executor/executor.c.
  */
 #include "support/c_executor.h"
 
@@ -204,7 +204,7 @@ static bool give_file(nb_test_executor *self, const task *t) {
     return true;
 }
 
-/* The whole response, as binding/response.c sends it. */
+/* The whole response, as binding/rack/response.c sends it. */
 static bool send_named(nb_test_executor *self, task *t) {
     static const char fields[] = "X-Executor: c\r\n";
     size_t field_bytes = sizeof fields - 1, path_bytes = t->memory ? strlen(t->memory) : 0;

@@ -103,7 +103,7 @@ module Style
 
     def includes
       config = RbConfig::CONFIG
-      [config["rubyhdrdir"], config["rubyarchhdrdir"]].flat_map { |folder| ["-isystem", folder] } + %w[-Iext/neverblock -Iext/neverblock/core -Iext/neverblock/binding]
+      [config["rubyhdrdir"], config["rubyarchhdrdir"]].flat_map { |folder| ["-isystem", folder] } + %w[-Iext/neverblock -Iext/neverblock/core]
     end
 
     # What extconf.rb found for this Ruby.

@@ -4,7 +4,7 @@ require_relative "../../support/unit"
 require "open3"
 require "rbconfig"
 
-# Collections that are put off while a long request keeps much (binding/scheduler_heap.c). Each in a process of its own: the heap stays as it has grown, and what was
+# Collections that are put off while a long request keeps much (binding/state/heap.c). Each in a process of its own: the heap stays as it has grown, and what was
 # learned of requests too.
 class CollectionsPutOffTest < Minitest::Test
   SERVER = <<~RUBY

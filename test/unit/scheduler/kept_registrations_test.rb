@@ -6,7 +6,7 @@ require "fiddle"
 require "io/wait"
 require "socket"
 
-# A wait that follows an EAGAIN of our own read keeps its registration with the poller, and the next one trusts it (scheduler_io.c). What must hold all the
+# A wait that follows an EAGAIN of our own read keeps its registration with the poller, and the next one trusts it (binding/state/watches.c). What must hold all the
 # same: numbers that are closed and given out again, heard of or not, copies of a descriptor, several waiters, forks. What is registered is read from the
 # kernel (/proc/PID/fdinfo, proc(5)); the cookie there counts the registrations.
 class SchedulerKeptRegistrationsTest < Minitest::Test

@@ -66,7 +66,7 @@ class SchedulerLostWakesTest < Minitest::Test
     assert_equal %i[signalled woken slept], order.first(3) - [:unblocked]
   end
 
-  # Bug #19480: without scheduler_mutex.c Ruby 3.1 dies of "[BUG] invalid keeping_mutexes" here within a second.
+  # Bug #19480: without binding/hooks/mutex.c Ruby 3.1 dies of "[BUG] invalid keeping_mutexes" here within a second.
   def test_a_mutex_shared_by_loops_and_threads_stays_whole
     script = <<~RUBY
       require "neverblock/scheduler"

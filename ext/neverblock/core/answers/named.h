@@ -1,7 +1,7 @@
 /*
  * named.h - a response whose body is a file that the application has named: by a descriptor (to_path), by a path under the roots that X-Sendfile
  * may name, or by one of those that X-Accel-Redirect means. The application's field lines, status and validators are kept; what the request
- * says of the file holds where the application has left it (binding/response.c). A file that is not there or may not be named is 404, and a
+ * says of the file holds where the application has left it (binding/rack/response.c). A file that is not there or may not be named is 404, and a
  * line of the log. Loop's thread.
  */
 #ifndef NB_ANSWERS_NAMED_H

@@ -1,6 +1,6 @@
 /*
  * dispatch_spares.c - dispatch.h's executors that help out. Whether Ruby's lock is free cannot be seen from here on every Ruby; that a thread which wants it gets
- * it can. So a spare is woken without work, and says what it has found (binding/executor_spare.c): after two such answers the executors before it
+ * it can. So a spare is woken without work, and says what it has found (binding/executor/spare.c): after two such answers the executors before it
  * count as blocked until they switch fibers. One that computes, or holds the lock in a call, keeps the spare waiting; it is given nothing then, as two
  * threads that both want the lock answer more slowly than one. A spare that is kept itself cannot be asked: the next behind it answers for both.
  */

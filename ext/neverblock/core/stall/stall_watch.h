@@ -1,6 +1,6 @@
 /*
  * stall_watch.h - when an executor is looked into, and when what was seen is a stall. Only decides: who looks, asks and tells is its caller's
- * business (binding/stalls.c). Times are arguments.
+ * business (binding/stalls/stalls.c). Times are arguments.
  *
  * A stint is the time from one switch of fibers to the next, by its stamp (nb_pulse). At a quarter of stall_ms it is noted what a later
  * answer is compared with, at three quarters of it the executor is asked where it is, so that the answer is there when the time has come. An answer says whether the

@@ -3,7 +3,7 @@
 module NeverBlock
   module Compat
     # What enumerator.c keeps for an enumerator whose elements are asked for one by one. A fiber that computes in an Enumerator is mostly between two fibers when its
-    # slice ends, and no fiber may be left there that is just being given something (scheduler_frames.c). So nothing is handed over by a switch here, neither elements
+    # slice ends, and no fiber may be left there that is just being given something (binding/fibers/frames.c). So nothing is handed over by a switch here, neither elements
     # nor exceptions: whatever this file calls may be left at any time. Keep it so.
     class Cursor
       # @param enumerator [Enumerator]

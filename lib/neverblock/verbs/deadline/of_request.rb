@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The deadline of a request (timeouts request): from its arrival until the application has returned its head. The executor makes it (binding/task.c), and its
+# The deadline of a request (timeouts request): from its arrival until the application has returned its head. The executor makes it (binding/executor/task.c), and its
 # scheduler raises it; NB.deadline in the application tells it, and a shorter one nests in it.
 
 require "neverblock/verbs/deadline"

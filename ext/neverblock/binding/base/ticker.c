@@ -1,0 +1,63 @@
+/*
+ * ticker.c - see ticker.h.
+ */
+#include "binding/base/ticker.h"
+
+#include <pthread.h>
+#include <ruby.h>
+#include <ruby/vm.h>
+
+static nb_clockwork *clockwork; /* NULL: there is none */
+static nb_doorbell *bell;
+
+static bool start(void) {
+    if (clockwork) return true;
+    nb_clockwork *made;
+    if (nb_clockwork_create("nb-ticker", &made) != NB_OK) return false;
+    bell = nb_clockwork_bell(made);
+    clockwork = made;
+    return true;
+}
+
+static void stop(void) {
+    nb_clockwork *ended = clockwork;
+    clockwork = NULL;
+    nb_clockwork_destroy(ended);
+}
+
+bool nb_ticker_add(nb_clockwork_look *look, void *owner, int64_t idle_ns) {
+    if (!start()) return false;
+    if (nb_clockwork_add(clockwork, look, owner, idle_ns) == NB_OK) return true;
+    if (nb_clockwork_lookers(clockwork) == 0) stop();
+    return false;
+}
+
+void nb_ticker_remove(nb_clockwork_look *look, void *owner) {
+    if (!clockwork) return;
+    nb_clockwork_remove(clockwork, look, owner);
+    if (nb_clockwork_lookers(clockwork) == 0) stop();
+}
+
+void nb_ticker_stir(void) {
+    if (clockwork) nb_clockwork_stir(clockwork, bell);
+}
+
+void nb_ticker_ring(void) {
+    if (clockwork) nb_clockwork_ring(clockwork);
+}
+
+static void in_child(void) {
+    if (clockwork) nb_clockwork_forget(clockwork);
+    clockwork = NULL;
+}
+
+/* The virtual machine goes away, and lookers may use it. */
+static void vm_ends(ruby_vm_t *vm) {
+    (void)vm;
+    if (clockwork) stop();
+}
+
+void nb_ticker_define(void) {
+    ruby_vm_at_exit(vm_ends);
+    pthread_atfork(NULL, NULL, in_child);
+}

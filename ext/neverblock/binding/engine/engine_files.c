@@ -1,0 +1,81 @@
+/*
+ * engine_files.c - Engine's folders: what a server is told of files before it starts (core/answers/site.h).
+ */
+#include "binding/engine/engine_files.h"
+
+#include <errno.h>
+
+#include "binding/engine/engine.h"
+#include "binding/base/module.h"
+#include "answers/site.h"
+
+static nb_site *site_of(VALUE self) {
+    nb_site *site = nb_server_site(nb_engine_server(self));
+    if (!site) rb_raise(nb_error_class, "folders and what is said of them are told before the engine starts");
+    return site;
+}
+
+static nb_slice slice_of(VALUE *text) {
+    StringValue(*text);
+    return (nb_slice){RSTRING_PTR(*text), (size_t)RSTRING_LEN(*text)};
+}
+
+static void check(nb_status status, VALUE what) {
+    if (status == NB_OK) return;
+    if (status == NB_FULL) rb_raise(nb_error_class, "%+" PRIsVALUE ": there are too many of its kind", what);
+    if (status == NB_INVALID || status == NB_TOO_LARGE)
+        rb_raise(rb_eArgError, "%+" PRIsVALUE " is nothing that can be served by", what);
+    nb_raise_status(status, StringValueCStr(what));
+}
+
+/* public_dir(path): a folder whose files are served before the application is asked, behind those told before. Raises SystemCallError. */
+static VALUE engine_public_dir(VALUE self, VALUE path) {
+    check(nb_site_serve(site_of(self), StringValueCStr(path)), path);
+    return self;
+}
+
+/* sendfile_root(path): a folder that X-Sendfile may name files of. Raises SystemCallError. */
+static VALUE engine_sendfile_root(VALUE self, VALUE path) {
+    check(nb_site_name_root(site_of(self), StringValueCStr(path)), path);
+    return self;
+}
+
+/* accel(prefix, path): the folder that X-Accel-Redirect means by the beginning of its path. Raises SystemCallError, ArgumentError. */
+static VALUE engine_accel(VALUE self, VALUE prefix, VALUE path) {
+    nb_site *site = site_of(self);
+    check(nb_site_accelerate(site, slice_of(&prefix), StringValueCStr(path)), path);
+    return self;
+}
+
+/* index_file(name): stands for its folder, behind those told before. */
+static VALUE engine_index_file(VALUE self, VALUE name) {
+    check(nb_site_add_index(site_of(self), slice_of(&name)), name);
+    return self;
+}
+
+/* cache_rule(pattern, value): the cache-control of served files; the first that matches wins. */
+static VALUE engine_cache_rule(VALUE self, VALUE pattern, VALUE value) {
+    nb_site *site = site_of(self);
+    nb_slice text = slice_of(&pattern);
+    check(nb_cache_rules_add(&site->rules, text, slice_of(&value)), pattern);
+    RB_GC_GUARD(pattern);
+    return self;
+}
+
+/* mime(ending, type): the media type of files whose names end so; a later row counts more. */
+static VALUE engine_mime(VALUE self, VALUE ending, VALUE type) {
+    nb_site *site = site_of(self);
+    nb_slice text = slice_of(&ending);
+    check(nb_mime_add(site->mime, text, slice_of(&type)), ending);
+    RB_GC_GUARD(ending);
+    return self;
+}
+
+void nb_engine_files_define(VALUE class) {
+    rb_define_method(class, "public_dir", engine_public_dir, 1);
+    rb_define_method(class, "sendfile_root", engine_sendfile_root, 1);
+    rb_define_method(class, "accel", engine_accel, 2);
+    rb_define_method(class, "index_file", engine_index_file, 1);
+    rb_define_method(class, "cache_rule", engine_cache_rule, 2);
+    rb_define_method(class, "mime", engine_mime, 2);
+}

@@ -1,0 +1,134 @@
+/*
+ * entry.c - see entry.h.
+ */
+#include "binding/executor/entry.h"
+
+#include <string.h>
+
+#include "binding/ports/running.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/state/heap.h"
+#include "intake/crowds.h"
+#include "os/clock.h"
+
+/* Work asked for ahead. Where the requests are small that is many of them, so that neither side is woken for a few. */
+#define AHEAD_NS (200 * INT64_C(1000))
+
+/* Requests that are begun with in one turn, until each first waits, before those that are ready have theirs: so much time of them, and one more. A burst then
+   keeps nobody waiting, and no more are on their way than are needed to keep the processor busy: who has begun ends first. */
+#define ENTRY_NS NB_NS_PER_MS
+
+/* Asked for beyond those of two turns, so that the next are there when one ends: the loop may be on its own thread then. */
+#define ENTRY_AHEAD 4
+
+/* A turn's requests count for one in so many. */
+#define ENTRY_WEIGHT 8
+
+void nb_executor_entry_begin(nb_executor *executor, int64_t now_ns) { executor->entry_until_ns = now_ns + ENTRY_NS; }
+
+void nb_executor_entry_end(nb_executor *executor, int64_t began_ns, uint64_t received) {
+    if (received == 0) return;
+    int64_t mean = (nb_scheduler_clock(executor->scheduler) - began_ns) / (int64_t)received;
+    int64_t next = executor->entry_ns ? executor->entry_ns + (mean - executor->entry_ns) / ENTRY_WEIGHT : mean;
+    executor->entry_ns = next > 0 ? next : 1;
+}
+
+static uint32_t credit_of(const nb_executor *executor) {
+    const nb_board *board = executor->board;
+    uint32_t request_ns = atomic_load_explicit(&nb_executor_figures_of(executor)->request_ns, memory_order_relaxed);
+    uint64_t quick = request_ns ? (uint64_t)AHEAD_NS / request_ns : 0;
+    if (quick <= board->credit_slow) return board->credit_slow;
+    return quick < board->credit ? (uint32_t)quick : board->credit;
+}
+
+/* What the loop tells of requests that run waits behind those that were given: few of them, where they take long. */
+static uint32_t entry_credit(const nb_executor *executor) {
+    if (nb_scheduler_has_cut(executor->scheduler)) return 1;
+    return ENTRY_AHEAD + (executor->entry_ns ? (uint32_t)(2 * ENTRY_NS / executor->entry_ns) : 0);
+}
+
+void nb_executor_ask_for_more(nb_executor *executor) {
+    nb_board *board = executor->board;
+    atomic_store_explicit(&board->crowds.working, nb_scheduler_has_cut(executor->scheduler), memory_order_relaxed);
+    uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
+    atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
+    uint32_t credit = credit_of(executor), entry = entry_credit(executor);
+    if (entry < credit) credit = entry;
+    uint64_t wanted = executor->received + (free_fibers < credit ? free_fibers : credit);
+    if (wanted <= atomic_load_explicit(&board->wanted, memory_order_relaxed)) return;
+    atomic_store_explicit(&board->wanted, wanted, memory_order_release);
+}
+
+/* --- crowds --- */
+
+static nb_slice words(const char *text) { return (nb_slice){text, strlen(text)}; }
+
+static bool is_long(const nb_task *task) { return task->computed_ns >= NB_HEAP_LONG_NS; }
+
+static void note_computed(nb_task *task, int64_t ns) {
+    bool was_long = is_long(task);
+    task->computed_ns += ns;
+    if (!was_long && is_long(task))
+        nb_heap_request_long(nb_scheduler_heap(task->executor->scheduler), task->collections);
+}
+
+void nb_executor_cut(void *owner) {
+    _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
+    nb_executor *executor = owner;
+    nb_crowds *crowds = &executor->board->crowds;
+    nb_task *task = nb_executor_task_of(executor, nb_scheduler_root(executor->scheduler));
+    if (!task) return;
+    int64_t now_ns = nb_clock_monotonic_ns();
+    if (task->crowd != NB_CROWD_NONE) {
+        nb_crowds_stay(crowds, task->crowd, now_ns);
+    } else {
+        uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
+        task->crowd = nb_crowds_join(crowds, like, now_ns);
+    }
+    if (task->crowd != NB_CROWD_NONE) note_computed(task, now_ns - nb_executor_switched_ns(executor));
+}
+
+void nb_executor_leave(nb_task *task) {
+    nb_executor *executor = task->executor;
+    if (task->crowd == NB_CROWD_NONE) return;
+    if (!executor->over && !nb_executor_in_child(executor)) {
+        nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
+        nb_heap_request_over(nb_scheduler_heap(executor->scheduler), is_long(task));
+    }
+    task->crowd = NB_CROWD_NONE;
+    task->computed_ns = 0;
+}
+
+static nb_slice bytes(VALUE string) { return (nb_slice){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)}; }
+
+static VALUE executor_like_of(VALUE class, VALUE method, VALUE path) {
+    (void)class;
+    return ULL2NUM(nb_like_of(bytes(StringValue(method)), bytes(StringValue(path))));
+}
+
+/* NULL: nobody looks at what it tells. */
+static nb_crowds *crowds_here(void) {
+    nb_executor *executor = nb_executor_running_here();
+    if (!executor || executor->over || nb_executor_in_child(executor)) return NULL;
+    return &executor->board->crowds;
+}
+
+static VALUE executor_shut_like(VALUE class, VALUE like) {
+    (void)class;
+    nb_crowds *crowds = crowds_here();
+    return crowds && nb_crowds_shut(crowds, NUM2ULL(like)) ? Qtrue : Qfalse;
+}
+
+/* The loop is rung for what waits there at the end of the turn, as for credit. */
+static VALUE executor_open_like(VALUE class, VALUE like) {
+    (void)class;
+    nb_crowds *crowds = crowds_here();
+    if (crowds) nb_crowds_open(crowds, NUM2ULL(like));
+    return Qnil;
+}
+
+void nb_executor_entry_define(VALUE class) {
+    rb_define_singleton_method(class, "like_of", executor_like_of, 2);
+    rb_define_singleton_method(class, "shut_like", executor_shut_like, 1);
+    rb_define_singleton_method(class, "open_like", executor_open_like, 1);
+}

@@ -1,0 +1,300 @@
+/*
+ * executor.c - see executor.h.
+ */
+#include "binding/executor/executor.h"
+
+#include <ruby/fiber/scheduler.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "binding/base/module.h"
+#include "binding/engine/engine.h"
+#include "binding/engine/link.h"
+#include "binding/executor/entry.h"
+#include "binding/executor/executor_figures.h"
+#include "binding/executor/messages.h"
+#include "binding/executor/source.h"
+#include "binding/executor/task.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/port.h"
+#include "binding/ports/running.h"
+#include "binding/rack/env.h"
+#include "binding/rack/hijack.h"
+#include "binding/rack/response.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/slices/slice.h"
+#include "binding/stalls/stalls.h"
+#include "binding/state/object.h"
+#include "os/memory.h"
+#include "os/thread.h"
+
+/* What the Ruby object holds. */
+typedef struct executor_object {
+    nb_executor executor; /* first */
+    nb_env_builder env;
+} executor_object;
+
+/* --- memory --- */
+
+static void executor_mark(void *pointer) {
+    nb_executor *executor = pointer;
+    rb_gc_mark(executor->owner);
+    rb_gc_mark(executor->app);
+    rb_gc_mark(executor->log);
+    rb_gc_mark(executor->scheduler);
+    rb_gc_mark(executor->thread);
+    rb_gc_mark(executor->helped);
+    rb_gc_mark(executor->deadline_class);
+    rb_gc_mark(executor->fiber_state);
+    rb_gc_mark(executor->stalls);
+    nb_env_builder_mark(executor->env);
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_task_mark(executor->tasks[i]);
+    }
+}
+
+static void executor_free(void *pointer) {
+    nb_executor *executor = pointer;
+    nb_free(executor->scratch);
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_hijack_drop(executor->tasks[i]);
+        nb_free(executor->tasks[i]);
+    }
+    nb_free(executor->tasks);
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_free(executor->ports[i].by_exchange);
+        nb_free(executor->ports[i].refused);
+    }
+    nb_free(executor->ports);
+    xfree(executor);
+}
+
+static size_t executor_size(const void *pointer) {
+    const nb_executor *executor = pointer;
+    size_t bytes = sizeof(executor_object) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        bytes += sizeof(nb_port) + executor->ports[i].by_exchange_count * sizeof(nb_task *);
+    }
+    return bytes;
+}
+
+/* Not WB_PROTECTED: tasks change with every request, a barrier for each field would cost more than marking them. */
+static const rb_data_type_t executor_type = {
+    .wrap_struct_name = "NeverBlock::Executor",
+    .function = {.dmark = executor_mark, .dfree = executor_free, .dsize = executor_size},
+};
+
+static nb_executor *get(VALUE self) {
+    nb_executor *executor;
+    TypedData_Get_Struct(self, nb_executor, &executor_type, executor);
+    return executor;
+}
+
+static VALUE executor_allocate(VALUE class) {
+    executor_object *object;
+    VALUE self = TypedData_Make_Struct(class, executor_object, &executor_type, object);
+    nb_executor *executor = &object->executor;
+    executor->self = self;
+    executor->env = &object->env;
+    executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
+    executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
+    executor->env->listeners = executor->env->template = executor->env->no_input = executor->env->string_io = Qnil;
+    executor->env->file_class = Qnil;
+    return self;
+}
+
+/* --- Ruby --- */
+
+static VALUE keyword(VALUE keywords, const char *name, VALUE standard) {
+    return NIL_P(keywords) ? standard : rb_hash_lookup2(keywords, ID2SYM(rb_intern(name)), standard);
+}
+
+static bool rack_is_2(void) {
+    VALUE release = rb_funcall(rb_path2class("Rack"), rb_intern("release"), 0);
+    return atoi(StringValueCStr(release)) < 3;
+}
+
+static nb_link *add_channel(VALUE engine, const nb_executor *helped, VALUE lane) {
+    nb_channel *channel;
+    nb_server *server = nb_engine_server(engine);
+    nb_status status = !NIL_P(lane) ? nb_server_lane_channel_add(server, (uint16_t)NUM2UINT(lane), &channel)
+                       : !helped    ? nb_server_channel_add(server, &channel)
+                                    : nb_server_spare_add(server, helped->ports[0].channel, &channel);
+    if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
+    if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
+    return channel->link;
+}
+
+static void open_ports(nb_executor *executor, nb_link *link) {
+    nb_port *ports = nb_alloc_zero(link->count, sizeof(*ports));
+    if (!ports) rb_memerror();
+    for (uint16_t i = 0; i < link->count; i++) {
+        nb_port *port = &ports[i];
+        port->executor = executor;
+        port->channel = &link->channels[i];
+        nb_ring_consumer_attach(&port->requests, nb_channel_requests(port->channel));
+        nb_ring_producer_attach(&port->responses, nb_channel_responses(port->channel));
+    }
+    executor->link = link;
+    executor->board = link->board;
+    executor->ports = ports;
+    executor->port_count = link->count;
+}
+
+/*
+ * Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls: nil, early_hints: false): owner: an Engine, before its start, or in a worker a Link. fibers:
+ * most requests running at once. log: a NeverBlock::Log. helps: the Executor of the same process whose spare it is, which together run no more requests than that
+ * one may. lane: of an Engine, the lane whose thread it is. stalls: what NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. Raises NeverBlock::Error when the engine has started or is
+ * closed, Errno::EMFILE when there is no descriptor for its scheduler.
+ */
+static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
+    VALUE owner, app, keywords;
+    nb_executor *executor = get(self);
+    rb_scan_args(argc, argv, "2:", &owner, &app, &keywords);
+    if (executor->ports) rb_raise(nb_error_class, "an executor is initialized once");
+    long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
+    if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
+    executor->log = keyword(keywords, "log", Qnil);
+    executor->stalls = keyword(keywords, "stalls", Qnil);
+    executor->slice_ms = nb_slice_ms_read(keyword(keywords, "slice_ms", Qnil));
+    executor->rack2 = rack_is_2();
+    executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
+    executor->fiber_state = rb_path2class("NeverBlock::Pool::FiberState");
+    VALUE errors = rb_funcall(self, rb_intern("error_stream"), 1, executor->log);
+    nb_env_builder_init(executor->env, errors, executor->rack2, nb_link_is(owner));
+    executor->sendfile = RTEST(keyword(keywords, "sendfile", Qfalse));
+    VALUE mapping = keyword(keywords, "accel", Qnil);
+    executor->accel = RTEST(mapping);
+    if (executor->accel) nb_env_builder_add_accel(executor->env, mapping);
+    executor->env->early_hints = RTEST(keyword(keywords, "early_hints", Qfalse));
+    executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
+    executor->helped = keyword(keywords, "helps", Qnil);
+    executor->helps = NIL_P(executor->helped) ? NULL : get(executor->helped);
+    VALUE lane = keyword(keywords, "lane", Qnil);
+    nb_link *link = nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner, executor->helps, lane);
+    open_ports(executor, link);
+    executor->lane = link->board->lane;
+    executor->owner = owner;
+    executor->app = app;
+    executor->fibers_max = executor->lane ? 1 : (uint32_t)fibers;
+    atomic_store_explicit(&nb_executor_figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
+    /* Its descriptors, before clients can take the last ones, and for what goes on once fibers have taken all memory. */
+    nb_scheduler_poll_descriptor(executor->scheduler);
+    (void)nb_memory_keep_reserve(NB_EXECUTOR_RESERVE_BYTES);
+    RB_GC_GUARD(keywords);
+    return self;
+}
+
+static void add_listeners(nb_executor *executor) {
+    const nb_board *board = executor->board;
+    for (uint16_t i = 0; i < board->listener_count; i++) {
+        nb_env_builder_add_listener(executor->env, board->listeners[i].address, board->listeners[i].port);
+    }
+}
+
+static VALUE run_scheduler(VALUE scheduler) {
+    nb_scheduler_run(scheduler);
+    return Qnil;
+}
+
+static VALUE report_stray(VALUE self) { return rb_funcall(self, rb_intern("report_stray"), 1, rb_errinfo()); }
+
+/* An error raised into the thread from outside (Thread#raise, as rack-timeout does) while no request ran meets nobody:
+   it is logged, and the requests go on. What is more than a StandardError, and the thread's end, goes on to the caller.
+ */
+static void run_on(nb_executor *executor) {
+    for (;;) {
+        int tag = 0, report_tag = 0;
+        rb_protect(run_scheduler, executor->scheduler, &tag);
+        if (tag == 0) return;
+        if (!rb_obj_is_kind_of(rb_errinfo(), rb_eStandardError)) rb_jump_tag(tag);
+        rb_protect(report_stray, executor->self, &report_tag);
+        if (report_tag != 0) rb_jump_tag(report_tag);
+        rb_set_errinfo(Qnil);
+    }
+}
+
+static void ring_all(nb_executor *executor) {
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_channel_ring_loop(executor->ports[i].channel);
+    }
+}
+
+static VALUE run_body(VALUE self) {
+    nb_executor *executor = get(self);
+    nb_executor_begin_running(executor);
+    executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->wanted, memory_order_relaxed);
+    add_listeners(executor);
+    nb_executor_attach(executor);
+    if (!executor->server) nb_executor_figures_begin(executor);
+    if (executor->figures) nb_executor_figures_tell(executor, nb_scheduler_clock(executor->scheduler));
+    if (executor->lane == 0) rb_fiber_scheduler_set(executor->scheduler);
+    if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_slice(executor->scheduler, executor->slice_ms);
+    nb_executor_ask_for_more(executor);
+    ring_all(executor);
+    nb_stalls_begin(executor, executor->stalls);
+    run_on(executor);
+    executor->finished = true;
+    return Qnil;
+}
+
+/* Where run was left by an exception, or its thread killed, the fibers that are left are dropped; from here on none of
+   them may touch the channel, and the engine may be closed. */
+static VALUE run_end(VALUE self) {
+    nb_executor *executor = get(self);
+    executor->over = true;
+    VALUE ending = nb_stalls_end(executor);
+    nb_executor_end_running(executor);
+    if (!executor->server || nb_engine_alive(executor->owner)) {
+        atomic_store_explicit(&executor->board->executor_gone, 1, memory_order_release);
+        if (executor->guest) nb_server_guest_end(executor->server);
+        ring_all(executor);
+    }
+    nb_scheduler_detach(executor->scheduler);
+    nb_scheduler_slice(executor->scheduler, 0);
+    if (executor->server) nb_engine_leave(executor->owner);
+    if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
+    if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
+    if (!NIL_P(ending)) rb_funcall(ending, rb_intern("join"), 0);
+    return Qnil;
+}
+
+/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
+   Raises what Thread#raise brings, and NeverBlock::Error when it ran before or the engine has not started. */
+static VALUE executor_run(VALUE self) {
+    nb_executor *executor = get(self);
+    if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
+    if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
+    executor->ran = true;
+    if (!executor->server) nb_thread_wake_gently(); /* the front reads all that is there, and then wakes it */
+    return rb_ensure(run_body, self, run_end, self);
+}
+
+/* No request will come any more: run returns when those it has have ended. For a spare whose executor has ended. Any thread. */
+static VALUE executor_finish(VALUE self) {
+    nb_executor *executor = get(self);
+    executor->finishes = true;
+    if (!executor->over) nb_wake_signal(&executor->link->executor_wake);
+    return self;
+}
+
+static VALUE executor_running(VALUE self) { return UINT2NUM(get(self)->running); }
+static VALUE executor_log(VALUE self) { return get(self)->log; }
+static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
+
+void nb_executor_define(VALUE module) {
+    nb_executor_messages_define();
+    nb_task_define();
+    nb_stalls_define(module);
+    nb_response_define(module);
+    nb_hijack_define(module);
+    VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
+    rb_define_alloc_func(class, executor_allocate);
+    rb_define_method(class, "initialize", executor_initialize, -1);
+    rb_define_method(class, "run", executor_run, 0);
+    rb_define_method(class, "finish", executor_finish, 0);
+    rb_define_method(class, "running", executor_running, 0);
+    rb_define_method(class, "log", executor_log, 0);
+    rb_define_method(class, "scheduler", executor_scheduler, 0);
+    nb_executor_entry_define(class);
+}

@@ -1,0 +1,253 @@
+/*
+ * messages.c - see messages.h.
+ */
+#include "binding/executor/messages.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "binding/base/module.h"
+#include "binding/executor/requests.h"
+#include "binding/executor/task.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
+#include "binding/rack/input.h"
+#include "binding/rack/response.h"
+#include "binding/scheduler/limit.h"
+#include "binding/scheduler/scheduler.h"
+#include "os/memory.h"
+#include "os/net.h"
+
+static ID id_report_fewer;
+static VALUE gone_arguments; /* of raise */
+
+static VALUE report_fewer(VALUE argument) {
+    VALUE *arguments = (VALUE *)argument;
+    return rb_funcallv(arguments[0], id_report_fewer, 2, arguments + 1);
+}
+
+/* There is no fiber for a request, or no descriptor for its body: it is answered 503. */
+static void refuse(nb_port *port, const nb_request_message *request) {
+    if (request->body_fd >= 0) close((int)request->body_fd);
+    nb_exchange_id *larger = nb_realloc(port->refused, (port->refused_count + 1) * sizeof(*larger));
+    if (!larger) rb_memerror();
+    port->refused = larger;
+    larger[port->refused_count++] = request->message.exchange;
+}
+
+/* What made a call of Ruby fail, which nobody is raised any more. */
+static VALUE take_error(void) {
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    return error;
+}
+
+/* There was no fiber, or is to be no other: from here on no more are asked for than can run. Ruby ends the process where a collection finds no memory, so the reserve is
+   for what comes now. */
+static void run_fewer(nb_executor *executor, VALUE error) {
+    nb_memory_use_reserve();
+    uint32_t possible = executor->running ? executor->running : 1;
+    if (possible >= executor->fibers_max) return;
+    executor->fibers_max = possible;
+    VALUE arguments[] = {executor->self, UINT2NUM(possible), error};
+    int tag = 0;
+    rb_protect(report_fewer, (VALUE)arguments, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+}
+
+static VALUE want_of_room(VALUE unused) {
+    (void)unused;
+    return rb_exc_new_cstr(rb_eNoMemError, "the limit of address space (ulimit -v) leaves no room for another fiber");
+}
+
+/* Its fibers have taken what there was, and the reserve is in use. */
+static void keep_room(nb_executor *executor) {
+    int tag = 0;
+    executor->crowded = false;
+    VALUE error = rb_protect(want_of_room, Qnil, &tag);
+    run_fewer(executor, tag ? take_error() : error);
+}
+
+static void answer_refused(nb_port *port) {
+    while (port->refused_count > 0) {
+        void *place = nb_port_reserve(port, NB_RESPONSE_REFUSAL_BYTES_MAX);
+        if (!place) return;
+        nb_port_publish(port, nb_response_write_refusal(place, port->refused[--port->refused_count]));
+    }
+}
+
+static void start(nb_port *port, nb_request_message *request) {
+    nb_executor *executor = port->executor;
+    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
+    if (!nb_request_take(port, request)) {
+        if (task) {
+            nb_task_give_back(task);
+        } else {
+            rb_set_errinfo(Qnil); /* nobody is refused, and who joins this thread must not be raised it */
+        }
+        return;
+    }
+    bool has_file = request->body_fd >= 0;
+    nb_request_take_body(port, request);
+    if (!task || (has_file && request->body_fd < 0)) { /* there is no descriptor left for it here */
+        if (task) nb_task_give_back(task);
+        refuse(port, request);
+        if (!task) run_fewer(executor, take_error());
+        return;
+    }
+    nb_request_give(task, port, request);
+    executor->direct = task;
+    nb_scheduler_switch_to(executor->scheduler, task->fiber);
+    executor->direct = NULL;
+    atomic_store_explicit(&executor->board->pulse.running, 0, memory_order_relaxed);
+    if (nb_task_not_begun(task, request) && nb_scheduler_take_want(executor->scheduler)) {
+        nb_task_drop(task);
+        refuse(port, request);
+        run_fewer(executor, take_error());
+    } else if (executor->crowded) {
+        keep_room(executor);
+    }
+}
+
+static void wake_task(nb_executor *executor, nb_task *task) {
+    if (task->waits_drained || task->waits_hijacked) nb_scheduler_ready(executor->scheduler, task->writer);
+    task->waits_drained = task->waits_hijacked = false;
+}
+
+static void wake_for_room(nb_port *port) {
+    nb_task *task = port->room_first;
+    port->room_first = port->room_last = NULL;
+    while (task) {
+        nb_task *next = task->next;
+        task->waits_room = false;
+        nb_scheduler_ready(port->executor->scheduler, task->writer);
+        task = next;
+    }
+}
+
+static void end_input(nb_task *task, nb_gone_reason reason) {
+    if (nb_input_is(task->input)) nb_input_end(task->input, reason);
+}
+
+/* A fiber that waits in the writing or reading of a body finds out by itself; the request's may be another. */
+static void client_gone(nb_task *task, nb_gone_reason reason) {
+    bool writes = (task->waits_drained || task->waits_hijacked) && task->writer == task->fiber;
+    bool knows = writes || nb_input_reader(task->input) == task->fiber;
+    task->gone = true;
+    end_input(task, reason);
+    wake_task(task->executor, task);
+    bool left = reason == NB_GONE_CLIENT || reason == NB_GONE_SHORT;
+    if (left && task->cancellable && !knows) nb_limit_raise(&task->limit, gone_arguments);
+}
+
+/* The loop has no connection left, or has ended: nobody reads what is still written. */
+static void stop(nb_port *port) {
+    nb_executor *executor = port->executor;
+    port->stop_received = port->ends = true;
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_task *task = executor->tasks[i];
+        if (task->port != port) continue;
+        task->gone = task->busy;
+        end_input(task, NB_GONE_CLIENT);
+        wake_task(executor, task);
+    }
+    wake_for_room(port);
+}
+
+/* One that is not awaited any more is ended. */
+static void take_connection(nb_port *port, const nb_hijacked_message *message) {
+    nb_executor *executor = port->executor;
+    nb_task *task = nb_executor_task_for(executor, message->message.exchange);
+    size_t size = (size_t)message->size;
+    int fd = nb_channel_take(port->channel, message->fd);
+    nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
+    if (taken) {
+        *taken = (nb_handover){.fd = fd, .size = size};
+        memcpy(taken->bytes, message + 1, size);
+        task->taken = taken;
+    } else {
+        if (fd >= 0) nb_net_close(fd, true);
+        if (task) task->gone = true;
+    }
+    if (task) wake_task(executor, task);
+}
+
+/* It may only have half-closed, and reads on; but the reader of an event stream has left. */
+static void client_left(nb_task *task) {
+    task->left = true;
+    if (task->events) client_gone(task, NB_GONE_CLIENT);
+}
+
+static void receive(nb_port *port, const nb_message *message) {
+    nb_executor *executor = port->executor;
+    nb_task *task;
+    port->in_hand = message->type != NB_MESSAGE_REQUEST;
+    switch (message->type) {
+    case NB_MESSAGE_REQUEST:
+        start(port, (nb_request_message *)(uintptr_t)message);
+        break;
+    case NB_MESSAGE_DRAINED:
+        if ((task = nb_executor_task_for(executor, message->exchange))) wake_task(executor, task);
+        break;
+    case NB_MESSAGE_GONE:
+        if (!(task = nb_executor_task_for(executor, message->exchange))) break;
+        client_gone(task, (nb_gone_reason)message->flags);
+        break;
+    case NB_MESSAGE_HIJACKED:
+        if ((task = nb_executor_task_for(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
+        take_connection(port, (const nb_hijacked_message *)(const void *)message);
+        break;
+    case NB_MESSAGE_INPUT:
+        task = nb_executor_task_for(executor, message->exchange);
+        if (task && nb_input_is(task->input)) nb_input_push(task->input, message);
+        break;
+    case NB_MESSAGE_LEFT:
+        if ((task = nb_executor_task_for(executor, message->exchange))) client_left(task);
+        break;
+    case NB_MESSAGE_RETIRE:
+        port->ends = true;
+        break;
+    case NB_MESSAGE_STOP:
+        stop(port);
+        break;
+    default:
+        NB_ASSERT(!"a message the executor does not know");
+    }
+}
+
+static bool blocked(const nb_port *port) {
+    return atomic_load_explicit(&port->channel->memory->executor_blocked, memory_order_acquire) != 0;
+}
+
+bool nb_port_drain(nb_port *port) {
+    nb_executor *executor = port->executor;
+    const nb_message *message;
+    port->taken = 0;
+    port->in_hand = false;
+    if (port->room_first && !blocked(port)) wake_for_room(port);
+    while ((message = nb_port_next_message(port))) {
+        if (message->type == NB_MESSAGE_REQUEST && nb_scheduler_now(executor->scheduler) > executor->entry_until_ns)
+            break;
+        receive(port, message);
+        if (nb_executor_in_child(executor)) return false;
+    }
+    if (port->taken) nb_ring_release(&port->requests);
+    answer_refused(port);
+    nb_port_tell_taken(port);
+    return true;
+}
+
+bool nb_port_has_something(nb_port *port) {
+    bool waits_for_room = port->room_first || port->refused_count || port->input_first;
+    return nb_ring_readable(&port->requests) || (waits_for_room && !blocked(port));
+}
+
+void nb_executor_messages_define(void) {
+    id_report_fewer = rb_intern("report_fewer");
+    rb_gc_register_address(&gone_arguments);
+    gone_arguments = rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the client closed the connection"));
+}

@@ -1,0 +1,202 @@
+/*
+ * source.c - see source.h.
+ */
+#include "binding/executor/source.h"
+
+#include "binding/executor/entry.h"
+#include "binding/executor/executor_figures.h"
+#include "binding/executor/messages.h"
+#include "binding/ports/port.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/executor/spare.h"
+#include "binding/hooks/resolve.h"
+#include "os/clock.h"
+#include "binding/executor/task.h"
+
+/* How often the fibers that the last such time did not need are let go. */
+#define TRIM_EVERY_NS (10 * INT64_C(1000000000))
+
+/* How long responses may wait for the loop's turn while fibers are ready one after the other. */
+#define ATTEND_AFTER_NS 200000
+
+static void ring_loops(nb_executor *executor) {
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_port_ring(&executor->ports[i]);
+    }
+}
+
+/* Each turn begins with another port, so that no loop's requests are always the first. */
+static bool source_drain(void *owner) {
+    nb_executor *executor = owner;
+    unsigned taken = 0;
+    uint64_t received = executor->received;
+    int64_t began_ns = nb_scheduler_now(executor->scheduler);
+    nb_executor_entry_begin(executor, began_ns);
+    if (executor->figures && executor->turn_began_ns == 0) executor->turn_began_ns = began_ns;
+    uint16_t number = executor->port_next;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_port *port = &executor->ports[number];
+        if (!nb_port_drain(port)) return false;
+        taken += port->taken;
+        number = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
+    }
+    executor->port_next = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
+    nb_executor_entry_end(executor, began_ns, executor->received - received);
+    return taken > 0;
+}
+
+/* No request will come any more. */
+static bool ends(const nb_executor *executor) {
+    if (executor->finishes) return true;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (!executor->ports[i].ends) return false;
+    }
+    return true;
+}
+
+/* A burst's fibers are not kept for ever: each costs memory, and time in every garbage collection. */
+static void trim_pool(nb_executor *executor) {
+    int64_t now = nb_executor_switched_ns(executor);
+    if (now - executor->trimmed_ns < TRIM_EVERY_NS) return;
+    uint32_t kept = executor->running_peak - executor->running;
+    executor->trimmed_ns = now;
+    executor->running_peak = executor->running;
+    nb_task_retire_idle(executor, kept);
+}
+
+/* All that are: what they have is given in the order in which it came (dispatch/queues.h). */
+static void ring_if_starved(nb_executor *executor) {
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        nb_channel *channel = executor->ports[i].channel;
+        if (atomic_load_explicit(&channel->memory->loop_starved, memory_order_relaxed)) nb_channel_ring_loop(channel);
+    }
+}
+
+/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same
+   without. Files are never sent with it. */
+static void serve_sockets(nb_executor *executor) {
+    nb_port *port = &executor->ports[0]; /* there is one loop */
+    int64_t now = nb_executor_switched_ns(executor);
+    if (now - port->unrung_since_ns < ATTEND_AFTER_NS) return;
+    if (nb_server_guest_turn(executor->server, &port->requests) == NB_GUEST_REFUSED) {
+        nb_port_ring(port);
+    } else {
+        port->unrung_since_ns = 0;
+    }
+}
+
+static void source_turn_end(void *owner) {
+    nb_executor *executor = owner;
+    /* At the end all go, so that none is left parked: here, where the last request may just have ended. */
+    if (executor->running == 0 && ends(executor)) nb_task_retire_idle(executor, 0);
+    nb_executor_ask_for_more(executor);
+    if (executor->guest && executor->ports[0].unrung_since_ns) {
+        serve_sockets(executor);
+    } else {
+        ring_loops(executor);
+    }
+    /* Whoever sees it sees what the turn has begun with (dispatch/dispatch_recall.c). */
+    atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_release);
+    ring_if_starved(executor);
+    nb_executor_answer_call(executor);
+    if (executor->figures) nb_executor_figures_turn(executor);
+}
+
+/* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread
+ * (loop/lease.h). */
+static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
+    nb_executor *executor = owner;
+    if (!executor->guest) return NB_SOURCE_CANNOT;
+    nb_port *port = &executor->ports[0];
+    switch (nb_server_guest_wait(executor->server, &port->requests, timeout_ns)) {
+    case NB_GUEST_SERVED:
+        port->unrung_since_ns = 0;
+        return NB_SOURCE_WAITED;
+    case NB_GUEST_CALLED:
+        port->unrung_since_ns = 0;
+        return NB_SOURCE_CALLED;
+    case NB_GUEST_REFUSED:
+        break;
+    }
+    nb_port_ring(port);
+    return NB_SOURCE_CANNOT;
+}
+
+static void source_awake(void *owner) {
+    nb_executor *executor = owner;
+    executor->turn_began_ns = 0;
+    if (!executor->guest) executor->awake_ns = nb_clock_monotonic_ns();
+    nb_doorbell_cancel(&executor->board->executor_bell);
+}
+
+/* The message that a drain has in hand is the running fiber's own. */
+static bool source_waits(void *owner) {
+    nb_executor *executor = owner;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (nb_ring_more(&executor->ports[i].requests, executor->ports[i].in_hand)) return true;
+    }
+    return false;
+}
+
+static void source_watch(void *owner, bool watched) {
+    nb_doorbell *bell = &((nb_executor *)owner)->board->busy_bell;
+    if (watched) {
+        nb_doorbell_announce(bell);
+    } else {
+        nb_doorbell_cancel(bell);
+    }
+}
+
+static bool source_starves(void *owner) {
+    const nb_executor *executor = owner;
+    if (executor->running >= executor->fibers_max) return false;
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        if (nb_channel_loop_starves(executor->ports[i].channel)) return true;
+    }
+    return false;
+}
+
+static bool source_prepare_sleep(void *owner) {
+    nb_executor *executor = owner;
+    trim_pool(executor);
+    if (!executor->guest) nb_executor_figures_sleep(executor);
+    if (executor->figures && (rb_gc_count() != executor->gc_told || nb_resolve_asked()))
+        nb_executor_figures_tell(executor, executor->turn_began_ns);
+    nb_doorbell_announce(&executor->board->executor_bell);
+    ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
+    bool something = nb_executor_is_called(executor);
+    for (uint16_t i = 0; i < executor->port_count && !something; i++) {
+        something = nb_port_has_something(&executor->ports[i]);
+    }
+    if (something) source_awake(executor);
+    return !something;
+}
+
+static bool source_finished(void *owner) {
+    nb_executor *executor = owner;
+    return executor->running == 0 && ends(executor);
+}
+
+void nb_executor_attach(nb_executor *executor) {
+    nb_scheduler_source source = {
+        .wake_fd = executor->link->executor_wake.read_fd,
+        .drain = source_drain,
+        .prepare_sleep = source_prepare_sleep,
+        .awake = source_awake,
+        .wait = source_wait,
+        .turn_end = source_turn_end,
+        .waits = source_waits,
+        .watch = source_watch,
+        .starves = source_starves,
+        .cut = nb_executor_cut,
+        .finished = source_finished,
+        .owner = executor,
+        .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,
+        .switched_ns = &executor->board->pulse.switched_ns,
+        .parked = &executor->board->figures.parked,
+        .ready = &executor->board->figures.ready,
+    };
+    nb_scheduler_attach(executor->scheduler, &source);
+    executor->guest = executor->server && NIL_P(executor->helped) && executor->lane == 0 &&
+                      nb_server_guest_begin(executor->server, nb_scheduler_poll_descriptor(executor->scheduler));
+}

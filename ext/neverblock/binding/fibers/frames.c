@@ -1,0 +1,311 @@
+/*
+ * frames.c - see frames.h. What a method says is looked up once. A method that is in the table is
+ * kept alive, so that no other can have its address.
+ */
+#include "binding/fibers/frames.h"
+
+#include <dlfcn.h>
+#include <ruby/debug.h>
+#include <string.h>
+
+/* How far is looked, from the innermost frame on: as deep as a thread's stack lets code go. */
+#define NB_FRAMES_MAX 16384
+/* Methods in the table; then it is begun anew. */
+#define NB_FRAMES_KNOWN_MAX 1024
+
+typedef enum frame_kind {
+    FRAME_UNKNOWN,
+    FRAME_RUBY,     /* of Ruby's own: who has called it decides */
+    FRAME_OURS,     /* stays */
+    FRAME_OTHERS,   /* an application's or a gem's: may be left */
+    FRAME_STAYS,    /* whoever is above it stays */
+    FRAME_HOLDS,    /* the same, and waits above it hold the thread */
+    FRAME_SWITCHES, /* Ruby's own, which stays itself: it may be between two fibers */
+    FRAME_NOTHING,  /* as Ruby's own, and what it calls may be between two fibers that give each other nothing */
+} frame_kind;
+
+typedef struct known_frame {
+    VALUE frame; /* 0: empty */
+    frame_kind kind;
+} known_frame;
+
+static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
+static size_t known_count;
+static VALUE keeper, our_folder, ruby_folder;
+
+/* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find
+   half done. */
+static const char *const stands_in[] = {"neverblock/compat/enumerator.rb"};
+/* The same, and all fibers they switch to or from are given nothing. */
+static const char *const gives_nothing[] = {"neverblock/compat/enumerator/cursor.rb"};
+
+/* Classes of Ruby's own whose C functions call back with something that is the thread's. A walk of
+   the heap has lazy sweeping switched off, and switches on at its end what was on at its beginning
+   (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
+static const char *const stays[] = {"ObjectSpace"};
+
+/* Classes whose C functions switch fibers; not those within them, such as Enumerator::Yielder. One
+   that is switched to looks for interrupts before it has taken what it was given, be it a value or
+   an exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's
+   own fiber is given is not looked at. */
+static const char *const switching[] = {"Fiber", "Enumerator"};
+
+/* Libraries of gems that keep what they need on the stack or in the object they were called on
+   (docs/decisions/0011 has the evidence). */
+static const char *const allows[] = {
+    "/bigdecimal.so",      "/bootsnap/bootsnap.so",   "/cparse.so",
+    "/date_core.so",       "/json/ext/generator.so",  "/json/ext/parser.so",
+    "/msgpack/msgpack.so", "/mysql2/mysql2.so",       "/pg_ext.so",
+    "/psych.so",           "/stackprof/stackprof.so", "/stringio.so",
+    "/strscan.so",         "/trilogy/cext.so",
+};
+
+/* Libraries that keep something for the thread while they call Ruby, and wait for nothing there
+   that another fiber would have to bring: libxml2 its handler of errors
+   (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the
+   isolates that a thread has entered, which it leaves in reverse order (mini_racer,
+   Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
+static const char *const holds[] = {
+    "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
+};
+
+static void keeper_mark(void *data) {
+    (void)data;
+    for (size_t i = 0; i < 2 * NB_FRAMES_KNOWN_MAX; i++) {
+        if (known[i].frame != 0) rb_gc_mark(known[i].frame);
+    }
+}
+
+static const rb_data_type_t keeper_type = {
+    .wrap_struct_name = "NeverBlock::Scheduler frames",
+    .function = {.dmark = keeper_mark},
+};
+
+static bool begins(VALUE text, const char *with, size_t size) {
+    return (size_t)RSTRING_LEN(text) >= size && memcmp(RSTRING_PTR(text), with, size) == 0;
+}
+
+static bool begins_with(VALUE text, VALUE with) {
+    return !NIL_P(with) && begins(text, RSTRING_PTR(with), (size_t)RSTRING_LEN(with));
+}
+
+static bool begins_with_one_of(VALUE text, const char *const *all, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (begins(text, all[i], strlen(all[i]))) return true;
+    }
+    return false;
+}
+
+static bool is_one_of(const char *text, size_t size, const char *const *all, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (size == strlen(all[i]) && memcmp(text, all[i], size) == 0) return true;
+    }
+    return false;
+}
+
+/* --- The library of a C function --- */
+
+/* What Ruby's method entries begin with (method.h, rb_callable_method_entry_t): flags, the class,
+   the definition. */
+#define ENTRY_DEFINITION 2
+/* Words of a definition that are looked at for the function. */
+#define DEFINITION_WORDS 6
+
+static VALUE probed_entry;
+static int function_word = -1; /* of the definition; -1: this Ruby's is another */
+static const void *ruby_library, *our_library;
+
+static const void *library_of(const void *function, const char **name) {
+    Dl_info found;
+    if (!dladdr(function, &found)) return NULL;
+    if (name) *name = found.dli_fname;
+    return found.dli_fbase;
+}
+
+static VALUE probe(VALUE klass) {
+    VALUE frames[1];
+    int lines[1];
+    probed_entry = rb_profile_frames(0, 1, frames, lines) == 1 ? frames[0] : Qnil;
+    return klass;
+}
+
+/* In a function of ours, whose address is known: where its method's entry has it. */
+static void learn_layout(VALUE klass) {
+    rb_define_singleton_method(klass, "probe_frames", probe, 0);
+    rb_funcall(klass, rb_intern("probe_frames"), 0);
+    if (!RB_SPECIAL_CONST_P(probed_entry)) {
+        const void *const *definition = ((const void *const *const *)probed_entry)[ENTRY_DEFINITION];
+        for (int i = 0; i < DEFINITION_WORDS && function_word < 0; i++) {
+            if (definition[i] == (const void *)(uintptr_t)probe) function_word = i;
+        }
+    }
+    probed_entry = Qnil;
+    ruby_library = library_of((const void *)(uintptr_t)rb_funcall, NULL);
+    our_library = library_of((const void *)(uintptr_t)probe, NULL);
+}
+
+static const void *function_of(VALUE entry) {
+    return ((const void *const *const *)entry)[ENTRY_DEFINITION][function_word];
+}
+
+static bool ends_with_one_of(const char *text, const char *const *all, size_t count) {
+    size_t size = strlen(text);
+    for (size_t i = 0; i < count; i++) {
+        size_t tail = strlen(all[i]);
+        if (size >= tail && memcmp(text + size - tail, all[i], tail) == 0) return true;
+    }
+    return false;
+}
+
+static VALUE extension_folder;
+
+static bool is_rubys(const void *library, const char *name) {
+    if (library == ruby_library) return true;
+    return !NIL_P(extension_folder) &&
+           strncmp(name, RSTRING_PTR(extension_folder), (size_t)RSTRING_LEN(extension_folder)) == 0;
+}
+
+/* Functions of ours that do what Ruby's own do. */
+static const void *stand_ins[NB_STAND_INS_MAX];
+static size_t stand_in_count;
+
+void nb_frames_stand_in(const void *function) {
+    if (stand_in_count < NB_STAND_INS_MAX) stand_ins[stand_in_count++] = function;
+}
+
+static bool is_stand_in(const void *function) {
+    for (size_t i = 0; i < stand_in_count; i++) {
+        if (stand_ins[i] == function) return true;
+    }
+    return false;
+}
+
+/* FRAME_RUBY: as far as its library goes, it may be left. */
+static frame_kind kind_by_library(VALUE entry) {
+    const char *name = NULL;
+    const void *library = library_of(function_of(entry), &name);
+    if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds))
+        return FRAME_HOLDS;
+    if (library == our_library) return is_stand_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
+    if (is_rubys(library, name) || ends_with_one_of(name, allows, sizeof allows / sizeof *allows)) return FRAME_RUBY;
+    return FRAME_STAYS;
+}
+
+static frame_kind kind_of_function(VALUE entry) {
+    VALUE path = rb_profile_frame_classpath(entry);
+    frame_kind kind = function_word < 0 ? FRAME_RUBY : kind_by_library(entry);
+    if (kind != FRAME_RUBY || !RB_TYPE_P(path, T_STRING)) return kind;
+    if (begins(path, "NeverBlock", strlen("NeverBlock")))
+        return function_word >= 0 && is_stand_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
+    if (begins_with_one_of(path, stays, sizeof stays / sizeof *stays)) return FRAME_STAYS;
+    bool between = is_one_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), switching,
+                             sizeof switching / sizeof *switching);
+    return between ? FRAME_SWITCHES : FRAME_RUBY;
+}
+
+static frame_kind kind_of_ours(VALUE path) {
+    const char *file = RSTRING_PTR(path) + RSTRING_LEN(our_folder);
+    size_t size = (size_t)(RSTRING_LEN(path) - RSTRING_LEN(our_folder));
+    if (is_one_of(file, size, stands_in, sizeof stands_in / sizeof *stands_in)) return FRAME_RUBY;
+    if (is_one_of(file, size, gives_nothing, sizeof gives_nothing / sizeof *gives_nothing)) return FRAME_NOTHING;
+    return FRAME_OURS;
+}
+
+/* A function in C has no path (rb_profile_frame_path), code from `eval` the one it was given. */
+static frame_kind kind_of(VALUE frame) {
+    VALUE path = rb_profile_frame_path(frame);
+    if (!RB_TYPE_P(path, T_STRING) || begins(path, "<cfunc>", strlen("<cfunc>"))) return kind_of_function(frame);
+    if (begins(path, "<internal:", strlen("<internal:"))) return FRAME_RUBY;
+    if (begins_with(path, our_folder)) return kind_of_ours(path);
+    return begins_with(path, ruby_folder) ? FRAME_RUBY : FRAME_OTHERS;
+}
+
+/* A library with functions that hold is loaded: waits look for them. */
+static bool watches;
+
+static known_frame *place_of(VALUE frame) {
+    size_t mask = 2 * NB_FRAMES_KNOWN_MAX - 1;
+    size_t i = (size_t)(((uint64_t)frame * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
+    while (known[i].frame != 0 && known[i].frame != frame)
+        i = (i + 1) & mask;
+    return &known[i];
+}
+
+static frame_kind look_up(VALUE frame) {
+    known_frame *place = place_of(frame);
+    if (place->frame != 0) return place->kind;
+    frame_kind kind = kind_of(frame);
+    if (known_count == NB_FRAMES_KNOWN_MAX) {
+        memset(known, 0, sizeof known);
+        known_count = 0;
+    }
+    *place_of(frame) = (known_frame){frame, kind};
+    known_count++;
+    watches = watches || kind == FRAME_HOLDS;
+    return kind;
+}
+
+/* A switch of fibers in which something may be on its way. */
+static bool switches(const VALUE *frames, int count) {
+    return look_up(frames[0]) == FRAME_SWITCHES && !(count > 1 && look_up(frames[1]) == FRAME_NOTHING);
+}
+
+/* Ruby's lock is held, and nothing here lets another thread have it. */
+static VALUE frames[NB_FRAMES_MAX];
+static int lines[NB_FRAMES_MAX];
+
+/* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing
+   yet. */
+nb_place nb_frames_place(void) {
+    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        frame_kind kind = look_up(frames[i]);
+        if (kind == FRAME_STAYS || kind == FRAME_HOLDS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
+        found = found || kind == FRAME_OTHERS;
+    }
+    if (!found && count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
+    return switches(frames, count) ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
+}
+
+/* kinds: bits, 1 << frame_kind */
+static bool any_is(unsigned kinds) {
+    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
+    for (int i = 0; i < count; i++) {
+        if (kinds & 1u << look_up(frames[i])) return true;
+    }
+    return false;
+}
+
+bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_HOLDS); }
+
+bool nb_frames_watched(void) { return watches; }
+
+bool nb_frames_hold(void) { return watches && any_is(1u << FRAME_HOLDS); }
+
+/* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */
+static VALUE scheduler_s_watch_frames(VALUE klass) {
+    watches = true;
+    return klass;
+}
+
+/* home(ours, rubys, extensions): the folders of this library, of Ruby's own in Ruby and of those in
+   C, with the slash at the end. */
+static VALUE scheduler_s_home(VALUE klass, VALUE ours, VALUE rubys, VALUE extensions) {
+    our_folder = rb_str_new_frozen(ours);
+    ruby_folder = rb_str_new_frozen(rubys);
+    extension_folder = rb_str_new_frozen(extensions);
+    return klass;
+}
+
+void nb_frames_define(VALUE klass) {
+    our_folder = ruby_folder = extension_folder = probed_entry = Qnil;
+    rb_gc_register_address(&extension_folder);
+    rb_gc_register_address(&our_folder);
+    rb_gc_register_address(&ruby_folder);
+    keeper = TypedData_Wrap_Struct(rb_cObject, &keeper_type, known);
+    rb_gc_register_mark_object(keeper);
+    rb_define_singleton_method(klass, "home", scheduler_s_home, 3);
+    rb_define_singleton_method(klass, "watch_frames", scheduler_s_watch_frames, 0);
+    learn_layout(klass);
+}

@@ -1,0 +1,112 @@
+/*
+ * hold.c - see hold.h. The mode is a fiber-local, so that it ends with its fiber however that ends;
+ * `holds` only says whether looking for it is worth while.
+ */
+#include "binding/fibers/hold.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+
+#include "binding/fibers/frames.h"
+#include "binding/fibers/resume.h"
+#include "binding/state/object.h"
+
+static ID id_mode;
+static VALUE mode_waits, mode_all;
+
+static VALUE mode_now(void) { return rb_thread_local_aref(rb_thread_current(), id_mode); }
+
+static void mode_set(VALUE mode) { rb_thread_local_aset(rb_thread_current(), id_mode, mode); }
+
+/* ConditionVariable#wait arrives as kernel_sleep, but is ended by another fiber as a Mutex or a
+   Queue is. What calls the hook is told from the frames: the hook's own, Mutex#sleep's. */
+static bool mutex_sleeps(void) {
+    enum { FRAMES = 2 };
+    VALUE frames[FRAMES];
+    int lines[FRAMES];
+    if (rb_profile_frames(0, FRAMES, frames, lines) < FRAMES) return false;
+    VALUE name = rb_profile_frame_qualified_method_name(frames[1]);
+    return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "Thread::Mutex#sleep") == 0;
+}
+
+/* Above a C function that holds the thread it is as in a block that does. What another thread may
+   end at any time is not asked about: those who ask may let one run. */
+bool nb_hold_covers(const nb_wait *wait) {
+    VALUE mode = wait->scheduler->holds > 0 ? mode_now() : Qnil;
+    switch (wait->kind) {
+    case NB_WAIT_IO:
+    case NB_WAIT_ASK:
+        return !NIL_P(mode) || nb_resume_holds();
+    case NB_WAIT_SLEEP:
+        if (NIL_P(mode) && !nb_frames_watched()) return false;
+        return mode == mode_all || (!mutex_sleeps() && (!NIL_P(mode) || nb_resume_holds()));
+    case NB_WAIT_BLOCK:
+        return mode == mode_all;
+    case NB_WAIT_PARK:
+    case NB_WAIT_SPAWN:
+    case NB_WAIT_CUT:
+        return false;
+    }
+    return false;
+}
+
+bool nb_hold_now(const nb_scheduler *scheduler) { return scheduler->holds > 0 && !NIL_P(mode_now()); }
+
+typedef struct hold_call {
+    nb_scheduler *scheduler;
+    VALUE (*body)(VALUE);
+    VALUE argument, mode, outer;
+} hold_call;
+
+static VALUE hold_body(VALUE argument) {
+    hold_call *call = (hold_call *)argument;
+    call->scheduler->holds++;
+    mode_set(call->mode);
+    return call->body(call->argument);
+}
+
+static VALUE hold_end(VALUE argument) {
+    hold_call *call = (hold_call *)argument;
+    mode_set(call->outer);
+    call->scheduler->holds--;
+    return Qnil;
+}
+
+static VALUE with_mode(nb_scheduler *scheduler, VALUE mode, VALUE (*body)(VALUE), VALUE argument) {
+    hold_call call = {.scheduler = scheduler, .body = body, .argument = argument, .mode = mode, .outer = mode_now()};
+    if (call.mode == call.outer) return body(argument);
+    return rb_ensure(hold_body, (VALUE)&call, hold_end, (VALUE)&call);
+}
+
+VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument) {
+    return nb_hold_now(scheduler) || nb_resume_holds() ? with_mode(scheduler, mode_all, body, argument)
+                                                       : body(argument);
+}
+
+static VALUE yield_nothing(VALUE argument) {
+    (void)argument;
+    return rb_yield_values(0);
+}
+
+/* hold(mode = true) { } */
+static VALUE scheduler_hold(int argc, VALUE *argv, VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    rb_check_arity(argc, 0, 1);
+    rb_need_block();
+    VALUE mode = argc == 0 || RTEST(argv[0]) ? mode_waits : Qnil;
+    VALUE result = with_mode(scheduler, mode, yield_nothing, Qnil);
+    RB_GC_GUARD(self);
+    return result;
+}
+
+static VALUE scheduler_held_p(VALUE self) {
+    return nb_hold_now(nb_scheduler_get(self)) || nb_resume_holds() ? Qtrue : Qfalse;
+}
+
+void nb_hold_define(VALUE klass) {
+    id_mode = rb_intern("__neverblock_hold__");
+    mode_waits = ID2SYM(rb_intern("waits"));
+    mode_all = ID2SYM(rb_intern("all"));
+    rb_define_method(klass, "hold", scheduler_hold, -1);
+    rb_define_method(klass, "held?", scheduler_held_p, 0);
+}

@@ -1,0 +1,98 @@
+/*
+ * root.c - see root.h.
+ */
+#include "binding/fibers/root.h"
+
+#include "binding/state/object.h"
+
+static VALUE kernel_backquote;
+static ID id_bind_call, id_pid, id_to_i, id_locals, id_root;
+
+/* --- $? --- */
+
+/* Kernel#` clears $? before it looks at its command, and refuses one with a NUL byte: Ruby exports
+   no function for that. */
+static VALUE clear_status(VALUE unused) {
+    (void)unused;
+    return rb_funcall(kernel_backquote, id_bind_call, 2, rb_mKernel, rb_str_new("", 1));
+}
+
+static VALUE write_status(VALUE status) {
+    rb_last_status_set(NUM2INT(rb_funcall(status, id_to_i, 0)), NUM2PIDT(rb_funcall(status, id_pid, 0)));
+    return Qnil;
+}
+
+void nb_root_set_status(VALUE status) {
+    VALUE error = rb_errinfo();
+    int tag = 0;
+    rb_protect(NIL_P(status) ? clear_status : write_status, status, &tag);
+    rb_set_errinfo(error);
+}
+
+void nb_root_forget_status(void) {
+    if (!NIL_P(rb_last_status_get())) nb_root_set_status(Qnil);
+}
+
+/* --- Thread variables --- */
+
+/* The root in whose name the running fiber works, or nil. */
+static VALUE root_here(void) {
+    const nb_scheduler *scheduler = nb_scheduler_of_thread();
+    return scheduler ? nb_root_now(scheduler) : rb_attr_get(rb_thread_current(), id_root);
+}
+
+/* The root whose thread variables these are, or nil: the thread's own. */
+static VALUE root_of(VALUE thread) { return thread == rb_thread_current() ? root_here() : Qnil; }
+
+static VALUE locals_of(VALUE root, bool make) {
+    VALUE locals = rb_attr_get(root, id_locals);
+    if (!NIL_P(locals) || !make) return locals;
+    locals = rb_hash_new();
+    rb_ivar_set(root, id_locals, locals);
+    return locals;
+}
+
+/* root: the root of the running fiber, or the running fiber where nobody has scheduled it. */
+static VALUE scheduler_s_root(VALUE klass) {
+    (void)klass;
+    VALUE root = root_here();
+    return NIL_P(root) ? rb_fiber_current() : root;
+}
+
+/* locals(thread, make): the Hash of the thread variables of the running fiber's root; nil: there is
+   none yet; false: they are the thread's own. */
+static VALUE scheduler_s_locals(VALUE klass, VALUE thread, VALUE make) {
+    (void)klass;
+    VALUE root = root_of(thread);
+    return NIL_P(root) ? Qfalse : locals_of(root, RTEST(make));
+}
+
+static VALUE yield_nothing(VALUE unused) {
+    (void)unused;
+    return rb_yield_values(0);
+}
+
+static VALUE act_for_none(VALUE thread) { return rb_ivar_set(thread, id_root, Qnil); }
+
+/* act_for(root) { }: a thread without a loop works for a request, which waits for it; nil: it only
+   yields. */
+static VALUE scheduler_s_act_for(VALUE klass, VALUE root) {
+    (void)klass;
+    if (NIL_P(root)) return rb_yield_values(0);
+    VALUE thread = rb_thread_current();
+    rb_ivar_set(thread, id_root, root);
+    return rb_ensure(yield_nothing, Qnil, act_for_none, thread);
+}
+
+void nb_root_define(VALUE klass) {
+    id_bind_call = rb_intern("bind_call");
+    id_pid = rb_intern("pid");
+    id_to_i = rb_intern("to_i");
+    id_locals = rb_intern("__neverblock_locals__");
+    id_root = rb_intern("__neverblock_root__");
+    kernel_backquote = rb_funcall(rb_mKernel, rb_intern("instance_method"), 1, ID2SYM(rb_intern("`")));
+    rb_gc_register_address(&kernel_backquote);
+    rb_define_singleton_method(klass, "root", scheduler_s_root, 0);
+    rb_define_singleton_method(klass, "act_for", scheduler_s_act_for, 1);
+    rb_define_singleton_method(klass, "locals", scheduler_s_locals, 2);
+}

@@ -1,0 +1,22 @@
+/*
+ * root.h - the root of a fiber: the scheduled fiber at the bottom of those that have resumed each
+ * other down to the one that runs (nb_root_now, state/state.h).
+ *
+ * Ruby gives a thread one $? and one set of thread variables. A scheduled fiber is what a thread is
+ * elsewhere, so both are its root's here: an Enumerator's fiber shares them with the request that
+ * uses it, and no other request does. A wait keeps root and $? while its fiber is parked.
+ */
+#ifndef NB_BINDING_ROOT_H
+#define NB_BINDING_ROOT_H
+
+#include <ruby.h>
+
+/* Gives the thread this $?: a Process::Status, or nil. Does not raise. */
+void nb_root_set_status(VALUE status);
+/* $? of the running fiber is nil from now on. */
+void nb_root_forget_status(void);
+
+/* Scheduler.root, .act_for, .locals. */
+void nb_root_define(VALUE klass);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * hooks.c - see hooks.h.
+ */
+#include "binding/hooks/hooks.h"
+
+#include "binding/fibers/frames.h"
+#include "binding/fibers/hold.h"
+#include "binding/fibers/resume.h"
+#include "binding/fibers/root.h"
+#include "binding/fibers/start.h"
+#include "binding/hooks/closing.h"
+#include "binding/hooks/fiber_hooks.h"
+#include "binding/hooks/file_io.h"
+#include "binding/hooks/io.h"
+#include "binding/hooks/mutex.h"
+#include "binding/hooks/process.h"
+#include "binding/hooks/resolve.h"
+#include "binding/hooks/timeout.h"
+#include "binding/scheduler/park.h"
+#include "binding/slices/interrupt.h"
+#include "binding/slices/slice.h"
+#include "binding/state/heap.h"
+#include "binding/state/object.h"
+#include "binding/state/watches.h"
+
+void nb_hooks_define(VALUE module) {
+    VALUE klass = nb_object_define(module);
+    nb_closing_define(klass);
+    nb_fiber_hooks_define(klass);
+    nb_hold_define(klass);
+    nb_slice_define(klass, module);
+    nb_frames_define(klass);
+    nb_resume_define(klass);
+    nb_watches_define();
+    nb_io_define(klass);
+    nb_file_io_define(klass);
+    nb_resolve_define(klass);
+    nb_heap_define(module);
+    nb_mutex_define();
+    nb_start_define();
+    nb_park_define(klass);
+    nb_process_define(klass);
+    nb_timeout_define(klass);
+    nb_root_define(klass);
+    nb_interrupt_define();
+}

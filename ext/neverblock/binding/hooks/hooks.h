@@ -1,0 +1,11 @@
+/*
+ * hooks.h - NeverBlock::Scheduler with all its methods: what the rooms below and the hooks define.
+ */
+#ifndef NB_BINDING_HOOKS_H
+#define NB_BINDING_HOOKS_H
+
+#include <ruby.h>
+
+void nb_hooks_define(VALUE module);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * mutex.c - see mutex.h. Where the list begins in the thread is looked up with a mutex of our own,
+ * and believed only when locking and unlocking two of them changes exactly that place as it must.
+ */
+#include "binding/hooks/mutex.h"
+
+#include <ruby/version.h>
+
+#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
+#include <malloc.h>
+#include <stdbool.h>
+
+/* thread_sync.c: rb_mutex_t, as far as it is looked at. */
+typedef struct held_mutex held_mutex;
+struct held_mutex {
+    void *fiber;
+    held_mutex *next;
+};
+
+static VALUE mutex_class;
+static size_t list_word; /* words into rb_thread_t */
+static bool known;
+
+static void **words_of_thread(VALUE thread) { return RTYPEDDATA_DATA(thread); }
+
+static held_mutex *mutex_of(VALUE mutex) { return RTYPEDDATA_DATA(mutex); }
+
+/* The only word of the thread that points to the mutex, or `count`. */
+static size_t find_word(void **words, size_t count, const held_mutex *mutex) {
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        if (words[i] != (const void *)mutex) continue;
+        if (found != count) return count;
+        found = i;
+    }
+    return found;
+}
+
+static bool look_up(VALUE one, VALUE other, void **words, size_t count) {
+    if (find_word(words, count, mutex_of(one)) != count) return false;
+    const void *before_words = NULL;
+
+    rb_mutex_lock(one);
+    list_word = find_word(words, count, mutex_of(one));
+    bool right = list_word != count && mutex_of(one)->fiber == RTYPEDDATA_DATA(rb_fiber_current());
+    before_words = mutex_of(one)->next;
+    rb_mutex_lock(other);
+    right = right && words[list_word] == (void *)mutex_of(other) && mutex_of(other)->next == mutex_of(one);
+    rb_mutex_unlock(other);
+    right = right && words[list_word] == (void *)mutex_of(one) && mutex_of(other)->next == NULL;
+    rb_mutex_unlock(one);
+    return right && words[list_word] == before_words && mutex_of(one)->fiber == NULL;
+}
+
+void nb_mutex_define(void) {
+    rb_gc_register_address(&mutex_class);
+    mutex_class = rb_path2class("Thread::Mutex");
+    VALUE one = rb_mutex_new(), other = rb_mutex_new();
+    void **words = words_of_thread(rb_thread_current());
+    known = look_up(one, other, words, malloc_usable_size(words) / sizeof *words);
+    RB_GC_GUARD(one);
+    RB_GC_GUARD(other);
+}
+
+/* Called on the thread that unlocks, which is the one that had it locked. */
+void nb_mutex_unlocking(VALUE blocker) {
+    if (!known || !RTEST(rb_obj_is_kind_of(blocker, mutex_class)) || mutex_of(blocker)->fiber != NULL) return;
+    held_mutex *mutex = mutex_of(blocker);
+    held_mutex **link = (held_mutex **)&words_of_thread(rb_thread_current())[list_word];
+    while (*link && *link != mutex)
+        link = &(*link)->next;
+    if (*link == NULL) return;
+    *link = mutex->next;
+    mutex->next = NULL;
+}
+
+#else
+void nb_mutex_define(void) {}
+
+void nb_mutex_unlocking(VALUE blocker) { (void)blocker; }
+#endif

@@ -1,0 +1,18 @@
+/*
+ * mutex.h - Ruby 3.1 and 3.2: Mutex#unlock calls the hook unblock after it has given the mutex free
+ * and before it has taken it out of the thread's list of held mutexes. Ruby's interrupt check after
+ * the call may run another thread there; when that locks the mutex, both lists are mixed up, and
+ * the process dies of "[BUG] invalid keeping_mutexes" when a thread ends. Bug #19480 (3.3 takes it
+ * out first). Here the hook takes it out itself; Ruby then finds nothing to take out.
+ */
+#ifndef NB_BINDING_MUTEX_H
+#define NB_BINDING_MUTEX_H
+
+#include <ruby.h>
+
+/* The hook unblock was called for this blocker. */
+void nb_mutex_unlocking(VALUE blocker);
+
+void nb_mutex_define(void);
+
+#endif

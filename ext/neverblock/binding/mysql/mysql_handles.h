@@ -1,0 +1,12 @@
+/*
+ * mysql_handles.h - NeverBlock::MysqlHandles: handles of a connection that is in a call are freed
+ * after that.
+ */
+#ifndef NB_BINDING_MYSQL_HANDLES_H
+#define NB_BINDING_MYSQL_HANDLES_H
+
+#include <ruby.h>
+
+void nb_mysql_handles_define(VALUE module);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * executor_state.h - what an executor is made of. Data only; executor/executor.h says what it does.
+ *
+ * It has a port to each I/O loop of the server: that one's channel and what belongs to it. All of
+ * it runs on one Ruby thread, with the GVL.
+ */
+#ifndef NB_BINDING_EXECUTOR_STATE_H
+#define NB_BINDING_EXECUTOR_STATE_H
+
+#include <ruby.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "binding/ports/task_state.h"
+#include "intake/channel.h"
+#include "server/server.h"
+
+struct nb_executor {
+    VALUE self, owner, app, log, scheduler, deadline_class,
+        fiber_state;   /* owner: of the channel, an Engine or a Link */
+    VALUE thread;      /* that runs it */
+    nb_server *server; /* while it runs for an engine of this process; else NULL */
+    bool guest;        /* it may run the I/O loop's turns (server/lease.h) */
+    nb_link *link;
+    nb_board *board; /* the link's */
+    nb_port *ports;  /* by the number of the loop; NULL: it is not initialized */
+    uint16_t port_count;
+    uint16_t port_next;         /* the first to be drained in the next turn */
+    uint16_t lane;              /* a thread of which it is: one request at a time, without a scheduler; 0: of fibers */
+    VALUE helped;               /* the Executor whose spare it is, or nil */
+    nb_executor *helps;         /* the same, or NULL */
+    int64_t answered_ns;        /* of a spare: the last call it came to (executor/spare.h) */
+    int64_t free_ns;            /* when it was last called, if it got Ruby's lock at once then; else 0 */
+    bool finishes;              /* no request will come, whatever the channels say */
+    struct nb_env_builder *env; /* rack/env.h */
+    nb_task **tasks;            /* all */
+    uint32_t task_count, fibers_max, running;
+    uint32_t fibers;       /* of tasks, those that have not ended */
+    uint32_t running_peak; /* most at once since the pool was last trimmed */
+    bool crowded; /* stacks have taken the address space, but for the reserve, which is in use: no more fibers */
+    int64_t trimmed_ns;
+    nb_task *idle;
+    char *scratch; /* where a response's head is gathered; NULL while a task has it */
+    size_t scratch_bytes;
+    uint64_t received;        /* requests, since the start, those recalled included */
+    int64_t entry_until_ns;   /* no request is begun with after that in this turn */
+    int64_t entry_ns;         /* of its thread's time that a request takes until it first waits, a mean; 0: not known */
+    const nb_task *direct;    /* whose fiber the drain has switched to; it has not parked since */
+    unsigned forks;           /* nb_fork_generation, when it began to run */
+    bool figures;             /* somebody reads what has to be measured (intake/channel.h) */
+    int64_t turn_began_ns;    /* 0: it has not */
+    int64_t awake_ns;         /* since when; 0: it sleeps */
+    uint64_t received_asleep; /* `received` when it last slept */
+    int64_t figures_told_ns;  /* when the process's figures were last brought up to date */
+    size_t gc_told;           /* collections, then */
+    uint64_t gc_before[4];    /* count, minor, major, time (ms) that a worker's process has from its mold */
+    unsigned slice_ms;        /* 0: fibers switch only where they wait */
+    bool ran, rack2;
+    bool sendfile, accel;    /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
+    bool finished;           /* run has returned, with no request left */
+    bool over;               /* run has ended: the channel may be gone */
+    VALUE stalls;            /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
+    struct watched *watched; /* stalls/stalls.h */
+    nb_executor *next;       /* of those that run in this process */
+};
+
+/* What it tells the loops of itself. */
+static inline nb_executor_figures *nb_executor_figures_of(const nb_executor *executor) {
+    return &executor->board->figures;
+}
+
+/* Now, by the clock that stamps each switch of fibers. */
+static inline int64_t nb_executor_switched_ns(const nb_executor *executor) {
+    return atomic_load_explicit(&executor->board->pulse.switched_ns, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * task_state.h - a pooled fiber and the request it serves: what the executor's rooms and rack's
+ * share of it. Data only.
+ */
+#ifndef NB_BINDING_TASK_STATE_H
+#define NB_BINDING_TASK_STATE_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "binding/scheduler/limit.h"
+#include "intake/channel.h"
+#include "dispatch/exchange.h"
+#include "stall/stall.h"
+
+typedef struct nb_executor nb_executor;
+typedef struct nb_task nb_task;
+typedef struct nb_port nb_port;
+
+struct nb_task {
+    nb_executor *executor;
+    nb_port *port; /* its request's; of no meaning while it has none */
+    nb_task *next; /* free, or waiting for room in the response ring */
+    VALUE fiber;
+    VALUE env;
+    VALUE body;                   /* to be closed; Qnil when there is none or it was */
+    VALUE status, headers, error; /* for rack.response_finished */
+    VALUE input;                  /* a spooled body's file, or a streamed body, to be closed; else Qnil */
+    VALUE writer;                 /* the fiber that waits for room or for the client */
+    VALUE socket;                 /* the client's, hijacked; Qnil */
+    nb_handover *taken;           /* a connection that came for it and is no socket yet; owned; NULL: none */
+    VALUE deadline;               /* a Deadline::OfRequest until the application has returned its head, or Qnil */
+    nb_limit limit;               /* what ends the request from outside, while the application answers */
+    nb_request_message *request;  /* in the ring; valid until the fiber first parks */
+    nb_stall_request words;       /* of the request, for reports */
+    nb_exchange_id exchange;
+    uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
+    int64_t taken_ns;        /* when its fiber began with it */
+    size_t collections;      /* rb_gc_count() then */
+    unsigned step;           /* of the request's: the next one */
+    bool busy;
+    bool head_request;
+    bool upgrades;    /* its request asks for another protocol */
+    bool spooled;     /* its body is a file */
+    bool gone;        /* the client is, or the response was cut: nothing more needs to be sent */
+    bool left;        /* the client has finished sending: mostly it has closed (NB_MESSAGE_LEFT) */
+    bool events;      /* its response is an event stream, whose client never only half-closes */
+    bool cancellable; /* its client's leaving ends it where it waits */
+    bool unbegun;     /* its deadline had passed before the application was called */
+    bool overdue;     /* its deadline has ended it: 503 */
+    bool head_sent;
+    bool ended;          /* the last part was sent */
+    bool waits_drained;  /* parked until the backlog is low */
+    bool waits_hijacked; /* parked until the connection is its */
+    bool hijack_asked;
+    bool waits_room;      /* parked until the response ring has room */
+    uint64_t wait_number; /* of the last wait of its writers, over all its requests */
+    nb_task *input_next;  /* in the list of those that tell what they took of their request's body */
+    bool input_due;
+    uint64_t input_taken, input_told; /* bytes of its request's body that it has taken, and of which the loop knows */
+    bool retired;                     /* its fiber is to end */
+    int64_t computed_ns;              /* in slices that have ended */
+    uint16_t crowd; /* its slice has ended before: its place among those of its like (intake/crowds.h); NB_CROWD_NONE */
+};
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * env.h - a request message as a Rack environment (Rack SPEC 3.1 and 2.2).
+ *
+ * A template with every constant key is copied and the request's own are set. Names and common values are interned
+ * once. Header fields whose name has an underscore are dropped: X_Forwarded_For would otherwise stand in for
+ * X-Forwarded-For. The builder keeps the name of one for the log. Fields that come several times are joined (", ", cookies "; ").
+ */
+#ifndef NB_BINDING_ENV_H
+#define NB_BINDING_ENV_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "http1/head_parser.h"
+#include "intake/message.h"
+
+#define NB_CACHED_TEXT_BYTES 128
+/* With 12 digits of a count an id has 22 bytes: Ruby keeps strings of up to 23 in the object itself. */
+#define NB_REQUEST_ID_PREFIX_BYTES 10
+#define NB_REQUEST_ID_BYTES_MAX 128
+/* Bytes of a dropped field's name that the log shows. */
+#define NB_DROPPED_BYTES 64
+
+/* The last value of something that seldom changes from request to request. */
+typedef struct nb_cached_text {
+    char bytes[NB_CACHED_TEXT_BYTES];
+    size_t size; /* 0: nothing is remembered */
+} nb_cached_text;
+
+typedef struct nb_env_builder {
+    VALUE template;
+    VALUE no_input; /* rack.input of requests without a body */
+    VALUE string_io, file_class;
+    bool early_hints;    /* rack.early_hints is there */
+    VALUE listeners;     /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
+    nb_cached_text host; /* of the request before; its HTTP_HOST, SERVER_NAME and SERVER_PORT stand in the template */
+    nb_cached_text address; /* likewise, REMOTE_ADDR */
+    char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
+    uint64_t request_id_count;
+    char request_id[NB_REQUEST_ID_BYTES_MAX + 1]; /* of the request before */
+    char dropped[NB_DROPPED_BYTES];               /* the last name with an underscore of the request before */
+    size_t dropped_size;                          /* 0: it had none */
+} nb_env_builder;
+
+/* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for; multiprocess: what it is told of other processes. */
+void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess);
+/* Tells it the next listener's address ("": a UNIX socket) and port. */
+void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
+/* Rack::Sendfile finds in HTTP_X_ACCEL_MAPPING what X-Accel-Redirect means here: "/folder/=/prefix/,...". */
+void nb_env_builder_add_accel(nb_env_builder *builder, VALUE mapping);
+void nb_env_builder_mark(const nb_env_builder *builder);
+/* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new
+ * raises. */
+VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * hijack.c - see hijack.h. Every request has an object of its own, so that an env kept too long never takes the connection of another; it
+ * holds nothing but the number of its exchange, in place of a pointer.
+ */
+#include "binding/rack/hijack.h"
+
+#include <sys/socket.h>
+
+#include "base/alloc.h"
+#include "binding/ports/running.h"
+#include "binding/ports/writing.h"
+#include "binding/rack/env_keys.h"
+#include "binding/scheduler/limit.h"
+#include "binding/base/module.h"
+#include "os/net.h"
+
+_Static_assert(sizeof(void *) >= sizeof(nb_exchange_id), "an exchange's number takes the place of a pointer");
+
+static VALUE hijack_class;
+static ID id_for_fd, id_ungetbyte, id_spared;
+
+static const rb_data_type_t hijack_type = {
+    .wrap_struct_name = "NeverBlock::Hijack",
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+VALUE nb_hijack_new(nb_exchange_id exchange) {
+    return TypedData_Wrap_Struct(hijack_class, &hijack_type, (void *)(uintptr_t)exchange);
+}
+
+static VALUE socket_class(int fd) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+    bool local = getsockname(fd, (struct sockaddr *)&address, &size) == 0 && address.ss_family == AF_UNIX;
+    return rb_path2class(local ? "UNIXSocket" : "TCPSocket");
+}
+
+static VALUE make_socket(nb_task *task) {
+    const nb_handover *taken = task->taken;
+    VALUE socket = rb_funcall(socket_class(taken->fd), id_for_fd, 1, INT2NUM(taken->fd));
+    task->taken = NULL;
+    task->socket = socket;
+    rb_ivar_set(socket, id_spared, Qtrue); /* the client's: lib/neverblock/scheduler/sockets.rb */
+    VALUE bytes = rb_str_new(taken->bytes, (long)taken->size);
+    nb_free((void *)(uintptr_t)taken);
+    if (RSTRING_LEN(bytes) > 0) rb_funcall(socket, id_ungetbyte, 1, bytes);
+    return socket;
+}
+
+static void send_message(nb_task *task, uint16_t type, uint16_t flags) {
+    nb_message *message = nb_executor_reserve(task, sizeof(*message));
+    *message = (nb_message){
+        .type = type, .flags = flags, .bytes = (uint32_t)sizeof(*message), .exchange = task->exchange};
+    nb_executor_send(task, sizeof(*message));
+}
+
+VALUE nb_hijack_take(nb_task *task) {
+    if (task->gone) nb_executor_raise_gone(task);
+    if (task->hijack_asked) rb_raise(nb_error_class, "rack.hijack was called before and did not come to its end");
+    send_message(task, NB_MESSAGE_HIJACK, 0);
+    task->hijack_asked = true;
+    nb_executor_wait_hijacked(task);
+    VALUE socket = make_socket(task);
+    send_message(task, NB_MESSAGE_BODY, NB_PART_LAST);
+    task->ended = true;
+    nb_limit_close(&task->limit); /* it has no deadline any more, and its client is the application's */
+    return socket;
+}
+
+void nb_hijack_drop(nb_task *task) {
+    if (!task->taken) return;
+    nb_net_close(task->taken->fd, true);
+    nb_free(task->taken);
+    task->taken = NULL;
+}
+
+/* call -> the client's socket, also in env["rack.hijack_io"]. In the request's thread, before anything of the response was sent; again, it
+   gives the same. May park the fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
+static VALUE hijack_call(VALUE self) {
+    nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hijack_type);
+    nb_task *task = nb_executor_find_task(exchange);
+    if (!task) rb_raise(nb_error_class, "rack.hijack is called in its request, on the thread that runs it");
+    if (!NIL_P(task->socket)) return task->socket;
+    if (task->head_sent) rb_raise(nb_error_class, "rack.hijack is called before the response has begun");
+    VALUE socket = nb_hijack_take(task);
+    rb_hash_aset(task->env, nb_env_keys.rack_hijack_io, socket);
+    return socket;
+}
+
+void nb_hijack_define(VALUE module) {
+    id_for_fd = rb_intern("for_fd");
+    id_ungetbyte = rb_intern("ungetbyte");
+    id_spared = rb_intern("@neverblock_spared");
+    hijack_class = rb_define_class_under(module, "Hijack", rb_cObject);
+    rb_gc_register_mark_object(hijack_class);
+    rb_undef_alloc_func(hijack_class);
+    rb_define_method(hijack_class, "call", hijack_call, 0);
+}

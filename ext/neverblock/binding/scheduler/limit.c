@@ -1,0 +1,123 @@
+/*
+ * limit.c - see limit.h.
+ */
+#include "binding/scheduler/limit.h"
+
+#include "binding/state/object.h"
+#include "binding/state/slices.h"
+#include "binding/state/wait.h"
+
+void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {
+    late->fiber = rb_fiber_current();
+    nb_list_init(&late->link);
+    nb_list_append(&scheduler->blocks, &late->block);
+}
+
+void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns) {
+    if (nb_timers_arm(&scheduler->timers, &alarm->timer, deadline_ns) != NB_OK) rb_memerror();
+    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+}
+
+void nb_late_leave(nb_late *late) {
+    nb_list_remove(&late->link);
+    nb_list_remove(&late->block);
+}
+
+/* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked
+   fibers. */
+static nb_wait *parked_below(const nb_parked_table *table, VALUE root) {
+    for (size_t i = 0; i < table->capacity; i++) {
+        nb_wait *wait = table->slots[i].fiber == 0 ? NULL : table->slots[i].wait;
+        if (wait && wait->root == root && wait->fiber != root && wait->state != NB_RESUMED) return wait;
+    }
+    return NULL;
+}
+
+/* Its own, or that of a fiber it has resumed, where what is raised comes back to it. NULL: it
+   runs. */
+static nb_wait *wait_of(nb_scheduler *scheduler, VALUE fiber) {
+    nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
+    if (wait || nb_root_now(scheduler) == fiber) return wait;
+    return parked_below(&scheduler->parked, fiber);
+}
+
+void nb_late_raise(nb_scheduler *scheduler, nb_late *late) {
+    nb_list_remove(&late->link);
+    nb_wait *wait = wait_of(scheduler, late->fiber);
+    if (wait && nb_wait_raise(wait, late->raises, &late->link)) return;
+    if (wait && wait->state == NB_READY && wait->outcome == NB_RAISES && wait->overdue == &late->link) {
+        wait->exception = late->raises; /* again, before the fiber's turn has come */
+        return;
+    }
+    nb_list_append(&scheduler->overdue, &late->link);
+}
+
+/* What a limit raises may have come to its fiber, which deals with it now, out of one that it had
+   resumed. */
+static bool has_arrived(const nb_late *late) {
+    VALUE error = late->once ? rb_gv_get("$!") : Qnil;
+    return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
+}
+
+nb_late *nb_late_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root) {
+    for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
+        nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
+        if (late->fiber != fiber && late->fiber != root) continue;
+        if (!has_arrived(late)) return late;
+        nb_list_remove(&late->link);
+        return NULL;
+    }
+    return NULL;
+}
+
+/* --- limits --- */
+
+static void limit_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
+    nb_limit *limit = NB_LIST_ENTRY(alarm, nb_limit, alarm);
+    if (limit->raised) return;
+    limit->raised = true;
+    nb_late_raise(scheduler, &limit->late);
+}
+
+void nb_limit_open(nb_limit *limit, VALUE scheduler) {
+    *limit = (nb_limit){.alarm = {.fire = limit_fire},
+                        .late = {.raises = Qnil, .once = true},
+                        .scheduler = nb_scheduler_get(scheduler)};
+    nb_late_enter(limit->scheduler, &limit->late);
+}
+
+void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises) {
+    limit->late.raises = raises;
+    nb_late_arm(limit->scheduler, &limit->alarm, deadline_ns);
+}
+
+/* After a fork the child's timers are others: forget has set the index to 0. */
+void nb_limit_disarm(nb_limit *limit) {
+    if (!limit->scheduler) return;
+    nb_timers_disarm(&limit->scheduler->timers, &limit->alarm.timer);
+    nb_list_remove(&limit->late.link);
+    limit->raised = false;
+}
+
+bool nb_limit_raise(nb_limit *limit, VALUE raises) {
+    if (!limit->scheduler || limit->raised) return false;
+    nb_timers_disarm(&limit->scheduler->timers, &limit->alarm.timer);
+    limit->raised = true;
+    limit->late.raises = raises;
+    nb_late_raise(limit->scheduler, &limit->late);
+    return true;
+}
+
+void nb_limit_spend(nb_limit *limit) {
+    if (!limit->scheduler) return;
+    nb_limit_disarm(limit);
+    limit->raised = true;
+}
+
+void nb_limit_close(nb_limit *limit) {
+    if (!limit->scheduler) return;
+    nb_limit_disarm(limit);
+    nb_late_leave(&limit->late);
+    limit->scheduler = NULL;
+    limit->late.raises = Qnil;
+}

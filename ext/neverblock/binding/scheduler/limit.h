@@ -1,0 +1,57 @@
+/*
+ * limit.h - blocks of a fiber's work that may be ended from outside. The exception is raised in the
+ * wait the fiber is in. A fiber that has been woken for something gets it at its next wait; a block
+ * that ends before that has kept its time as far as it can tell.
+ */
+#ifndef NB_BINDING_LIMIT_H
+#define NB_BINDING_LIMIT_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "binding/state/late.h"
+
+/* --- any block --- */
+
+/* A block of the current fiber begins; its owner has set or sets `raises`. */
+void nb_late_enter(nb_scheduler *scheduler, nb_late *late);
+void nb_late_leave(nb_late *late);
+/* Its alarm goes off at that time; it may be due while its fiber computes. Raises NoMemoryError. */
+void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns);
+/* Its time has come. */
+void nb_late_raise(nb_scheduler *scheduler, nb_late *late);
+/* The first of this fiber or of its root that has something to raise, still listed as overdue, or
+   NULL. */
+nb_late *nb_late_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root);
+
+/* --- limits --- */
+
+/*
+ * A stretch of a fiber's work that may be ended from outside, once: by a deadline, or by
+ * nb_limit_raise. As with the hook timeout_after, the exception is raised in the wait the fiber is
+ * in, or at its next. Lies where it lives as long as it is open; its owner marks late.raises.
+ */
+typedef struct nb_limit {
+    nb_late late;
+    nb_alarm alarm;
+    nb_scheduler *scheduler; /* NULL: not open */
+    bool raised;             /* something was raised, be it that it has not arrived yet */
+} nb_limit;
+
+/* Opens it for the current fiber. */
+void nb_limit_open(nb_limit *limit, VALUE scheduler);
+/* At deadline_ns raises what the array `raises` says, in the words of Kernel#raise. Raises
+   NoMemoryError. */
+void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises);
+/* The deadline counts no more, nor does what it has raised if that has not arrived. */
+void nb_limit_disarm(nb_limit *limit);
+/* Raises now. False: it is not open, or something was raised already. GVL, in any fiber but its
+   own. */
+bool nb_limit_raise(nb_limit *limit, VALUE raises);
+/* What is raised in its place has been: nothing else is. */
+void nb_limit_spend(nb_limit *limit);
+/* Nothing is raised any more. */
+void nb_limit_close(nb_limit *limit);
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * park.c - see park.h.
+ */
+#include "binding/scheduler/park.h"
+
+#include "binding/fibers/hold.h"
+#include "binding/fibers/root.h"
+#include "binding/scheduler/event_loop.h"
+#include "binding/scheduler/limit.h"
+#include "binding/state/loop_time.h"
+#include "binding/state/object.h"
+#include "binding/state/watches.h"
+
+static ID id_shield;
+
+/* Without a loop fiber to go to, because it is this one or has resumed this one, the fiber runs the
+   loop itself. Whoever else transfers here (an application's own Fiber#transfer) does not end the
+   wait. */
+static VALUE park_body(VALUE argument) {
+    nb_wait *wait = (nb_wait *)argument;
+    nb_scheduler *scheduler = wait->scheduler;
+
+    if (wait->held) {
+        nb_loop_hold(scheduler, wait);
+        return Qnil;
+    }
+    if (!scheduler->switched) {
+        nb_loop_run(scheduler, wait);
+        return Qnil;
+    }
+    if (wait->spawned) {
+        wait->scheduler->went_on = false;
+        wait->scheduler->root = wait->spawned;
+        scheduler->resumes = NULL;
+        scheduler->parks = false;
+        rb_fiber_transfer(wait->spawned, 0, NULL);
+    }
+    while (wait->state != NB_RESUMED) {
+        scheduler->parks = true;
+        rb_fiber_transfer(scheduler->loop, 0, NULL);
+    }
+    return Qnil;
+}
+
+static VALUE park_end(VALUE argument) {
+    nb_wait *wait = (nb_wait *)argument;
+    if (wait->leave) wait->leave(wait);
+    nb_list_remove(&wait->link);
+    nb_wait_uncount(wait);
+    nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
+    nb_parked_pop(&wait->scheduler->parked, wait->fiber, wait, wait->outer);
+    wait->scheduler->uncut = wait->uncut;
+    wait->scheduler->resumes = wait->resumes;
+    wait->scheduler->question = wait->question;
+    wait->scheduler->masked = wait->masked;
+    wait->scheduler->root_shielded = wait->root_shielded;
+    if (wait->spawned) wait->scheduler->root = wait->root; /* no stack for it: it was not switched to */
+    wait->state = NB_RESUMED;
+    if (rb_last_status_get() != wait->status) nb_root_set_status(wait->status);
+    return Qnil;
+}
+
+static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
+    nb_scheduler *scheduler = wait->scheduler;
+    if (!nb_parked_push(&scheduler->parked, wait->fiber, wait, &wait->outer)) return false;
+    if (deadline_ns == INT64_MAX || wait->state != NB_WAITING) return true;
+    if (deadline_ns <= scheduler->now_ns) {
+        nb_wait_wake(wait, NB_TIMED_OUT);
+        /* The fiber's turn may come before the alarms': a timeout that is over raises in this wait. */
+        nb_loop_expire(scheduler);
+        return true;
+    }
+    return nb_timers_arm(&scheduler->timers, &wait->alarm.timer, deadline_ns) == NB_OK;
+}
+
+/* rb_make_exception makes nothing of no arguments; `raise` makes this. */
+static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
+    if (wait->kind == NB_WAIT_IO) nb_watches_cut(wait, exception);
+    if (RB_TYPE_P(exception, T_ARRAY)) {
+        exception = rb_make_exception((int)RARRAY_LEN(exception), RARRAY_CONST_PTR(exception));
+        if (NIL_P(exception)) rb_raise(rb_eRuntimeError, "unhandled exception");
+    }
+    rb_exc_raise(exception);
+}
+
+/* What was to be raised in this fiber since before it began to wait, or nil. */
+static VALUE raised_before(const nb_wait *wait) {
+    nb_scheduler *scheduler = wait->scheduler;
+    if (!nb_list_empty(&scheduler->overdue)) {
+        nb_late *late = nb_late_overdue(scheduler, wait->fiber, wait->root);
+        if (late) {
+            nb_list_remove(&late->link);
+            return late->raises;
+        }
+    }
+    return NIL_P(scheduler->deferred) ? Qnil : nb_wait_take_deferred(scheduler, wait->fiber);
+}
+
+/* In a shield block of its own, or resumed from one of its root's. */
+static bool is_shielded(const nb_wait *wait) {
+    if (wait->scheduler->shields == 0) return false;
+    if (wait->root_shielded && wait->fiber != wait->root) return true;
+    return RTEST(rb_thread_local_aref(rb_thread_current(), id_shield));
+}
+
+nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+    wait->held = nb_hold_covers(wait);
+    wait->shielded = is_shielded(wait);
+    VALUE exception = wait->shielded ? Qnil : raised_before(wait);
+    if (!NIL_P(exception)) {
+        park_end((VALUE)wait);
+        raise_into(wait, exception);
+    }
+    if (!park_enter(wait, deadline_ns)) {
+        park_end((VALUE)wait);
+        rb_memerror();
+    }
+    wait->scheduler->uncut = 0;
+    wait->scheduler->question = NB_ASKS_NOTHING;
+    wait->scheduler->masked = false;
+    wait->scheduler->root_shielded = false;
+    rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
+    if (wait->outcome == NB_RAISES) raise_into(wait, wait->exception);
+    if (!NIL_P(wait->exception)) nb_wait_defer(wait->scheduler, wait->exception);
+    return wait->outcome;
+}
+
+/* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing
+   should be, is put off as well. */
+void nb_wait_cut(nb_scheduler *scheduler) {
+    nb_wait wait;
+    nb_wait_init(&wait, scheduler, NB_WAIT_CUT);
+    if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
+    wait.state = NB_READY;
+    wait.counted = true;
+    nb_list_append(&scheduler->cut, &wait.link);
+    scheduler->ready_count++;
+    scheduler->watches.dry_fd = -1;
+    scheduler->root_shielded = false;
+    int tag = 0;
+    rb_protect(park_body, (VALUE)&wait, &tag);
+    if (tag && NIL_P(wait.exception) && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
+        wait.exception = rb_errinfo();
+    if (tag) rb_set_errinfo(Qnil);
+    park_end((VALUE)&wait);
+    if (!NIL_P(wait.exception)) nb_wait_defer(scheduler, wait.exception);
+}
+
+typedef struct spawn_call {
+    nb_scheduler *scheduler;
+    VALUE fiber, outer_loop;
+    unsigned uncut;
+    bool masked, root_shielded;
+} spawn_call;
+
+static VALUE spawn_body(VALUE argument) {
+    spawn_call *call = (spawn_call *)argument;
+    nb_loop_switch(call->scheduler, call->fiber, NULL);
+    return Qnil;
+}
+
+static VALUE spawn_end(VALUE argument) {
+    spawn_call *call = (spawn_call *)argument;
+    call->scheduler->loop = call->outer_loop;
+    call->scheduler->switched = false;
+    call->scheduler->uncut = call->uncut;
+    call->scheduler->masked = call->masked;
+    call->scheduler->root_shielded = call->root_shielded;
+    return Qnil;
+}
+
+void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
+    if (!scheduler->switched) {
+        spawn_call call = {.scheduler = scheduler,
+                           .fiber = fiber,
+                           .outer_loop = scheduler->loop,
+                           .uncut = scheduler->uncut,
+                           .masked = scheduler->masked,
+                           .root_shielded = scheduler->root_shielded};
+        scheduler->loop = rb_fiber_current();
+        scheduler->uncut = 0;
+        scheduler->masked = false;
+        scheduler->root_shielded = false;
+        rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);
+        return;
+    }
+
+    nb_wait wait;
+    nb_wait_init(&wait, scheduler, NB_WAIT_SPAWN);
+    wait.spawned = fiber;
+    nb_list_append(&scheduler->spawners, &wait.link);
+    wait.state = NB_READY;
+    nb_wait_park(&wait, INT64_MAX);
+}
+
+/* --- shield --- */
+
+typedef struct shield_call {
+    nb_scheduler *scheduler;
+    VALUE mode, outer; /* true or nil */
+    bool outer_root;
+} shield_call;
+
+static VALUE shield_body(VALUE argument) {
+    const shield_call *call = (const shield_call *)argument;
+    nb_scheduler *scheduler = call->scheduler;
+    if (rb_fiber_current() == nb_root_now(scheduler)) scheduler->root_shielded = RTEST(call->mode);
+    rb_thread_local_aset(rb_thread_current(), id_shield, call->mode);
+    return rb_yield_values(0);
+}
+
+/* A fork in the block has set the count to 0. */
+static VALUE shield_end(VALUE argument) {
+    shield_call *call = (shield_call *)argument;
+    if (call->scheduler->shields > 0) call->scheduler->shields--;
+    call->scheduler->root_shielded = call->outer_root;
+    rb_thread_local_aset(rb_thread_current(), id_shield, call->outer);
+    return Qnil;
+}
+
+/* shield(mode = true) { } */
+static VALUE scheduler_shield(int argc, VALUE *argv, VALUE self) {
+    rb_check_arity(argc, 0, 1);
+    rb_need_block();
+    shield_call call = {.scheduler = nb_scheduler_get(self),
+                        .mode = argc == 0 || RTEST(argv[0]) ? Qtrue : Qnil,
+                        .outer = rb_thread_local_aref(rb_thread_current(), id_shield)};
+    call.outer_root = call.scheduler->root_shielded;
+    call.scheduler->shields++;
+    VALUE result = rb_ensure(shield_body, (VALUE)&call, shield_end, (VALUE)&call);
+    RB_GC_GUARD(self);
+    return result;
+}
+
+void nb_park_define(VALUE klass) {
+    id_shield = rb_intern("__neverblock_shield__");
+    rb_define_method(klass, "shield", scheduler_shield, -1);
+}

@@ -1,0 +1,23 @@
+/*
+ * park.h - how a fiber parks: every park of the scheduler is nb_wait_park. And shield { }, which
+ * keeps what is raised out of a fiber's waits.
+ */
+#ifndef NB_BINDING_PARK_H
+#define NB_BINDING_PARK_H
+
+#include "binding/state/wait.h"
+
+/* Parks the current fiber until the wait is woken; deadline_ns INT64_MAX: no limit; past: one turn.
+   Raises what was raised into the fiber, and NoMemoryError; the wait is out of table, timers and
+   queues, and `leave` was called, in every case. */
+nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
+/* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
+void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
+/* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it
+   is raised in its next wait. Does not raise. */
+void nb_wait_cut(nb_scheduler *scheduler);
+
+/* Scheduler#shield. */
+void nb_park_define(VALUE klass);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * interrupt.c - see interrupt.h.
+ */
+#include "binding/slices/interrupt.h"
+
+#include <pthread.h>
+#include <ruby/thread.h>
+
+#include "binding/base/forks.h"
+
+typedef enum question_state {
+    QUESTION_NONE,
+    QUESTION_ASKED,  /* the helper has not come to it, and it can be taken back */
+    QUESTION_TAKEN,  /* the helper calls Thread#raise: the job waits for that to end, whatever else ends its wait */
+    QUESTION_RAISED, /* it has */
+} question_state;
+
+/* One question at a time. Changed with Ruby's lock held, but for `state`, which `lock` guards. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    VALUE thread; /* the helper, or nil */
+    VALUE target; /* the thread to raise in, or nil */
+    VALUE raises; /* an array of raise's arguments; nil: the thread is killed */
+    question_state state;
+    bool wanted; /* by Ruby: the helper is to leave its wait. Guarded by `lock` */
+} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE, false};
+
+static unsigned helper_generation;
+static ID id_raise;
+
+/* True: it was `from`, and is `to` now. */
+static bool change(question_state from, question_state to) {
+    pthread_mutex_lock(&helper.lock);
+    bool changes = helper.state == from;
+    if (changes) helper.state = to;
+    pthread_cond_broadcast(&helper.changed);
+    pthread_mutex_unlock(&helper.lock);
+    return changes;
+}
+
+/* --- The helper --- */
+
+static void *await_question(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&helper.lock);
+    while (helper.state != QUESTION_ASKED && !helper.wanted)
+        pthread_cond_wait(&helper.changed, &helper.lock);
+    helper.wanted = false;
+    pthread_mutex_unlock(&helper.lock);
+    return NULL;
+}
+
+/* Ruby calls this once, maybe before the wait has begun. */
+static void wake_helper(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&helper.lock);
+    helper.wanted = true;
+    pthread_cond_broadcast(&helper.changed);
+    pthread_mutex_unlock(&helper.lock);
+}
+
+static VALUE raise_in_target(VALUE unused) {
+    (void)unused;
+    if (NIL_P(helper.raises)) return rb_thread_kill(helper.target);
+    return rb_funcallv(helper.target, id_raise, (int)RARRAY_LEN(helper.raises), RARRAY_CONST_PTR(helper.raises));
+}
+
+static void answer(void) {
+    int tag = 0;
+    if (!change(QUESTION_ASKED, QUESTION_TAKEN)) return;
+    rb_protect(raise_in_target, Qnil, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+    change(QUESTION_TAKEN, QUESTION_RAISED);
+}
+
+static VALUE helper_main(void *unused) {
+    (void)unused;
+    for (;;) {
+        rb_nogvl(await_question, NULL, wake_helper, NULL, 0);
+        answer();
+    }
+    return Qnil;
+}
+
+static VALUE start_helper(VALUE unused) {
+    (void)unused;
+    helper.thread = rb_thread_create(helper_main, NULL);
+    rb_funcall(helper.thread, rb_intern("name="), 1, rb_str_new_cstr("nb-interrupts"));
+    rb_funcall(helper.thread, rb_intern("thread_variable_set"), 2, ID2SYM(rb_intern("fork_safe")), Qtrue);
+    return Qnil;
+}
+
+/* A fork's child has none of its parent's threads. */
+bool nb_interrupt_prepare(void) {
+    if (helper_generation != nb_fork_generation) {
+        helper_generation = nb_fork_generation;
+        pthread_mutex_init(&helper.lock, NULL);
+        pthread_cond_init(&helper.changed, NULL);
+        helper.thread = helper.target = helper.raises = Qnil;
+        helper.state = QUESTION_NONE;
+        helper.wanted = false;
+    }
+    if (!NIL_P(helper.thread) && RTEST(rb_funcall(helper.thread, rb_intern("alive?"), 0))) return true;
+    int tag = 0;
+    rb_protect(start_helper, Qnil, &tag);
+    if (tag) rb_set_errinfo(Qnil);
+    return tag == 0;
+}
+
+void nb_interrupt_end(void) {
+    VALUE thread = helper.thread;
+    if (NIL_P(thread) || helper_generation != nb_fork_generation) return;
+    helper.thread = Qnil;
+    rb_thread_kill(thread);
+    rb_funcall(thread, rb_intern("join"), 0);
+}
+
+/* --- The job --- */
+
+static void *await_answer(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&helper.lock);
+    while (helper.state == QUESTION_ASKED || helper.state == QUESTION_TAKEN)
+        pthread_cond_wait(&helper.changed, &helper.lock);
+    pthread_mutex_unlock(&helper.lock);
+    return NULL;
+}
+
+/* Ruby calls this whenever somebody wants the thread: the helper, who raises into it, and
+   others. */
+static void take_back(void *unused) {
+    (void)unused;
+    change(QUESTION_ASKED, QUESTION_NONE);
+}
+
+bool nb_interrupt_self(VALUE raises) {
+    if (!NIL_P(helper.target) || helper_generation != nb_fork_generation || NIL_P(helper.thread)) return false;
+    helper.target = rb_thread_current();
+    helper.raises = raises;
+    change(QUESTION_NONE, QUESTION_ASKED);
+    /* Returns at once where another interrupt is pending, which comes first. */
+    rb_nogvl(await_answer, NULL, take_back, NULL, RB_NOGVL_INTR_FAIL);
+    change(QUESTION_ASKED, QUESTION_NONE);
+    bool raised = change(QUESTION_RAISED, QUESTION_NONE);
+    helper.target = helper.raises = Qnil;
+    RB_GC_GUARD(raises);
+    return raised;
+}
+
+void nb_interrupt_define(void) {
+    id_raise = rb_intern("raise");
+    rb_gc_register_address(&helper.thread);
+    rb_gc_register_address(&helper.target);
+    rb_gc_register_address(&helper.raises);
+}

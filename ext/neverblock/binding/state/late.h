@@ -1,0 +1,32 @@
+/*
+ * late.h - what ends the waits of one block of a fiber's work, and the alarm by which that comes
+ * (scheduler/limit.h).
+ */
+#ifndef NB_BINDING_LATE_H
+#define NB_BINDING_LATE_H
+
+#include <ruby.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "base/timer.h"
+
+typedef struct nb_scheduler nb_scheduler;
+
+/* A timer and what it does when it is due (in the loop fiber; must not raise). */
+typedef struct nb_alarm nb_alarm;
+struct nb_alarm {
+    nb_timer timer;
+    void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
+};
+
+/* Raised in the wait its fiber is in, or listed as overdue until the next. */
+typedef struct nb_late {
+    nb_list link;  /* in the scheduler's overdue list */
+    nb_list block; /* in its list of blocks, which keeps the fiber alive */
+    VALUE fiber;
+    VALUE raises; /* an array of raise's arguments */
+    bool once;    /* not in the fiber that deals with an error of this class already: a limit */
+} nb_late;
+
+#endif

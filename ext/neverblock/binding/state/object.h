@@ -1,0 +1,36 @@
+/*
+ * object.h - NeverBlock::Scheduler as a Ruby object: from VALUE to nb_scheduler, its poller, and
+ * what becomes of it in the child of a fork.
+ */
+#ifndef NB_BINDING_OBJECT_H
+#define NB_BINDING_OBJECT_H
+
+#include "base/status.h"
+#include "binding/state/state.h"
+
+/* Cookies of the poller that are no descriptor's. */
+#define NB_COOKIE_WAKE UINT64_MAX
+#define NB_COOKIE_SOURCE (UINT64_MAX - 1)
+
+extern VALUE nb_scheduler_class;
+
+nb_scheduler *nb_scheduler_get(VALUE self); /* raises TypeError; after a fork it is a fresh one */
+/* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */
+nb_scheduler *nb_scheduler_of_thread(void);
+/* The next scheduler of the process; after NULL the first; NULL: there is no other. Also a
+   parent's, and those of threads that are gone. */
+nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler);
+
+/* Makes poller and wake if they are not there; raises. */
+void nb_scheduler_open(nb_scheduler *scheduler);
+/* The source's descriptor, in an open poller. */
+nb_status nb_scheduler_watch_source(nb_scheduler *scheduler);
+/* Closes poller and wake; they are made again when needed. */
+void nb_scheduler_release(nb_scheduler *scheduler);
+/* In a child process: forgets the parent's waits, source and descriptors. */
+void nb_scheduler_forget(nb_scheduler *scheduler);
+
+/* The class, to which the rooms above add their methods. */
+VALUE nb_object_define(VALUE module);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * state.h - what a scheduler is made of. Data only: each part has a header of its own, and the
+ * rooms above say what is done with it. Outside of these rooms a scheduler is the Ruby object that
+ * scheduler/scheduler.h takes.
+ *
+ * The scheduler is not WB_PROTECTED: it is marked at every minor collection, so that parking needs
+ * no write barrier. (Fibers are not protected either; nothing would be won.) Everything marked is
+ * pinned: the table hashes addresses.
+ */
+#ifndef NB_BINDING_STATE_H
+#define NB_BINDING_STATE_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/timer.h"
+#include "binding/state/heap.h"
+#include "binding/state/inbox.h"
+#include "binding/state/parked.h"
+#include "binding/state/sleeper.h"
+#include "binding/state/source.h"
+#include "binding/state/watch.h"
+
+typedef struct nb_scheduler nb_scheduler;
+typedef struct nb_slices nb_slices;
+typedef struct nb_resume nb_resume;
+
+/* What a fiber asks of who has resumed it (fibers/resume.h): does a wait hold the thread; may its
+   slice not end? */
+typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_SLICE } nb_resume_question;
+
+/* What starts new fibers (fibers/start.h). */
+typedef struct nb_starter {
+    VALUE fiber, thread; /* nil: not made yet */
+    VALUE error;         /* what was raised in it, to be raised by the loop, or nil */
+} nb_starter;
+
+struct nb_scheduler {
+    VALUE self;
+
+    /* --- the fiber that runs; meaningful while `switched` --- */
+    VALUE loop;         /* the fiber that parked fibers transfer to */
+    VALUE root;         /* the root of the fiber that runs (fibers/root.h) */
+    bool root_shielded; /* that root is in a shield block */
+    bool switched;      /* a fiber runs that the loop has switched to */
+    bool parks;         /* the fiber that has come back to the loop waits */
+    bool masked;        /* it is in Thread.handle_interrupt, and interrupts have to wait */
+    unsigned uncut;     /* blocks it is in that no slice may end in */
+    nb_resume *resumes; /* the last of those that have resumed each other down to it, or NULL */
+    uint8_t question;   /* nb_resume_question: the fiber that was resumed has yielded to ask this */
+    bool answer;        /* to the last */
+    uint64_t switches;  /* to fibers, since it was made */
+    bool went_on;       /* since the last switch a fiber did not park, as its descriptor was ready */
+    nb_starter starter;
+    int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
+
+    /* --- fibers that wait --- */
+    nb_parked_table parked;
+    nb_list ready;
+    nb_list pass; /* the snapshot of `ready` that the current pass works off */
+    nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
+    nb_list spawners;
+    size_t ready_count; /* waits that were woken and whose fiber does not run yet */
+    int64_t cut_ns;     /* when a fiber of `cut` last went on */
+    nb_list overdue;    /* each nb_late that came while its fiber was in no wait that could be ended */
+    nb_list blocks;     /* each nb_late whose block has not ended */
+    nb_list files;      /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
+    nb_list awaiting;   /* waits for the fibers that their own has scheduled (state/children.h) */
+    nb_list children;   /* each nb_child that has not ended */
+    VALUE expecting;    /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
+    VALUE deferred;     /* [fiber, exception] of the others that have to wait for the next wait, or nil */
+    size_t shields;     /* shield blocks that fibers are in: 0 saves looking for one */
+    size_t holds;       /* hold blocks that fibers are in: 0 saves looking for one */
+    size_t lent;        /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
+    int64_t lend_ns;    /* what the thread will have run when it offers the lock again */
+
+    /* --- what wakes them --- */
+    nb_timers timers;
+    int64_t now_ns;
+    bool now_fresh; /* now_ns was read since the last switch to a fiber */
+    nb_watches watches;
+    nb_sleeper sleeper;
+    nb_inbox *inbox;   /* NULL: nothing was ever expected */
+    nb_slices *slices; /* NULL: fibers switch only where they wait */
+    nb_heap heap;
+    nb_scheduler_source source;
+    bool attached;  /* source is set */
+    bool abandoned; /* nb_scheduler_abandon */
+
+    unsigned fork_generation;
+    nb_list all; /* every scheduler of the process, for fork */
+};
+
+/* The root of the running fiber, or nil: nobody has scheduled it. */
+static inline VALUE nb_root_now(const nb_scheduler *scheduler) { return scheduler->switched ? scheduler->root : Qnil; }
+
+#endif

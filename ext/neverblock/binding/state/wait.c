@@ -1,0 +1,118 @@
+/*
+ * wait.c - see wait.h.
+ */
+#include "binding/state/wait.h"
+
+#include "binding/state/loop_time.h"
+#include "binding/state/slices.h"
+#include "os/clock.h"
+
+static void wait_expired(nb_scheduler *scheduler, nb_alarm *alarm) {
+    (void)scheduler;
+    nb_wait_wake(NB_LIST_ENTRY(alarm, nb_wait, alarm), NB_TIMED_OUT);
+}
+
+void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
+    *wait = (nb_wait){.scheduler = scheduler,
+                      .self = scheduler->self,
+                      .fiber = rb_fiber_current(),
+                      .root = nb_root_now(scheduler),
+                      .status = rb_last_status_get(),
+                      .exception = Qnil,
+                      .kind = kind,
+                      .state = NB_WAITING,
+                      .outcome = NB_WOKEN,
+                      .masked = scheduler->masked,
+                      .root_shielded = scheduler->root_shielded,
+                      .question = scheduler->question,
+                      .uncut = scheduler->uncut,
+                      .resumes = scheduler->resumes,
+                      .alarm = {.fire = wait_expired}};
+    nb_list_init(&wait->link);
+}
+
+/* In a forked child the count begins again from 0. */
+void nb_wait_uncount(nb_wait *wait) {
+    if (wait->counted && wait->scheduler->ready_count > 0) wait->scheduler->ready_count--;
+    wait->counted = false;
+}
+
+void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
+    if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
+    rb_ary_push(scheduler->deferred, rb_assoc_new(rb_fiber_current(), exception));
+}
+
+VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber) {
+    VALUE all = scheduler->deferred, left = rb_ary_new(), taken = Qnil;
+    for (long i = 0; i < RARRAY_LEN(all); i++) {
+        VALUE entry = RARRAY_AREF(all, i);
+        if (NIL_P(taken) && RARRAY_AREF(entry, 0) == fiber) {
+            taken = RARRAY_AREF(entry, 1);
+        } else if (RTEST(rb_fiber_alive_p(RARRAY_AREF(entry, 0)))) {
+            rb_ary_push(left, entry);
+        }
+    }
+    scheduler->deferred = RARRAY_LEN(left) > 0 ? left : Qnil;
+    return taken;
+}
+
+/* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the
+   wake was meant for this fiber and for no other, so it comes first. */
+static void wake_before_raise(nb_wait *wait) {
+    if (wait->kind != NB_WAIT_BLOCK && wait->kind != NB_WAIT_SLEEP) return;
+    wait->outcome = NB_WOKEN;
+    if (wait->overdue == NULL) return;
+    nb_list_remove(wait->overdue);
+    nb_list_append(&wait->scheduler->overdue, wait->overdue);
+    wait->exception = Qnil;
+}
+
+bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
+    if (wait->state != NB_WAITING) {
+        /* What came after the deadline but before the fiber ran has still come. */
+        if (wait->state == NB_READY && wait->outcome == NB_TIMED_OUT) wait->outcome = outcome;
+        if (wait->state == NB_READY && wait->outcome == NB_RAISES && outcome == NB_WOKEN) wake_before_raise(wait);
+        return false;
+    }
+    nb_scheduler *scheduler = wait->scheduler;
+    wait->state = NB_READY;
+    wait->outcome = outcome;
+    nb_timers_disarm(&scheduler->timers, &wait->alarm.timer);
+    nb_list_append(&scheduler->ready, &wait->link);
+    wait->counted = true;
+    scheduler->ready_count++;
+    if (scheduler->sleeper.sleeping) nb_sleeper_wake(&scheduler->sleeper);
+    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+    return true;
+}
+
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
+    if (wait->kind == NB_WAIT_CUT) {
+        if (overdue || !NIL_P(wait->exception)) return false;
+        wait->exception = exception;
+        return true;
+    }
+    if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
+    if (wait->shielded && (overdue || !NIL_P(wait->exception))) return false;
+    wait->exception = exception;
+    if (wait->shielded) return true;
+    wait->overdue = overdue;
+    nb_wait_wake(wait, NB_RAISES);
+    return true;
+}
+
+int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
+    const double seconds_max = 9e9; /* 285 years: what is longer has no deadline */
+    if (NIL_P(interval)) return INT64_MAX;
+
+    double seconds = -1;
+    if (FIXNUM_P(interval)) seconds = (double)FIX2LONG(interval);
+    if (RB_FLOAT_TYPE_P(interval)) seconds = RFLOAT_VALUE(interval);
+    if (seconds == 0) return nb_loop_clock(scheduler);
+    if (seconds > 0 && seconds < seconds_max)
+        return nb_loop_clock(scheduler) + (int64_t)(seconds * (double)NB_NS_PER_S);
+
+    struct timespec time = rb_time_timespec_interval(interval);
+    if ((double)time.tv_sec >= seconds_max) return INT64_MAX;
+    return nb_loop_clock(scheduler) + (int64_t)time.tv_sec * NB_NS_PER_S + (int64_t)time.tv_nsec;
+}

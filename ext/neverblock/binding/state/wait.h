@@ -1,0 +1,82 @@
+/*
+ * wait.h - the wait of a fiber, and how it ends.
+ *
+ * A wait lives on the C stack of the fiber that waits, from nb_wait_init to the end of nb_wait_park
+ * (scheduler/park.h). It is found by its fiber (state/parked.h), by its deadline (timers) and by
+ * its descriptors (state/watch.h); nb_wait_park enters it and takes it out of all three, whatever
+ * ends it. A wake that comes late therefore finds no wait, and one that comes second finds a wait
+ * that is no longer NB_WAITING: no wake reaches a later wait and none counts twice.
+ */
+#ifndef NB_BINDING_WAIT_H
+#define NB_BINDING_WAIT_H
+
+#include "binding/state/late.h"
+#include "binding/state/state.h"
+
+typedef enum nb_wait_kind {
+    NB_WAIT_PARK,  /* nb_scheduler_park: nb_scheduler_ready wakes it */
+    NB_WAIT_SLEEP, /* kernel_sleep: its deadline or unblock */
+    NB_WAIT_BLOCK, /* block: its deadline or unblock */
+    NB_WAIT_IO,    /* its descriptors or its deadline */
+    NB_WAIT_SPAWN, /* until the fiber it has started parks or ends */
+    NB_WAIT_ASK,   /* a native thread's answer */
+    NB_WAIT_CUT,   /* for nothing: its fiber's slice of time has ended (slices/slice.h) */
+} nb_wait_kind;
+
+typedef enum nb_wait_state {
+    NB_WAITING,
+    NB_READY,   /* in the ready queue (or, NB_WAIT_SPAWN, about to be switched to) */
+    NB_RESUMED, /* its fiber runs again */
+} nb_wait_state;
+
+typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outcome;
+
+typedef struct nb_wait nb_wait;
+struct nb_wait {
+    nb_list link; /* ready queue or spawners; linked to itself when in neither */
+    nb_alarm alarm;
+    nb_scheduler *scheduler;
+    VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
+    VALUE fiber;
+    VALUE root;                   /* the fiber's root (fibers/root.c), or nil */
+    VALUE status;                 /* $? of the root: Ruby keeps one for the thread */
+    VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
+    nb_list *overdue;             /* NB_RAISES: the link of the nb_late that raises, or NULL */
+    VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
+    nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
+    void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
+    nb_wait_kind kind;
+    nb_wait_state state;
+    nb_wait_outcome outcome;
+    bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
+    bool counted;  /* in ready_count */
+    bool held;     /* keeps the thread: no other fiber runs until it ends (fibers/hold.c) */
+    bool masked;   /* the scheduler's, while this fiber does not run */
+    bool root_shielded;
+    uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
+    unsigned uncut;
+    nb_resume *resumes;
+};
+
+void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
+/* The wait is over, or its fiber runs: it is not among the ready ones any more. */
+void nb_wait_uncount(nb_wait *wait);
+/* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop
+   when it sleeps. */
+bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
+/* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has
+   woken this fiber has woken no other, and what it was woken for must not be lost. Nor must it when
+   the wake comes after this and before the fiber runs: the wait then ends as woken, and the
+   exception is raised in the fiber's next wait. `overdue`: the link of the nb_late that raises, or
+   NULL. */
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
+/* What could not be raised in the current fiber is raised in its next wait. */
+void nb_wait_defer(nb_scheduler *scheduler, VALUE exception);
+/* The oldest of those for this fiber, which is raised no more then, or nil. Forgets those of fibers
+   that have ended. */
+VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber);
+/* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError
+   (negative). */
+int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * watch.h - descriptors that fibers wait for: what is kept of each (state/watches.h has what is
+ * done with it).
+ */
+#ifndef NB_BINDING_WATCH_H
+#define NB_BINDING_WATCH_H
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "os/poll.h"
+
+typedef struct nb_wait nb_wait;
+
+/* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the
+   waiter's. */
+typedef struct nb_watch nb_watch;
+struct nb_watch {
+    nb_watch *next, *previous; /* in nb_descriptor.first */
+    nb_list unproven;          /* in the scheduler's list, while it trusts a registration that was kept */
+    int64_t trusts_since_ns;
+    nb_wait *wait;
+    VALUE io; /* 0: none. Compared only */
+    int fd;
+    uint32_t interest; /* NB_POLL_READ, NB_POLL_WRITE */
+    uint32_t ready;
+    bool listed;
+    bool dry;      /* a transfer of this IO has just had EAGAIN */
+    bool doubtful; /* what it trusted was gone: its number had changed its file, before this wait or since */
+};
+
+typedef struct nb_descriptor {
+    nb_watch *first;
+    uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
+    uint32_t armed;      /* the interest told to the poller and not yet answered */
+    VALUE kept_for;      /* the IO whose registration outlasts its wait, or 0; compared only: the object may be gone */
+    uint8_t single;      /* so many of the next registrations are for one wait only */
+    bool added;          /* the latest registration was an add: the poller did not know the file */
+    bool known;          /* was registered once, so that change is tried before add */
+    bool owned;          /* the scheduler's own (a pidfd): closed in a forked child */
+    bool no_socket;      /* recv(2) said so; a guess once the number is given out again */
+} nb_descriptor;
+
+/* Of one scheduler. */
+typedef struct nb_watches {
+    nb_poll *poll;        /* NULL until something needs it */
+    int64_t polled_ns;    /* when it was last asked */
+    nb_descriptor *table; /* by number */
+    size_t table_count;
+    nb_list unproven;      /* watches that trust a kept registration, oldest first */
+    size_t count;          /* watches in all lists */
+    int dry_fd;            /* a transfer of ours has just had EAGAIN of it, or -1 */
+    uint32_t dry_interest; /* and for this */
+    bool keeps;            /* registrations were kept */
+} nb_watches;
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * watches.c - see watches.h.
+ */
+#include "binding/state/watches.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define NB_DESCRIPTORS_MIN 64
+/* Registrations for one wait only, after one for longer has brought news that nobody waited for. */
+#define SINGLE_AFTER_NEWS 32
+#define ANY_READINESS ((uint32_t)(NB_POLL_READ | NB_POLL_WRITE | NB_POLL_PRIORITY))
+
+/* --- The table --- */
+
+static bool descriptors_reserve(nb_scheduler *scheduler, int fd) {
+    size_t count = scheduler->watches.table_count ? scheduler->watches.table_count : NB_DESCRIPTORS_MIN;
+    if ((size_t)fd < scheduler->watches.table_count) return true;
+    while (count <= (size_t)fd)
+        count *= 2;
+
+    nb_descriptor *table = nb_realloc(scheduler->watches.table, count * sizeof *table);
+    if (table == NULL) return false;
+    memset(table + scheduler->watches.table_count, 0, (count - scheduler->watches.table_count) * sizeof *table);
+    scheduler->watches.table = table;
+    scheduler->watches.table_count = count;
+    return true;
+}
+
+static void watch_link(nb_scheduler *scheduler, nb_watch *watch) {
+    nb_descriptor *descriptor = &scheduler->watches.table[watch->fd];
+    watch->next = descriptor->first;
+    watch->previous = NULL;
+    if (watch->next) watch->next->previous = watch;
+    descriptor->first = watch;
+    watch->listed = true;
+    nb_list_init(&watch->unproven);
+    scheduler->watches.count++;
+}
+
+static void watch_unlink(nb_scheduler *scheduler, nb_watch *watch) {
+    if (!watch->listed) return;
+    nb_list_remove(&watch->unproven);
+    if (watch->next) watch->next->previous = watch->previous;
+    if (watch->previous) {
+        watch->previous->next = watch->next;
+    } else {
+        scheduler->watches.table[watch->fd].first = watch->next;
+    }
+    watch->listed = false;
+    scheduler->watches.count--;
+}
+
+void nb_watches_forget(nb_scheduler *scheduler) {
+    for (size_t fd = 0; fd < scheduler->watches.table_count; fd++) {
+        while (scheduler->watches.table[fd].first)
+            watch_unlink(scheduler, scheduler->watches.table[fd].first);
+        if (scheduler->watches.table[fd].owned) close((int)fd);
+    }
+}
+
+void nb_descriptor_own(nb_scheduler *scheduler, int fd) {
+    if (!descriptors_reserve(scheduler, fd)) {
+        close(fd);
+        rb_memerror();
+    }
+    scheduler->watches.table[fd].owned = true;
+}
+
+void nb_descriptor_disown(nb_scheduler *scheduler, int fd) {
+    if ((size_t)fd >= scheduler->watches.table_count || !scheduler->watches.table[fd].owned) return;
+    scheduler->watches.table[fd].owned = false;
+    close(fd);
+}
+
+void nb_watches_unkeep(nb_scheduler *scheduler) {
+    for (size_t fd = 0; scheduler->watches.keeps && fd < scheduler->watches.table_count; fd++)
+        scheduler->watches.table[fd].kept_for = 0;
+    scheduler->watches.keeps = false;
+}
+
+void nb_watches_deinit(nb_scheduler *scheduler) {
+    nb_free(scheduler->watches.table);
+    scheduler->watches.table = NULL;
+    scheduler->watches.table_count = 0;
+}
+
+/* --- The poller --- */
+
+static uint32_t interest_of(const nb_descriptor *descriptor) {
+    uint32_t interest = 0;
+    for (const nb_watch *watch = descriptor->first; watch; watch = watch->next)
+        interest |= watch->interest;
+    return interest;
+}
+
+/* The descriptor's file was closed under those who wait for it: they would wait for ever. */
+VALUE nb_watches_closed_error(void) {
+    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread"); /* as Ruby says to threads */
+}
+
+static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
+    VALUE exception = nb_watches_closed_error();
+    while (descriptor->first) {
+        nb_watch *watch = descriptor->first;
+        watch_unlink(scheduler, watch);
+        nb_wait_raise(watch->wait, exception, NULL);
+    }
+    descriptor->armed = 0;
+    descriptor->kept_for = 0;
+}
+
+static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    uint32_t interest = interest_of(descriptor);
+    uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)fd;
+    nb_status status = NB_NOT_FOUND;
+
+    if (descriptor->known) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
+    descriptor->added = status == NB_NOT_FOUND;
+    if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->watches.poll, fd, interest | how, cookie);
+    if (status == NB_EXISTS) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
+    descriptor->known = status == NB_OK;
+    descriptor->armed = status == NB_OK ? interest : 0;
+    return status;
+}
+
+/* Tells the poller what all watches of the descriptor want. */
+static nb_status arm(nb_scheduler *scheduler, int fd) {
+    scheduler->watches.table[fd].kept_for = 0;
+    return registered(scheduler, fd, NB_POLL_ONESHOT);
+}
+
+/* The same, for longer than one event. */
+static nb_status arm_for_longer(nb_scheduler *scheduler, int fd, VALUE io) {
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    if (descriptor->single > 0) {
+        descriptor->single--;
+        return arm(scheduler, fd);
+    }
+    nb_status status = registered(scheduler, fd, NB_POLL_EDGE);
+    descriptor->kept_for = status == NB_OK ? io : 0;
+    scheduler->watches.keeps = true;
+    return status;
+}
+
+static void disarm(nb_scheduler *scheduler, int fd) {
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    if (descriptor->armed == 0) return;
+    nb_poll_remove(scheduler->watches.poll, fd);
+    descriptor->generation++;
+    descriptor->armed = 0;
+    descriptor->known = false;
+    descriptor->kept_for = 0;
+}
+
+/* Before the close: a file that somebody else has open too would go on ringing, under a number that
+   is another's by then. Where the loop sleeps the poller is its own; it drops such events. */
+static void unkeep(nb_scheduler *scheduler, int fd) {
+    if (!scheduler->sleeper.sleeping) {
+        disarm(scheduler, fd);
+        return;
+    }
+    scheduler->watches.table[fd].generation++;
+    scheduler->watches.table[fd].armed = 0;
+    scheduler->watches.table[fd].kept_for = 0;
+}
+
+void nb_watches_closing(nb_scheduler *scheduler, int fd) {
+    if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
+    if (scheduler->watches.table[fd].kept_for) unkeep(scheduler, fd);
+    if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
+}
+
+/* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop
+   for nothing. */
+static void keep_no_longer(nb_scheduler *scheduler, int fd) {
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)fd;
+    nb_poll_change(scheduler->watches.poll, fd, NB_POLL_ONESHOT, cookie);
+    descriptor->armed = 0;
+    descriptor->kept_for = 0;
+    descriptor->single = SINGLE_AFTER_NEWS;
+}
+
+void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
+    int fd = (int)(event->cookie & INT32_MAX);
+    if ((size_t)fd >= scheduler->watches.table_count) return;
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    if (descriptor->generation != event->cookie >> 32) return;
+
+    uint32_t ready = event->events & ANY_READINESS;
+    if (event->events & (NB_POLL_HANGUP | NB_POLL_ERROR)) ready = ANY_READINESS;
+    bool wanted = false;
+    if (scheduler->watches.dry_fd == fd) scheduler->watches.dry_fd = -1;
+    for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
+        next = watch->next;
+        if ((watch->interest & ready) == 0) continue;
+        watch->ready = watch->interest & ready;
+        watch_unlink(scheduler, watch);
+        nb_wait_wake(watch->wait, NB_WOKEN);
+        wanted = true;
+    }
+    if (descriptor->kept_for && descriptor->first == NULL) {
+        if (!wanted) keep_no_longer(scheduler, fd);
+        return;
+    }
+    descriptor->armed = 0;
+    if (descriptor->first && arm(scheduler, fd) != NB_OK) raise_closed(scheduler, descriptor);
+}
+
+/* --- Waiting --- */
+
+void nb_watches_leave(nb_wait *wait) {
+    nb_io_wait *io_wait = (nb_io_wait *)wait;
+    for (size_t i = 0; i < io_wait->count; i++) {
+        nb_watch *watch = &io_wait->watches[i];
+        if (!watch->listed) continue;
+        watch_unlink(wait->scheduler, watch);
+        if (wait->scheduler->watches.table[watch->fd].first == NULL) disarm(wait->scheduler, watch->fd);
+    }
+}
+
+static bool prove(nb_scheduler *scheduler, nb_watch *watch) {
+    nb_descriptor *descriptor = &scheduler->watches.table[watch->fd];
+    nb_list_remove(&watch->unproven);
+    if (arm_for_longer(scheduler, watch->fd, watch->io) != NB_OK) {
+        raise_closed(scheduler, descriptor);
+        return false;
+    }
+    watch->doubtful = descriptor->added;
+    return true;
+}
+
+bool nb_watches_prove(nb_scheduler *scheduler, int64_t since_ns) {
+    bool sound = true;
+    while (!nb_list_empty(&scheduler->watches.unproven)) {
+        nb_watch *watch = NB_LIST_ENTRY(scheduler->watches.unproven.next, nb_watch, unproven);
+        if (watch->trusts_since_ns > since_ns) break;
+        if (!prove(scheduler, watch)) sound = false;
+    }
+    return sound;
+}
+
+/* Others wait for this number already: is it still the file they mean? Where that cannot be known,
+   another IO under the number says no. */
+static void drop_stale(nb_scheduler *scheduler, const nb_watch *watch) {
+    nb_descriptor *descriptor = &scheduler->watches.table[watch->fd];
+    nb_watch *first = descriptor->first;
+    if (!nb_list_empty(&first->unproven) && !prove(scheduler, first)) return;
+    if (first->doubtful && first->io != watch->io) {
+        raise_closed(scheduler, descriptor);
+        return;
+    }
+    uint64_t cookie = (uint64_t)descriptor->generation << 32 | (uint32_t)watch->fd;
+    nb_status status = nb_poll_change(scheduler->watches.poll, watch->fd, interest_of(descriptor) | NB_POLL_ONESHOT,
+                                      cookie);
+    if (status != NB_OK) raise_closed(scheduler, descriptor);
+}
+
+/* The first and only wait of its descriptor: may it trust the last registration? */
+static bool trust(nb_scheduler *scheduler, nb_watch *watch) {
+    const nb_descriptor *descriptor = &scheduler->watches.table[watch->fd];
+    if (watch->io != descriptor->kept_for || watch->interest != descriptor->armed) return false;
+    watch->trusts_since_ns = scheduler->watches.polled_ns;
+    nb_list_append(&scheduler->watches.unproven, &watch->unproven);
+    return true;
+}
+
+/* Ready at once (EPERM: epoll's word for a file that is always ready; epoll_ctl(2)). */
+nb_status nb_watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
+    if (!descriptors_reserve(scheduler, watch->fd)) return NB_NO_MEMORY;
+    bool only = scheduler->watches.table[watch->fd].first == NULL;
+    if (!only) drop_stale(scheduler, watch);
+    watch_link(scheduler, watch);
+    bool for_longer = only && watch->dry;
+    if (for_longer && trust(scheduler, watch)) return NB_OK;
+    nb_status status = for_longer ? arm_for_longer(scheduler, watch->fd, watch->io) : arm(scheduler, watch->fd);
+    if (status == NB_OK) return NB_OK;
+    int error = errno;
+    watch_unlink(scheduler, watch);
+    errno = error;
+    if (status != NB_SYSTEM || error != EPERM) return status;
+    watch->ready = watch->interest;
+    return NB_OK;
+}
+
+static VALUE from_outside_module, sockets_module;
+static ID id_cut;
+
+static bool is_from_outside(VALUE raises) {
+    if (RB_TYPE_P(raises, T_ARRAY)) raises = RARRAY_LEN(raises) > 0 ? RARRAY_AREF(raises, 0) : Qnil;
+    if (RTEST(rb_obj_is_kind_of(raises, from_outside_module))) return true;
+    return RB_TYPE_P(raises, T_CLASS) && RTEST(rb_class_inherited_p(raises, from_outside_module));
+}
+
+/* By another fiber, which waits for the same descriptor: what comes there is not for this one
+   alone. */
+static bool is_shared(const nb_wait *wait, int fd) {
+    if ((size_t)fd >= wait->scheduler->watches.table_count) return false;
+    const nb_watch *watch = wait->scheduler->watches.table[fd].first;
+    while (watch && watch->wait == wait)
+        watch = watch->next;
+    return watch != NULL;
+}
+
+void nb_watches_cut(const nb_wait *wait, VALUE raises) {
+    const nb_io_wait *io_wait = (const nb_io_wait *)wait;
+    if (!is_from_outside(raises)) return;
+    for (size_t i = 0; i < io_wait->count; i++) {
+        const nb_watch *watch = &io_wait->watches[i];
+        if (watch->io == 0 || !RB_TYPE_P(watch->io, T_FILE) || is_shared(wait, watch->fd)) continue;
+        rb_funcall(sockets_module, id_cut, 1, watch->io);
+    }
+}
+
+/* --- The number --- */
+
+bool nb_watches_any(const nb_scheduler *scheduler, int fd) {
+    return (size_t)fd < scheduler->watches.table_count && scheduler->watches.table[fd].first != NULL;
+}
+
+int nb_descriptor_of(VALUE io) {
+    if (!RB_TYPE_P(io, T_FILE)) io = rb_convert_type(io, T_FILE, "IO", "to_io");
+    return rb_io_descriptor(io);
+}
+
+void nb_descriptor_learn_no_socket(nb_scheduler *scheduler, int fd) {
+    if (!descriptors_reserve(scheduler, fd)) rb_memerror();
+    scheduler->watches.table[fd].no_socket = true;
+}
+
+void nb_watches_define(void) {
+    id_cut = rb_intern("cut");
+    from_outside_module = rb_path2class("NeverBlock::FromOutside");
+    rb_gc_register_mark_object(from_outside_module);
+    sockets_module = rb_define_module_under(rb_path2class("NeverBlock"), "Sockets");
+    rb_gc_register_mark_object(sockets_module);
+}
