@@ -11,9 +11,10 @@ require "mkmf"
 SOURCES = {
   "core/base" => %w[alloc assert buffer histogram log pool ring sites status tally text timer utf8],
   "core/os" => %w[
-    clock clockwork descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2 page_cache poll poll_epoll poll_kqueue poll_poll resolver
-    sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable shared_memory subreaper syscalls thread traced wake workers
+    clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2 page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],
+  "core/poll" => %w[clockwork poll poll_epoll poll_kqueue poll_poll wake],
+  "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
   "core/transport" => %w[tcp],
   "core/http1" => %w[byte_class chunked date field_name framing head_parser head_writer host],
   "core/mysql" => %w[answer],

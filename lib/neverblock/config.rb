@@ -18,7 +18,7 @@ module NeverBlock
     U32 = Catalog::U32
 
     # The I/O loop's settings by the engine's names and in its units: name => [default, what is allowed]. The same list as NB_SERVER_SETTINGS in
-    # core/server/server.h.
+    # core/loop/settings.h.
     SETTINGS = Catalog::ENGINE.to_h { |row| [row.engine, [row.to_engine(row.default), row.engine_range].freeze] }.freeze
 
     # @param text [String, Integer] what was given

@@ -11,8 +11,8 @@
 #include "base/doorbell.h"
 #include "base/ring.h"
 #include "os/clock.h"
-#include "os/poll.h"
-#include "os/wake.h"
+#include "poll/poll.h"
+#include "poll/wake.h"
 
 enum { CAPACITY = 4096 };
 

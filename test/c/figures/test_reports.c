@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/counter.h"
 #include "figures/downloads.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 #include "support/test.h"
 
 typedef struct fixture {

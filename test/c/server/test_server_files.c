@@ -15,14 +15,14 @@
 #include "support/world.h"
 
 #if defined(__linux__)
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 
 /* Calls of sendfile(2), and those of a thread that is neither the loop's nor a file worker. */
 static _Atomic unsigned sendfiles, by_others;
 
 nb_status true_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
 #define nb_os_sendfile true_os_sendfile
-#include "os/sendfile_linux.c"
+#include "sendfile/sendfile_linux.c"
 #undef nb_os_sendfile
 
 nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {

@@ -19,7 +19,7 @@
 #include "http1/head_writer.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "os/poll.h"
+#include "poll/poll.h"
 #include "support/pattern.h"
 
 typedef enum task_kind { SEND, NAMED, HOLD, NEVER, LATE, ABORT, READ, DUPLEX, HIJACK } task_kind;

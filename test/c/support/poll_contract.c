@@ -1,5 +1,5 @@
 /*
- * poll_contract.c - the contract of os/poll.h as one suite for every backend.
+ * poll_contract.c - the contract of poll/poll.h as one suite for every backend.
  */
 #include "support/poll_contract.h"
 
@@ -17,8 +17,8 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
-#include "os/poll.h"
-#include "os/wake.h"
+#include "poll/poll.h"
+#include "poll/wake.h"
 #include "support/test.h"
 
 enum { MAX = 64, R = NB_POLL_READ, W = NB_POLL_WRITE, ENDS = NB_POLL_HANGUP | NB_POLL_ERROR };

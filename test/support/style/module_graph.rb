@@ -10,7 +10,7 @@ module Style
   # belongs to module `a`. Any other file belongs to the longest name of a header that is its own
   # name, or that begins its own name up to a `_`. So `a.c`, and `a_b.c` where no `a_b.h` exists,
   # belong to `a`. A .c file that finds no header is a module of its own.
-  # A module is named with its folder: "core/os/poll".
+  # A module is named with its folder: "core/poll/poll".
   class ModuleGraph
     include TSort
 

@@ -19,7 +19,12 @@ module Style
   class IncludeDirection
     ABOUT = "an include points to the same folder or to one above it in the data flow"
     # base and os serve each other (a log line needs the clock), so they share a step.
-    FLOW = { "base" => 0, "os" => 0, "transport" => 1, "mysql" => 1, "stall" => 1, "http1" => 2, "http2" => 2, "intake" => 3, "files" => 4, "send" => 5, "dispatch" => 6, "figures" => 7, "answers" => 8, "connection" => 9, "loop" => 10, "admin" => 11, "server" => 12 }.freeze
+    FLOW = {
+      "base" => 0, "os" => 0, "poll" => 1, "sendfile" => 1, "mysql" => 1, "stall" => 1,
+      "transport" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5, "send" => 6,
+      "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10, "loop" => 11,
+      "admin" => 12, "server" => 13
+    }.freeze
     # The rooms of the binding, the lowest first; its own files, which define everything, come after them. All of them may include the core.
     ROOMS = %w[base mysql engine state fibers scheduler slices hooks ports rack stalls executor].freeze
     PUBLIC = "include/neverblock.h" # beside the core, with nothing of it

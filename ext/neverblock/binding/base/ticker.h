@@ -1,5 +1,5 @@
 /*
- * ticker.h - the one native thread of a process that watches its executors (os/clockwork.h): whoever has to know when a fiber runs too long adds a
+ * ticker.h - the one native thread of a process that watches its executors (poll/clockwork.h): whoever has to know when a fiber runs too long adds a
  * looker. It takes no Ruby lock, ever: what it reads is atomic or its owner's to protect, and what it wants of Ruby it asks for by a
  * postponed job or a signal.
  *
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "os/clock.h"
-#include "os/clockwork.h"
+#include "poll/clockwork.h"
 
 /* What a looker returns when there is nothing to look at until nb_ticker_stir: its executor sleeps. */
 #define NB_TICKER_NEVER NB_CLOCKWORK_NEVER

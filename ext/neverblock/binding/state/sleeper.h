@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "os/wake.h"
+#include "poll/wake.h"
 
 typedef struct nb_sleeper {
     nb_wake wake;         /* in the poller; {-1, -1}: not open */

@@ -18,7 +18,7 @@
 
 #include "binding/state/state.h"
 #include "os/clock.h"
-#include "os/clockwork.h"
+#include "poll/clockwork.h"
 
 /* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks
    again; and how long a thread that waits for Ruby's lock is left to. */

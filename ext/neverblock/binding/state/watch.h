@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "os/poll.h"
+#include "poll/poll.h"
 
 typedef struct nb_wait nb_wait;
 

@@ -12,7 +12,7 @@
 #include "dispatch/exchange.h"
 #include "files/open_files.h"
 #include "http1/turn_time.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 #include "os/workers.h"
 
 /* A 503's. */

@@ -17,7 +17,7 @@
 #include "dispatch/routes.h"
 #include "http1/head_parser.h"
 #include "intake/body.h"
-#include "os/poll.h"
+#include "poll/poll.h"
 #include "send/pace.h"
 #include "send/sending.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/doorbell.h"
 #include "base/limits.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 
 typedef struct nb_queue_place {
     nb_doorbell bell;          /* the loop sleeps, and gives way */

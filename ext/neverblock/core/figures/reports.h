@@ -18,7 +18,7 @@
 #include "base/status.h"
 #include "dispatch/exchange.h"
 #include "intake/message.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 
 /* Of a path; what is beyond is left out. */
 #define NB_REPORT_PATH_BYTES_MAX 1024u

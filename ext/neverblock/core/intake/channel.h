@@ -30,7 +30,7 @@
 #include "intake/stalled.h"
 #include "os/net.h"
 #include "os/shared_memory.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 
 typedef struct nb_pulse {
     _Alignas(64) _Atomic int64_t switched_ns; /* when the executor last switched fibers (monotonic); 0: it waits */

@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "os/descriptors.h"
 #include "os/net.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 #include "connection/connection.h"
 #include "loop/loops.h"
 

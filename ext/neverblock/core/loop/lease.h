@@ -20,7 +20,7 @@
 
 #include "base/doorbell.h"
 #include "base/status.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 
 typedef enum nb_lease_holder { NB_LEASE_FREE, NB_LEASE_HOST, NB_LEASE_GUEST } nb_lease_holder;
 

@@ -26,8 +26,8 @@
 #include "http1/turn_time.h"
 #include "loop/listener.h"
 #include "loop/settings.h"
-#include "os/poll.h"
-#include "os/wake.h"
+#include "poll/poll.h"
+#include "poll/wake.h"
 
 /* Work that another thread wants done between two turns (nb_server_call). */
 typedef struct nb_loop nb_loop;

@@ -12,13 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-
-/* Which symbolic links are followed, in a folder's name on the way as at its end. */
-typedef enum nb_symlinks {
-    NB_SYMLINKS_INSIDE, /* those whose end lies under the folder, relative or absolute */
-    NB_SYMLINKS_OWNER,  /* those that belong to the owner of what they lead to, wherever it lies */
-    NB_SYMLINKS_FOLLOW  /* all */
-} nb_symlinks;
+#include "os/symlinks.h"
 
 /* A folder, open. Not changed once it is made; the last holder closes it. */
 typedef struct nb_root {

@@ -5,8 +5,9 @@
 #define NB_OS_OPENAT2_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "os/open_beneath.h"
+#include "os/symlinks.h"
 
 typedef enum nb_openat2_answer {
     NB_OPENAT2_ABSENT,      /* not this kernel, or a filter refuses it */

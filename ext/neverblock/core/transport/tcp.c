@@ -2,7 +2,7 @@
  * tcp.c - the plain transport: a TCP or UNIX stream socket.
  */
 #include "os/net.h"
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 #include "transport/transport.h"
 
 static nb_status tcp_read(nb_transport *transport, void *buffer, size_t bytes, size_t *moved) {

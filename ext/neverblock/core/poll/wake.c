@@ -1,7 +1,7 @@
 /*
  * wake.c - waking a thread that sleeps in a poller: an eventfd(2) on Linux, a self-pipe elsewhere.
  */
-#include "os/wake.h"
+#include "poll/wake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/poll_backend.h"
+#include "poll/poll_internal.h"
 
 #if defined(__linux__)
 #include <sys/eventfd.h>

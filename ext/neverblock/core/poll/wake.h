@@ -4,8 +4,8 @@
  * nb_wake_signal may be called from any thread and from a signal handler; it never blocks (a full counter or pipe
  * already means awake). The sleeper registers nb_wake_fd for reading and calls nb_wake_clear when it fired.
  */
-#ifndef NB_OS_WAKE_H
-#define NB_OS_WAKE_H
+#ifndef NB_POLL_WAKE_H
+#define NB_POLL_WAKE_H
 
 #include <poll.h>
 #include <stdbool.h>

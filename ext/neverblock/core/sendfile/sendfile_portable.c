@@ -1,7 +1,7 @@
 /*
  * sendfile_portable.c - a file to a socket through a buffer on the stack.
  */
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 
 #include <errno.h>
 #include <sys/types.h>

@@ -1,13 +1,13 @@
 /*
- * poll_backend.h - what a poller is made of: one table of functions a backend, private to os/.
+ * poll_internal.h - what a poller is made of: one table of functions a backend, private to this folder.
  *
  * A backend's own struct begins with nb_poll. The functions keep the contract of poll.h; `create` leaves `table`
  * to the front. A table is defined in its file on every platform; `create` is NULL where the system has no such thing.
  */
-#ifndef NB_OS_POLL_BACKEND_H
-#define NB_OS_POLL_BACKEND_H
+#ifndef NB_POLL_POLL_INTERNAL_H
+#define NB_POLL_POLL_INTERNAL_H
 
-#include "os/poll.h"
+#include "poll/poll.h"
 
 #define NB_POLL_BATCH 256u /* events taken from the kernel at once, on the stack */
 

@@ -2,7 +2,7 @@
  * poll_poll.c - the poller on poll(2), for systems without anything better and as the plainest reading of the contract.
  * A wait costs the number of descriptors held. Entries are dense; `place` finds the entry of a descriptor.
  */
-#include "os/poll_backend.h"
+#include "poll/poll_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * poll_epoll.c - the poller on epoll(7). The cookie travels in the kernel's event, so nothing is kept here a descriptor.
  */
-#include "os/poll_backend.h"
+#include "poll/poll_internal.h"
 
 #if defined(__linux__)
 

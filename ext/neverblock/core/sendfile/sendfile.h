@@ -13,8 +13,8 @@
  * nb_os_sendfile_copy does the same with a buffer: for systems without sendfile(2) and for file systems that cannot do
  * it.
  */
-#ifndef NB_OS_SENDFILE_H
-#define NB_OS_SENDFILE_H
+#ifndef NB_SENDFILE_SENDFILE_H
+#define NB_SENDFILE_SENDFILE_H
 
 #include <stddef.h>
 #include <stdint.h>

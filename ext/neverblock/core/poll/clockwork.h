@@ -8,8 +8,8 @@
  *
  * Lookers run on the clockwork's thread, with its lock held: they are short, block nothing, and add, remove and stir nothing.
  */
-#ifndef NB_OS_CLOCKWORK_H
-#define NB_OS_CLOCKWORK_H
+#ifndef NB_POLL_CLOCKWORK_H
+#define NB_POLL_CLOCKWORK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  *
  * A descriptor must be removed before it is closed. (epoll and kqueue forgive that; poll must not be asked to.)
  */
-#ifndef NB_OS_POLL_H
-#define NB_OS_POLL_H
+#ifndef NB_POLL_POLL_H
+#define NB_POLL_POLL_H
 
 #include <stddef.h>
 #include <stdint.h>

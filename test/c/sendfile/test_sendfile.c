@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 
 #if defined(__linux__)
 #include <sys/sendfile.h>
@@ -31,7 +31,7 @@ nb_status faulty_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t
 #define sendfile faulty_sendfile
 #define nb_os_sendfile faulty_os_sendfile
 #define nb_sendfile_linux_is_not_empty faulty_linux_is_not_empty
-#include "os/sendfile_linux.c"
+#include "sendfile/sendfile_linux.c"
 #undef sendfile
 #undef nb_os_sendfile
 #endif

@@ -2,7 +2,7 @@
  * poll_kqueue.c - the poller on kqueue(2). A kqueue knows filters, not descriptors: reading and writing are two knotes, told
  * apart. A table by descriptor joins them again into the one event, the one cookie and the one oneshot of poll.h.
  */
-#include "os/poll_backend.h"
+#include "poll/poll_internal.h"
 
 #if defined(__has_include)
 #if __has_include(<sys/event.h>)

@@ -19,7 +19,7 @@ static long failing_syscall(long number, ...) {
 }
 
 #define syscall failing_syscall
-#include "os/poll_epoll.c"
+#include "poll/poll_epoll.c"
 #undef syscall
 
 #include "support/poll_contract.h"

@@ -1,7 +1,7 @@
 /*
  * poll.c - the front of the pollers: chooses a backend by name and passes every call through its table.
  */
-#include "os/poll_backend.h"
+#include "poll/poll_internal.h"
 
 #include <limits.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <limits.h>
 
 #include "os/clock.h"
-#include "os/poll.h"
-#include "os/poll_backend.h"
+#include "poll/poll.h"
+#include "poll/poll_internal.h"
 #include "support/poll_contract.h"
 
 static const char *const names[] = {"epoll", "kqueue", "poll"};

@@ -1,7 +1,7 @@
 /*
  * sendfile_linux.c - sendfile(2) of Linux.
  */
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 
 #if defined(__linux__)
 

@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "os/clock.h"
-#include "os/clockwork.h"
-#include "os/wake.h"
+#include "poll/clockwork.h"
+#include "poll/wake.h"
 
 #define IDLE_NS (10 * NB_NS_PER_MS)
 

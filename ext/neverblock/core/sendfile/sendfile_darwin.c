@@ -1,7 +1,7 @@
 /*
  * sendfile_darwin.c - sendfile(2) of macOS, which tells the bytes sent through its length argument, also when it fails.
  */
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 
 #if defined(__APPLE__)
 

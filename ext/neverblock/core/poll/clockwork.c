@@ -1,7 +1,7 @@
 /*
  * clockwork.c - see clockwork.h.
  */
-#include "os/clockwork.h"
+#include "poll/clockwork.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/thread.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 
 #define LOOKERS_AT_FIRST 4
 /* How often all look where there is no memory to watch their descriptors, or somebody has closed the thread's. */

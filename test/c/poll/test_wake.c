@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/wake.h"
+#include "poll/wake.h"
 
 #define nb_wake_init pipe_init
 #define nb_wake_deinit pipe_deinit
@@ -27,7 +27,7 @@ void pipe_wait(const nb_wake *wake, int64_t timeout_ns);
 void pipe_wait_beside(const nb_wake *wake, struct pollfd *watched, size_t count, int64_t timeout_ns);
 nb_status pipe_init(nb_wake *wake);
 #undef __linux__
-#include "os/wake.c"
+#include "poll/wake.c"
 #undef nb_wake_init
 #undef nb_wake_deinit
 #undef nb_wake_signal

@@ -14,7 +14,7 @@
 #endif
 
 #include "os/net.h"
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 #include "support/test.h"
 
 enum { SOCKET = 7, FILE_FD = 9, ASKED = 1000, OFFSET = 40000 };
@@ -65,7 +65,7 @@ static ssize_t linux_sendfile(int socket_fd, int file_fd, off_t *offset, size_t 
 #define sendfile linux_sendfile
 #define nb_os_sendfile linux_os_sendfile
 nb_status linux_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
-#include "os/sendfile_linux.c"
+#include "sendfile/sendfile_linux.c"
 #undef sendfile
 #undef nb_os_sendfile
 #endif
@@ -86,7 +86,7 @@ static int darwin_sendfile(int file_fd, int socket_fd, off_t offset, off_t *len,
 #define sendfile darwin_sendfile
 #define nb_os_sendfile darwin_os_sendfile
 nb_status darwin_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
-#include "os/sendfile_darwin.c"
+#include "sendfile/sendfile_darwin.c"
 #undef sendfile
 #undef nb_os_sendfile
 #pragma pop_macro("__APPLE__")
@@ -108,7 +108,7 @@ static int freebsd_sendfile(int file_fd, int socket_fd, off_t offset, size_t byt
 #define sendfile freebsd_sendfile
 #define nb_os_sendfile freebsd_os_sendfile
 nb_status freebsd_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
-#include "os/sendfile_freebsd.c"
+#include "sendfile/sendfile_freebsd.c"
 #undef sendfile
 #undef nb_os_sendfile
 #pragma pop_macro("__FreeBSD__")

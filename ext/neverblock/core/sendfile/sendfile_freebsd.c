@@ -1,7 +1,7 @@
 /*
  * sendfile_freebsd.c - sendfile(2) of FreeBSD and DragonFly, which tells the bytes sent through an out argument, also when it fails.
  */
-#include "os/sendfile.h"
+#include "sendfile/sendfile.h"
 
 #if defined(__FreeBSD__) || defined(__DragonFly__)
 
