@@ -31,12 +31,6 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
     nb_list_init(&wait->link);
 }
 
-/* In a forked child the count begins again from 0. */
-void nb_wait_uncount(nb_wait *wait) {
-    if (wait->counted && wait->scheduler->ready_count > 0) wait->scheduler->ready_count--;
-    wait->counted = false;
-}
-
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
     if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
     rb_ary_push(scheduler->deferred, rb_assoc_new(rb_fiber_current(), exception));

@@ -59,8 +59,12 @@ struct nb_wait {
 };
 
 void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
-/* The wait is over, or its fiber runs: it is not among the ready ones any more. */
-void nb_wait_uncount(nb_wait *wait);
+/* The wait is over, or its fiber runs: it is not among the ready ones any more. In a forked child
+   the count begins again from 0. */
+static inline void nb_wait_uncount(nb_wait *wait) {
+    if (wait->counted && wait->scheduler->ready_count > 0) wait->scheduler->ready_count--;
+    wait->counted = false;
+}
 /* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop
    when it sleeps. */
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
