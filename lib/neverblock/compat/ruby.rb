@@ -45,6 +45,12 @@ module NeverBlock
       scheduler if scheduler.is_a?(Scheduler)
     end
 
+    # Calls the block, in which the fiber is not ended from outside (Scheduler#shield): what gives a connection or a place back must reach its end.
+    def self.shielded(&block)
+      scheduler = self.scheduler
+      scheduler ? scheduler.shield(&block) : block.call
+    end
+
     if Fiber.respond_to?(:blocking)
       # Calls the block with the hooks off: what waits in it, blocks the thread.
       def self.blocking(&block)

@@ -51,12 +51,6 @@ module NeverBlock
           defined?(::ActiveRecord::ConnectionAdapters) ? true : false
         end
 
-        # Calls the block, in which the fiber is not ended from outside: what gives a connection back must reach its end.
-        def shielded(&block)
-          scheduler = Compat.scheduler
-          scheduler ? scheduler.shield(&block) : block.call
-        end
-
         private
 
         # What this thread has leased so far would be nobody's.

@@ -35,11 +35,11 @@ module NeverBlock
         @lock.synchronize { free? ? take(owner) : wait(owner, seconds) }
       end
 
-      # Gives the place back.
+      # Gives the place back. A wait for the lock is not ended from outside, or the place would be lost.
       # @return [void]
       def leave(owner)
-        @lock.synchronize do
-          serve if @holders.delete(owner)
+        Compat.shielded do
+          @lock.synchronize { serve if @holders.delete(owner) }
         end
       end
 

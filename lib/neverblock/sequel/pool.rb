@@ -5,7 +5,7 @@
 # Behind the line nobody waits in them, since no more come in than there are connections.
 #
 # Sequel 5.110: connection_pool/{timed_queue,threaded,single}.rb and their sharded siblings. Only `hold` is relied on, which is Sequel's public contract of
-# pools, and `release` of the threaded one.
+# pools, `sync` with its @mutex where there is one, and `release` of the threaded one.
 
 require "neverblock/db/admission"
 require "neverblock/pool/line"
@@ -31,7 +31,8 @@ module NeverBlock
         def install
           CLASSES.each do |file, name|
             require "sequel/connection_pool/#{file}"
-            ::Sequel.const_get(name).prepend(self)
+            pool = ::Sequel.const_get(name).prepend(self)
+            pool.prepend(Books) if pool.private_method_defined?(:sync)
           end
           ::Sequel::ThreadedConnectionPool.prepend(WithoutGivingWay)
         end
@@ -102,6 +103,21 @@ module NeverBlock
         raise e.cause if Fiber.scheduler && e.cause && Cut.from_outside?(e.cause)
 
         raise
+      end
+
+      # What Sequel notes of its connections, it notes with its mutex held. Nothing ends the wait for that from outside, or the note would be left half written: a
+      # connection held for ever, a size too large, or `true`, which stands for one that is being made, as the connection of the fiber's next request.
+      module Books
+        private
+
+        def sync
+          Compat.shielded { @mutex.lock }
+          begin
+            yield
+          ensure
+            @mutex.unlock
+          end
+        end
       end
 
       # After it has signalled who waits, the threaded pool sleeps with its mutex held, so that they get it (socketry/async#99). Behind a line nobody waits, and

@@ -149,6 +149,24 @@ class PoolLineTest < VerbsCase
     end
   end
 
+  def test_whoever_is_ended_while_he_leaves_has_left
+    run_loop do
+      @line.enter(:leaving, SECONDS)
+      leaving = Fiber.current
+      Fiber.schedule { while_locked { leaving.raise(Failure) } }
+      assert_raises(Failure) { @line.leave(:leaving).then { sleep } }
+      assert_equal 0, @line.held
+    end
+  end
+
+  def while_locked
+    @line.instance_variable_get(:@lock).synchronize do
+      sleep(0)
+      yield
+      sleep(0)
+    end
+  end
+
   # Such as a thread that is raised into after it was granted its place and before it runs.
   class Late < Line
     private

@@ -31,6 +31,15 @@ class SequelPoolTest < VerbsCase
     end
   end
 
+  # Says when a connection is there, which the pool has not noted yet.
+  class Telling < Database
+    attr_accessor :connected
+
+    def connect(*)
+      super.tap { connected&.call }
+    end
+  end
+
   # @yieldparam database [Sequel::Database] of each kind of pool in turn, in a fiber
   def each_kind(kinds = POOLS + SHARDED, of: Database, **options)
     kinds.each do |kind|
@@ -183,6 +192,38 @@ class SequelPoolTest < VerbsCase
     each_kind(POOLS + SHARDED, of: Unreachable) do |database|
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { database.synchronize { flunk } } }
       assert_equal 0, database.pool.size
+    end
+  end
+
+  # The fiber is to wait for the pool's mutex next, and is raised into there.
+  def end_at_the_mutex(database, ended = Fiber.current)
+    fiber do
+      database.pool.instance_variable_get(:@mutex).synchronize do
+        sleep(0)
+        ended.raise(Failure)
+        sleep(0)
+      end
+    end
+  end
+
+  def test_whoever_is_ended_before_his_connection_is_noted_leaves_no_other_thing_as_his_connection
+    each_kind(POOLS + SHARDED, of: Telling) do |database, kind|
+      database.connected = -> { end_at_the_mutex(database) }
+      assert_raises(Failure) { database.synchronize { sleep } }
+      database.connected = nil
+      database.synchronize { |connection| assert_kind_of Sequel::Mock::Connection, connection, kind }
+      assert_equal 1, database.pool.size, kind
+    end
+  end
+
+  def test_whoever_is_ended_while_he_gives_a_connection_back_keeps_it_from_nobody
+    each_kind(POOLS + SHARDED, max_connections: 1) do |database|
+      assert_raises(Failure) do
+        database.synchronize { end_at_the_mutex(database) }
+        sleep
+      end
+      join(fiber { database.synchronize(&:itself) })
+      assert_equal 1, database.pool.size
     end
   end
 

@@ -47,11 +47,11 @@ module NeverBlock
 
         # The lock may have to be waited for, and an exception there would lose the connection.
         def checkin(conn)
-          DB::ActiveRecord.shielded { super }
+          Compat.shielded { super }
         end
 
         def remove(conn)
-          DB::ActiveRecord.shielded { super }
+          Compat.shielded { super }
         end
 
         private
