@@ -220,8 +220,8 @@ void nb_wait_cut(nb_scheduler *scheduler);
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception);
 /* The wait of a parked fiber, or NULL. */
 nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber);
-/* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked fibers. */
-nb_wait *nb_parked_below(const nb_parked_table *table, VALUE root);
+/* A wait of a fiber that this one has resumed, directly or not, or NULL. Looks at all parked fibers. */
+nb_wait *nb_parked_below(const nb_parked_table *table, VALUE fiber);
 /* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError (negative). */
 int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval);
 void nb_parked_table_deinit(nb_parked_table *table);
@@ -299,6 +299,8 @@ void nb_scheduler_frames_define(VALUE klass);
 
 /* scheduler_resume.c: what do the frames of those say that have resumed the current fiber? False: there are none. Other threads may run meanwhile. Does not raise. */
 bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question);
+/* Has the fiber resumed the one that `last` is the record of, directly or not? The record may be NULL. */
+bool nb_resume_is_above(const nb_resume *last, VALUE fiber);
 /* Is it one of ours that does what Ruby's own does? */
 bool nb_resume_stands_in(const void *function);
 void nb_scheduler_resume_define(VALUE klass);
@@ -426,8 +428,8 @@ void nb_children_await(nb_scheduler *scheduler);
 
 /* scheduler_timeout.c: timeout_after, cancellable */
 void nb_scheduler_timeout_define(VALUE klass);
-/* The first of this fiber or of its root that has something to raise, still listed as overdue, or NULL. */
-nb_late *nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root);
+/* The first that has something to raise in the running fiber, still listed as overdue, or NULL: its own, or of one that has resumed it. */
+nb_late *nb_timeout_overdue(nb_scheduler *scheduler);
 
 /*
  * scheduler_root.c - the root of a fiber: the fiber that was scheduled, of those that have resumed each other down to this one. What Ruby and

@@ -32,10 +32,21 @@ static void late_leave(nb_late *late) {
     nb_list_remove(&late->block);
 }
 
+/* Is it the running fiber, or has it resumed that one, directly or not? */
+static bool is_above_running(const nb_scheduler *scheduler, VALUE fiber) {
+    if (fiber == rb_fiber_current()) return true;
+    return scheduler->switched && (fiber == scheduler->root || nb_resume_is_above(scheduler->resumes, fiber));
+}
+
+/* A wait that keeps the thread is in the table while its fiber runs. */
+static bool waits_running(const nb_scheduler *scheduler) {
+    return nb_parked_find(&scheduler->parked, rb_fiber_current()) != NULL;
+}
+
 /* Its own, or that of a fiber it has resumed, where what is raised comes back to it. NULL: it runs. */
 static nb_wait *wait_of(nb_scheduler *scheduler, VALUE fiber) {
     nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
-    if (wait || nb_root_now(scheduler) == fiber) return wait;
+    if (wait || (is_above_running(scheduler, fiber) && !waits_running(scheduler))) return wait;
     return nb_parked_below(&scheduler->parked, fiber);
 }
 
@@ -56,10 +67,10 @@ static bool has_arrived(const nb_late *late) {
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
 }
 
-nb_late *nb_timeout_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root) {
+nb_late *nb_timeout_overdue(nb_scheduler *scheduler) {
     for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
-        if (late->fiber != fiber && late->fiber != root) continue;
+        if (!is_above_running(scheduler, late->fiber)) continue;
         if (!has_arrived(late)) return late;
         nb_list_remove(&late->link);
         return NULL;

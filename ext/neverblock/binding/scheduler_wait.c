@@ -79,10 +79,15 @@ nb_wait *nb_parked_find(const nb_parked_table *table, VALUE fiber) {
     return parked_slot(table, fiber)->wait;
 }
 
-nb_wait *nb_parked_below(const nb_parked_table *table, VALUE root) {
+static bool is_below(const nb_wait *wait, VALUE fiber) {
+    if (wait->fiber == fiber || wait->state == NB_RESUMED) return false;
+    return wait->root == fiber || nb_resume_is_above(wait->resumes, fiber);
+}
+
+nb_wait *nb_parked_below(const nb_parked_table *table, VALUE fiber) {
     for (size_t i = 0; i < table->capacity; i++) {
         nb_wait *wait = table->slots[i].fiber == 0 ? NULL : table->slots[i].wait;
-        if (wait && wait->root == root && wait->fiber != root && wait->state != NB_RESUMED) return wait;
+        if (wait && is_below(wait, fiber)) return wait;
     }
     return NULL;
 }
@@ -219,7 +224,7 @@ static VALUE take_deferred(nb_scheduler *scheduler, VALUE fiber) {
 static VALUE raised_before(const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
     if (!nb_list_empty(&scheduler->overdue)) {
-        nb_late *late = nb_timeout_overdue(scheduler, wait->fiber, wait->root);
+        nb_late *late = nb_timeout_overdue(scheduler);
         if (late) {
             nb_list_remove(&late->link);
             return late->raises;
