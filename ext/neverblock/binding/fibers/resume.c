@@ -16,6 +16,12 @@ struct nb_resume {
     VALUE child; /* 0: not known, an Enumerator's */
 };
 
+bool nb_resume_is_above(const nb_resume *last, VALUE fiber) {
+    while (last && last->resumer != fiber)
+        last = last->outer;
+    return last != NULL;
+}
+
 /* --- The fiber that asks --- */
 
 /* Between two fibers the record may be that of a fiber which has just yielded. */

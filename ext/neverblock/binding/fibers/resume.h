@@ -17,6 +17,9 @@
 /* What do the frames of those say that have resumed the current fiber? False: there are none. Other
    threads may run meanwhile. Does not raise. */
 bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question);
+/* Has the fiber resumed the one that `last` is the record of, directly or not? The record may be
+   NULL. */
+bool nb_resume_is_above(const nb_resume *last, VALUE fiber);
 
 /* Does the running fiber run above a C function that keeps something for its thread, so that it has
    to wait where it is; do those that have resumed it? */

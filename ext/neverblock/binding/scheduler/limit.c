@@ -3,6 +3,7 @@
  */
 #include "binding/scheduler/limit.h"
 
+#include "binding/fibers/resume.h"
 #include "binding/state/object.h"
 #include "binding/state/slices.h"
 #include "binding/state/wait.h"
@@ -23,21 +24,37 @@ void nb_late_leave(nb_late *late) {
     nb_list_remove(&late->block);
 }
 
-/* A wait of a fiber that this root has resumed, directly or not, or NULL. Looks at all parked
+static bool is_below(const nb_wait *wait, VALUE fiber) {
+    if (wait->fiber == fiber || wait->state == NB_RESUMED) return false;
+    return wait->root == fiber || nb_resume_is_above(wait->resumes, fiber);
+}
+
+/* A wait of a fiber that this one has resumed, directly or not, or NULL. Looks at all parked
    fibers. */
-static nb_wait *parked_below(const nb_parked_table *table, VALUE root) {
+static nb_wait *parked_below(const nb_parked_table *table, VALUE fiber) {
     for (size_t i = 0; i < table->capacity; i++) {
         nb_wait *wait = table->slots[i].fiber == 0 ? NULL : table->slots[i].wait;
-        if (wait && wait->root == root && wait->fiber != root && wait->state != NB_RESUMED) return wait;
+        if (wait && is_below(wait, fiber)) return wait;
     }
     return NULL;
+}
+
+/* Is it the running fiber, or has it resumed that one, directly or not? */
+static bool is_above_running(const nb_scheduler *scheduler, VALUE fiber) {
+    if (fiber == rb_fiber_current()) return true;
+    return scheduler->switched && (fiber == scheduler->root || nb_resume_is_above(scheduler->resumes, fiber));
+}
+
+/* A wait that keeps the thread is in the table while its fiber runs. */
+static bool waits_running(const nb_scheduler *scheduler) {
+    return nb_parked_find(&scheduler->parked, rb_fiber_current()) != NULL;
 }
 
 /* Its own, or that of a fiber it has resumed, where what is raised comes back to it. NULL: it
    runs. */
 static nb_wait *wait_of(nb_scheduler *scheduler, VALUE fiber) {
     nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
-    if (wait || nb_root_now(scheduler) == fiber) return wait;
+    if (wait || (is_above_running(scheduler, fiber) && !waits_running(scheduler))) return wait;
     return parked_below(&scheduler->parked, fiber);
 }
 
@@ -59,10 +76,10 @@ static bool has_arrived(const nb_late *late) {
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
 }
 
-nb_late *nb_late_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root) {
+nb_late *nb_late_overdue(nb_scheduler *scheduler) {
     for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
-        if (late->fiber != fiber && late->fiber != root) continue;
+        if (!is_above_running(scheduler, late->fiber)) continue;
         if (!has_arrived(late)) return late;
         nb_list_remove(&late->link);
         return NULL;

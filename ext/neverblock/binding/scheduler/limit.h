@@ -21,9 +21,9 @@ void nb_late_leave(nb_late *late);
 void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns);
 /* Its time has come. */
 void nb_late_raise(nb_scheduler *scheduler, nb_late *late);
-/* The first of this fiber or of its root that has something to raise, still listed as overdue, or
-   NULL. */
-nb_late *nb_late_overdue(nb_scheduler *scheduler, VALUE fiber, VALUE root);
+/* The first that has something to raise in the running fiber, still listed as overdue, or NULL: its
+   own, or that of a fiber that has resumed it. */
+nb_late *nb_late_overdue(nb_scheduler *scheduler);
 
 /* --- limits --- */
 

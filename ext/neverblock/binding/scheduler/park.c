@@ -87,7 +87,7 @@ static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
 static VALUE raised_before(const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
     if (!nb_list_empty(&scheduler->overdue)) {
-        nb_late *late = nb_late_overdue(scheduler, wait->fiber, wait->root);
+        nb_late *late = nb_late_overdue(scheduler);
         if (late) {
             nb_list_remove(&late->link);
             return late->raises;

@@ -37,8 +37,7 @@ static int64_t ran_ns(const nb_slices *slices) {
 
 /* What a limit raises, and could not when it was due, as another interrupt of Ruby came first. */
 static bool is_overdue(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->overdue)) return false;
-    return nb_late_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler)) != NULL;
+    return !nb_list_empty(&scheduler->overdue) && nb_late_overdue(scheduler) != NULL;
 }
 
 /* Its time is over and others wait for theirs: fibers that have waited for something after a
@@ -146,7 +145,7 @@ static void leave(nb_scheduler *scheduler) {
    wait. */
 static void raise_overdue(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
-    nb_late *late = nb_late_overdue(scheduler, rb_fiber_current(), nb_root_now(scheduler));
+    nb_late *late = nb_late_overdue(scheduler);
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }
 
