@@ -74,6 +74,22 @@ class SchedulerSlicesTest < Minitest::Test
     assert_equal 1_000_000, heap.size
   end
 
+  def begin_or_end(slice_ms)
+    Fiber.scheduler.slice_ms = slice_ms
+    Thread.pass
+  end
+
+  # The last to end them ends the helper that raises limits, while the next makes another. Hung within some hundred rounds where both waited by one flag.
+  def test_they_begin_in_a_thread_while_they_end_in_another
+    threads = Array.new(3) do
+      Thread.new do
+        NB.run { 2000.times { [1, nil].each { |ms| begin_or_end(ms) } } }
+        :ended
+      end
+    end
+    assert_equal %i[ended ended ended], threads.map(&:value)
+  end
+
   def test_one_that_computes_alone_is_left_by_nobody
     in_slices do |scheduler|
       fiber do

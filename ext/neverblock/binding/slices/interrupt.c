@@ -23,8 +23,7 @@ static struct {
     VALUE target; /* the thread to raise in, or nil */
     VALUE raises; /* an array of raise's arguments; nil: the thread is killed */
     question_state state;
-    bool wanted; /* by Ruby: the helper is to leave its wait. Guarded by `lock` */
-} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE, false};
+} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, Qnil, Qnil, Qnil, QUESTION_NONE};
 
 static unsigned helper_generation;
 static ID id_raise;
@@ -41,21 +40,21 @@ static bool change(question_state from, question_state to) {
 
 /* --- The helper --- */
 
-static void *await_question(void *unused) {
-    (void)unused;
+/* wanted: Ruby wants this helper to leave its wait. Each has a flag of its own, guarded by `lock`: one
+   that is being ended may wait beside its successor. */
+static void *await_question(void *wanted) {
     pthread_mutex_lock(&helper.lock);
-    while (helper.state != QUESTION_ASKED && !helper.wanted)
+    while (helper.state != QUESTION_ASKED && !*(bool *)wanted)
         pthread_cond_wait(&helper.changed, &helper.lock);
-    helper.wanted = false;
+    *(bool *)wanted = false;
     pthread_mutex_unlock(&helper.lock);
     return NULL;
 }
 
 /* Ruby calls this once, maybe before the wait has begun. */
-static void wake_helper(void *unused) {
-    (void)unused;
+static void wake_helper(void *wanted) {
     pthread_mutex_lock(&helper.lock);
-    helper.wanted = true;
+    *(bool *)wanted = true;
     pthread_cond_broadcast(&helper.changed);
     pthread_mutex_unlock(&helper.lock);
 }
@@ -76,8 +75,9 @@ static void answer(void) {
 
 static VALUE helper_main(void *unused) {
     (void)unused;
+    bool wanted = false;
     for (;;) {
-        rb_nogvl(await_question, NULL, wake_helper, NULL, 0);
+        rb_nogvl(await_question, &wanted, wake_helper, &wanted, 0);
         answer();
     }
     return Qnil;
@@ -99,7 +99,6 @@ bool nb_interrupt_prepare(void) {
         pthread_cond_init(&helper.changed, NULL);
         helper.thread = helper.target = helper.raises = Qnil;
         helper.state = QUESTION_NONE;
-        helper.wanted = false;
     }
     if (!NIL_P(helper.thread) && RTEST(rb_funcall(helper.thread, rb_intern("alive?"), 0))) return true;
     int tag = 0;
