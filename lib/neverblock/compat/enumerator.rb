@@ -8,17 +8,26 @@ require "neverblock/compat/enumerator/cursor"
 
 module NeverBlock
   module Compat
-    # StopIteration#result is set by C only: an exhausted enumerator of Ruby's own makes one.
-    module Ended
+    # StopIteration#result is set by C only: an exhausted enumerator of Ruby's own makes one. It has no singleton method: Ruby's cache of calls from C would keep that,
+    # and the request whose result it returns (vm_eval.c, gccct_method_search).
+    class Ended
+      NEXT = Enumerator.instance_method(:next)
+      private_constant :NEXT
+
+      # @return [StopIteration]
       def self.of(result)
-        empty = Object.new
-        empty.define_singleton_method(:each) { result }
-        Cursorless.bind_call(empty.to_enum)
+        NEXT.bind_call(new(result).to_enum)
       rescue StopIteration => e
         e
       end
-      Cursorless = Enumerator.instance_method(:next)
-      private_constant :Cursorless
+
+      def initialize(result)
+        @result = result
+      end
+
+      def each
+        @result
+      end
     end
     private_constant :Ended
 

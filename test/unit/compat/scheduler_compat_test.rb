@@ -137,6 +137,14 @@ class CompatTest < Minitest::Test
     assert_equal outside, inside
   end
 
+  # On Ruby 3.1 and 3.2 hundreds were kept, with the requests they were of.
+  def test_what_an_enumerator_at_its_end_has_returned_is_let_go
+    kept = Class.new
+    in_scheduler { fiber { 50.times { exhaust(kept) } } }
+    3.times { GC.start }
+    assert_operator ObjectSpace.each_object(kept).count, :<, 10
+  end
+
   def test_an_enumerator_begun_outside_goes_on_inside
     in_scheduler do
       numbers = [1, 2, 3].each
@@ -245,6 +253,11 @@ class CompatTest < Minitest::Test
     seen << numbers.next << numbers.peek_values << fed << [7].each.with_index.next << (1..3).lazy.map { |number| number * 3 }.next
     failing = Enumerator.new { |out| (out << 1) && raise(IndexError, "in") }
     seen << failing.next << ended { failing.next }
+  end
+
+  def exhaust(result_class)
+    assert_raises(StopIteration) { Enumerator.new { |_| result_class.new }.next }
+    nil
   end
 
   def ended
