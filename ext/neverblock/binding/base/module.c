@@ -4,6 +4,7 @@
 #include "binding/base/module.h"
 
 #include <errno.h>
+#include <ruby.h>
 #include <ruby/encoding.h>
 
 VALUE nb_module;

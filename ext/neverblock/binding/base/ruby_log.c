@@ -4,6 +4,7 @@
 #include "binding/base/ruby_log.h"
 
 #include <limits.h>
+#include <ruby.h>
 #include <ruby/thread.h>
 #include <unistd.h>
 

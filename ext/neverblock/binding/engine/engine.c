@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <ruby.h>
 #include <ruby/thread.h>
 #include <string.h>
 #include <unistd.h>

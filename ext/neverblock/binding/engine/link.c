@@ -3,6 +3,7 @@
  */
 #include "binding/engine/link.h"
 
+#include <ruby.h>
 #include <ruby/thread.h>
 #include <unistd.h>
 

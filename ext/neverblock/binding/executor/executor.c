@@ -3,6 +3,7 @@
  */
 #include "binding/executor/executor.h"
 
+#include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 #include <stdlib.h>
 

@@ -5,6 +5,7 @@
 #include "binding/fibers/frames.h"
 
 #include <dlfcn.h>
+#include <ruby.h>
 #include <ruby/debug.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  */
 #include "binding/fibers/hold.h"
 
+#include <ruby.h>
 #include <ruby/debug.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
  */
 #include "binding/fibers/resume.h"
 
+#include <ruby.h>
 #include <ruby/version.h>
 
 #include "binding/fibers/frames.h"

@@ -4,6 +4,7 @@
 #include "binding/hooks/closing.h"
 
 #include <errno.h>
+#include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

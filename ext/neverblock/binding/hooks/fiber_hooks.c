@@ -3,6 +3,7 @@
  */
 #include "binding/hooks/fiber_hooks.h"
 
+#include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 
 #include "binding/hooks/mutex.h"

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>

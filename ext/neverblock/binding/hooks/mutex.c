@@ -4,6 +4,7 @@
  */
 #include "binding/hooks/mutex.h"
 
+#include <ruby.h>
 #include <ruby/version.h>
 
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3

@@ -3,6 +3,7 @@
  */
 #include "binding/rack/env.h"
 
+#include <ruby.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 #include <stdio.h>

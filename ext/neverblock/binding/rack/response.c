@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ruby.h>
 #include <ruby/encoding.h>
 #include <string.h>
 #include <sys/stat.h>

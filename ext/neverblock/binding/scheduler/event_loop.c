@@ -4,6 +4,7 @@
 #include "binding/scheduler/event_loop.h"
 
 #include <pthread.h>
+#include <ruby.h>
 #include <ruby/thread.h>
 #include <stdatomic.h>
 

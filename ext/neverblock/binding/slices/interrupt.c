@@ -4,6 +4,7 @@
 #include "binding/slices/interrupt.h"
 
 #include <pthread.h>
+#include <ruby.h>
 #include <ruby/thread.h>
 
 #include "binding/base/forks.h"

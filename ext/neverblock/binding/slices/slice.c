@@ -4,6 +4,7 @@
 #include "binding/slices/slice.h"
 
 #include <errno.h>
+#include <ruby.h>
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>
 

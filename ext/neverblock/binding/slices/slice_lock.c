@@ -3,6 +3,7 @@
  */
 #include "binding/slices/slice_lock.h"
 
+#include <ruby.h>
 #include <ruby/thread.h>
 #include <time.h>
 

@@ -7,6 +7,7 @@
  */
 #include "binding/stalls/blockers.h"
 
+#include <ruby.h>
 #include <ruby/debug.h>
 #include <ruby/thread.h>
 #include <ruby/version.h>

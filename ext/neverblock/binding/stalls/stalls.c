@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <ruby.h>
 #include <ruby/debug.h>
 #include <ruby/thread.h>
 #include <signal.h>

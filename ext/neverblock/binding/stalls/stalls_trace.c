@@ -3,6 +3,7 @@
  */
 #include "binding/stalls/stalls_trace.h"
 
+#include <ruby.h>
 #include <ruby/debug.h>
 #include <ruby/version.h>
 #include <stdio.h>

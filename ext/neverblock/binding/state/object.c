@@ -4,6 +4,7 @@
 #include "binding/state/object.h"
 
 #include <errno.h>
+#include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 #include <stdatomic.h>
 

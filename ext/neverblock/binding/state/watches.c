@@ -4,6 +4,7 @@
 #include "binding/state/watches.h"
 
 #include <errno.h>
+#include <ruby.h>
 #include <ruby/io.h>
 #include <string.h>
 #include <unistd.h>
