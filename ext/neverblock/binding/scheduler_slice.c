@@ -678,6 +678,8 @@ static VALUE scheduler_masked(VALUE self, VALUE masked) {
     return in_region(scheduler, scheduler->uncut, RTEST(masked));
 }
 
+static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
+
 void nb_scheduler_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
@@ -688,6 +690,7 @@ void nb_scheduler_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
     rb_define_method(klass, "give_way", scheduler_give_way, 1);
     rb_define_method(klass, "masked", scheduler_masked, 1);
+    rb_define_method(klass, "masked?", scheduler_is_masked, 0);
     rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
     prepare_job();
 }

@@ -216,6 +216,17 @@ class SequelPoolTest < VerbsCase
     end
   end
 
+  def test_no_slice_ends_between_two_notes_of_a_connection_but_in_what_it_is_used_for
+    each_kind(POOLS + SHARDED, of: Telling) do |database, kind|
+      masked = []
+      database.connected = -> { masked << Fiber.scheduler.masked? }
+      database.synchronize { masked << Fiber.scheduler.masked? }
+      masked << Fiber.scheduler.masked?
+      assert_equal [true, false, false], masked, kind
+      Fiber.scheduler.masked(true) { database.synchronize { assert_predicate Fiber.scheduler, :masked? } }
+    end
+  end
+
   def test_whoever_is_ended_while_he_gives_a_connection_back_keeps_it_from_nobody
     each_kind(POOLS + SHARDED, max_connections: 1) do |database|
       assert_raises(Failure) do
