@@ -106,7 +106,7 @@ module NeverBlock
 
     # @!method timeout_after(seconds, exception, *arguments, &block)
     #   Hook of Timeout.timeout: raises in the wait the fiber is in when the time is over, once. When that wait has just got what it waited for, it returns it,
-    #   and the next one raises. A block that does not wait is not interrupted.
+    #   and the next one raises. A block that does not wait is not interrupted, but where one of its slices ends.
 
     # @!method cancellable
     #   Calls the block; Cancellation#cancel, with the arguments of Kernel#raise, then raises in the wait this fiber is in, or at the block's next, as
@@ -170,6 +170,9 @@ module NeverBlock
     # @!method masked(masked)
     #   Calls the block, in which no slice ends if `masked`: compat/handle_interrupt.rb.
     #   @return what the block returns
+
+    # @!method masked?
+    #   @return [Boolean] whether the current fiber is in such a block
 
     # @!method shield(mode = true)
     #   Calls the block, whose waits are not ended from outside: what is raised into the fiber meanwhile (Fiber#raise, Timeout, Cancellation#cancel) is raised in

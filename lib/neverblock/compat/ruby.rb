@@ -45,6 +45,14 @@ module NeverBlock
       scheduler if scheduler.is_a?(Scheduler)
     end
 
+    # Calls the block, in which no slice of the fiber ends: a limit is raised in its waits only, and not between two notes of what it holds.
+    # @yieldparam around [#call] calls a block in which slices end as they did outside
+    def self.unsliced
+      scheduler = self.scheduler or return yield(:call.to_proc)
+      masked = scheduler.masked?
+      scheduler.masked(true) { yield ->(block) { scheduler.masked(masked, &block) } }
+    end
+
     # Calls the block, in which the fiber is not ended from outside (Scheduler#shield): what gives a connection or a place back must reach its end.
     def self.shielded(&block)
       scheduler = self.scheduler

@@ -62,13 +62,15 @@ module NeverBlock
         return super if line.inside?(owner)
 
         DB::Admission.asks(line.gate)
-        neverblock_enter(line, owner)
-        begin
-          super { |connection| Cut.watch(connection, db, &block) }
-        rescue Cut::Found
-          retry
-        ensure
-          line.leave(owner)
+        Compat.unsliced do |sliced|
+          neverblock_enter(line, owner)
+          begin
+            super { |connection| sliced.call(-> { Cut.watch(connection, db, &block) }) }
+          rescue Cut::Found
+            retry
+          ensure
+            line.leave(owner)
+          end
         end
       end
 

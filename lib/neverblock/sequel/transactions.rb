@@ -7,6 +7,12 @@ require "neverblock/sequel/cut"
 module NeverBlock
   module Sequel
     module Transactions
+      # @return [#call] which has slices, also where there are none
+      def self.sliced(hook)
+        scheduler = Compat.scheduler
+        scheduler ? -> { scheduler.masked(false) { hook.call } } : hook
+      end
+
       # Sequel calls every driver inside this.
       def log_connection_yield(sql, connection, args = nil, &block)
         return super unless Fiber.scheduler
@@ -15,6 +21,24 @@ module NeverBlock
       end
 
       private
+
+      # Notes of what runs on a connection: whoever has it next would take an old one for a transaction of his own.
+      def add_transaction(*)
+        Compat.unsliced { super }
+      end
+
+      def remove_transaction(*)
+        Compat.unsliced { super }
+      end
+
+      # Called by #remove_transaction.
+      def transaction_hooks(*)
+        super&.map { |hook| Transactions.sliced(hook) }
+      end
+
+      def savepoint_hooks(*)
+        super&.map { |hook| Transactions.sliced(hook) }
+      end
 
       # The server rolls back when the connection is closed. To say it on the wire would wait for the answer nobody wants.
       def rollback_transaction(connection, *)

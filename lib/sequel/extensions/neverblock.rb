@@ -22,6 +22,18 @@ module NeverBlock
       def current
         Fiber.scheduler ? Scheduler.root : super
       end
+
+      # Held for notes such as that of a connection's transaction. A wait for it is not ended from outside, or the note would be left as it was.
+      def synchronize(&block)
+        return super if @single_threaded || !Compat.scheduler
+
+        Compat.shielded { @data_mutex.lock }
+        begin
+          block.call
+        ensure
+          @data_mutex.unlock
+        end
+      end
     end
 
     # @raise [Error] when this Sequel tells connections apart by thread only (before 5.32)

@@ -195,10 +195,10 @@ class SequelPoolTest < VerbsCase
     end
   end
 
-  # The fiber is to wait for the pool's mutex next, and is raised into there.
-  def end_at_the_mutex(database, ended = Fiber.current)
+  # The fiber is to wait for the mutex next, and is raised into there.
+  def end_at_the_mutex(mutex, ended = Fiber.current)
     fiber do
-      database.pool.instance_variable_get(:@mutex).synchronize do
+      mutex.synchronize do
         sleep(0)
         ended.raise(Failure)
         sleep(0)
@@ -206,9 +206,11 @@ class SequelPoolTest < VerbsCase
     end
   end
 
+  def mutex_of(database) = database.pool.instance_variable_get(:@mutex)
+
   def test_whoever_is_ended_before_his_connection_is_noted_leaves_no_other_thing_as_his_connection
     each_kind(POOLS + SHARDED, of: Telling) do |database, kind|
-      database.connected = -> { end_at_the_mutex(database) }
+      database.connected = -> { end_at_the_mutex(mutex_of(database)) }
       assert_raises(Failure) { database.synchronize { sleep } }
       database.connected = nil
       database.synchronize { |connection| assert_kind_of Sequel::Mock::Connection, connection, kind }
@@ -216,10 +218,32 @@ class SequelPoolTest < VerbsCase
     end
   end
 
+  def test_no_slice_ends_between_two_notes_of_a_connection_but_in_what_it_is_used_for
+    each_kind(POOLS + SHARDED, of: Telling) do |database, kind|
+      masked = []
+      database.connected = -> { masked << Fiber.scheduler.masked? }
+      database.synchronize { masked << Fiber.scheduler.masked? }
+      masked << Fiber.scheduler.masked?
+      assert_equal [true, false, false], masked, kind
+      Fiber.scheduler.masked(true) { database.synchronize { assert_predicate Fiber.scheduler, :masked? } }
+    end
+  end
+
+  def test_whoever_is_ended_while_his_transaction_is_noted_leaves_none_to_who_comes_next
+    each_kind do |database, kind|
+      assert_raises(Failure) do
+        database.transaction { end_at_the_mutex(Sequel.instance_variable_get(:@data_mutex)) }
+        sleep
+      end
+      database.transaction { database.after_commit { refute_predicate Fiber.scheduler, :masked? } }
+      assert_equal %w[BEGIN COMMIT BEGIN COMMIT], database.sqls, kind
+    end
+  end
+
   def test_whoever_is_ended_while_he_gives_a_connection_back_keeps_it_from_nobody
     each_kind(POOLS + SHARDED, max_connections: 1) do |database|
       assert_raises(Failure) do
-        database.synchronize { end_at_the_mutex(database) }
+        database.synchronize { end_at_the_mutex(mutex_of(database)) }
         sleep
       end
       join(fiber { database.synchronize(&:itself) })

@@ -148,6 +148,13 @@ bool nb_interrupt_self(VALUE raises) {
     return raised;
 }
 
+bool nb_interrupt_again(VALUE error) {
+    if (RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)))
+        return true;
+    bool raised = RTEST(rb_obj_is_kind_of(error, rb_eException));
+    return nb_interrupt_self(raised ? rb_ary_new_from_args(1, error) : Qnil) || !raised;
+}
+
 void nb_interrupt_define(void) {
     id_raise = rb_intern("raise");
     rb_gc_register_address(&helper.thread);

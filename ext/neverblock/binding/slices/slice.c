@@ -65,18 +65,14 @@ static VALUE sleeps_or_is_sent(VALUE thread) {
    that fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). Or was it
    sent something that Ruby has taken together with the job, which it runs first (thread.c,
    rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is
-   sent during these calls would be raised in the job, which swallows it: it is sent again. That
-   these calls have found no room on the stack is not told: the fiber finds that itself. */
+   sent during these calls would be raised in the job, which swallows it: it is sent again. */
 static bool is_rubys(nb_scheduler *scheduler) {
     int tag = 0;
     VALUE answer = rb_protect(sleeps_or_is_sent, rb_thread_current(), &tag);
     if (tag == 0) return RTEST(answer);
     VALUE sent = rb_errinfo();
     rb_set_errinfo(Qnil);
-    if (RTEST(rb_obj_is_kind_of(sent, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(sent, rb_eNoMemError)))
-        return true;
-    bool raised = RTEST(rb_obj_is_kind_of(sent, rb_eException));
-    if (!nb_interrupt_self(raised ? rb_ary_new_from_args(1, sent) : Qnil) && raised) nb_wait_defer(scheduler, sent);
+    if (!nb_interrupt_again(sent)) nb_wait_defer(scheduler, sent);
     return true;
 }
 
@@ -315,6 +311,8 @@ static VALUE scheduler_masked(VALUE self, VALUE masked) {
     return in_region(scheduler, scheduler->uncut, RTEST(masked));
 }
 
+static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
+
 void nb_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
@@ -325,6 +323,7 @@ void nb_slice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
     rb_define_method(klass, "give_way", scheduler_give_way, 1);
     rb_define_method(klass, "masked", scheduler_masked, 1);
+    rb_define_method(klass, "masked?", scheduler_is_masked, 0);
     rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
     nb_slice_job_prepare(slice_over);
 }

@@ -320,6 +320,8 @@ static bool stays_in_call(const watched *one) {
     return quiet_ns >= (waits_in && strcmp(waits_in, "futex(2)") == 0 ? COMPARED_NS : QUIET_NS);
 }
 
+static VALUE status_of(VALUE thread) { return rb_funcall(thread, id_status, 0); }
+
 /* By another thread, which has Ruby's lock now. Asleep by its status, the executor's is in a call that has released the lock. Else it waits for
    the lock: it was made to yield it, or another thread has kept it. False: that is for the other thread to say, or Ruby code makes short calls. */
 static bool describe_from_elsewhere(watched *one, VALUE current) {
@@ -327,7 +329,8 @@ static bool describe_from_elsewhere(watched *one, VALUE current) {
         nb_stalls_trace_thread(&one->stall, one->executor->thread);
         return true;
     }
-    VALUE thread = one->executor->thread, status = rb_funcall(thread, id_status, 0);
+    VALUE thread = one->executor->thread, status = nb_stalls_call(status_of, thread);
+    if (status == Qundef) return false;
     bool runs = RB_TYPE_P(status, T_STRING) && strcmp(RSTRING_PTR(status), "run") == 0;
     bool waited = runs && atomic_load(&one->half_waited);
     if (waited && current == reporter.thread) return false;

@@ -11,6 +11,7 @@
 
 #include "binding/ports/running.h"
 #include "binding/scheduler/scheduler.h"
+#include "binding/slices/interrupt.h"
 
 static ID id_backtrace;
 
@@ -26,6 +27,16 @@ static void add_lines(nb_stall *stall, VALUE lines) {
     }
 }
 
+VALUE nb_stalls_call(VALUE (*function)(VALUE), VALUE argument) {
+    int tag = 0;
+    VALUE before = rb_errinfo(), result = rb_protect(function, argument, &tag);
+    if (tag == 0) return result;
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(before);
+    nb_interrupt_again(error);
+    return Qundef;
+}
+
 static VALUE lines_here(VALUE unused) { return rb_make_backtrace(); }
 
 static VALUE lines_of_thread(VALUE thread) {
@@ -34,11 +45,8 @@ static VALUE lines_of_thread(VALUE thread) {
 }
 
 static void trace(nb_stall *stall, VALUE (*lines)(VALUE), VALUE argument) {
-    int tag = 0;
-    VALUE error = rb_errinfo();
-    VALUE made = rb_protect(lines, argument, &tag);
-    if (tag == 0) add_lines(stall, made);
-    rb_set_errinfo(error);
+    VALUE made = nb_stalls_call(lines, argument);
+    if (made != Qundef) add_lines(stall, made);
     RB_GC_GUARD(made);
 }
 
