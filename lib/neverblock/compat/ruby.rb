@@ -59,6 +59,16 @@ module NeverBlock
       scheduler ? scheduler.shield(&block) : block.call
     end
 
+    # Holds the mutex while the block runs. The wait for the mutex is not ended from outside.
+    def self.locked(mutex)
+      shielded { mutex.lock }
+      begin
+        yield
+      ensure
+        mutex.unlock
+      end
+    end
+
     if Fiber.respond_to?(:blocking)
       # Calls the block with the hooks off: what waits in it, blocks the thread.
       def self.blocking(&block)

@@ -112,13 +112,8 @@ module NeverBlock
       module Books
         private
 
-        def sync
-          Compat.shielded { @mutex.lock }
-          begin
-            yield
-          ensure
-            @mutex.unlock
-          end
+        def sync(&block)
+          Compat.locked(@mutex, &block)
         end
       end
 

@@ -27,12 +27,7 @@ module NeverBlock
       def synchronize(&block)
         return super if @single_threaded || !Compat.scheduler
 
-        Compat.shielded { @data_mutex.lock }
-        begin
-          block.call
-        ensure
-          @data_mutex.unlock
-        end
+        Compat.locked(@data_mutex, &block)
       end
     end
 

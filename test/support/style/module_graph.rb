@@ -79,9 +79,8 @@ module Style
     end
 
     def included(path)
-      @tree.lines("#{SOURCES}/#{path}").filter_map do |line|
-        written = line[Tree::INCLUDE, 1]
-        found = written && places(path, written).find { |place| there?(place) }
+      @tree.includes("#{SOURCES}/#{path}").filter_map do |_, written|
+        found = places(path, written).find { |place| there?(place) }
         owner(found) if found
       end
     end

@@ -1,20 +1,6 @@
 # frozen_string_literal: true
 
 module Style
-  # What files of C include of this gem's.
-  module Includes
-    CORE = "ext/neverblock/core"
-    BINDING = "ext/neverblock/binding"
-
-    # @return [Array<Array>] the line's number and the name between the quotes
-    def self.of(tree, path)
-      tree.lines(path).each_with_index.filter_map do |line, index|
-        included = line[Tree::INCLUDE, 1]
-        [index + 1, included] if included
-      end
-    end
-  end
-
   # Includes of the core, and of the binding, point to the same folder or to one above it in the data flow, and name their folder.
   class IncludeDirection
     ABOUT = "an include points to the same folder or to one above it in the data flow"
@@ -27,11 +13,13 @@ module Style
     }.freeze
     # The rooms of the binding, the lowest first; its own files, which define everything, come after them. All of them may include the core.
     ROOMS = %w[base mysql engine state fibers scheduler slices hooks ports rack stalls executor].freeze
+    CORE = "ext/neverblock/core"
+    BINDING = "ext/neverblock/binding"
     PUBLIC = "include/neverblock.h" # beside the core, with nothing of it
 
     def violations(tree)
-      judged(tree, Includes::CORE) { |own, included| breach_in_core(tree, own, included) } +
-        judged(tree, Includes::BINDING) { |own, included| breach_in_binding(tree, own, included) }
+      judged(tree, CORE) { |own, included| breach_in_core(tree, own, included) } +
+        judged(tree, BINDING) { |own, included| breach_in_binding(tree, own, included) }
     end
 
     private
@@ -39,7 +27,7 @@ module Style
     def judged(tree, root)
       tree.matching("#{root}/**/*.{c,h}").flat_map do |path|
         own = path.delete_prefix("#{root}/").split("/")[0..-2].first
-        Includes.of(tree, path).filter_map do |line, included|
+        tree.includes(path).filter_map do |line, included|
           reason = yield(own, included)
           Violation.new(path, line, reason) if reason
         end
@@ -50,7 +38,7 @@ module Style
       return if included == PUBLIC
 
       folder = included.split("/").first
-      return "\"#{included}\" names no file of the core; write the folder too: \"base/status.h\"" unless tree.files.include?("#{Includes::CORE}/#{included}")
+      return "\"#{included}\" names no file of the core; write the folder too: \"base/status.h\"" unless tree.files.include?("#{CORE}/#{included}")
       return "folder #{own} has no place in the flow: add it to IncludeDirection::FLOW" unless FLOW.key?(own)
 
       "#{own}/ includes #{folder}/, which comes after it in the flow" if FLOW.fetch(folder, 99) > FLOW.fetch(own)
@@ -59,7 +47,7 @@ module Style
     # own: nil for a file of no room.
     def breach_in_binding(tree, own, included)
       return "room #{own} has no place in the flow: add it to IncludeDirection::ROOMS" if own && !ROOMS.include?(own)
-      return if included == PUBLIC || tree.files.include?("#{Includes::CORE}/#{included}")
+      return if included == PUBLIC || tree.files.include?("#{CORE}/#{included}")
 
       room = included[%r{\Abinding/([^/]+)/[^/]+\z}, 1]
       unless room && tree.files.include?("ext/neverblock/#{included}")

@@ -15,6 +15,7 @@ module Style
     PRODUCTS = %r{\A(tmp|build|vendor|pkg|coverage|\.git|\.bundle)/|/vendor/|\.(o|so|a|d|bundle)\z|(\A|/)Gemfile\.lock\z}
 
     INCLUDE = /\A\s*#\s*include\s+"([^"]+)"/ # a line of C; a system's header is in <>
+    private_constant :INCLUDE
 
     attr_reader :root, :files
 
@@ -38,6 +39,14 @@ module Style
 
     def lines(path)
       read(path).lines
+    end
+
+    # @return [Array<Array(Integer, String)>] what a file of C includes of this gem's: the line's number, the name between the quotes
+    def includes(path)
+      lines(path).each_with_index.filter_map do |line, index|
+        included = line[INCLUDE, 1]
+        [index + 1, included] if included
+      end
     end
 
     # @return [Array(String, Boolean)] what a command in the root printed, and whether it succeeded; a missing command is a failure

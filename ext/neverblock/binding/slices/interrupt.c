@@ -148,11 +148,23 @@ bool nb_interrupt_self(VALUE raises) {
     return raised;
 }
 
-bool nb_interrupt_again(VALUE error) {
+/* False: it is to be sent again, and cannot be. */
+static bool send_again(VALUE error) {
     if (RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)))
         return true;
     bool raised = RTEST(rb_obj_is_kind_of(error, rb_eException));
     return nb_interrupt_self(raised ? rb_ary_new_from_args(1, error) : Qnil) || !raised;
+}
+
+VALUE nb_interrupt_call(VALUE (*function)(VALUE), VALUE argument, VALUE *unsent) {
+    int tag = 0;
+    VALUE before = rb_errinfo(), result = rb_protect(function, argument, &tag);
+    if (unsent) *unsent = Qnil;
+    if (tag == 0) return result;
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(before);
+    if (!send_again(error) && unsent) *unsent = error;
+    return Qundef;
 }
 
 void nb_interrupt_define(void) {

@@ -22,10 +22,11 @@ void nb_interrupt_end(void);
 /* In a postponed job, as the last that it does: has the array `raises` of raise's arguments raised
    in the current thread right after the job, or the thread killed (nil). False: it is not. */
 bool nb_interrupt_self(VALUE raises);
-/* In a postponed job `error` has ended a call of Ruby, and rb_protect has caught it: each return of a
-   method looks for interrupts, and may let another thread run that sends one. Ruby would swallow it,
-   and leave the frame of the call behind. So it is sent again. That the call has found no memory, or
-   no room on the stack, is not. False: it cannot be sent. */
-bool nb_interrupt_again(VALUE error);
+/* Calls the function in a postponed job: each return of a method looks for interrupts, and may let
+   another thread run that sends one. Ruby would swallow what is raised so, and leave the frame of the
+   call behind. Qundef: the call was ended. What was sent is sent again; *unsent (NULL: nobody asks) is
+   an exception that cannot be, else nil. That the call has found no memory, or no room on the stack,
+   is not sent. Does not raise, and leaves $! as it was. */
+VALUE nb_interrupt_call(VALUE (*function)(VALUE), VALUE argument, VALUE *unsent);
 
 #endif

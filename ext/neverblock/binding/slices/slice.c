@@ -67,12 +67,9 @@ static VALUE sleeps_or_is_sent(VALUE thread) {
    rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is
    sent during these calls would be raised in the job, which swallows it: it is sent again. */
 static bool is_rubys(nb_scheduler *scheduler) {
-    int tag = 0;
-    VALUE answer = rb_protect(sleeps_or_is_sent, rb_thread_current(), &tag);
-    if (tag == 0) return RTEST(answer);
-    VALUE sent = rb_errinfo();
-    rb_set_errinfo(Qnil);
-    if (!nb_interrupt_again(sent)) nb_wait_defer(scheduler, sent);
+    VALUE unsent, answer = nb_interrupt_call(sleeps_or_is_sent, rb_thread_current(), &unsent);
+    if (answer != Qundef) return RTEST(answer);
+    if (!NIL_P(unsent)) nb_wait_defer(scheduler, unsent);
     return true;
 }
 

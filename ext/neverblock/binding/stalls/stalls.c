@@ -31,6 +31,7 @@
 #include "stall/stall_watch.h"
 #include "binding/stalls/stalls_trace.h"
 #include "binding/base/ticker.h"
+#include "binding/slices/interrupt.h"
 
 /* Ruby code looks for interrupts far more often: a thread that has run so long without is in a C call. */
 #define UNSERVED_NS (10 * NB_NS_PER_MS)
@@ -329,7 +330,7 @@ static bool describe_from_elsewhere(watched *one, VALUE current) {
         nb_stalls_trace_thread(&one->stall, one->executor->thread);
         return true;
     }
-    VALUE thread = one->executor->thread, status = nb_stalls_call(status_of, thread);
+    VALUE thread = one->executor->thread, status = nb_interrupt_call(status_of, thread, NULL);
     if (status == Qundef) return false;
     bool runs = RB_TYPE_P(status, T_STRING) && strcmp(RSTRING_PTR(status), "run") == 0;
     bool waited = runs && atomic_load(&one->half_waited);

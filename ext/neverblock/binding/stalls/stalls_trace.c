@@ -27,16 +27,6 @@ static void add_lines(nb_stall *stall, VALUE lines) {
     }
 }
 
-VALUE nb_stalls_call(VALUE (*function)(VALUE), VALUE argument) {
-    int tag = 0;
-    VALUE before = rb_errinfo(), result = rb_protect(function, argument, &tag);
-    if (tag == 0) return result;
-    VALUE error = rb_errinfo();
-    rb_set_errinfo(before);
-    nb_interrupt_again(error);
-    return Qundef;
-}
-
 static VALUE lines_here(VALUE unused) { return rb_make_backtrace(); }
 
 static VALUE lines_of_thread(VALUE thread) {
@@ -45,7 +35,7 @@ static VALUE lines_of_thread(VALUE thread) {
 }
 
 static void trace(nb_stall *stall, VALUE (*lines)(VALUE), VALUE argument) {
-    VALUE made = nb_stalls_call(lines, argument);
+    VALUE made = nb_interrupt_call(lines, argument, NULL);
     if (made != Qundef) add_lines(stall, made);
     RB_GC_GUARD(made);
 }

@@ -12,10 +12,6 @@
 
 void nb_stalls_trace_define(void);
 
-/* Calls the function; with Ruby's lock, in a postponed job too. Qundef: it has raised, or was ended by
-   what was sent to the thread meanwhile, which is sent again. Does not raise, and leaves $! as it was. */
-VALUE nb_stalls_call(VALUE (*function)(VALUE), VALUE argument);
-
 /* Of the current thread, and of another; with Ruby's lock. They do not raise, and leave $! as it was: what goes wrong leaves the trace empty. */
 void nb_stalls_trace_here(nb_stall *stall);
 void nb_stalls_trace_thread(nb_stall *stall, VALUE thread);

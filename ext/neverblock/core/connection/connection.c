@@ -220,7 +220,7 @@ static void part_with_all(nb_connections *connections, nb_connection *connection
         connection->first = exchange->next;
         if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(connections, exchange);
         if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
-        nb_stages_dropped(connections->stages, exchange);
+        nb_stages_dropped(connections->answers->stages, exchange);
         nb_downloads_dropped(connections->downloads, &connection->downloads, exchange);
         if (exchange->in_news) exchange->gone_due = true;
         part_with(connections, exchange);
@@ -238,7 +238,7 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     connection->body = NULL;
     end_upload(connections, connection);
     part_with_all(connections, connection);
-    nb_stages_connection_end(connections->stages, &connection->leaving);
+    nb_stages_connection_end(connections->answers->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);
     nb_outbox_clear(&connection->outbox, connections->pool);
@@ -429,7 +429,7 @@ static void begin_request(nb_connections *connections, nb_connection *connection
     if (connections->settings.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts.raw);
     connection->served = true;
     NB_COUNT(connections->counters, requests, 1);
-    nb_stages_head(connections->stages, exchange, connections->time->now_ns);
+    nb_stages_head(connections->answers->stages, exchange, connections->time->now_ns);
     if (facts.streams) {
         begin_stream(connections, connection, exchange, &facts);
         return;
@@ -502,7 +502,7 @@ static void body_complete(nb_connections *connections, nb_connection *connection
     connection->body = NULL;
     message->arrived_ns = connections->time->now_ns;
     message->deadline_ns = deadline_ns(connections);
-    nb_stages_body(connections->stages, exchange, connections->time->now_ns);
+    nb_stages_body(connections->answers->stages, exchange, connections->time->now_ns);
     request_complete(connections, connection, exchange->facts.keep_alive);
     if (!exchange->asterisk &&
         nb_dispatch_message(nb_dispatch_of(connections->dispatch, exchange), exchange, message) == NB_OK)
@@ -758,7 +758,7 @@ static bool drop_first(nb_connections *connections, nb_connection *connection) {
     connection->in_flight--;
     if (exchange->cut) nb_count(&connections->counters->broken, 1);
     uint64_t end = connection->sent + nb_connection_owed(connection);
-    nb_stages_leaving(connections->stages, &connection->leaving, exchange, end);
+    nb_stages_leaving(connections->answers->stages, &connection->leaving, exchange, end);
     nb_downloads_leaving(connections->downloads, &connection->downloads, exchange, end);
     part_with(connections, exchange);
     if (goes_on && connection->first) {

@@ -22,8 +22,9 @@ static void count_sent(nb_connections *connections, nb_connection *connection, u
     connection->window_bytes += bytes;
     connection->sent += bytes;
     if (!connection->admin) NB_COUNT(connections->counters, bytes_sent, bytes);
-    nb_stages_sent(connections->stages, &connection->leaving, connection->sent);
-    nb_downloads_sent(connections->downloads, &connection->downloads, connection->sent);
+    nb_stages_sent(connections->answers->stages, &connection->leaving, connection->sent);
+    if (connection->downloads.first)
+        nb_downloads_sent(connections->downloads, &connection->downloads, connection->sent);
 }
 
 static nb_status send_memory(nb_connections *connections, nb_connection *connection) {
@@ -201,7 +202,7 @@ static void hand_over(nb_connections *connections, nb_connection *connection) {
     handover->size = size;
     if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
     connection->first = exchange->next;
-    nb_stages_dropped(connections->stages, exchange);
+    nb_stages_dropped(connections->answers->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;
     exchange->handover = handover;

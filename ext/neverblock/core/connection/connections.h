@@ -69,7 +69,6 @@ typedef struct nb_connections {
     nb_address_paces *address_paces; /* NULL: no limit */
     nb_answers *answers;
     nb_counters *counters;
-    nb_stages *stages; /* NULL: nobody reads them */
     nb_downloads *downloads;
 } nb_connections;
 

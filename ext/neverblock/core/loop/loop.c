@@ -519,7 +519,7 @@ static nb_status poll_events(nb_loop *loop, nb_loop_events *events, int64_t time
 }
 
 static void serve(nb_loop *loop, const nb_loop_events *events) {
-    if (loop->stages) loop->stages->polled_ns = loop->time.now_ns;
+    if (loop->answers.stages) loop->answers.stages->polled_ns = loop->time.now_ns;
     for (size_t i = 0; i < events->count; i++) {
         uint64_t cookie = events->each[i].cookie;
         if (cookie < NB_LISTENERS_MAX) {
@@ -624,7 +624,7 @@ static bool run_turn(nb_loop *loop) {
         return false;
     }
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
-    nb_stages_turn(loop->stages, loop->time.now_ns);
+    nb_stages_turn(loop->answers.stages, loop->time.now_ns);
     publish_gauges(loop); /* it may sleep for long */
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->connections.dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));

@@ -89,7 +89,6 @@ struct nb_loop {
     nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
     _Atomic bool running;       /* its thread does */
     nb_counters counters;
-    nb_stages *stages;          /* NULL: nobody reads them */
     struct nb_figures *figures; /* NULL: nobody reads them (snapshot.h) */
     int64_t started_ns, started_wall_s;
 };

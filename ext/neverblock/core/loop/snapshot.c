@@ -19,7 +19,7 @@ nb_status nb_figures_create(nb_loop *loop) {
     if (loop->figures) return NB_OK;
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
     if (!loop->figures) return NB_NO_MEMORY;
-    loop->stages = loop->answers.stages = loop->connections.stages = &loop->figures->stages;
+    loop->answers.stages = &loop->figures->stages;
     return nb_downloads_measure(&loop->downloads);
 }
 
@@ -28,7 +28,7 @@ void nb_figures_destroy(nb_loop *loop) {
     nb_stages_deinit(&loop->figures->stages);
     nb_free(loop->figures);
     loop->figures = NULL;
-    loop->stages = loop->answers.stages = loop->connections.stages = NULL;
+    loop->answers.stages = NULL;
 }
 
 /* --- what there is to show --- */
@@ -159,28 +159,35 @@ static uint64_t rss_bytes(nb_loop *loop) {
 static uint64_t answers(const nb_loops *all) {
     uint64_t sum = 0;
     for (uint16_t i = 0; i < all->count; i++) {
-        sum += nb_counted(&all->each[i].stages->answers);
+        sum += nb_counted(&all->each[i].answers.stages->answers);
     }
     return sum;
 }
 
-/* offset: of a histogram in nb_stages. */
-static const nb_histogram *together(const nb_loop *loop, size_t offset, nb_histogram *room) {
+/* A histogram of one loop, by its place in a struct of that loop's; NULL: it keeps none. */
+typedef const nb_histogram *histogram_of(const nb_loop *loop, size_t place);
+
+static const nb_histogram *together(const nb_loop *loop, nb_histogram *room, histogram_of *of, size_t place) {
     const nb_loops *all = loop->all;
-    if (all->count == 1) return (const void *)((const char *)loop->stages + offset);
+    if (all->count == 1 && of(loop, place)) return of(loop, place);
     memset(room, 0, sizeof(*room));
     for (uint16_t i = 0; i < all->count; i++) {
-        nb_histogram_add(room, (const void *)((const char *)all->each[i].stages + offset));
+        const nb_histogram *one = of(&all->each[i], place);
+        if (one) nb_histogram_add(room, one);
     }
     return room;
 }
 
+static const nb_histogram *of_stages(const nb_loop *loop, size_t place) {
+    return (const void *)((const char *)loop->answers.stages + place);
+}
+
 const nb_histogram *nb_figures_stage(const nb_loop *loop, nb_stage stage, nb_histogram *room) {
-    return together(loop, offsetof(nb_stages, each) + (size_t)stage * sizeof(nb_histogram), room);
+    return together(loop, room, of_stages, offsetof(nb_stages, each) + (size_t)stage * sizeof(nb_histogram));
 }
 
 const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
-    return together(loop, offsetof(nb_stages, lag), room);
+    return together(loop, room, of_stages, offsetof(nb_stages, lag));
 }
 
 void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
@@ -215,25 +222,19 @@ uint64_t nb_figures_downloads(const nb_loop *loop, uint16_t algorithm, nb_downlo
                         place + ((size_t)algorithm * NB_DOWNLOAD_RESULT_COUNT + result) * sizeof(_Atomic uint64_t));
 }
 
-/* place: of a pointer in nb_downloads. */
-static const nb_histogram *of_downloads(const nb_loop *loop, nb_histogram *room, size_t place) {
-    memset(room, 0, sizeof(*room));
-    for (uint16_t i = 0; i < loop->all->count; i++) {
-        const char *downloads = (const char *)&loop->all->each[i].downloads;
-        const nb_histogram *measured = *(nb_histogram *const *)(const void *)(downloads + place);
-        if (measured) nb_histogram_add(room, measured);
-    }
-    return room;
+/* place: of a pointer. */
+static const nb_histogram *of_downloads(const nb_loop *loop, size_t place) {
+    return *(nb_histogram *const *)(const void *)((const char *)&loop->downloads + place);
 }
 
 const nb_histogram *nb_figures_first_byte(const nb_loop *loop, nb_histogram *room) {
-    return of_downloads(loop, room, offsetof(nb_downloads, first_byte));
+    return together(loop, room, of_downloads, offsetof(nb_downloads, first_byte));
 }
 
 const nb_histogram *nb_figures_download(const nb_loop *loop, nb_histogram *room) {
-    return of_downloads(loop, room, offsetof(nb_downloads, whole));
+    return together(loop, room, of_downloads, offsetof(nb_downloads, whole));
 }
 
 const nb_histogram *nb_figures_speed(const nb_loop *loop, nb_histogram *room) {
-    return of_downloads(loop, room, offsetof(nb_downloads, speed));
+    return together(loop, room, of_downloads, offsetof(nb_downloads, speed));
 }
