@@ -18,6 +18,29 @@ class SchedulerThreadsTest < Minitest::Test
     assert_equal (0...20).to_a, values.sort
   end
 
+  # It sleeps right after it has woken the fiber that waits for it, as one that loses Ruby's lock there does.
+  module EndsSlowly
+    def unblock(*)
+      super.tap { sleep 0.02 if Thread.current[:ends_slowly] }
+    end
+  end
+
+  def test_a_thread_that_was_waited_for_is_dead_and_has_unlocked_its_mutexes
+    seen = []
+    mutexes = Array.new(8) { Mutex.new }
+    in_scheduler do
+      Fiber.scheduler.extend(EndsSlowly)
+      mutexes.each do |mutex|
+        fiber do
+          thread = Thread.new { Thread.current[:ends_slowly] = true and mutex.lock }
+          thread.join
+          seen << [thread.status, mutex.locked?]
+        end
+      end
+    end
+    assert_equal [[false, false]], seen.uniq
+  end
+
   def test_a_push_from_another_thread_wakes_a_sleeping_loop
     queue = Queue.new
     answer = Queue.new

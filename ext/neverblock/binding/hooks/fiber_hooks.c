@@ -18,9 +18,12 @@
    beside thousands that wait it takes a second. */
 #define NB_COLLECT_ENDED_MIN 128
 
+/* Between two looks whether a thread that ends is dead: microseconds after it has the lock. */
+#define NB_THREAD_END_NS 50000
+
 static size_t ended_fibers;
 static VALUE fiber_class, fiber_error;
-static ID id_new, id_call, id_full_message, id_write;
+static ID id_new, id_call, id_full_message, id_write, id_thread_status;
 
 /* --- Fibers --- */
 
@@ -187,25 +190,60 @@ static bool is_thread(VALUE blocker) {
     return RB_TYPE_P(blocker, T_DATA) && RBASIC_CLASS(blocker) != 0 && RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
 }
 
+typedef struct join {
+    nb_wait wait; /* first */
+    VALUE thread;
+    bool ends; /* the thread itself has woken this wait */
+} join;
+
 /* Who waits for a thread (Thread#join, Thread#value) lends it Ruby's lock. */
+static nb_wait_outcome await_thread(join *self, nb_scheduler *scheduler, VALUE thread, int64_t deadline_ns) {
+    self->thread = thread;
+    self->ends = false;
+    nb_wait_init(&self->wait, scheduler, NB_WAIT_BLOCK);
+    scheduler->lent++;
+    self->wait.leave = leave_thread;
+    return nb_wait_park(&self->wait, deadline_ns);
+}
+
+/* A thread that ends tells who waits for it, and only then unlocks its mutexes and is dead
+   (thread.c, thread_start_func_2). A thread that waits is told by a flag. A fiber is told by a
+   method, after which the thread that ends may have to wait for Ruby's lock. Thread#status tells of
+   this time, Thread#alive? does not. */
+static bool join_thread(nb_scheduler *scheduler, VALUE thread, int64_t deadline_ns) {
+    join self;
+    if (await_thread(&self, scheduler, thread, deadline_ns) != NB_WOKEN) return false;
+    while (self.ends && RTEST(rb_funcall(thread, id_thread_status, 0))) {
+        await_thread(&self, scheduler, thread, nb_loop_clock(scheduler) + NB_THREAD_END_NS);
+        self.ends = true;
+    }
+    return true;
+}
+
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, 2);
     int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 1 ? Qnil : argv[1]);
+    if (is_thread(argv[0])) return join_thread(scheduler, argv[0], deadline_ns) ? Qtrue : Qfalse;
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_BLOCK);
-    if (is_thread(argv[0])) {
-        scheduler->lent++;
-        wait.leave = leave_thread;
-    }
     return nb_wait_park(&wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
+}
+
+static void note_end(nb_wait *wait) {
+    if (wait->leave != leave_thread) return;
+    join *waits = (join *)wait;
+    if (waits->thread == rb_thread_current()) waits->ends = true;
 }
 
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
     nb_mutex_unlocking(blocker);
     nb_scheduler *scheduler = nb_scheduler_get(self);
     nb_wait *wait = nb_parked_find(&scheduler->parked, fiber);
-    if (wait && (wait->kind == NB_WAIT_BLOCK || wait->kind == NB_WAIT_SLEEP)) nb_wait_wake(wait, NB_WOKEN);
+    if (wait && (wait->kind == NB_WAIT_BLOCK || wait->kind == NB_WAIT_SLEEP)) {
+        note_end(wait);
+        nb_wait_wake(wait, NB_WOKEN);
+    }
     if ((wait == NULL || wait->kind == NB_WAIT_CUT) && expects_wake(scheduler, fiber))
         rb_hash_aset(scheduler->expecting, fiber, Qtrue);
     return Qnil;
@@ -304,6 +342,7 @@ void nb_fiber_hooks_define(VALUE klass) {
     id_call = rb_intern("call");
     id_full_message = rb_intern("full_message");
     id_write = rb_intern("write");
+    id_thread_status = rb_intern("status");
     rb_gc_register_address(&fiber_class);
     fiber_class = rb_path2class("Fiber");
     rb_gc_register_address(&fiber_error);
