@@ -26,7 +26,7 @@ module NeverBlock
       WORKERS = Type::Either.new(Type::Whole.new(1..WORKERS_MAX), Type::Choice.new(:auto))
       WORKER_BYTES = Type::Either.new(Type::Whole.new(WORKER_BYTES_MIN..SIZE_MAX), Type::Nothing.new)
       FLAG = Type::Flag.new
-      # In the order of their numbers (core/http1/compliance.h).
+      # In the order of their numbers (core/http/compliance.h).
       COMPLIANCE = Type::Choice.new(:strict, :common, :lenient)
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new

@@ -9,7 +9,7 @@
 
 #include "files/conditional.h"
 #include "fuzz/fuzz.h"
-#include "http1/date.h"
+#include "http/date.h"
 
 #ifndef NB_FUZZ_ENTRY
 #define NB_FUZZ_ENTRY LLVMFuzzerTestOneInput

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "fuzz/fuzz.h"
-#include "http1/date.h"
+#include "http/date.h"
 
 #ifndef NB_FUZZ_ENTRY
 #define NB_FUZZ_ENTRY LLVMFuzzerTestOneInput

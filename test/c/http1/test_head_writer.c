@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "http1/guarded.h"
+#include "http/status.h"
 #include "http1/head_writer.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

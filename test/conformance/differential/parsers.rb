@@ -29,7 +29,7 @@ module Differential
 
   # Our parser, framing and chunk decoder, built from the core with the small program test/c/http1/probe.c.
   class Ours
-    SOURCES = %w[ext/neverblock/core/http1/*.c ext/neverblock/core/base/status.c ext/neverblock/core/base/assert.c test/c/http1/probe.c].freeze
+    SOURCES = %w[ext/neverblock/core/http/*.c ext/neverblock/core/http1/*.c ext/neverblock/core/base/status.c ext/neverblock/core/base/assert.c test/c/http1/probe.c].freeze
 
     def initialize
       compiler = %w[cc gcc clang].find { |name| Program.present?(name) } or raise Missing, "no C compiler"

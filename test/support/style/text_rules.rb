@@ -7,7 +7,7 @@ module Style
     # base and os serve each other (a log line needs the clock), so they share a step.
     FLOW = {
       "base" => 0, "os" => 0, "poll" => 1, "sendfile" => 1, "mysql" => 1, "stall" => 1,
-      "transport" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5, "send" => 6,
+      "transport" => 2, "http" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5, "send" => 6,
       "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10, "loop" => 11,
       "admin" => 12, "server" => 13
     }.freeze

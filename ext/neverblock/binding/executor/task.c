@@ -14,7 +14,7 @@
 #include "binding/rack/env.h"
 #include "binding/rack/env_keys.h"
 #include "binding/rack/hijack.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "binding/rack/input.h"
 #include "binding/base/module.h"
 #include "os/memory.h"

@@ -14,8 +14,8 @@
 #include "binding/rack/env_keys.h"
 #include "binding/rack/hijack.h"
 #include "binding/rack/hints.h"
-#include "http1/head_parser.h"
-#include "http1/host.h"
+#include "http/head.h"
+#include "http/host.h"
 #include "binding/base/module.h"
 #include "binding/rack/upgrade.h"
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "intake/message.h"
 
 #define NB_CACHED_TEXT_BYTES 128

@@ -7,7 +7,7 @@
 #include <ruby.h>
 #include <stddef.h>
 
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 #define NB_KEYS(X)                                      \
     X(request_method, "REQUEST_METHOD")                 \

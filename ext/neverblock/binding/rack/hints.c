@@ -10,7 +10,7 @@
 #include "binding/ports/port.h"
 #include "binding/ports/running.h"
 #include "binding/ports/writing.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "binding/base/module.h"
 
 /* Of all field lines of one 103. Clients bound a head to a few times 10 KB, and drop the connection past it. */

@@ -15,7 +15,7 @@
 #include "files/file_request.h"
 #include "binding/rack/hijack.h"
 #include "http1/chunked.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "http1/head_writer.h"
 #include "binding/ports/executor_state.h"
 #include "binding/ports/port.h"

@@ -18,7 +18,7 @@
 #include "figures/reports.h"
 #include "figures/request_log.h"
 #include "figures/stages.h"
-#include "http1/turn_time.h"
+#include "http/turn_time.h"
 
 /* What has come of looking for a file among the served folders. */
 typedef enum nb_static {

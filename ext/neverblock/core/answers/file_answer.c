@@ -10,8 +10,9 @@
 #include "base/assert.h"
 #include "files/multipart.h"
 #include "files/ranges.h"
-#include "http1/date.h"
+#include "http/date.h"
 #include "answers/reply.h"
+#include "http/status.h"
 
 /* Of the lines that are added to an offer's: Content-Range or a multipart's Content-Type, and the text of a refusal. */
 #define ADDED_BYTES_MAX 256u

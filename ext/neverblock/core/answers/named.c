@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "http1/date.h"
+#include "http/date.h"
 #include "os/clock.h"
 #include "os/net.h"
 #include "answers/file_answer.h"

@@ -11,7 +11,7 @@
 #include "answers/site.h"
 #include "dispatch/exchange.h"
 #include "files/open_files.h"
-#include "http1/turn_time.h"
+#include "http/turn_time.h"
 #include "poll/wake.h"
 #include "os/workers.h"
 

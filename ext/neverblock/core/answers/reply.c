@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "http/status.h"
 
 /* The longest own answer: a phrase, a reason and its field lines. */
 #define OWN_BODY_BYTES_MAX 512

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "files/accept_encoding.h"
 #include "files/file_request.h"
-#include "http1/date.h"
+#include "http/date.h"
 #include "os/clock.h"
 #include "os/descriptors.h"
 #include "answers/file_answer.h"

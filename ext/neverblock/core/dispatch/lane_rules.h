@@ -13,7 +13,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 #define NB_LANE_RULES_MAX 1024u
 /* Bytes of all patterns together. */

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/lane_rules.h"
 #include "dispatch/learned.h"

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "os/clock.h"
 
 #define NB_LEARNED_MAX 64u

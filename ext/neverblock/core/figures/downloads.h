@@ -12,7 +12,7 @@
 #include "base/histogram.h"
 #include "dispatch/exchange.h"
 #include "figures/reports.h"
-#include "http1/turn_time.h"
+#include "http/turn_time.h"
 #include "send/algorithms.h"
 #include "send/sending.h"
 

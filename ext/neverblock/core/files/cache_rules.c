@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 static bool is_pattern(nb_slice pattern) {
     if (pattern.size == 0 || pattern.data[0] != '/') return false;

@@ -3,7 +3,7 @@
  */
 #include "files/conditional.h"
 
-#include "http1/date.h"
+#include "http/date.h"
 
 typedef enum tag_comparison { COMPARE_STRONG, COMPARE_WEAK } tag_comparison;
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 /* Bytes of all these fields together in a flat copy, and of lists that came in several lines once they are joined: a range of every
    allowed part and a dozen tags fit. */

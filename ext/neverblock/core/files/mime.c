@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 enum { SLOTS = 2 * NB_MIME_ROWS_MAX };
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "http1/byte_class.h"
+#include "http/byte_class.h"
 
 #define SIZE_DIGITS_MAX 16u /* 64 bits */
 

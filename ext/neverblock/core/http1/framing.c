@@ -4,8 +4,8 @@
  */
 #include "http1/framing.h"
 
-#include "http1/byte_class.h"
-#include "http1/host.h"
+#include "http/byte_class.h"
+#include "http/host.h"
 
 /* The fields that decide, as found. Only the last Content-Length and coding are kept: a second one is refused anyway. */
 typedef struct facts {

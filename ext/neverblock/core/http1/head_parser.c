@@ -6,8 +6,8 @@
 #include "http1/head_parser.h"
 
 #include "base/assert.h"
-#include "http1/byte_class.h"
-#include "http1/host.h"
+#include "http/byte_class.h"
+#include "http/host.h"
 
 #define BLANK_LINES_MAX 2u /* CRLF before the request line */
 

@@ -6,70 +6,9 @@
 #include <string.h>
 
 #include "base/decimal.h"
-
-/* The IANA registry of HTTP status codes (2025), 200 and up, without the unused ones. */
-#define STATUS_LIST(X)                        \
-    X(101, "Switching Protocols")             \
-    X(200, "OK")                              \
-    X(201, "Created")                         \
-    X(202, "Accepted")                        \
-    X(203, "Non-Authoritative Information")   \
-    X(204, "No Content")                      \
-    X(205, "Reset Content")                   \
-    X(206, "Partial Content")                 \
-    X(207, "Multi-Status")                    \
-    X(208, "Already Reported")                \
-    X(226, "IM Used")                         \
-    X(300, "Multiple Choices")                \
-    X(301, "Moved Permanently")               \
-    X(302, "Found")                           \
-    X(303, "See Other")                       \
-    X(304, "Not Modified")                    \
-    X(305, "Use Proxy")                       \
-    X(307, "Temporary Redirect")              \
-    X(308, "Permanent Redirect")              \
-    X(400, "Bad Request")                     \
-    X(401, "Unauthorized")                    \
-    X(402, "Payment Required")                \
-    X(403, "Forbidden")                       \
-    X(404, "Not Found")                       \
-    X(405, "Method Not Allowed")              \
-    X(406, "Not Acceptable")                  \
-    X(407, "Proxy Authentication Required")   \
-    X(408, "Request Timeout")                 \
-    X(409, "Conflict")                        \
-    X(410, "Gone")                            \
-    X(411, "Length Required")                 \
-    X(412, "Precondition Failed")             \
-    X(413, "Content Too Large")               \
-    X(414, "URI Too Long")                    \
-    X(415, "Unsupported Media Type")          \
-    X(416, "Range Not Satisfiable")           \
-    X(417, "Expectation Failed")              \
-    X(421, "Misdirected Request")             \
-    X(422, "Unprocessable Content")           \
-    X(423, "Locked")                          \
-    X(424, "Failed Dependency")               \
-    X(425, "Too Early")                       \
-    X(426, "Upgrade Required")                \
-    X(428, "Precondition Required")           \
-    X(429, "Too Many Requests")               \
-    X(431, "Request Header Fields Too Large") \
-    X(451, "Unavailable For Legal Reasons")   \
-    X(500, "Internal Server Error")           \
-    X(501, "Not Implemented")                 \
-    X(502, "Bad Gateway")                     \
-    X(503, "Service Unavailable")             \
-    X(504, "Gateway Timeout")                 \
-    X(505, "HTTP Version Not Supported")      \
-    X(506, "Variant Also Negotiates")         \
-    X(507, "Insufficient Storage")            \
-    X(508, "Loop Detected")                   \
-    X(510, "Not Extended")                    \
-    X(511, "Network Authentication Required")
+#include "http/status.h"
 
 #define STATUS_LINE_BYTES_MAX 47u /* "HTTP/1.1 431 Request Header Fields Too Large" CRLF is the longest, 46 and a NUL */
-#define STATUS_LINE_PHRASE_AT 13u
 
 typedef struct status_line {
     char text[STATUS_LINE_BYTES_MAX];
@@ -79,20 +18,20 @@ typedef struct status_line {
 enum status_row {
     ROW_UNKNOWN,
 #define STATUS_ROW(code, phrase) ROW_##code,
-    STATUS_LIST(STATUS_ROW)
+    NB_HTTP_STATUS_LIST(STATUS_ROW)
 #undef STATUS_ROW
 };
 
 static const status_line status_lines[] = {[ROW_UNKNOWN] = {"HTTP/1.1 500 \r\n", 15},
 #define STATUS_ROW(code, phrase) \
     [ROW_##code] = {"HTTP/1.1 " #code " " phrase "\r\n", sizeof("HTTP/1.1 " #code " " phrase "\r\n") - 1},
-                                           STATUS_LIST(STATUS_ROW)
+                                           NB_HTTP_STATUS_LIST(STATUS_ROW)
 #undef STATUS_ROW
 };
 
 static const uint8_t status_rows[600] = {
 #define STATUS_ROW(code, phrase) [code] = ROW_##code,
-    STATUS_LIST(STATUS_ROW)
+    NB_HTTP_STATUS_LIST(STATUS_ROW)
 #undef STATUS_ROW
 };
 
@@ -163,10 +102,6 @@ size_t nb_response_head_write(char *out, const nb_response_facts *facts, const n
     return (size_t)(at - out);
 }
 
-nb_slice nb_status_phrase(uint16_t status) {
-    const status_line *const line = status_line_of(status);
-    return nb_slice_of(line->text + STATUS_LINE_PHRASE_AT, line->size - STATUS_LINE_PHRASE_AT - 2);
-}
 
 size_t nb_chunk_head_write(char *out, uint64_t bytes) {
     char digits[16];

@@ -55,10 +55,6 @@ nb_response_plan nb_response_plan_decide(const nb_response_facts *facts);
 size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
                               nb_slice date_line, nb_slice field_lines);
 
-/* "200 OK", "404 Not Found"; for a code without a registered phrase the phrase is empty ("299 "). Returns the phrase.
- */
-nb_slice nb_status_phrase(uint16_t status);
-
 #define NB_CHUNK_HEAD_BYTES_MAX 18u /* 16 digits and CRLF */
 /* Writes the chunk-size line of a chunk of `bytes` (> 0). Returns the bytes written. After the data comes "\r\n"; the
  * last chunk is "0\r\n\r\n". */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "http1/framing.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "intake/message.h"
 #include "os/net.h"
 

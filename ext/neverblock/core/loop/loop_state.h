@@ -23,7 +23,7 @@
 #include "figures/downloads.h"
 #include "figures/reports.h"
 #include "figures/stages.h"
-#include "http1/turn_time.h"
+#include "http/turn_time.h"
 #include "loop/listener.h"
 #include "loop/settings.h"
 #include "poll/poll.h"

@@ -3,8 +3,8 @@
  * names, control bytes and all that decides where a message ends are read by the grammar alone, whatever is chosen.
  * docs/decisions/0002-strictness.md has the table and the reasons.
  */
-#ifndef NB_HTTP1_COMPLIANCE_H
-#define NB_HTTP1_COMPLIANCE_H
+#ifndef NB_HTTP_COMPLIANCE_H
+#define NB_HTTP_COMPLIANCE_H
 
 /* Each reads what the one before it reads, and more. The numbers are those of the setting http_compliance. */
 typedef enum nb_compliance {

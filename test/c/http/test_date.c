@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "http1/date.h"
+#include "http/date.h"
 #include "http1/guarded.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

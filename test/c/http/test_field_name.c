@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "http1/guarded.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 static const char *const enumerators[NB_FIELD_COUNT] = {
 #define NB_FIELD_TEXT(id, name) "NB_FIELD_" #id,

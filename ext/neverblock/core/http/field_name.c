@@ -2,7 +2,7 @@
  * field_name.c - names of header fields and methods to numbers and back. A field is found with one hash of four facts about its name and
  * one comparison.
  */
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 #define NAME_BYTES_MAX 26u /* "upgrade-insecure-requests" and a NUL; the compiler complains when a longer one comes */
 

@@ -1,13 +1,13 @@
 /*
  * host.h - the grammar of an authority: uri-host [":" port] (RFC 9110 section 7.2, RFC 3986 section 3.2.2).
  */
-#ifndef NB_HTTP1_HOST_H
-#define NB_HTTP1_HOST_H
+#ifndef NB_HTTP_HOST_H
+#define NB_HTTP_HOST_H
 
 #include <stdbool.h>
 
 #include "base/slice.h"
-#include "http1/compliance.h"
+#include "http/compliance.h"
 
 typedef enum nb_port_rule { NB_PORT_OPTIONAL, NB_PORT_REQUIRED } nb_port_rule;
 

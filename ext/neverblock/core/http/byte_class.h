@@ -3,8 +3,8 @@
  * section 3.2.2): one table, and scans that find the first byte outside a class. The scans look at 16 bytes at a time
  * where SSE2 is (every x86-64), and never outside [base, end). Private to http1.
  */
-#ifndef NB_HTTP1_BYTE_CLASS_H
-#define NB_HTTP1_BYTE_CLASS_H
+#ifndef NB_HTTP_BYTE_CLASS_H
+#define NB_HTTP_BYTE_CLASS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,9 +3,9 @@
  */
 #include "support/test.h"
 
-#include "http1/byte_class.h"
+#include "http/byte_class.h"
 #include "http1/guarded.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 
 #define LONGEST 70u
 

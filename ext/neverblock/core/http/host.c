@@ -1,9 +1,9 @@
 /*
  * host.c - judges the authority of a target and the value of Host.
  */
-#include "http1/host.h"
+#include "http/host.h"
 
-#include "http1/byte_class.h"
+#include "http/byte_class.h"
 
 /* One to four hex digits; NULL when there are none or more. */
 static const char *skip_group(const char *at, const char *end) {

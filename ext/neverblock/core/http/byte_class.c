@@ -1,7 +1,7 @@
 /*
  * byte_class.c - the table of byte classes, computed by the compiler from the grammar's own words.
  */
-#include "http1/byte_class.h"
+#include "http/byte_class.h"
 
 #define IN(c, low, high) ((c) >= (low) && (c) <= (high))
 #define DIGIT(c) IN(c, '0', '9')

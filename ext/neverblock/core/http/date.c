@@ -1,7 +1,7 @@
 /*
  * date.c - see date.h.
  */
-#include "http1/date.h"
+#include "http/date.h"
 
 #include <string.h>
 

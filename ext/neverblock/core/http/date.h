@@ -1,8 +1,8 @@
 /*
  * date.h - dates as HTTP writes them (RFC 9110 section 5.6.7), to and from seconds since 1970.
  */
-#ifndef NB_HTTP1_DATE_H
-#define NB_HTTP1_DATE_H
+#ifndef NB_HTTP_DATE_H
+#define NB_HTTP_DATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

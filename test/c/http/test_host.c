@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "http1/guarded.h"
-#include "http1/host.h"
+#include "http/host.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -2,12 +2,12 @@
  * turn_time.h - the time of a loop's turn. A loop reads its clocks after each poll, and everything it does before the next
  * one happens at that time. Owned by the loop's thread.
  */
-#ifndef NB_HTTP1_TURN_TIME_H
-#define NB_HTTP1_TURN_TIME_H
+#ifndef NB_HTTP_TURN_TIME_H
+#define NB_HTTP_TURN_TIME_H
 
 #include <stdint.h>
 
-#include "http1/date.h"
+#include "http/date.h"
 
 typedef struct nb_turn_time {
     int64_t now_ns;                     /* monotonic */
