@@ -131,7 +131,7 @@ static void where_nobody_reads_nothing_is_kept(void **state) {
 
 static void the_answer_to_head_is_no_download(void **state) {
     fixture *f = *state;
-    f->exchange.facts.head_request = true;
+    f->exchange.response.head_request = true;
     begin(f, "id", "/a");
     assert_null(f->exchange.report);
 }

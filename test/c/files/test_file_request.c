@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "files/file_request.h"
+#include "http1/head_parser.h"
 #include "http1/guarded.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "http1/head_parser.h"
 #include "http1/message.h"
 #include "http1/vectors.h"
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "http1/head_parser.h"
 #include "http1/message.h"
 
 static const nb_head_limits limits = {65536, NB_TARGET_BYTES_MAX, 100, NB_COMPLIANCE_COMMON};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "http1/guarded.h"
-#include "http/status.h"
+#include "http/status_code.h"
 #include "http1/head_writer.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -184,7 +184,9 @@ static void test_phrases_are_the_registrys(void **state) {
                 {600, ""},
                 {65535, ""},
                 {0, ""},
-                {100, ""}};
+                {100, "Continue"},
+                {103, "Early Hints"},
+                {102, ""}};
     for (size_t i = 0; i < COUNT(some); i++) {
         const nb_slice phrase = nb_status_phrase(some[i].status);
         assert_int_equal(phrase.size, strlen(some[i].phrase));

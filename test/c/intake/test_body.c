@@ -1,5 +1,6 @@
 /*
- * test_body.c - request bodies fed in every cut: in memory, past it in files, chunked and by length; budget, failures, bodies that end early.
+ * test_body.c - request bodies added in every cut, decoded as HTTP/1.1 decodes them: in memory, past it in files; budget,
+ * failures, bodies that end early.
  */
 #include "intake/body.h"
 
@@ -11,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "dispatch/exchange.h"
+#include "http1/body_decoder.h"
 #include "support/test.h"
 #include "support/world.h"
 
@@ -19,6 +22,7 @@ typedef struct fixture {
     nb_test_gate written;
     long live;
     unsigned descriptors;
+    nb_body_decoder decoder;
 } fixture;
 
 static fixture f;
@@ -32,7 +36,7 @@ static int setup(void **state) {
     (void)state;
     f = (fixture){.written = NB_TEST_GATE, .live = nb_alloc_live(), .descriptors = nb_test_descriptors()};
     f.spool = (nb_spool){
-        .directory = "/tmp", .bytes_max = 100000000, .body_bytes_max = 50000000, .written = body_written};
+        .directory = "/tmp", .bytes_max = 100000000, .written = body_written};
     nb_test_alarm(60);
     return nb_workers_create("test", 1, 16, &f.spool.workers) == NB_OK ? 0 : -1;
 }
@@ -49,13 +53,14 @@ static int teardown(void **state) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static nb_status create(bool chunked, uint64_t length, nb_body **body) {
-    static int owner;
+    static nb_exchange owner;
     nb_framing framing = {.body = chunked ? NB_BODY_CHUNKED : NB_BODY_LENGTH, .content_length = length};
     nb_request_message *message = nb_alloc_zero(1, sizeof *message);
     if (!message) return NB_NO_MEMORY;
     message->message.bytes = sizeof *message;
     message->body_fd = -1;
-    nb_status status = nb_body_create(&f.spool, &framing, message, &owner, body);
+    nb_status status = nb_body_create(&f.spool, message, &owner, body);
+    nb_body_decoder_init(&f.decoder, &framing, 50000000);
     if (status != NB_OK) nb_free(message);
     return status;
 }
@@ -81,6 +86,21 @@ static void await_write(nb_body *body, unsigned *writes, nb_status expected) {
     assert_status(expected, nb_body_written(body));
 }
 
+/* As much as there is room for; NB_INCOMPLETE: all was used, and the body has not ended. */
+static nb_status feed_some(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
+    *used = 0;
+    while (!f.decoder.complete && size > *used && nb_body_room(body) > 0) {
+        size_t most = size - *used < nb_body_room(body) ? size - *used : nb_body_room(body), step, decoded;
+        nb_status status = nb_body_decode(&f.decoder, bytes + *used, most, &step, &decoded, refusal);
+        if (status != NB_OK && status != NB_INCOMPLETE) return status;
+        status = nb_body_add(body, bytes + *used, decoded);
+        if (status != NB_OK) return status;
+        *used += step;
+    }
+    if (f.decoder.complete) return nb_body_end(body);
+    return nb_body_room(body) > 0 ? NB_INCOMPLETE : nb_body_write(body);
+}
+
 /* Feeds all of the wire, `cut` bytes at first and then `step` at a time, each from a copy of just that size. */
 static nb_status feed(nb_body *body, const char *wire, size_t size, size_t cut, size_t step, size_t *used_all,
                       unsigned *writes) {
@@ -93,7 +113,7 @@ static nb_status feed(nb_body *body, const char *wire, size_t size, size_t cut, 
         char *copy = malloc(give + 1);
         memcpy(copy, wire + at, give);
         size_t used = 0;
-        status = nb_body_feed(body, give ? copy : NULL, give, &used, &refusal);
+        status = feed_some(body, give ? copy : NULL, give, &used, &refusal);
         free(copy);
         at += used;
         assert_true(status == NB_AGAIN || status == NB_OK || used == give || (status != NB_INCOMPLETE));
@@ -190,7 +210,7 @@ static void a_chunked_body_over_its_limit_or_malformed_is_refused(void **state) 
         nb_refusal refusal = {0};
         strcpy(wire, wires[i]);
         assert_status(NB_OK, create(true, 0, &body));
-        assert_status(statuses[i], nb_body_feed(body, wire, strlen(wire), &used, &refusal));
+        assert_status(statuses[i], feed_some(body, wire, strlen(wire), &used, &refusal));
         assert_int_equal(statuses[i] == NB_INVALID ? 400 : 413, refusal.http_status);
         nb_body_destroy(body);
     }
@@ -219,7 +239,7 @@ static void a_write_that_fails_is_told_with_its_errno(void **state) {
     char *wire = calloc(1, 70000);
     f.spool.directory = "/nonexistent";
     assert_status(NB_OK, create(false, 70000, &body));
-    assert_status(NB_AGAIN, nb_body_feed(body, wire, 70000, &used, &refusal));
+    assert_status(NB_AGAIN, feed_some(body, wire, 70000, &used, &refusal));
     nb_test_gate_wait(&f.written, 1);
     assert_status(NB_SYSTEM, nb_body_written(body));
     assert_int_equal(ENOENT, errno);
@@ -234,7 +254,7 @@ static void a_body_destroyed_during_a_write_ends_with_it(void **state) {
     size_t used;
     char *wire = calloc(1, 70000);
     assert_status(NB_OK, create(false, 200000, &body));
-    assert_status(NB_AGAIN, nb_body_feed(body, wire, 70000, &used, &refusal));
+    assert_status(NB_AGAIN, feed_some(body, wire, 70000, &used, &refusal));
     assert_int_equal(NB_BODY_MEMORY_BYTES, used);
     nb_body_destroy(body);
     nb_test_gate_wait(&f.written, 1);
@@ -252,7 +272,7 @@ static void without_a_worker_a_large_body_is_refused_and_leaves_nothing(void **s
     nb_workers *kept = f.spool.workers;
     assert_status(NB_OK, nb_workers_create("none", 1, 0, &f.spool.workers)); /* a queue of none is always full */
     assert_status(NB_OK, create(false, 70000, &body));
-    assert_status(NB_FULL, nb_body_feed(body, wire, 70000, &used, &refusal));
+    assert_status(NB_FULL, feed_some(body, wire, 70000, &used, &refusal));
     assert_int_equal(0, f.spool.bytes);
     nb_body_destroy(body);
     nb_workers_destroy(f.spool.workers);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http1/framing.h"
+#include "http1/head_parser.h"
 #include "http1/vectors.h"
 #include "support/test.h"
 
@@ -46,7 +48,7 @@ static void check_message(const nb_request_message *message, const nb_request_fa
     assert_int_equal(0, message->body_bytes + message->body.size);
     assert_int_equal(head.method, message->method);
     assert_int_equal(head.minor_version, message->minor_version);
-    assert_int_equal(facts->framing->body != NB_BODY_NONE, message->has_body);
+    assert_int_equal(facts->has_body, message->has_body);
     assert_int_equal(facts->listener, message->listener);
     assert_int_equal(facts->route, message->route);
     assert_int_equal(facts->peer->port, message->peer_port);
@@ -54,7 +56,7 @@ static void check_message(const nb_request_message *message, const nb_request_fa
     assert_span(message, message->method_text, head.method_text);
     assert_span(message, message->target, head.target);
     assert_span(message, message->query, head.query);
-    assert_span(message, message->host, facts->framing->host);
+    assert_span(message, message->host, facts->host);
     if (message->path.size || head.path.size != 1)
         assert_span(message, message->path, head.path); /* empty: "/" that was not sent */
     assert_int_equal(head.header_count, message->header_count);
@@ -75,8 +77,16 @@ static void every_accepted_vector_comes_back_from_its_message(void **state) {
         memcpy(bytes, vectors[i].bytes, vectors[i].size);
         if (vectors[i].refused == 0 && parse(bytes, vectors[i].size, &framing, &used)) {
             nb_peer peer = {"2001:db8::1%12", 65535};
-            nb_request_facts facts = {&head, &framing, &peer, {bytes, used}, 0x100000007u, 123456789,
-                                      31,    65000,    7,     false,         false};
+            nb_request_facts facts = {.head = &head,
+                                      .peer = &peer,
+                                      .raw = {bytes, used},
+                                      .host = framing.host,
+                                      .has_body = framing.body != NB_BODY_NONE,
+                                      .exchange = 0x100000007u,
+                                      .arrived_ns = 123456789,
+                                      .deadline_ns = 31,
+                                      .listener = 65000,
+                                      .route = 7};
             nb_request_message *message = write_message(&facts, 0);
             check_message(message, &facts);
             free(message);
@@ -94,7 +104,8 @@ static void a_body_of_every_small_size_keeps_the_message_aligned(void **state) {
     size_t used;
     nb_peer peer = {"", 0};
     assert_true(parse(bytes, sizeof bytes - 1, &framing, &used));
-    nb_request_facts facts = {&head, &framing, &peer, {bytes, used}, 1, 2, 3, 0, 0, false, false};
+    nb_request_facts facts = {
+        .head = &head, .peer = &peer, .raw = {bytes, used}, .host = framing.host, .has_body = true, .exchange = 1};
     for (size_t size = 0; size < 40; size++) {
         nb_request_message *message = write_message(&facts, size + 8);
         size_t head_bytes = message->message.bytes;

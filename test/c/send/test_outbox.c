@@ -306,6 +306,39 @@ static void each_allocation_may_fail(void **state) {
     assert_status(NB_OK, status);
 }
 
+static void any_part_of_the_front_moves_in_order(void **state) {
+    fixture *f = *state;
+    for (size_t step = 1; step < 2400; step += step < 20 ? 1 : 131) {
+        size_t total = fill(f);
+        nb_outbox from = f->outbox;
+        nb_outbox_init(&f->outbox);
+        while (from.bytes > 0) {
+            size_t bytes = step < from.bytes ? step : (size_t)from.bytes;
+            uint64_t all = from.bytes + f->outbox.bytes;
+            assert_status(NB_OK, nb_outbox_move(&f->outbox, &from, &f->pool, bytes));
+            assert_int_equal(all, from.bytes + f->outbox.bytes);
+        }
+        assert_int_equal(0, from.files);
+        nb_outbox_clear(&from, &f->pool);
+        sink s = new_sink(500, 1000, total);
+        send_all(f, &s, UINT64_MAX);
+        for (size_t i = 0; i < total; i++)
+            if (s.taken[i] != nb_test_pattern(i)) fail_msg("byte %zu of step %zu", i, step);
+        free(s.taken);
+    }
+}
+
+static void moving_may_find_no_memory(void **state) {
+    fixture *f = *state;
+    nb_outbox to;
+    nb_outbox_init(&to);
+    assert_status(NB_OK, nb_outbox_add_file(&f->outbox, pattern_file(100), 0, 100, by_default));
+    nb_alloc_fail_at(1);
+    assert_status(NB_NO_MEMORY, nb_outbox_move(&to, &f->outbox, &f->pool, 10));
+    nb_alloc_fail_at(0);
+    nb_outbox_clear(&to, &f->pool);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(every_short_write_keeps_bytes_and_order),
@@ -318,6 +351,8 @@ int main(void) {
         CASE(a_reservation_that_was_not_filled_leaves_nothing),
         CASE(an_empty_file_range_is_closed_at_once),
         CASE(each_allocation_may_fail),
+        CASE(any_part_of_the_front_moves_in_order),
+        CASE(moving_may_find_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@ module Style
     FLOW = {
       "base" => 0, "os" => 0, "poll" => 1, "sendfile" => 1, "mysql" => 1, "stall" => 1,
       "transport" => 2, "http" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5, "send" => 6,
-      "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10, "loop" => 11,
-      "admin" => 12, "server" => 13
+      "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10, "protocols" => 11, "loop" => 12,
+      "admin" => 13, "server" => 14
     }.freeze
     # The rooms of the binding, the lowest first; its own files, which define everything, come after them. All of them may include the core.
     ROOMS = %w[base mysql engine state fibers scheduler slices hooks ports rack stalls executor].freeze

@@ -12,7 +12,7 @@
 #include "files/ranges.h"
 #include "http/date.h"
 #include "answers/reply.h"
-#include "http/status.h"
+#include "http/status_code.h"
 
 /* Of the lines that are added to an offer's: Content-Range or a multipart's Content-Type, and the text of a refusal. */
 #define ADDED_BYTES_MAX 256u
@@ -125,9 +125,10 @@ static nb_slice lines_of(const answer *self) { return (nb_slice){self->lines.byt
 
 static nb_status head(const answer *self, uint16_t status, uint64_t bytes, nb_slice lines) {
     nb_exchange *exchange = self->exchange;
-    exchange->facts.status = status;
-    exchange->facts.content_length = bytes;
-    exchange->facts.length_announced = status != 304;
+    exchange->response.status = status;
+    exchange->response.content_length = bytes;
+    exchange->response.length_announced = status != 304;
+    exchange->response.whole = true;
     return nb_reply_head(self->answers, exchange, lines, self->offer->has_date, self->offer->taken_ns);
 }
 
@@ -136,7 +137,7 @@ static nb_status add_range(const answer *self, nb_range range) {
     return nb_outbox_add_file(self->exchange->out, file, range.offset, range.bytes, self->exchange->send_by);
 }
 
-static bool has_body(const answer *self) { return self->exchange->plan.body != NB_RESPONSE_BODY_NONE; }
+static bool has_body(const answer *self) { return self->exchange->response.has_content; }
 
 /* The body is to follow. */
 static bool begins(const answer *self, uint64_t bytes) {
@@ -259,7 +260,7 @@ nb_status nb_file_answer(nb_answers *answers, nb_exchange *exchange, const nb_fi
     self.memory = NULL;
     nb_status status = send_by_request(&self);
     nb_free(self.memory);
-    exchange->body_left = 0;
+    exchange->response.left = 0;
     exchange->ended = true;
     return status;
 }

@@ -64,11 +64,11 @@ static nb_status send(nb_answers *answers, nb_exchange *exchange, const nb_named
     uint64_t announced = named->response.content_length;
     offer.file = file;
     offer.size = announced < file->facts.size ? announced : file->facts.size;
-    exchange->facts.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
+    exchange->response.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
     bool conditional = named->conditional && offer.size == file->facts.size;
     if (!conditional || !nb_file_request_read(&request, parts.request))
         return nb_file_answer(answers, exchange, &offer);
-    request.method = exchange->facts.head_request ? NB_METHOD_HEAD : NB_METHOD_GET;
+    request.method = exchange->response.head_request ? NB_METHOD_HEAD : NB_METHOD_GET;
     offer.request = &request;
     nb_file_lines lines = {.bytes = nb_alloc(parts.lines.size + ADDED_BYTES_MAX)};
     if (!lines.bytes) return NB_NO_MEMORY;
@@ -96,7 +96,7 @@ static nb_status refuse(nb_answers *answers, nb_exchange *exchange, const nb_nam
     char path[NB_LOG_NAME_BYTES];
     nb_log_name(path, parts.path);
     nb_log_line(answers->log, "%s: %s is not sent (404): %s", field_of(named), path, why);
-    exchange->facts.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
+    exchange->response.application_closes = (named->response.message.flags & NB_RESPONSE_CLOSE) != 0;
     return nb_reply_own(answers, exchange, 404, "", "");
 }
 

@@ -16,8 +16,9 @@
    exchange must have a connection. rest: what follows the part's struct, where it has that. NB_NO_MEMORY: the connection must be ended. */
 nb_status nb_reply_add_part(nb_answers *answers, nb_exchange *exchange, const nb_message *part, const char *rest);
 
-/* The head of a response whose status, content_length and length_announced stand in the exchange's facts. lines: as nb_response_head_write
-   takes them; has_date: they have a Date. What its plan says about a body is then the caller's. */
+/* The head of exchange->response, whose status, content_length, length_announced and whole the caller has set. lines:
+   as nb_response_writer.head takes them; has_date: they have a Date. The caller then gives the content, if the response
+   has any (has_content). */
 nb_status nb_reply_head(nb_answers *answers, nb_exchange *exchange, nb_slice lines, bool has_date, int64_t taken_ns);
 
 /* A whole answer of the server's own, text/plain "400 Bad Request: reason". extra: complete field lines, or "". The

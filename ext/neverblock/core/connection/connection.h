@@ -1,15 +1,11 @@
 /*
- * connection.h - one client: what it sent and is owed. The state machine of the server; connection.c holds the only
- * switch on its state.
+ * connection.h - one client: its transport, the bytes it has sent and is owed, and its exchanges. What the bytes mean is
+ * its protocol's business (protocol.h).
  *
- *   HEAD    a head is awaited or being received         -> BODY, HEAD (request given on), HOLD, LAST
- *   BODY    a body is being received                    -> HEAD, LAST, WRITING
- *   STREAM  a body is received and passed on to its request, which runs -> HEAD, LAST
- *   WRITING a file worker writes a part of the body     -> BODY, HEAD
- *   HOLD    a request waits for the ones before it (only safe ones overlap)  -> HEAD
+ *   OPEN    the protocol reads                          -> LAST
  *   LAST    nothing more is read; what is owed is sent  -> LINGER or the end
  *   LINGER  all is sent and our side finished; the client's bytes are read and dropped, so that our answer is not lost
- * to a reset -> the end
+ *           to a reset (RFC 9112 section 9.6)           -> the end
  *
  * Owned by the loop's thread. Freed at the end of the turn in which it ends.
  */
@@ -21,8 +17,6 @@
 
 #include "answers/answers.h"
 #include "base/buffer.h"
-#include "http1/head_parser.h"
-#include "intake/body.h"
 #include "os/net.h"
 #include "send/sending.h"
 #include "dispatch/exchange.h"
@@ -30,18 +24,18 @@
 #include "figures/downloads.h"
 #include "figures/stages.h"
 #include "connection/connections.h"
+#include "connection/protocol.h"
 #include "transport/transport.h"
 
 typedef enum nb_connection_state {
-    NB_CONNECTION_HEAD,
-    NB_CONNECTION_BODY,
-    NB_CONNECTION_STREAM,
-    NB_CONNECTION_WRITING,
-    NB_CONNECTION_HOLD,
+    NB_CONNECTION_OPEN,
     NB_CONNECTION_LAST,
     NB_CONNECTION_LINGER,
     NB_CONNECTION_ENDED,
 } nb_connection_state;
+
+/* Of a protocol's state of one connection. */
+#define NB_SESSION_WORDS 6
 
 /* What sending waits for. */
 typedef enum nb_waits {
@@ -53,16 +47,13 @@ typedef enum nb_waits {
 } nb_waits;
 
 struct nb_connection {
+    const nb_protocol *protocol;
     nb_transport transport;
     nb_timeout timeout;
     nb_connection *previous, *next; /* of all */
     nb_connection *dirty_next;      /* in the loop's list of those to flush, or in the graveyard */
-    nb_buffer input;
-    nb_head_parser parser;
-    nb_body *body;             /* while one is received */
-    nb_upload *upload;         /* in STREAM */
+    nb_buffer input;           /* what the client has sent and the protocol not used */
     nb_exchange *first, *last; /* requests in order */
-    nb_exchange *receiving;    /* the one whose body is received: `last`; in STREAM NULL once it is answered */
     nb_sending *sending;       /* the files that leave now; NULL: none */
     nb_outbox outbox;          /* what leaves after them */
     int64_t paid_until_ns;     /* by its rate (pace.h) */
@@ -83,10 +74,8 @@ struct nb_connection {
     nb_download_list downloads; /* of files whose last bytes are owed */
     nb_leaving_list leaving;    /* responses whose last bytes are in the outbox */
     nb_peer peer;
+    uint64_t session[NB_SESSION_WORDS]; /* private to the protocol */
 };
-
-/* Answers that waited for the disk; the owner is nb_connections. */
-extern const nb_answers_events nb_connection_answers_events;
 
 /* What it does now. */
 nb_phase nb_connection_phase(const nb_connection *connection);
@@ -103,23 +92,10 @@ static inline bool nb_connection_owes(const nb_connection *connection) {
 }
 /* Its sending has come back from a file worker. It may have ended since. */
 void nb_connection_returned(nb_connections *connections, nb_connection *connection);
-/* A write of its body has ended on a file worker. */
-void nb_connection_body_written(nb_connections *connections, nb_connection *connection);
-/* The same, and it failed: errno. */
-void nb_connection_body_failed(nb_connections *connections, nb_connection *connection);
-/* Its body may be passed on again: there is room, or an executor has the request. */
-void nb_connection_upload(nb_connections *connections, nb_connection *connection);
-/* The application has taken some of the exchange's streamed body, and waits for more. */
-void nb_connection_taken(nb_connections *connections, nb_exchange *exchange, uint64_t bytes);
-/* A part of a response came from an executor, or HIJACK; rest: what follows its struct (reply.h). Takes the descriptor of a file part. */
-void nb_connection_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest);
-/* The deadline of a request that no executor was given has passed: 503. */
-void nb_connection_overdue(nb_connections *connections, nb_exchange *exchange);
-/* The executor of a request is no more: 502, or the end of the connection when a response has begun. True: that. The exchange is no
-   executor's any more. */
-bool nb_connection_lost(nb_connections *connections, nb_exchange *exchange);
-/* There is no executor for a request that waited: 503. */
-void nb_connection_unavailable(nb_connections *connections, nb_exchange *exchange);
+/* Goes on with what has been read. */
+void nb_connection_receive(nb_connections *connections, nb_connection *connection);
+/* Nothing is asked for, nothing is owed. */
+bool nb_connection_is_idle(const nb_connection *connection);
 /* Sends what there is; the turn's end. */
 void nb_connection_flush(nb_connections *connections, nb_connection *connection);
 /* The server drains: ends it when it is idle, else after what is under way. */
@@ -128,6 +104,35 @@ void nb_connection_drain(nb_connections *connections, nb_connection *connection)
 void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset);
 /* At the turn's end. */
 void nb_connection_free(nb_connections *connections, nb_connection *connection);
+
+/* --- for its protocol --- */
+
+/* A new last exchange, its bytes going to its own outbox; NULL when memory is out. */
+nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connection *connection);
+/* The exchange's response is whole in connection->outbox, or was cut there: the exchange leaves the connection. */
+void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *exchange);
+/* The client wants the exchange no more: it leaves the connection, and its executor is told GONE. */
+void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange);
+/* All exchanges leave the connection, whatever has become of them. Their executors are told GONE. */
+void nb_connection_abort_exchanges(nb_connections *connections, nb_connection *connection);
+/* The request's body cannot be had: its executor is told GONE, for `reason`. A new exchange takes its place, for the
+   same request, which no executor has. NULL when memory is out: then none does. */
+nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exchange *exchange, nb_gone_reason reason);
+/* The poller's interest and the timeout follow from the state; after each change of it. */
+void nb_connection_follow(nb_connections *connections, nb_connection *connection);
+/* It is flushed at the turn's end. */
+void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connection);
+/* The client has not taken much of what it is owed: nothing more of it should be read. */
+bool nb_connection_answers_pile_up(const nb_connection *connection);
+/* A writer that waits for the exchange's backlog goes on, if `owed` bytes of it are few enough. */
+void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed);
+/* The exchange's executor takes the connection: what was read and not used goes with the descriptor, other requests are
+   given up. */
+void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange);
+/* Its client has finished sending, and all that it waits for is not worth going on with then. */
+bool nb_connection_client_left(const nb_connection *connection);
+/* The file of the exchange's body is no longer among those that the spool's budget counts. */
+void nb_connection_release_spool(nb_connections *connections, nb_exchange *exchange);
 
 static inline nb_connection *nb_connection_of_timeout(nb_timeout *timeout) {
     return (nb_connection *)(void *)((char *)timeout - offsetof(nb_connection, timeout));

@@ -188,31 +188,6 @@ void nb_connection_returned(nb_connections *connections, nb_connection *connecti
 
 /* --- when all has left --- */
 
-/* The first exchange's executor takes the connection: what was read and not used goes with the descriptor, requests behind it are
-   given up. */
-static void hand_over(nb_connections *connections, nb_connection *connection) {
-    nb_exchange *exchange = connection->first;
-    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
-    nb_handover *handover = nb_alloc(sizeof(*handover) + size);
-    if (!handover) {
-        nb_connection_end(connections, connection, true);
-        return;
-    }
-    handover->fd = connection->transport.fd;
-    handover->size = size;
-    if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
-    connection->first = exchange->next;
-    nb_stages_dropped(connections->answers->stages, exchange);
-    exchange->connection = NULL;
-    exchange->out = NULL;
-    exchange->handover = handover;
-    /* Out of the poller while the descriptor is ours: a worker's keeps the socket in it, and what comes would be for a connection that is no more. */
-    nb_connection_leave(connections, connection);
-    nb_connection_bury(connections, connection);
-    nb_dispatch_hand_over(nb_dispatch_of(connections->dispatch, exchange), exchange);
-    NB_COUNT(connections->counters, hijacked, 1);
-}
-
 /* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from
  * it (RFC 9112 section 9.6). */
 static void part_politely(nb_connections *connections, nb_connection *connection, bool refused) {
@@ -233,27 +208,11 @@ static void part_politely(nb_connections *connections, nb_connection *connection
     connection->state = NB_CONNECTION_LINGER;
 }
 
-static void tell_drained(nb_connections *connections, nb_connection *connection) {
-    nb_exchange *exchange = connection->first;
-    if (!exchange || !exchange->tell_drained || nb_connection_owed(connection) > connections->dispatch->allowance / 4)
-        return;
-    exchange->tell_drained = false;
-    nb_dispatch_tell_drained(nb_dispatch_of(connections->dispatch, exchange), exchange);
-}
-
 static void all_has_left(nb_connections *connections, nb_connection *connection) {
-    if (connection->first && connection->first->hijack) {
-        hand_over(connections, connection);
-        return;
-    }
     if (!connection->first) {
         if (connection->state == NB_CONNECTION_LAST) part_politely(connections, connection, connection->refused);
-        if (connections->draining && !connection->admin && nb_connection_idle(connection))
+        if (connections->draining && !connection->admin && nb_connection_is_idle(connection))
             nb_connection_end(connections, connection, false);
-        if (connection->state == NB_CONNECTION_HOLD) { /* for what has now left */
-            connection->state = NB_CONNECTION_HEAD;
-            nb_connection_advance(connections, connection);
-        }
     }
     if (nb_connection_client_left(connection)) nb_connection_end(connections, connection, false);
 }
@@ -274,6 +233,8 @@ static void tell_shrunk(nb_connections *connections, const nb_connection *connec
 void nb_connection_flush(nb_connections *connections, nb_connection *connection) {
     connection->dirty = false;
     if (connection->state == NB_CONNECTION_ENDED) return;
+    if (connection->protocol->fill) connection->protocol->fill(connections, connection);
+    if (connection->state == NB_CONNECTION_ENDED) return;
     nb_status status = send_owed(connections, connection);
     if (status == NB_EOF) {
         connection->downloads.end = NB_DOWNLOAD_shrunk;
@@ -283,7 +244,7 @@ void nb_connection_flush(nb_connections *connections, nb_connection *connection)
         nb_connection_end(connections, connection, true);
         return;
     }
-    tell_drained(connections, connection);
+    connection->protocol->sent(connections, connection);
     if (connection->waits == NB_WAITS_NOT) all_has_left(connections, connection);
     nb_connection_follow(connections, connection);
 }

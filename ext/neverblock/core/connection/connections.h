@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #include "answers/answers.h"
+#include "connection/protocol.h"
 #include "connection/timeouts.h"
 #include "connection/upload.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/lanes.h"
 #include "dispatch/routes.h"
-#include "http1/head_parser.h"
+#include "http/head.h"
 #include "intake/body.h"
 #include "poll/poll.h"
 #include "send/pace.h"
@@ -34,8 +35,9 @@ typedef struct nb_connections_events {
     nb_status (*answer_admin)(void *owner, nb_exchange *exchange);
 } nb_connections_events;
 
-typedef struct nb_connections {
+struct nb_connections {
     nb_connection_settings settings;
+    const nb_protocol *protocol; /* of connections that begin */
     nb_head_limits head_limits;
     nb_timeouts timeouts;
     nb_exchanges exchanges;
@@ -70,7 +72,7 @@ typedef struct nb_connections {
     nb_answers *answers;
     nb_counters *counters;
     nb_downloads *downloads;
-} nb_connections;
+};
 
 /* Open connections of clients, those on their way to this loop included. Any thread. */
 static inline uint64_t nb_connections_count(const nb_connections *connections) {

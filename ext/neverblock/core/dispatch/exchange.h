@@ -3,9 +3,9 @@
  * the executor are done with it. Exchanges live in a table, so that an id that comes back from an executor finds its
  * exchange, or finds it gone.
  *
- * A connection keeps its exchanges in the order of the requests; only the first one's bytes go to the socket, the
- * others' wait in their own outbox. An exchange whose connection has ended (connection NULL) stays until the executor
- * has sent its last part. Owned by the loop's thread.
+ * A connection keeps its exchanges in the order of the requests. Where an exchange's bytes go is its protocol's to say
+ * (connection/protocol.h). An exchange whose connection has ended (connection NULL) stays until the executor has sent
+ * its last part. Owned by the loop's thread.
  */
 #ifndef NB_DISPATCH_EXCHANGE_H
 #define NB_DISPATCH_EXCHANGE_H
@@ -15,7 +15,7 @@
 
 #include "base/limits.h"
 #include "base/status.h"
-#include "http1/head_writer.h"
+#include "dispatch/response.h"
 #include "intake/message.h"
 #include "send/outbox.h"
 
@@ -34,12 +34,16 @@ typedef struct nb_handover {
 struct nb_exchange {
     uint32_t index, generation; /* index: with the loop's number, as in its id */
     nb_connection *connection;
+    nb_exchange *previous;  /* the connection's request before this one */
     nb_exchange *next;      /* the connection's next request, or the next free slot */
     nb_exchange *news_next; /* in a channel's list of news that found the ring full */
-    nb_outbox outbox;       /* what waits for the exchanges before this one */
+    nb_outbox outbox;       /* bytes of its response that its connection may not send yet */
     nb_outbox *out;         /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
-    nb_response_facts facts;
-    nb_response_plan plan;
+    const struct nb_response_writer *writer; /* its connection's protocol's */
+    nb_response response;
+    struct nb_body *body;     /* owned: while the request's body is received before the request is given on (body.h) */
+    struct nb_upload *upload; /* owned: while it is passed on as it comes (upload.h) */
+    uint64_t protocol[2];     /* private to its connection's protocol: how its response is framed, its stream */
     /* When its first byte came, its last, and the response's head; the last two 0: not there, or nobody wants to know. */
     int64_t began_ns, complete_ns, answered_ns;
     struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
@@ -55,13 +59,11 @@ struct nb_exchange {
     struct nb_report *report; /* owned: of its download with a name; NULL: none (reports.h) */
     uint64_t
         download_bytes;   /* of the file its response carries; 0: none, or it is noted where it leaves (downloads.h) */
-    uint64_t body_left;   /* with NB_RESPONSE_BODY_LENGTH */
     uint64_t spooled;     /* bytes of the spool's budget its body's file holds */
     uint16_t gone_reason; /* nb_gone_reason, with gone_due */
     uint16_t lane;        /* whose queue and executors are for it (dispatch.h) */
     uint16_t channel;     /* among the lane's; NB_CHANNEL_NONE until it was given to an executor */
     bool counted;         /* in the figures: a client's, not one of the admin pages */
-    bool safe;            /* the request may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
     bool asterisk;        /* OPTIONS *, and the server itself answers it (answer_asterisk) */
     bool cancellable;     /* a client that leaves ends the request (cancel_on_disconnect) */
     bool head_sent;       /* the response has begun */

@@ -88,7 +88,7 @@ void nb_downloads_answered(nb_downloads *downloads, nb_download_result result) {
 /* Of a download that is not to be waited for: by the response where nothing else was said. */
 static uint16_t answer_of(const nb_exchange *exchange) {
     if (exchange->report->result != NB_REPORT_OPEN) return exchange->report->result;
-    uint16_t status = exchange->facts.status;
+    uint16_t status = exchange->response.status;
     if (status == 304) return NB_DOWNLOAD_not_modified;
     return status == 200 || status == 206 ? NB_DOWNLOAD_complete : NB_DOWNLOAD_refused;
 }

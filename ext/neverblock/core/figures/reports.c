@@ -44,7 +44,7 @@ static bool is_id(nb_slice id) {
 }
 
 void nb_reports_begin(nb_reports *reports, nb_exchange *exchange, nb_slice id, nb_slice path) {
-    if (!reports->memory || exchange->report || exchange->facts.head_request) return;
+    if (!reports->memory || exchange->report || exchange->response.head_request) return;
     if (!is_id(id)) {
         nb_log_line(reports->log,
                     "an X-Download-Id is 1 to %u visible characters of ASCII: a download with another is not reported",

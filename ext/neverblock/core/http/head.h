@@ -15,6 +15,9 @@
 #include "base/slice.h"
 #include "http/compliance.h"
 
+/* Bytes of a content whose length is not known before it ends. */
+#define NB_CONTENT_LENGTH_UNKNOWN UINT64_MAX
+
 /* Header fields known by number, so that neither framing nor the binding compares names again. name: lower case. */
 #define NB_FIELD_LIST(X)                                      \
     X(OTHER, "")                                              \

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/decimal.h"
-#include "http/status.h"
+#include "http/status_code.h"
 
 #define STATUS_LINE_BYTES_MAX 47u /* "HTTP/1.1 431 Request Header Fields Too Large" CRLF is the longest, 46 and a NUL */
 
@@ -82,6 +82,8 @@ static char *put_status_line(char *out, uint16_t status) {
     }
     return out + line->size;
 }
+
+size_t nb_status_line_write(char *out, uint16_t status) { return (size_t)(put_status_line(out, status) - out); }
 
 size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
                               nb_slice date_line, nb_slice field_lines) {

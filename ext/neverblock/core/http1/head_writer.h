@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-
-#define NB_CONTENT_LENGTH_UNKNOWN UINT64_MAX
+#include "http/head.h"
 
 typedef struct nb_response_facts {
     uint16_t status;         /* 200-599, and 101 with handover */
@@ -54,6 +53,9 @@ nb_response_plan nb_response_plan_decide(const nb_response_facts *facts);
  */
 size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
                               nb_slice date_line, nb_slice field_lines);
+
+/* The status line alone, for an interim response. out: NB_RESPONSE_HEAD_OVERHEAD_BYTES. Returns the bytes written. */
+size_t nb_status_line_write(char *out, uint16_t status);
 
 #define NB_CHUNK_HEAD_BYTES_MAX 18u /* 16 digits and CRLF */
 /* Writes the chunk-size line of a chunk of `bytes` (> 0). Returns the bytes written. After the data comes "\r\n"; the

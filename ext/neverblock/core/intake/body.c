@@ -46,17 +46,13 @@ void nb_spool_give(nb_spool *spool, uint64_t bytes) {
     atomic_fetch_sub_explicit(count_of(spool), bytes, memory_order_relaxed);
 }
 
-nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_message *message, void *owner,
-                         nb_body **result) {
+nb_status nb_body_create(nb_spool *spool, nb_request_message *message, struct nb_exchange *owner, nb_body **result) {
     nb_body *body = nb_alloc_zero(1, sizeof(*body));
     if (!body) return NB_NO_MEMORY;
     body->spool = spool;
     body->owner = owner;
     body->message = message;
     body->fd = -1;
-    body->is_chunked = framing->body == NB_BODY_CHUNKED;
-    body->length_left = framing->content_length;
-    if (body->is_chunked) nb_chunked_init(&body->chunked, spool->body_bytes_max);
     body->job = (nb_job){.run = write_run, .done = write_done};
     *result = body;
     return NB_OK;
@@ -75,8 +71,8 @@ static nb_status grow(nb_body *body, size_t wanted) {
     return NB_OK;
 }
 
-static nb_status keep(nb_body *body, const char *bytes, size_t size) {
-    NB_ASSERT(body->held + size <= NB_BODY_MEMORY_BYTES);
+nb_status nb_body_add(nb_body *body, const char *bytes, size_t size) {
+    NB_ASSERT(!body->writing && size <= nb_body_room(body));
     nb_status status = body->held + size > body->capacity ? grow(body, size) : NB_OK;
     if (status != NB_OK) return status;
     if (size) memcpy(body->memory + body->held, bytes, size);
@@ -85,7 +81,8 @@ static nb_status keep(nb_body *body, const char *bytes, size_t size) {
     return NB_OK;
 }
 
-static nb_status start_write(nb_body *body) {
+nb_status nb_body_write(nb_body *body) {
+    NB_ASSERT(!body->writing);
     if (!nb_spool_take(body->spool, body->held)) return NB_FULL;
     nb_status status = nb_workers_submit(body->spool->workers, &body->job);
     if (status != NB_OK) {
@@ -98,47 +95,9 @@ static nb_status start_write(nb_body *body) {
     return NB_AGAIN;
 }
 
-static nb_status feed_length(nb_body *body, const char *bytes, size_t size, size_t *used) {
-    size_t room = NB_BODY_MEMORY_BYTES - body->held;
-    size_t taken = size < body->length_left ? size : (size_t)body->length_left;
-    if (taken > room) taken = room;
-    nb_status status = keep(body, bytes, taken);
-    if (status != NB_OK) return status;
-    body->length_left -= taken;
-    body->complete = body->length_left == 0;
-    *used = taken;
-    return NB_OK;
-}
-
-static nb_status feed_chunked(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
-    size_t room = NB_BODY_MEMORY_BYTES - body->held;
-    size_t consumed = 0, decoded = 0;
-    nb_status status = nb_chunked_decode(&body->chunked, bytes, size < room ? size : room, &consumed, &decoded,
-                                         refusal);
-    if (status != NB_OK && status != NB_INCOMPLETE) return status;
-    nb_status kept = keep(body, bytes, decoded);
-    if (kept != NB_OK) return kept;
-    body->complete = status == NB_OK;
-    *used = consumed;
-    return NB_OK;
-}
-
-nb_status nb_body_feed(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
+nb_status nb_body_end(nb_body *body) {
     NB_ASSERT(!body->writing);
-    *used = 0;
-    while (!body->complete && size > 0 && body->held < NB_BODY_MEMORY_BYTES) {
-        size_t step = 0;
-        nb_status status = body->is_chunked ? feed_chunked(body, bytes, size, &step, refusal)
-                                            : feed_length(body, bytes, size, &step);
-        if (status != NB_OK) return status;
-        bytes += step;
-        size -= step;
-        *used += step;
-    }
-    bool overflowing = body->held == NB_BODY_MEMORY_BYTES && !body->complete;
-    bool last_write = body->complete && body->fd >= 0 && body->held > 0;
-    if (overflowing || last_write) return start_write(body);
-    return body->complete ? NB_OK : NB_INCOMPLETE;
+    return body->fd >= 0 && body->held > 0 ? nb_body_write(body) : NB_OK;
 }
 
 nb_status nb_body_written(nb_body *body) {
@@ -155,7 +114,7 @@ nb_status nb_body_written(nb_body *body) {
 }
 
 nb_status nb_body_take_message(nb_body *body, nb_request_message **result, uint64_t *spooled) {
-    NB_ASSERT(body->complete && !body->writing);
+    NB_ASSERT(!body->writing);
     nb_request_message *message = body->message;
     if (body->fd >= 0) {
         message->body_fd = body->fd;

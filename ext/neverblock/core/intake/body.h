@@ -1,12 +1,13 @@
 /*
- * body.h - a request body being received: decoded into memory, and past NB_BODY_MEMORY_BYTES into an unlinked temporary
- * file that a file worker writes, so that no disk delays the loop.
+ * body.h - a request body that is collected before its request is given on: in memory, and past NB_BODY_MEMORY_BYTES in
+ * an unlinked temporary file that a file worker writes, so that no disk delays the loop. A body knows no version of
+ * HTTP: its bytes come decoded.
  *
- * Life: nb_body_create with a head that announces a body (it takes the request message); nb_body_feed with what was
- * read until NB_OK; nb_body_take_message; nb_body_destroy. When a feed answers NB_AGAIN a write runs on a worker and
- * nothing may be fed: the worker calls spool->written(body) on its own thread when it has ended, and the owner then
- * calls nb_body_written on the loop's. A body destroyed while a write runs lives on until that nb_body_written, which
- * frees it.
+ * Life: nb_body_create with the request's message, which it takes; nb_body_add, as far as nb_body_room says, until all
+ * has come; nb_body_end; nb_body_take_message; nb_body_destroy. Without room nb_body_write makes some. Where a function
+ * answers NB_AGAIN a write runs on a worker and nothing may be added. The worker calls spool->written(body) on its own
+ * thread when the write has ended; the owner then calls nb_body_written on the loop's thread. A body that is destroyed
+ * while a write runs lives on until that nb_body_written, which frees it.
  */
 #ifndef NB_INTAKE_BODY_H
 #define NB_INTAKE_BODY_H
@@ -16,8 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http1/chunked.h"
-#include "http1/framing.h"
+#include "base/limits.h"
 #include "intake/message.h"
 #include "intake/request.h"
 #include "os/workers.h"
@@ -32,7 +32,6 @@ struct nb_spool {
     _Atomic uint64_t bytes;         /* in files now, or promised to them */
     uint64_t bytes_max;             /* the budget of them all */
     nb_spool *whole;                /* the one that counts for several; NULL: itself */
-    uint64_t body_bytes_max;        /* of one body */
     unsigned writes;                /* under way, or not yet told to nb_body_written: the loop's own */
     void (*written)(nb_body *body); /* on a worker's thread: hand the body to the loop */
 };
@@ -44,14 +43,12 @@ void nb_spool_give(nb_spool *spool, uint64_t bytes);
 
 struct nb_body {
     nb_spool *spool;
-    void *owner;                 /* the connection; NULL once destroyed during a write */
+    struct nb_exchange *owner;   /* not held; NULL once destroyed during a write */
     nb_body *next;               /* for the owner's list of written bodies */
     nb_request_message *message; /* without the body; owned */
-    nb_chunked chunked;
-    bool is_chunked, complete, writing;
-    uint64_t length_left; /* with Content-Length */
-    uint64_t bytes;       /* decoded so far */
-    char *memory;         /* what is not in the file yet */
+    bool writing;
+    uint64_t bytes; /* in all */
+    char *memory;   /* what is not in the file yet */
     size_t held, capacity;
     int fd;           /* -1: no file */
     uint64_t spooled; /* bytes of the budget taken */
@@ -60,19 +57,21 @@ struct nb_body {
 };
 
 /* Takes `message` (nb_alloc'ed) on success only. */
-nb_status nb_body_create(nb_spool *spool, const nb_framing *framing, nb_request_message *message, void *owner,
-                         nb_body **body);
+nb_status nb_body_create(nb_spool *spool, nb_request_message *message, struct nb_exchange *owner, nb_body **body);
 
-/*
- * bytes: input, changed in place by the chunked decoder. *used of it were consumed.
- * NB_OK: the body is complete, in memory or in the file. NB_INCOMPLETE: more input is needed. NB_AGAIN: a write runs.
- * NB_INVALID, NB_TOO_LARGE: *refusal. NB_FULL: the spool's budget is used up (503). NB_NO_MEMORY. NB_SYSTEM: a write
- * failed (errno).
- */
-nb_status nb_body_feed(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal);
+/* Bytes that may be added now; 0: what is in memory must be written first. */
+static inline size_t nb_body_room(const nb_body *body) { return NB_BODY_MEMORY_BYTES - body->held; }
+/* Copies; at most nb_body_room bytes. NB_NO_MEMORY. */
+nb_status nb_body_add(nb_body *body, const char *bytes, size_t size);
+/* Writes what is in memory to the file. NB_AGAIN: a write runs. NB_FULL: the spool's budget is used up. NB_SYSTEM: no
+   worker can be had; errno. */
+nb_status nb_body_write(nb_body *body);
+/* All was added. NB_OK: the body is complete, in memory or in the file. NB_AGAIN: its last write runs; call again when
+   that has ended. Else as nb_body_write. */
+nb_status nb_body_end(nb_body *body);
 
-/* After spool->written, on the loop's thread. NB_OK: go on feeding (an empty feed completes a body that was waiting for
-   its last write). NB_CLOSED: the body had been destroyed and is freed now. NB_SYSTEM: the write failed; errno. */
+/* After spool->written, on the loop's thread. NB_OK: there is room again. NB_CLOSED: the body had been destroyed and is
+   freed now. NB_SYSTEM: the write failed; errno. */
 nb_status nb_body_written(nb_body *body);
 
 /* When complete: the message with the body in it, or with body_fd (then the receiver owns the descriptor).

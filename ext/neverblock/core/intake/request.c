@@ -39,10 +39,6 @@ static void write_headers(nb_request_message *message, const nb_request_facts *f
     }
 }
 
-static uint64_t streamed_bytes(const nb_framing *framing) {
-    return framing->body == NB_BODY_CHUNKED ? UINT64_MAX : framing->content_length;
-}
-
 void nb_request_message_write(void *out, const nb_request_facts *facts) {
     const nb_head *head = facts->head;
     nb_request_message *message = out;
@@ -53,16 +49,16 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
         .message = {.type = NB_MESSAGE_REQUEST,
                     .flags = (uint16_t)((facts->streams ? NB_REQUEST_STREAMS : 0) |
                                         (facts->cancellable ? NB_REQUEST_CANCELLABLE : 0) |
-                                        (facts->framing->upgrade ? NB_REQUEST_UPGRADES : 0)),
+                                        (facts->upgrade ? NB_REQUEST_UPGRADES : 0)),
                     .bytes = (uint32_t)nb_request_message_bytes(facts),
                     .exchange = facts->exchange},
         .arrived_ns = facts->arrived_ns,
         .deadline_ns = facts->deadline_ns,
         .body_fd = -1,
-        .body_bytes = facts->streams ? streamed_bytes(facts->framing) : 0,
+        .body_bytes = facts->streams ? facts->body_bytes : 0,
         .method = (uint16_t)head->method,
         .minor_version = head->minor_version,
-        .has_body = facts->framing->body != NB_BODY_NONE,
+        .has_body = facts->has_body,
         .peer_port = facts->peer->port,
         .listener = facts->listener,
         .route = facts->route,
@@ -71,7 +67,7 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
         .target = span_of(facts, head->target, raw_offset),
         .path = span_of(facts, head->path, raw_offset),
         .query = span_of(facts, head->query, raw_offset),
-        .host = span_of(facts, facts->framing->host, raw_offset),
+        .host = span_of(facts, facts->host, raw_offset),
         .peer_address = {(uint32_t)peer_offset, (uint32_t)peer_bytes},
     };
     write_headers(message, facts, raw_offset);

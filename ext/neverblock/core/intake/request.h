@@ -8,16 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http1/framing.h"
 #include "http/head.h"
 #include "intake/message.h"
 #include "os/net.h"
 
 typedef struct nb_request_facts {
     const nb_head *head;
-    const nb_framing *framing;
     const nb_peer *peer;
-    nb_slice raw; /* the bytes every slice of head points into */
+    nb_slice raw;        /* the bytes every slice of head points into */
+    nb_slice host;       /* the authority that counts: of an absolute target, else of Host; empty where there is none */
+    uint64_t body_bytes; /* of the body, decoded; NB_CONTENT_LENGTH_UNKNOWN: until it ends */
+    bool has_body;
+    bool upgrade; /* it asks for another protocol (RFC 9110 section 7.8) */
     nb_exchange_id exchange;
     int64_t arrived_ns;
     int64_t deadline_ns; /* 0: none */

@@ -15,7 +15,11 @@
 #include "os/fork.h"
 #include "os/memory.h"
 #include "os/net.h"
+#include "connection/answering.h"
 #include "connection/connection.h"
+#include "connection/delivery.h"
+#include "intake/body.h"
+#include "protocols/http1_session.h"
 #include "loop/accepting.h"
 #include "loop/snapshot.h"
 #include "loop/parts.h"
@@ -164,7 +168,7 @@ static int descriptors_for_connections(void) {
 
 static void set_answers(nb_loop *loop) {
     loop->answers = (nb_answers){
-        .events = &nb_connection_answers_events,
+        .events = &nb_delivery_answers_events,
         .owner = &loop->connections,
         .time = &loop->time,
         .drains = &loop->drain,
@@ -186,6 +190,7 @@ static void set_answers(nb_loop *loop) {
 static void set_connections(nb_loop *loop, const nb_connections_events *events) {
     nb_connections *connections = &loop->connections;
     const nb_server_config *config = &loop->config;
+    connections->protocol = config->protocol ? config->protocol : &nb_http1;
     connections->settings = (nb_connection_settings){
         .body_bytes_max = config->body_bytes_max,
         .send_rate = config->send_rate,
@@ -224,7 +229,6 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     if (number == 0) atomic_init(&all->connections_bound, UINT64_MAX);
     loop->descriptors_high = descriptors_for_connections();
     loop->connections.spool.bytes_max = config->spool_bytes_max;
-    loop->connections.spool.body_bytes_max = config->body_bytes_max;
     loop->connections.spool.written = body_written;
     if (number > 0) loop->connections.spool.whole = &all->each[0].connections.spool;
     loop->time.wall_s = -1;
@@ -281,10 +285,10 @@ static void take_written(nb_loop *loop) {
     pthread_mutex_unlock(&loop->inbox_lock);
     while (body) {
         nb_body *next = body->next;
-        nb_connection *connection = body->owner;
+        nb_exchange *exchange = body->owner;
         nb_status status = nb_body_written(body);
-        if (status == NB_OK) nb_connection_body_written(&loop->connections, connection);
-        if (status == NB_SYSTEM) nb_connection_body_failed(&loop->connections, connection);
+        if (status != NB_CLOSED)
+            exchange->connection->protocol->body_written(&loop->connections, exchange, status);
         body = next;
     }
 }
@@ -390,7 +394,7 @@ void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
     while ((exchange = nb_dispatch_take_first(&loop->dispatch, &message))) {
         nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_connection_unavailable(&loop->connections, exchange);
+        nb_answer_unavailable(&loop->connections, exchange);
     }
 }
 
@@ -405,7 +409,7 @@ static void expire(nb_loop *loop) {
     while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->time.now_ns, &message))) {
         nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_connection_overdue(&loop->connections, exchange);
+        nb_answer_overdue(&loop->connections, exchange);
     }
 }
 
@@ -589,8 +593,9 @@ static void retry_uploads(nb_loop *loop) {
     if (!loop->connections.uploads.first) return;
     for (nb_upload *upload = loop->connections.uploads.first, *next; upload; upload = next) {
         next = upload->next;
-        if (upload->connection->receiving->channel == NB_CHANNEL_NONE) continue; /* it is queued still */
-        nb_connection_upload(&loop->connections, upload->connection);
+        nb_exchange *exchange = upload->exchange;
+        if (exchange->channel == NB_CHANNEL_NONE) continue; /* it is queued still */
+        exchange->connection->protocol->body_room(&loop->connections, exchange);
     }
     nb_dispatch_pump(&loop->dispatch);
 }

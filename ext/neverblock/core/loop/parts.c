@@ -8,7 +8,10 @@
 
 #include "os/net.h"
 #include "loop/snapshot.h"
+#include "connection/answering.h"
 #include "connection/connection.h"
+#include "connection/delivery.h"
+#include "connection/upload.h"
 #include "loop/loop_state.h"
 
 /* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
@@ -39,9 +42,7 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
     if (!exchange) return true;
     if (!is_of(dispatch, channel, exchange) || exchange->ended) return false;
     if (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED) return !exchange->head_sent;
-    if (part->type != NB_MESSAGE_TAKEN || !exchange->connection || exchange->connection->receiving != exchange)
-        return true;
-    const nb_upload *upload = exchange->connection->upload;
+    const nb_upload *upload = part->type == NB_MESSAGE_TAKEN ? exchange->upload : NULL;
     return !upload || nb_upload_may_be_taken(upload, ((const nb_taken_message *)(const void *)part)->bytes);
 }
 
@@ -52,13 +53,13 @@ static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_excha
     if (!exchange) {
         if (*fd >= 0) nb_net_close((int)*fd, false);
     } else if (*fd >= 0) {
-        nb_connection_part(&loop->connections, exchange, part, rest);
+        nb_answer_part(&loop->connections, exchange, part, rest);
     } else {
         if (exchange->connection) nb_connection_end(&loop->connections, exchange->connection, true);
         nb_message without = {
             .type = NB_MESSAGE_BODY, .flags = NB_PART_LAST, .bytes = sizeof(without), .exchange = part->exchange};
         without.flags &= part->flags;
-        nb_connection_part(&loop->connections, exchange, &without, "");
+        nb_answer_part(&loop->connections, exchange, &without, "");
     }
 }
 
@@ -68,7 +69,7 @@ static void take_named(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange 
     if (named.naming == NB_NAMED_OPEN) {
         take_described(loop, channel, exchange, &named.response.message, &named.fd, rest);
     } else if (exchange) {
-        nb_connection_part(&loop->connections, exchange, &named.response.message, rest);
+        nb_answer_part(&loop->connections, exchange, &named.response.message, rest);
     }
 }
 
@@ -79,9 +80,9 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     if (part->type == NB_MESSAGE_NAMED) {
         take_named(loop, channel, exchange, part, (const char *)record + sizeof(nb_named_message));
     } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
-        nb_connection_taken(&loop->connections, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
+        nb_delivery_taken(&loop->connections, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
     } else if (exchange) {
-        nb_connection_part(&loop->connections, exchange, part, (const char *)record + struct_bytes);
+        nb_answer_part(&loop->connections, exchange, part, (const char *)record + struct_bytes);
     }
 }
 
@@ -164,7 +165,7 @@ static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report
         return;
     }
     report_line(report, exchange);
-    if (nb_connection_lost(&loop->connections, exchange)) {
+    if (nb_answer_lost(&loop->connections, exchange)) {
         report->cut++;
     } else {
         report->failed++;

@@ -47,6 +47,7 @@ typedef struct nb_server_config {
     const char *spool_directory;        /* NULL: TMPDIR or /tmp. Copied. */
     const char *poller;                 /* NULL: the best. Copied. */
     const char *version, *ruby_version; /* for /status.json. Copied. */
+    const struct nb_protocol *protocol; /* what clients speak (connection/protocol.h); NULL: HTTP/1.1 */
     int log_fd;                         /* where the core's own lines go (never blocking); -1: nowhere */
 } nb_server_config;
 

@@ -147,6 +147,45 @@ void nb_outbox_join(nb_outbox *to, nb_outbox *from) {
     *from = (nb_outbox){.spent = from->spent};
 }
 
+static void move_chunk(nb_outbox *to, nb_outbox *from) {
+    nb_chunk *chunk = from->first;
+    uint64_t bytes = chunk->end - chunk->offset;
+    from->first = chunk->next;
+    if (!from->first) from->last = NULL;
+    from->bytes -= bytes;
+    to->bytes += bytes;
+    if (!chunk->capacity) {
+        from->files--;
+        to->files++;
+    }
+    append(to, chunk);
+}
+
+static nb_status move_front(nb_outbox *to, nb_outbox *from, nb_pool *pool, uint64_t bytes) {
+    nb_chunk *chunk = from->first;
+    nb_status status;
+    if (chunk->capacity) {
+        status = nb_outbox_add(to, pool, (nb_slice){bytes_of(chunk) + chunk->offset, (size_t)bytes});
+    } else {
+        file_range *range = range_of(chunk);
+        status = nb_outbox_add_file(to, nb_file_hold(range->file), chunk->offset, bytes, range->by);
+    }
+    chunk->offset += bytes;
+    from->bytes -= bytes;
+    return status;
+}
+
+nb_status nb_outbox_move(nb_outbox *to, nb_outbox *from, nb_pool *pool, uint64_t bytes) {
+    NB_ASSERT(bytes <= from->bytes);
+    while (bytes > 0) {
+        uint64_t size = from->first->end - from->first->offset;
+        if (size > bytes) return move_front(to, from, pool, bytes);
+        move_chunk(to, from);
+        bytes -= size;
+    }
+    return NB_OK;
+}
+
 nb_send_by nb_outbox_sent_by(const nb_outbox *outbox) {
     for (nb_chunk *chunk = outbox->files ? outbox->first : NULL; chunk; chunk = chunk->next) {
         if (!chunk->capacity) return range_of(chunk)->by;

@@ -53,6 +53,9 @@ nb_status nb_outbox_add(nb_outbox *outbox, nb_pool *pool, nb_slice bytes);
 nb_status nb_outbox_add_file(nb_outbox *outbox, nb_file *file, uint64_t offset, uint64_t bytes, nb_send_by by);
 /* Moves all of `from` behind `to`. */
 void nb_outbox_join(nb_outbox *to, nb_outbox *from);
+/* Moves the first `bytes` of `from`, which has so many, behind `to`. NB_NO_MEMORY: some may have been moved; give the
+   connection up. */
+nb_status nb_outbox_move(nb_outbox *to, nb_outbox *from, nb_pool *pool, uint64_t bytes);
 /* Moves what is sent the way the first file range of `from` is, up to the next range that is sent another way, to the end of `to`.
    Without a file range: everything. */
 void nb_outbox_split(nb_outbox *from, nb_outbox *to);

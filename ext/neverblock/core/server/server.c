@@ -760,7 +760,9 @@ bool nb_server_running(nb_server *server) {
 static void close_inherited(const nb_connection *connections) {
     for (const nb_connection *connection = connections; connection; connection = connection->next) {
         close(connection->transport.fd);
-        if (connection->body && connection->body->fd >= 0) close(connection->body->fd);
+        for (const nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
+            if (exchange->body && exchange->body->fd >= 0) close(exchange->body->fd);
+        }
     }
 }
 

@@ -101,6 +101,6 @@ UnchangedHunt.kind :callbacks do
     bound__N__ = binding
     bound__N__.local_variable_set(:hunted, __T__)
     __WAIT__
-    out << bound__N__.local_variable_get(:hunted) << bound__N__.eval("__WAIT__; hunted")
+    out << bound__N__.local_variable_get(:hunted) << bound__N__.eval(%q~__WAIT__; hunted~)
   RUBY
 end

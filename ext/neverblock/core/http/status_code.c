@@ -1,7 +1,7 @@
 /*
- * status.c - see status.h.
+ * status_code.c - see status_code.h.
  */
-#include "http/status.h"
+#include "http/status_code.h"
 
 nb_slice nb_status_phrase(uint16_t status) {
     switch (status) {

@@ -1,17 +1,19 @@
 /*
- * status.h - status codes of responses (RFC 9110 section 15).
+ * status_code.h - status codes of responses (RFC 9110 section 15).
  */
-#ifndef NB_HTTP_STATUS_H
-#define NB_HTTP_STATUS_H
+#ifndef NB_HTTP_STATUS_CODE_H
+#define NB_HTTP_STATUS_CODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
 
-/* The IANA registry of HTTP status codes (2025), 200 and up, without the unused ones. */
+/* The IANA registry of HTTP status codes (2025), without the unused ones and 102, 104. */
 #define NB_HTTP_STATUS_LIST(X)                \
+    X(100, "Continue")                        \
     X(101, "Switching Protocols")             \
+    X(103, "Early Hints")                     \
     X(200, "OK")                              \
     X(201, "Created")                         \
     X(202, "Accepted")                        \

@@ -1,0 +1,95 @@
+/*
+ * http1_response.c - responses as bytes of HTTP/1.0 and 1.1 (RFC 9112 sections 4, 6, 7).
+ */
+#include "base/alloc.h"
+#include "http/status_code.h"
+#include "protocols/http1_session.h"
+
+/* A client that is told `close` need not send what nobody reads (RFC 9112 section 9.6). One whose application may still
+   read its body is not told. */
+static bool gives_up_body(const nb_exchange *exchange) {
+    const nb_http1_session *session = nb_http1_session_of(exchange->connection);
+    if (session->receiving != exchange) return false;
+    bool over = session->input->expected || exchange->response.whole;
+    return over && !nb_http1_can_drop(session->input);
+}
+
+/* While the server drains, the last request under way says that the connection ends; those before it are answered as
+   well. */
+static bool drains(const nb_answers *answers, const nb_exchange *exchange) {
+    return atomic_load_explicit(answers->drains, memory_order_acquire) && exchange->counted && !exchange->next;
+}
+
+static nb_response_facts facts_of(const nb_answers *answers, nb_exchange *exchange) {
+    nb_http1_exchange *own = nb_http1_exchange_of(exchange);
+    const nb_response *response = &exchange->response;
+    if (drains(answers, exchange) || gives_up_body(exchange)) own->keep_alive = false;
+    return (nb_response_facts){
+        .status = response->status,
+        .minor_version = own->minor_version,
+        .head_request = response->head_request,
+        .keep_alive = own->keep_alive,
+        .handover = response->handover,
+        .application_closes = response->application_closes,
+        .length_announced = response->length_announced,
+        .content_length = response->content_length,
+    };
+}
+
+static nb_status write_large(const nb_answers *answers, nb_exchange *exchange, const nb_response_facts *facts,
+                             const nb_response_plan *plan, nb_slice date_line, nb_slice field_lines) {
+    char *head = nb_alloc(date_line.size + field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES);
+    if (!head) return NB_NO_MEMORY;
+    size_t bytes = nb_response_head_write(head, facts, plan, date_line, field_lines);
+    nb_status status = nb_outbox_add(exchange->out, answers->pool, (nb_slice){head, bytes});
+    nb_free(head);
+    return status;
+}
+
+static nb_status head(nb_answers *answers, nb_exchange *exchange, nb_slice date_line, nb_slice field_lines) {
+    nb_http1_exchange *own = nb_http1_exchange_of(exchange);
+    nb_response_facts facts = facts_of(answers, exchange);
+    nb_response_plan plan = nb_response_plan_decide(&facts);
+    own->framing = (uint8_t)plan.body;
+    own->goes_on = plan.keep_alive;
+    size_t room = date_line.size + field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES;
+    if (room > NB_OUTBOX_RESERVE_MAX) return write_large(answers, exchange, &facts, &plan, date_line, field_lines);
+    char *place = nb_outbox_reserve(exchange->out, answers->pool, room);
+    if (!place) return NB_NO_MEMORY;
+    nb_outbox_commit(exchange->out, nb_response_head_write(place, &facts, &plan, date_line, field_lines));
+    return NB_OK;
+}
+
+static nb_status add_chunk(const nb_answers *answers, nb_outbox *outbox, nb_slice bytes) {
+    char *place = nb_outbox_reserve(outbox, answers->pool, NB_CHUNK_HEAD_BYTES_MAX);
+    if (!place) return NB_NO_MEMORY;
+    nb_outbox_commit(outbox, nb_chunk_head_write(place, bytes.size));
+    nb_status status = nb_outbox_add(outbox, answers->pool, bytes);
+    return status == NB_OK ? nb_outbox_add(outbox, answers->pool, NB_SLICE("\r\n")) : status;
+}
+
+static bool is_chunked(nb_exchange *exchange) {
+    return nb_http1_exchange_of(exchange)->framing == NB_RESPONSE_BODY_CHUNKED;
+}
+
+static nb_status content(nb_answers *answers, nb_exchange *exchange, nb_slice bytes) {
+    if (is_chunked(exchange)) return add_chunk(answers, exchange->out, bytes);
+    return nb_outbox_add(exchange->out, answers->pool, bytes);
+}
+
+static nb_status end(nb_answers *answers, nb_exchange *exchange) {
+    return is_chunked(exchange) ? nb_outbox_add(exchange->out, answers->pool, NB_SLICE("0\r\n\r\n")) : NB_OK;
+}
+
+/* A client of HTTP/1.0 knows none (RFC 9110 section 15.2). */
+static nb_status interim(nb_answers *answers, nb_exchange *exchange, uint16_t status, nb_slice field_lines) {
+    if (nb_http1_exchange_of(exchange)->minor_version == 0) return NB_OK;
+    nb_outbox *outbox = exchange->out;
+    char *place = nb_outbox_reserve(outbox, answers->pool, NB_RESPONSE_HEAD_OVERHEAD_BYTES);
+    if (!place) return NB_NO_MEMORY;
+    nb_outbox_commit(outbox, nb_status_line_write(place, status));
+    nb_status added = nb_outbox_add(outbox, answers->pool, field_lines);
+    return added == NB_OK ? nb_outbox_add(outbox, answers->pool, NB_SLICE("\r\n")) : added;
+}
+
+const nb_response_writer nb_http1_writer = {.head = head, .content = content, .end = end, .interim = interim};
