@@ -52,14 +52,14 @@ struct nb_connection {
     nb_timeout timeout;
     nb_connection *previous, *next; /* of all */
     nb_connection *dirty_next;      /* in the loop's list of those to flush, or in the graveyard */
-    nb_buffer input;           /* what the client has sent and the protocol not used */
-    nb_exchange *first, *last; /* requests in order */
-    nb_sending *sending;       /* the files that leave now; NULL: none */
-    nb_outbox outbox;          /* what leaves after them */
-    int64_t paid_until_ns;     /* by its rate (pace.h) */
-    uint64_t address_key;      /* of its client, for the rate of an address; 0: not asked for yet */
-    uint64_t window_bytes;     /* moved since the transfer window began */
-    size_t window_queued;      /* bytes the client had not taken then */
+    nb_buffer input;                /* what the client has sent and the protocol not used */
+    nb_exchange *first, *last;      /* requests in order */
+    nb_sending *sending;            /* the files that leave now; NULL: none */
+    nb_outbox outbox;               /* what leaves after them */
+    int64_t paid_until_ns;          /* by its rate (pace.h) */
+    uint64_t address_key;           /* of its client, for the rate of an address; 0: not asked for yet */
+    uint64_t window_bytes;          /* moved since the transfer window began */
+    size_t window_queued;           /* bytes the client had not taken then */
     nb_connection_state state;
     uint16_t in_flight, listener;
     uint8_t interest; /* what the poller watches for */

@@ -76,10 +76,8 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->connection->served = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->answers->stages, exchange, connections->time->now_ns);
-    if (facts->streams)
-        return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
-    if (facts->has_body)
-        return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
+    if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
+    if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
     return NB_REQUEST_WHOLE;
 }
 
@@ -117,8 +115,7 @@ nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange,
 
 /* The message is the dispatch's, or is freed with the file of its body; its request's line is kept for the log then. */
 static nb_delivery deliver_message(nb_connections *connections, nb_exchange *exchange, nb_request_message *message) {
-    if (!exchange->asterisk &&
-        nb_dispatch_message(dispatch_of(connections, exchange), exchange, message) == NB_OK)
+    if (!exchange->asterisk && nb_dispatch_message(dispatch_of(connections, exchange), exchange, message) == NB_OK)
         return NB_DELIVERED;
     nb_request_log_note_message(&connections->request_log, message);
     nb_request_message_free(message);

@@ -27,11 +27,11 @@ typedef enum nb_request_kind {
 
 /* What has come of giving a request on. */
 typedef enum nb_delivery {
-    NB_DELIVERED,         /* an executor has it, or it waits: in the queue, or for the disk */
-    NB_DELIVERY_ANSWERED, /* a file has answered it */
-    NB_DELIVERY_OWN,      /* the server itself answers it (OPTIONS *) */
-    NB_DELIVERY_NO_ROOM,  /* 503: the queue is full */
-    NB_DELIVERY_NO_FILE,  /* 503: no file can be opened */
+    NB_DELIVERED,          /* an executor has it, or it waits: in the queue, or for the disk */
+    NB_DELIVERY_ANSWERED,  /* a file has answered it */
+    NB_DELIVERY_OWN,       /* the server itself answers it (OPTIONS *) */
+    NB_DELIVERY_NO_ROOM,   /* 503: the queue is full */
+    NB_DELIVERY_NO_FILE,   /* 503: no file can be opened */
     NB_DELIVERY_NO_MEMORY, /* 503, and nothing more of the body is read */
     NB_DELIVERY_FAILED,    /* out of memory in the middle of an answer: the connection ends */
 } nb_delivery;

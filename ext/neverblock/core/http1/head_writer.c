@@ -104,7 +104,6 @@ size_t nb_response_head_write(char *out, const nb_response_facts *facts, const n
     return (size_t)(at - out);
 }
 
-
 size_t nb_chunk_head_write(char *out, uint64_t bytes) {
     char digits[16];
     size_t first = sizeof digits;
