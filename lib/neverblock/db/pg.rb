@@ -4,14 +4,14 @@
 # docs/guides/postgresql.md has the table. For pg 1.5 to 1.7.
 
 require "neverblock/db/pg/large_objects"
-require "neverblock/db/spell"
+require "neverblock/db/cpu_burst"
 require "neverblock/verbs/offload"
 
 module NeverBlock
   module DB
     module Pg
       # Seconds of work on rows after which others have a turn.
-      LONGEST_SPELL_S = 0.005
+      LONGEST_BURST_S = 0.005
 
       # Puts it in place once, when pg is loaded.
       def self.apply
@@ -73,12 +73,12 @@ module NeverBlock
 
         # These are called row after row, and wait seldom.
         def get_copy_data(...)
-          spell.pause if Compat.scheduler
+          burst.pause if Compat.scheduler
           super
         end
 
         def put_copy_data(...)
-          spell.pause if Compat.scheduler
+          burst.pause if Compat.scheduler
           super
         end
 
@@ -104,8 +104,8 @@ module NeverBlock
           raise
         end
 
-        def spell
-          @neverblock_spell ||= Spell.new(LONGEST_SPELL_S)
+        def burst
+          @neverblock_burst ||= CpuBurst.new(LONGEST_BURST_S)
         end
       end
 
@@ -119,9 +119,9 @@ module NeverBlock
           define_method(name) do |*arguments, &block|
             next super(*arguments, &block) unless block && neverblock_turns?(name)
 
-            spell = Spell.new(LONGEST_SPELL_S)
+            burst = CpuBurst.new(LONGEST_BURST_S)
             super(*arguments) do |row|
-              spell.pause
+              burst.pause
               block.call(row)
             end
           end

@@ -69,7 +69,7 @@ module NeverBlock
           begin
             super
           ensure
-            busy.raise_kept if busy.kept
+            busy.raise_pending_error if busy.pending_error
           end
         end
 

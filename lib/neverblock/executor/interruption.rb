@@ -12,7 +12,7 @@ module NeverBlock
     module Interruption
       # What the log has for a request whose client left before its answer; nothing was sent (nginx has the same number).
       CLIENT_LEFT = 499
-      OVERDUE = 503
+      EXPIRED = 503
       FAILED = 500
 
       class << self
@@ -27,7 +27,7 @@ module NeverBlock
         def status(error)
           case of(error)
           when ClientGone then CLIENT_LEFT
-          when DeadlineExceeded then OVERDUE
+          when DeadlineExceeded then EXPIRED
           else FAILED
           end
         end

@@ -9,7 +9,7 @@ require "neverblock/errors"
 require "neverblock/verbs/run"
 require "neverblock/verbs/blocking_mode"
 require "neverblock/legacy/fiber_locals"
-require "neverblock/pool/crew"
+require "neverblock/pool/loop_fiber_pool"
 
 module NeverBlock
   # Fibers are made when they are needed and go from block to block while any are queued; with nothing to do they end, so that a pool that is done keeps
@@ -34,8 +34,8 @@ module NeverBlock
       @queue_max = positive("queue", queue)
       @on_error = on_error
       @lock = Thread::Mutex.new
-      @crews = ObjectSpace::WeakMap.new
-      @crew = nil
+      @loop_pools = ObjectSpace::WeakMap.new
+      @loop_pool = nil
     end
 
     # Runs the block in a fiber of the pool: at once, up to its first wait, when one is free; else as soon as one is, in the order of the calls. Parks the
@@ -54,19 +54,19 @@ module NeverBlock
     def spawn(evented = true, &block)
       raise ArgumentError, "NB::FiberPool#spawn needs a block" unless block
 
-      crew.spawn(evented ? block : -> { NeverBlock.neverblock(false, &block) })
+      loop_pool.spawn(evented ? block : -> { NeverBlock.neverblock(false, &block) })
       self
     end
 
     # @return [Array<Fiber>] the pool's fibers on this thread's loop that run a block now
     def fibers
-      here = Fiber.scheduler && @lock.synchronize { @crews[Fiber.scheduler] }
+      here = Fiber.scheduler && @lock.synchronize { @loop_pools[Fiber.scheduler] }
       here ? here.fibers : []
     end
 
     # @return [Hash{Symbol => Integer}] on this thread's loop: blocks running, queued, and callers waiting for room in the queue
     def stats
-      here = Fiber.scheduler && @lock.synchronize { @crews[Fiber.scheduler] }
+      here = Fiber.scheduler && @lock.synchronize { @loop_pools[Fiber.scheduler] }
       here ? here.stats : { running: 0, queued: 0, waiting: 0 }
     end
 
@@ -83,12 +83,12 @@ module NeverBlock
       raise ArgumentError, "NB::FiberPool: #{name} is a number of at least 1, not #{value.inspect}"
     end
 
-    def crew
+    def loop_pool
       scheduler = Fiber.scheduler or raise Error, no_loop
-      crew = @crew
-      return crew if crew && crew.scheduler.equal?(scheduler)
+      loop_pool = @loop_pool
+      return loop_pool if loop_pool && loop_pool.scheduler.equal?(scheduler)
 
-      @lock.synchronize { @crew = @crews[scheduler] ||= Pool::Crew.new(scheduler, @count, @queue_max, method(:report)) }
+      @lock.synchronize { @loop_pool = @loop_pools[scheduler] ||= Pool::LoopFiberPool.new(scheduler, @count, @queue_max, method(:report)) }
     end
 
     def no_loop

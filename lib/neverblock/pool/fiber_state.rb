@@ -4,7 +4,7 @@
 # (binding/executor/task.c).
 
 require "neverblock/compat/concurrent"
-require "neverblock/pool/kept_clients"
+require "neverblock/pool/connected_clients"
 
 module NeverBlock
   module Pool
@@ -15,7 +15,7 @@ module NeverBlock
 
       class << self
         # Clears the current fiber: locals (Thread.current[]), thread variables, storage (Fiber[], Ruby 3.2 and later), instance variables. A client with an
-        # open connection stays where it is (KeptClients).
+        # open connection stays where it is (ConnectedClients).
         # @return [Boolean] false: it cannot be cleared (it is frozen), and must not be used again
         def clear(fiber)
           clear_locals(Thread.current)
@@ -39,7 +39,7 @@ module NeverBlock
         private
 
         def clear_locals(thread)
-          thread.keys.each { |name| thread[name] = nil unless KeptClients.keep?(thread[name]) }
+          thread.keys.each { |name| thread[name] = nil unless ConnectedClients.client?(thread[name]) }
         end
 
         def clear_variables(thread)
@@ -47,7 +47,7 @@ module NeverBlock
           variables.delete_if do |name, value|
             next value.clear && false if name == EMPTIED
 
-            !KeptClients.keep?(value)
+            !ConnectedClients.client?(value)
           end
         end
       end

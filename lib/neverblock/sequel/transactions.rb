@@ -2,7 +2,7 @@
 
 # Prepended to Sequel::Database: which connections are cut, and that nothing more is said on one. Sequel 5.110, database/{logging,transactions}.rb.
 
-require "neverblock/sequel/cut"
+require "neverblock/sequel/discarded"
 
 module NeverBlock
   module Sequel
@@ -17,7 +17,7 @@ module NeverBlock
       def log_connection_yield(sql, connection, args = nil, &block)
         return super unless Fiber.scheduler
 
-        Cut.call(connection, self) { super(sql, connection, args, &block) }
+        Discarded.call(connection, self) { super(sql, connection, args, &block) }
       end
 
       private
@@ -42,12 +42,12 @@ module NeverBlock
 
       # The server rolls back when the connection is closed. To say it on the wire would wait for the answer nobody wants.
       def rollback_transaction(connection, *)
-        super unless Cut.cut?(connection)
+        super unless Discarded.discarded?(connection)
       end
 
       # A fiber that is killed leaves the block as a `throw` does, which Sequel commits: what it has done is half done. Sequel asks the same of threads.
       def rollback_on_transaction_exit?(connection, *)
-        Cut.cut?(connection) || Fiber.current.instance_variable_defined?(:@neverblock_killed) || super
+        Discarded.discarded?(connection) || Fiber.current.instance_variable_defined?(:@neverblock_killed) || super
       end
     end
   end

@@ -11,14 +11,14 @@ module NeverBlock
   #   Calls the block; once the time is over, its next wait raises. A wait that has got what it waited for by then returns it, and the wait after it raises. Raised
   #   once: `ensure` blocks may wait. A block that ends without a further wait has kept its time. Of nested blocks each has its own error: what an
   #   enclosing block's end raises passes the enclosed ones as Cancelled, so that a `rescue NB::DeadlineExceeded` around one of them does not take it for its own.
-  #   Holds for this fiber, the branches of an NB.all in it, and its own wait for NB.offload; fibers it schedules and threads it starts may outlive it and are not
+  #   Holds for this fiber, the tasks of an NB.all in it, and its own wait for NB.offload; fibers it schedules and threads it starts may outlive it and are not
   #   ended. Outside a scheduler (and in an Enumerator's body) it is raised into the thread wherever it is, as Timeout does.
   #   @param seconds [Numeric, nil] 0 or less: it is over already, the first wait raises; nil and Infinity: no limit of its own
   #   @return the block's value
   #   @raise [DeadlineExceeded] once the time is over
   #   @raise [TypeError, ArgumentError] when `seconds` is no number, or NaN
   # @overload deadline
-  #   @return [Float, nil] seconds left until the nearest enclosing deadline, at least 0.0; nil without one. Also told in the branches of NB.all and in offloaded
+  #   @return [Float, nil] seconds left until the nearest enclosing deadline, at least 0.0; nil without one. Also told in the tasks of NB.all and in offloaded
   #     work (which is not ended by it), so that it can be handed to a driver as its own timeout.
   def self.deadline(*seconds, &block)
     return Deadline.left if seconds.empty? && block.nil?

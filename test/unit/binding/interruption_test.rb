@@ -285,23 +285,23 @@ class InterruptionTest < BindingCase
 
   # Its fiber has begun, and its application has not.
   def test_held_for_a_connection_it_is_answered_as_one_that_the_application_has_never_seen
-    line = Struct.new(:room, :asked).new(1, 0)
-    line.define_singleton_method(:room) { (self.asked += 1) && self[:room] }
-    gate = NeverBlock::Pool::Gate.new(line)
+    queue = Struct.new(:room, :asked).new(1, 0)
+    queue.define_singleton_method(:room) { (self.asked += 1) && self[:room] }
+    admission_queue = NeverBlock::Pool::AdmissionQueue.new(queue)
     called = Queue.new
     app = lambda do |env|
       called << env["PATH_INFO"]
-      NeverBlock::DB::Admission.asks(gate)
+      NeverBlock::DB::Admission.asks(admission_queue)
       FINE.call(env)
     end
     admission = NeverBlock::DB::Admission.new(app)
     serve(request_timeout_ms: SHORT_MS) { |env| admission.call(env) }
     assert_equal 200, ask_until_begun("", path: "/notes/1").status
-    line.room = 0
-    before = line.asked
-    response = within { ask("/notes/2") } until line.asked > before
+    queue.room = 0
+    before = queue.asked
+    response = within { ask("/notes/2") } until queue.asked > before
     assert_equal [503, "1"], [response.status, response["retry-after"]]
-    assert_equal [["/notes/1"], 0, ""], [Array.new(called.size) { called.pop }, gate.held, logged]
+    assert_equal [["/notes/1"], 0, ""], [Array.new(called.size) { called.pop }, admission_queue.waiting, logged]
     assert_operator @server.stats[:overdue], :>=, 1
   end
 

@@ -58,7 +58,7 @@ class AllTest < VerbsCase
   def test_each_branch_is_a_fiber_of_its_own
     run_loop do
       Thread.current[:mine] = 1
-      seen = NB.all(*3.times) { |i| [Thread.current[:mine], Thread.current[:branch], Thread.current[:branch] = i, Fiber.current] }
+      seen = NB.all(*3.times) { |i| [Thread.current[:mine], Thread.current[:task], Thread.current[:task] = i, Fiber.current] }
       assert_equal [[nil, nil, 0], [nil, nil, 1], [nil, nil, 2]], seen.map { |values| values.first(3) }
       assert_equal 3, seen.map(&:last).uniq.size
     end
@@ -411,7 +411,7 @@ class AllTest < VerbsCase
       begun = 0
       cleaned = []
       waits = -> { with_cleaning(cleaned) { (begun += 1) && sleep } }
-      # The time may be over before a branch has begun.
+      # The time may be over before a task has begun.
       assert_raises(Timeout::Error) { Timeout.timeout(0.01) { NB.all(waits, waits) } }
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.01) { NB.all(waits) } }
       assert_equal begun, cleaned.size

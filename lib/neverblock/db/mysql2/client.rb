@@ -25,7 +25,7 @@ module NeverBlock
         def prepare(sql)
           statement = neverblock_work { super(sql) }
           statement.instance_variable_set(:@neverblock_wire, neverblock_wire)
-          neverblock_wire.keep(statement)
+          neverblock_wire.protect(statement)
         end
 
         def ping
@@ -59,7 +59,7 @@ module NeverBlock
 
         # A few bytes to the kernel, which wait for nobody; but a call that is under way has to end before its memory is freed.
         def close
-          @neverblock_wire&.vacate
+          @neverblock_wire&.end_call
           super.tap { @neverblock_wire&.forget }
         end
 

@@ -4,7 +4,7 @@
 # as they are asked for: of a large result that takes long, so others have their turns between the rows.
 
 require "neverblock/db/mysql2/rows"
-require "neverblock/db/spell"
+require "neverblock/db/cpu_burst"
 
 module NeverBlock
   module DB
@@ -48,10 +48,10 @@ module NeverBlock
         private
 
         def neverblock_in_turns(block)
-          spell = Spell.new(TURN_S)
+          burst = CpuBurst.new(TURN_S)
           block && proc do |row|
             block.call(row)
-            spell.pause
+            burst.pause
           end
         end
       end

@@ -17,7 +17,7 @@ module NeverBlock
         def initialize(wire)
           @wire = wire
           @count = 0
-          @kept = []
+          @fetched = []
         end
 
         # Parks the fiber while there is no row.
@@ -25,7 +25,7 @@ module NeverBlock
         # @return what that returns
         def each(fetch, &block)
           stop
-          give(@kept.shift, &block) until @kept.empty?
+          give(@fetched.shift, &block) until @fetched.empty?
           run(fetch, &block) unless @outcome
           conclude
         ensure
@@ -40,10 +40,10 @@ module NeverBlock
           outcome = @job.wait
           @job = nil
           while (row = @rows.pop)
-            @kept << row
+            @fetched << row
           end
           @outcome = outcome unless @refused
-          @kept.push(@refused) if @refused
+          @fetched.push(@refused) if @refused
           @refused = nil
         end
 
@@ -68,7 +68,7 @@ module NeverBlock
         def fetch_ahead(fetch)
           fetch.call { |row| break unless offer(row) }
         ensure
-          @wire.cut if @cut
+          @wire.discard if @discarded
           @wire.leave
           @rows.close
         end
@@ -84,7 +84,7 @@ module NeverBlock
         def take
           @rows.pop
         rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever, in the middle of an answer
-          @cut = true
+          @discarded = true
           @wire.shut
           raise
         end

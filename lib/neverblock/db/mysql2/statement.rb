@@ -20,7 +20,7 @@ module NeverBlock
           return super unless wire && Workers.parks?
 
           result = wire.own(wire.occupy { wire.work { super(*arguments, **options) } })
-          result && wire.keep(result)
+          result && wire.protect(result)
         end
       end
     end

@@ -60,7 +60,7 @@ module NeverBlock
 
         # Has a statement, or a result of one, that the garbage collector finds wait for the end of the call that is under way then.
         # @return the same
-        def keep(handle)
+        def protect(handle)
           @handles ||= MysqlHandles.new
           tell_handles
           @handles.keep(handle)
@@ -74,7 +74,7 @@ module NeverBlock
             raise ::Mysql2::Error::TimeoutError, "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
           end
         rescue Exception => e # rubocop:disable Lint/RescueException -- nobody will read what is answered
-          e.is_a?(::Mysql2::Error) ? cut : abandon
+          e.is_a?(::Mysql2::Error) ? discard : abandon
           raise
         end
 
@@ -105,7 +105,7 @@ module NeverBlock
         end
 
         # Ends a call that another fiber or a thread is in, and waits until it has ended.
-        def vacate
+        def end_call
           user = @user
           return unless user
 
@@ -124,7 +124,7 @@ module NeverBlock
         end
 
         # Without waiting for anything: no answer that is under way reaches anybody.
-        def cut
+        def discard
           shut
           CLOSE.bind_call(@client)
           forget
@@ -133,7 +133,7 @@ module NeverBlock
         # As #cut; the server is told, too.
         def abandon
           address = @socket&.local_address
-          cut
+          discard
           MysqlKill.later(address, id: @id) { ::Mysql2::Client.new(**options_for_killing) } if address
         end
 

@@ -11,7 +11,7 @@ module NeverBlock
         PAUSE_S = 0.001
 
         # @return [Exception, nil]
-        attr_reader :kept
+        attr_reader :pending_error
 
         # @param handler [#call] is given the number of times it was called before; false gives up
         def initialize(handler)
@@ -23,8 +23,8 @@ module NeverBlock
         # @return [Boolean] whether to try again
         def call(count)
           @lock.synchronize { again?(count) }
-        rescue Exception => e # rubocop:disable Lint/RescueException -- raised by #raise_kept
-          @kept = e
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised by #raise_pending_error
+          @pending_error = e
           false
         end
 
@@ -38,13 +38,13 @@ module NeverBlock
           enter
           yield
         ensure
-          raise_kept if @kept
+          raise_pending_error if @pending_error
         end
 
         # @raise what has ended the wait
-        def raise_kept
-          error = @kept
-          @kept = nil
+        def raise_pending_error
+          error = @pending_error
+          @pending_error = nil
           raise error
         end
 

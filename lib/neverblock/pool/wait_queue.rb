@@ -3,17 +3,17 @@
 # The line before something of which there are only so many places: first come, first served, whatever fibers and threads they are that come. Who leaves gives
 # the place to the first who waits, so that nobody who comes later is served before.
 
-require "neverblock/pool/gate"
-require "neverblock/pool/pace"
+require "neverblock/pool/admission_queue"
+require "neverblock/pool/progress"
 require "neverblock/pool/waiter"
 
 module NeverBlock
   module Pool
-    class Line
+    class WaitQueue
       # @return [Integer] how many may be inside
       attr_reader :places
-      # @return [Gate] before it
-      attr_reader :gate
+      # @return [AdmissionQueue] before it
+      attr_reader :admission_queue
 
       # @param places [Integer]
       def initialize(places)
@@ -21,8 +21,8 @@ module NeverBlock
         @lock = Thread::Mutex.new
         @holders = {}.compare_by_identity # owner => the thread it came on
         @waiters = []
-        @pace = Pace.new
-        @gate = Gate.new(self)
+        @progress = Progress.new
+        @admission_queue = AdmissionQueue.new(self)
       end
 
       # Comes in; when all places are held, parks the fiber (elsewhere: the thread) until its turn.
@@ -60,7 +60,7 @@ module NeverBlock
 
       # @return [Integer] how many more may wait before as many do as there are places; one that stands still has room for all, so that they are told in time
       def room
-        @pace.still? ? @places : [@places - @waiters.size, 0].max
+        @progress.stuck? ? @places : [@places - @waiters.size, 0].max
       end
 
       private
@@ -77,7 +77,7 @@ module NeverBlock
 
       def wait(owner, seconds)
         waiter = Waiter.new([owner, Thread.current])
-        since = @pace.now
+        since = @progress.now
         @waiters << waiter
         wait_once(waiter, since, seconds) until waiter.granted? || over?(waiter, since, seconds)
         granted = waiter.granted?
@@ -86,18 +86,18 @@ module NeverBlock
       end
 
       def wait_once(waiter, since, seconds)
-        waiter.wait(@lock, @pace.left(since, seconds))
+        waiter.wait(@lock, @progress.left(since, seconds))
       end
 
       # Before anybody is refused, the places of those who have ended without a word are given on.
       def over?(waiter, since, seconds)
         hopeless = hopeless?
-        return false unless hopeless || @pace.left(since, seconds) <= 0
+        return false unless hopeless || @progress.left(since, seconds) <= 0
 
         sweep
         return false if waiter.granted?
 
-        @pace.given_up unless hopeless
+        @progress.timed_out unless hopeless
         true
       end
 
@@ -118,7 +118,7 @@ module NeverBlock
           serve
         else
           @waiters.delete(waiter)
-          @gate.look
+          @admission_queue.room_changed
         end
       end
 
@@ -126,10 +126,10 @@ module NeverBlock
         while free? && (waiter = @waiters.shift)
           owner, thread = waiter.subject
           @holders[owner] = thread
-          @pace.moved
+          @progress.moved
           waiter.grant
         end
-        @gate.look
+        @admission_queue.room_changed
       end
     end
   end

@@ -7,7 +7,7 @@ module NeverBlock
   module DB
     # A fiber that is handed row after row out of memory, by C code in which no slice of time ends, does not wait, and nobody else runs: so it gives way when it has gone
     # on for long. Where there are slices, as one does that computes: after those that have waited.
-    class Spell
+    class CpuBurst
       # Seconds between two looks at whether others wait.
       LOOK_S = 0.001
       # Seconds after which it waits, for a moment, where there are slices: so soon its deadline is met.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Connections that were cut: whose fiber was taken out of the driver in the middle of an answer, by a deadline, by Timeout, by Fiber#raise or Fiber#kill. Whoever had
-# one next would get the rest of an answer that is not his. So it is closed at once, and whoever finds it in the pool has it removed (Cut::Found).
+# one next would get the rest of an answer that is not his. So it is closed at once, and whoever finds it in the pool has it removed (Discarded::Found).
 
 require "timeout"
 require "neverblock/errors/causes"
@@ -9,7 +9,7 @@ require "neverblock/errors"
 
 module NeverBlock
   module Sequel
-    module Cut
+    module Discarded
       # Makes Sequel's pool remove the connection that its holder was given.
       class Found < ::Sequel::DatabaseDisconnectError; end
 
@@ -20,7 +20,7 @@ module NeverBlock
         # Yields the connection for as long as somebody holds it.
         # @raise [Found] when it was cut
         def watch(connection, db)
-          raise Found, "the connection was cut" if cut?(connection)
+          raise Found, "the connection was cut" if discarded?(connection)
 
           finished = false
           result = yield connection
@@ -33,7 +33,7 @@ module NeverBlock
         # Calls the driver.
         # @raise [Sequel::DatabaseDisconnectError] when its holder, on the way out, asks a connection again that was cut: that would wait for the old answer
         def call(connection, db)
-          raise ::Sequel::DatabaseDisconnectError, "the connection was left in the middle of an answer" if cut?(connection)
+          raise ::Sequel::DatabaseDisconnectError, "the connection was left in the middle of an answer" if discarded?(connection)
 
           finished = false
           result = yield
@@ -46,8 +46,8 @@ module NeverBlock
           mark(connection, db) unless finished
         end
 
-        def cut?(connection)
-          connection.instance_variable_defined?(:@neverblock_cut)
+        def discarded?(connection)
+          connection.instance_variable_defined?(:@neverblock_discarded)
         end
 
         # Is it, or was it made of, what ends a fiber's work from outside?
@@ -61,7 +61,7 @@ module NeverBlock
         def mark(connection, db)
           return if connection.frozen? || db.database_type == :sqlite || (connection.respond_to?(:transaction_status) && !in_the_middle?(connection))
 
-          connection.instance_variable_set(:@neverblock_cut, true)
+          connection.instance_variable_set(:@neverblock_discarded, true)
         end
 
         # Left early. What is read outside the driver's call for a query (COPY, streams) shows here.
@@ -69,7 +69,7 @@ module NeverBlock
           return if error.is_a?(Found)
 
           mark(connection, db) if connection.respond_to?(:transaction_status) || (error && from_outside?(error))
-          close(connection, db) if cut?(connection)
+          close(connection, db) if discarded?(connection)
         end
 
         def in_the_middle?(connection)

@@ -9,7 +9,7 @@ require "socket"
 
 module NeverBlock
   module Pool
-    module KeptClients
+    module ConnectedClients
       # Objects looked at, at most: a client reaches its socket by fewer.
       OBJECTS_MAX = 400
       # What leads anywhere, or nowhere.
@@ -21,7 +21,7 @@ module NeverBlock
       class << self
         # @param value [Object] a fiber-local or thread variable
         # @return [Boolean]
-        def keep?(value)
+        def client?(value)
           return false if passed?(value)
           return !value.closed? if IO === value
 

@@ -6,12 +6,12 @@ require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Pool
-    class Pace
+    class Progress
       # @param clock [#call] monotonic seconds
       def initialize(clock = -> { Deadline.now })
         @clock = clock
         @moved_at = 0.0
-        @still = false
+        @stuck = false
       end
 
       # @return [Float]
@@ -23,18 +23,18 @@ module NeverBlock
       # @return [void]
       def moved
         @moved_at = now
-        @still = false
+        @stuck = false
       end
 
       # Somebody has left it, whose time was over.
       # @return [void]
-      def given_up
-        @still = true
+      def timed_out
+        @stuck = true
       end
 
       # @return [Boolean] whether it has not moved since somebody's time was over
-      def still?
-        @still
+      def stuck?
+        @stuck
       end
 
       # @param since [Float] when the wait began

@@ -6,7 +6,7 @@ require "neverblock/verbs/outcome"
 
 module NeverBlock
   module All
-    class Branch
+    class Task
       def initialize(group, callable)
         @group = group
         @callable = callable
@@ -20,7 +20,7 @@ module NeverBlock
           Deadline.inherit(@deadline)
           @outcome = Outcome.of { call }
         ensure
-          @outcome ||= Outcome.new(nil, Error.new("a branch of NB.all was killed (Fiber#kill)"))
+          @outcome ||= Outcome.new(nil, Error.new("a task of NB.all was killed (Fiber#kill)"))
           @group.ended(self)
         end
       end

@@ -12,7 +12,7 @@ require "neverblock/pool/fiber_state"
 
 module NeverBlock
   module Pool
-    class Crew
+    class LoopFiberPool
       attr_reader :scheduler
 
       # @param report [#call] is given each exception
@@ -32,7 +32,7 @@ module NeverBlock
       # @param job [#call]
       def spawn(job)
         start = @lock.synchronize { admit(job) }
-        hire(job) if start
+        start_fiber(job) if start
       end
 
       def fibers
@@ -91,7 +91,7 @@ module NeverBlock
 
       # What is raised into this fiber meanwhile leaves Fiber.schedule, and the block has not begun.
       # @param later [Boolean] the caller is about to end: give way first
-      def hire(job, later: false)
+      def start_fiber(job, later: false)
         settled = false
         Fiber.schedule do
           settled = true
@@ -103,7 +103,7 @@ module NeverBlock
         settled = true
         raise unless give_place_back(later ? job : nil)
       ensure
-        pass_place_on(later ? job : nil) unless settled
+        hand_over_place(later ? job : nil) unless settled
       end
 
       # No fiber can be made. Who asks for one is told; a job of the queue is taken by another fiber when it can.
@@ -112,15 +112,15 @@ module NeverBlock
       def give_place_back(job)
         @lock.synchronize do
           @taken -= 1
-          kept = job && @taken.positive?
-          @jobs.unshift(job) if kept
-          kept
+          requeued = job && @taken.positive?
+          @jobs.unshift(job) if requeued
+          requeued
         end
       end
 
-      def pass_place_on(job)
+      def hand_over_place(job)
         @lock.synchronize { @jobs.unshift(job) } if job
-        succeed
+        replace_fiber
       end
 
       def work(job, later)
@@ -130,18 +130,18 @@ module NeverBlock
         FiberState.clear_storage(fiber)
         while job
           run(job, fiber)
-          give_way
+          yield_to_others
           job = next_job or has_place = false
           next if job.nil? || FiberState.clear(fiber)
 
           has_place = false
-          break pass_place_on(job)
+          break hand_over_place(job)
         end
       rescue Run::Stopped
         @jobs.clear
         raise
       ensure
-        succeed if has_place
+        replace_fiber if has_place
       end
 
       # Between blocks a fiber is not among those that may be cancelled.
@@ -153,39 +153,39 @@ module NeverBlock
       end
 
       # Lets others run before the next block; what was raised into this fiber too late for the last one comes out here, and not there.
-      def give_way
+      def yield_to_others
         sleep(0) if @jobs.any?
       rescue StandardError => e
         @report.call(e)
       end
 
       # This fiber ends of something that ends fibers; another goes on in its place.
-      def succeed
+      def replace_fiber
         job = next_job
-        hire(job, later: true) if job
+        start_fiber(job, later: true) if job
       rescue StandardError => e
         @report.call(e)
       end
 
       # Gives the place up when there is none. In a forked child the queue is the parent's.
       def next_job
-        return unless here?
+        return unless own_loop?
 
         @lock.synchronize do
           job = @jobs.shift
           @taken -= 1 unless job
-          let_one_in if job && @waiters.any?
+          admit_waiter if job && @waiters.any?
           job
         end
       end
 
-      def let_one_in
+      def admit_waiter
         waiter = @waiters.shift
         @jobs << waiter.subject
         waiter.grant
       end
 
-      def here?
+      def own_loop?
         Fiber.scheduler.equal?(@scheduler)
       end
 
