@@ -47,7 +47,7 @@ module NeverBlock
     end
   end
 
-  # Raised in the waits of fibers whose result nobody wants any more: another task of their NB.all has failed, or what encloses it was left. It is no
+  # Raised in the waits of fibers whose result nobody wants any more: another branch of their NB.all has failed, or what encloses it was left. It is no
   # StandardError, so that `rescue => e` in an application does not take the end of its own work for a failure of it and go on; `ensure` runs as ever.
   class Cancelled < Exception # rubocop:disable Lint/InheritException -- see above
     include FromOutside
