@@ -1,17 +1,22 @@
 # frozen_string_literal: true
 
-# Where requests wait that would go straight into a wait_queue which is as long as it is to be: before the application is called, so that they hold little. First come, first
-# served. While any of a request_class wait here, the loop keeps back more of that request_class (Executor.shut_like): there they hold no fiber yet, and another worker may be free sooner.
+# Where requests wait, before the application is called, that would enter a full wait queue at once.
+# They hold little memory here. First come, first served. While requests of a class wait here, the
+# loop keeps more requests of that class in its own queue (Executor.shut_like). There they hold no
+# fiber, and another worker may be free sooner.
 #
-# As many are woken as the wait_queue has room for. Each looks for itself, in the moment in which it goes in, and goes back to its place when there is none any more;
-# each that goes in has others woken. So nobody is held while there is room, whatever those do that were let in: use the wait_queue, wait for something else, or end.
+# As many waiters are woken as the wait queue has room for. Each asks for room itself when it runs,
+# and stays in its place when there is none. Each that goes on has others woken. So nobody waits
+# while there is room, whatever the admitted requests do: enter the queue, wait for something else,
+# or end.
 #
-# Executors know nothing of each other's turns: each has a queue of its own here, and one that is busy keeps nobody of another's waiting.
+# Each executor's thread has a queue of its own here, so that a busy executor does not delay the
+# requests of another one.
 
 module NeverBlock
   module Pool
     class AdmissionQueue
-      # Those who wait on one executor's thread, and the likes that are shut meanwhile.
+      # The waiters of one executor's thread, and the request classes that are shut meanwhile.
       class ExecutorQueue
         def initialize
           @places = []
@@ -28,40 +33,42 @@ module NeverBlock
           @places.size
         end
 
-        # @param request_class [Integer, nil] of the request
+        # @param request_class [Integer, nil] of the request; nil: unknown
         # @return [Thread::Queue] its place, the last
         def enter(request_class)
           @shut << request_class if request_class && Executor.shut_like(request_class)
           Thread::Queue.new.tap { |place| @places << place }
         end
 
-        # @return [void]
+        # Removes a place. With the last one, the request classes are opened again.
         def leave(place)
           first?(place) ? @places.shift : @places.delete(place)
           @shut.each { |request_class| Executor.open_like(request_class) }.clear if empty?
         end
 
-        # @return [Boolean]
+        # @return [Boolean] whether the place is the first
         def first?(place)
           @places.first.equal?(place)
         end
 
-        # The first of them look for themselves. Those who have been woken and have not looked yet are among them.
+        # Wakes the first waiters, among them those that were woken and have not run yet.
+        # @param count [Integer] how many
         # @return [void]
         def wake(count)
           @places.first(count).each { |place| place << true if place.empty? }
         end
       end
 
-      # @param wait_queue [#room] how many more may wait in it; any thread, without a lock
+      # @param wait_queue [#room] tells how many more may wait in it, on any thread, without a lock
       def initialize(wait_queue)
         @wait_queue = wait_queue
         @lock = Thread::Mutex.new
-        @queues = {} # by thread; replaced when one is added
+        @queues = {} # by thread; replaced by a new Hash when one is added
       end
 
-      # Parks the fiber while the wait_queue has no room, and while somebody is here before it.
-      # @param request_class [Integer, nil] of the request that the fiber runs (Executor.like_of): while it waits no more of that request_class begin
+      # Parks the fiber while the wait queue has no room, and while others wait here before it.
+      # Until it goes on, no more requests of the class begin.
+      # @param request_class [Integer, nil] of the fiber's request (Executor.like_of)
       # @return [void]
       def pass(request_class = nil)
         queue = @queues[Thread.current] || add_queue
@@ -76,13 +83,13 @@ module NeverBlock
         end
       end
 
-      # The wait_queue has become shorter. Never parks.
+      # The wait queue has become shorter: wakes waiters. Never parks.
       # @return [void]
       def room_changed
         @queues.each_value { |queue| wake(queue) }
       end
 
-      # @return [Integer] how many are held here; more of their likes may wait in the loop
+      # @return [Integer] how many wait here; more of their classes may wait in the loop
       def waiting
         @queues.each_value.sum(&:size)
       end
@@ -90,10 +97,13 @@ module NeverBlock
       private
 
       def add_queue
-        @lock.synchronize { (@queues = { Thread.current => ExecutorQueue.new, **@queues }).fetch(Thread.current) }
+        @lock.synchronize do
+          @queues = { Thread.current => ExecutorQueue.new, **@queues }
+          @queues.fetch(Thread.current)
+        end
       end
 
-      # What woke it was for the look it takes now.
+      # Removes the wake-up that led here, then asks for room.
       def turn_of?(place, queue)
         place.clear
         queue.first?(place) && @wait_queue.room.positive?

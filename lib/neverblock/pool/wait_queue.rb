@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The line before something of which there are only so many places: first come, first served, whatever fibers and threads they are that come. Who leaves gives
-# the place to the first who waits, so that nobody who comes later is served before.
+# A wait queue for a bounded number of places: first come, first served, for fibers and threads
+# alike. A holder that leaves hands its place to the first waiter, so that no later one is served
+# before.
 
 require "neverblock/pool/admission_queue"
 require "neverblock/pool/progress"
@@ -12,10 +13,10 @@ module NeverBlock
     class WaitQueue
       # @return [Integer] how many may be inside
       attr_reader :places
-      # @return [AdmissionQueue] before it
+      # @return [AdmissionQueue] where requests wait before they enter this queue
       attr_reader :admission_queue
 
-      # @param places [Integer]
+      # @param places [Integer] how many may be inside
       def initialize(places)
         @places = places
         @lock = Thread::Mutex.new
@@ -25,17 +26,22 @@ module NeverBlock
         @admission_queue = AdmissionQueue.new(self)
       end
 
-      # Comes in; when all places are held, parks the fiber (elsewhere: the thread) until its turn.
+      # Takes a place. When all are held, parks the fiber (elsewhere: blocks the thread) until its
+      # turn.
       #
-      # The time counts from the last moment the line moved: a long line that is being served is no error; one in which nobody gives a place back is.
-      # @param owner [Fiber, Thread] one that is not inside; a place whose owner has ended is free
-      # @param seconds [Numeric] longest wait without the line moving
-      # @return [Boolean] false: the time was over, or waiting would never end (a blocking fiber of the loop whose other fibers hold all places)
+      # The time limit counts from the last moment the queue moved. A long queue that moves is no
+      # error; one in which no place is given back is.
+      # @param owner [Fiber, Thread] one that holds no place; the place of an owner that has ended
+      #   is free
+      # @param seconds [Numeric] longest wait while the queue does not move
+      # @return [Boolean] false: the time was over, or the wait would never end, because the caller
+      #   is a blocking fiber of the loop whose other fibers hold all places
       def enter(owner, seconds)
         @lock.synchronize { free? ? take(owner) : wait(owner, seconds) }
       end
 
-      # Gives the place back. A wait for the lock is not ended from outside, or the place would be lost.
+      # Gives the place back. The wait for the lock cannot be interrupted, or the place would be
+      # lost.
       # @return [void]
       def leave(owner)
         Compat.shielded do
@@ -43,12 +49,12 @@ module NeverBlock
         end
       end
 
-      # @return [Boolean] whether it is inside
+      # @return [Boolean] whether the owner holds a place
       def inside?(owner)
         @holders.key?(owner)
       end
 
-      # @return [Integer] how many are inside
+      # @return [Integer] how many places are held
       def held
         @holders.size
       end
@@ -58,14 +64,15 @@ module NeverBlock
         @waiters.size
       end
 
-      # @return [Integer] how many more may wait before as many do as there are places; one that stands still has room for all, so that they are told in time
+      # @return [Integer] how many more may wait until there are as many waiters as places. A queue
+      #   that does not move has room for more, so that they get their error in time.
       def room
         @progress.stuck? ? @places : [@places - @waiters.size, 0].max
       end
 
       private
 
-      # While anybody waits no place is free.
+      # While there are waiters, no place is free.
       def free?
         @holders.size < @places
       end
@@ -89,7 +96,7 @@ module NeverBlock
         waiter.wait(@lock, @progress.left(since, seconds))
       end
 
-      # Before anybody is refused, the places of those who have ended without a word are given on.
+      # Before a waiter is refused, places of owners that have ended are handed on.
       def over?(waiter, since, seconds)
         hopeless = hopeless?
         return false unless hopeless || @progress.left(since, seconds) <= 0
@@ -101,7 +108,7 @@ module NeverBlock
         true
       end
 
-      # A fiber that cannot park keeps its thread, and with it those that could give a place back.
+      # A fiber that cannot park blocks its thread, and with it the fibers that hold the places.
       def hopeless?
         Fiber.scheduler && !Fiber.current_scheduler && @holders.each_value.all?(Thread.current)
       end
@@ -111,7 +118,7 @@ module NeverBlock
         serve
       end
 
-      # Its wait was ended from outside, maybe when it was its turn.
+      # The wait was ended from outside, perhaps after the place was granted.
       def withdraw(waiter)
         if waiter.granted?
           @holders.delete(waiter.subject.first)
