@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Connections that were cut: whose fiber was taken out of the driver in the middle of an answer, by a deadline, by Timeout, by Fiber#raise or Fiber#kill. Whoever had
-# one next would get the rest of an answer that is not his. So it is closed at once, and whoever finds it in the pool has it removed (Discarded::Found).
+# Discarded connections: a deadline, Timeout, Fiber#raise or Fiber#kill has taken their fiber out of
+# the driver in the middle of an answer. The next holder would get the rest of that answer. So the
+# connection is closed at once, and the holder that finds it in the pool has it removed (Found).
 
 require "timeout"
 require "neverblock/errors/causes"
@@ -10,17 +11,19 @@ require "neverblock/errors"
 module NeverBlock
   module Sequel
     module Discarded
-      # Makes Sequel's pool remove the connection that its holder was given.
+      # Makes Sequel's pool remove the connection that it gave to a holder.
       class Found < ::Sequel::DatabaseDisconnectError; end
 
-      # PQTRANS_ACTIVE, PQTRANS_UNKNOWN (libpq, PQtransactionStatus): a command is in progress; the connection is bad.
+      # PQTRANS_ACTIVE and PQTRANS_UNKNOWN (libpq, PQtransactionStatus): a command is in progress;
+      # the connection is bad.
       IN_THE_MIDDLE = [1, 4].freeze
 
       class << self
-        # Yields the connection for as long as somebody holds it.
-        # @raise [Found] when it was cut
+        # Yields the connection while a fiber holds it.
+        # @return what the block returns
+        # @raise [Found] when it was discarded
         def watch(connection, db)
-          raise Found, "the connection was cut" if discarded?(connection)
+          raise Found, "the connection was discarded" if discarded?(connection)
 
           finished = false
           result = yield connection
@@ -30,10 +33,12 @@ module NeverBlock
           leave(connection, db, $!) unless finished
         end
 
-        # Calls the driver.
-        # @raise [Sequel::DatabaseDisconnectError] when its holder, on the way out, asks a connection again that was cut: that would wait for the old answer
+        # Yields to a call of the driver.
+        # @return what the block returns
+        # @raise [Sequel::DatabaseDisconnectError] when the holder uses a discarded connection again
+        #   while it is unwinding: the call would wait for the old answer
         def call(connection, db)
-          raise ::Sequel::DatabaseDisconnectError, "the connection was left in the middle of an answer" if discarded?(connection)
+          refuse if discarded?(connection)
 
           finished = false
           result = yield
@@ -46,29 +51,40 @@ module NeverBlock
           mark(connection, db) unless finished
         end
 
+        # @return [Boolean] whether the connection must not be used again
         def discarded?(connection)
           connection.instance_variable_defined?(:@neverblock_discarded)
         end
 
-        # Is it, or was it made of, what ends a fiber's work from outside?
+        # @return [Boolean] whether the error, or one of its causes, ends a fiber from outside
         def from_outside?(error)
-          Causes.of(error).any? { |one| !one.is_a?(StandardError) || one.is_a?(NeverBlock::Error) || one.is_a?(::Timeout::Error) }
+          Causes.of(error).any? do |one|
+            !one.is_a?(StandardError) || one.is_a?(NeverBlock::Error) || one.is_a?(::Timeout::Error)
+          end
         end
 
         private
 
-        # SQLite has no answer on its way; and its database may live in the connection.
+        def refuse
+          raise ::Sequel::DatabaseDisconnectError,
+                "the connection was left in the middle of an answer"
+        end
+
+        # Not for SQLite: it has no answer under way, and its database may exist in the connection.
         def mark(connection, db)
-          return if connection.frozen? || db.database_type == :sqlite || (connection.respond_to?(:transaction_status) && !in_the_middle?(connection))
+          return if connection.frozen? || db.database_type == :sqlite
+          return if connection.respond_to?(:transaction_status) && !in_the_middle?(connection)
 
           connection.instance_variable_set(:@neverblock_discarded, true)
         end
 
-        # Left early. What is read outside the driver's call for a query (COPY, streams) shows here.
+        # The holder has left early. This also sees answers that are read outside the driver's call
+        # for the query (COPY, streams).
         def leave(connection, db, error)
           return if error.is_a?(Found)
 
-          mark(connection, db) if connection.respond_to?(:transaction_status) || (error && from_outside?(error))
+          doubtful = connection.respond_to?(:transaction_status) || (error && from_outside?(error))
+          mark(connection, db) if doubtful
           close(connection, db) if discarded?(connection)
         end
 
@@ -78,13 +94,14 @@ module NeverBlock
           true
         end
 
-        # PostgreSQL works on, with its locks, until it is told (db/pg.rb); that takes a connection of its own, so another fiber does it.
+        # PostgreSQL runs a query on, with its locks, until it gets a cancel request (db/pg.rb).
+        # That takes a connection of its own, so another fiber sends it.
         def close(connection, db)
           told = Fiber.current_scheduler && connection.respond_to?(:neverblock_abandon)
           return db.disconnect_connection(connection) unless told
 
           Fiber.schedule { connection.neverblock_abandon }
-        rescue StandardError # the loop takes no fiber any more
+        rescue StandardError # the loop accepts no fiber any more
           db.disconnect_connection(connection)
         end
       end

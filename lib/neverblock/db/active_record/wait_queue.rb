@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# The line of those who wait for a connection of a pool, fibers and threads: what ConnectionPool::Queue has instead of a condition variable (the lock is the pool's, and
-# held by all who call).
+# The wait queue of a connection pool, for fibers and threads. ConnectionPool::Queue has it in place
+# of a condition variable. The lock is the pool's, and every caller holds it.
 #
-# A waiter in it is kept until a connection is there, and the time that the pool gives for it (checkout_timeout) counts from the last moment the line moved.
+# A waiter stays in it until it has a connection. Its time limit (checkout_timeout) counts from the
+# last moment the queue moved.
 
 require "neverblock/pool/admission_queue"
 require "neverblock/pool/progress"
@@ -12,7 +13,7 @@ module NeverBlock
   module DB
     module ActiveRecord
       class WaitQueue
-        # One who waits.
+        # One fiber or thread that waits.
         class Waiter
           # @return [MonitorMixin::ConditionVariable]
           attr_reader :condition
@@ -25,11 +26,12 @@ module NeverBlock
           end
         end
 
-        # @return [NeverBlock::Pool::AdmissionQueue] before it
+        # @return [NeverBlock::Pool::AdmissionQueue] where requests wait before they enter this
+        #   queue
         attr_reader :admission_queue
 
         # @param lock [MonitorMixin] the pool
-        # @param size [#call] most connections; nil: no limit
+        # @param size [#call] returns the most connections; nil: no limit
         # @param progress [NeverBlock::Pool::Progress]
         # @yieldreturn [Boolean] whether there is a connection
         def initialize(lock, size: -> {}, progress: NeverBlock::Pool::Progress.new, &ready)
@@ -41,14 +43,16 @@ module NeverBlock
           @admission_queue = NeverBlock::Pool::AdmissionQueue.new(self)
         end
 
-        # @return [Integer] how many more may wait before as many do as there may be connections; one that stands still has room for all, so that they are told in time
+        # @return [Integer] how many more may wait until there are as many waiters as connections. A
+        #   queue that does not move has room for more, so that they get their error in time.
         def room
           size = @size.call || 1
           @progress.stuck? ? size : [size - @waiters.size, 0].max
         end
 
-        # Parks the fiber until it is its turn and a connection is there, or the line has stood still for too long.
-        # @param seconds [Numeric, nil] nil: however long
+        # Parks the fiber until it is its turn and a connection is there, or the queue has not moved
+        # for too long.
+        # @param seconds [Numeric, nil] longest wait while the queue does not move; nil: no limit
         # @return [Boolean] whether a connection is there
         def wait(seconds = nil)
           waiter = Waiter.new(@lock.new_cond)
@@ -56,10 +60,11 @@ module NeverBlock
           taken = wait_for_turn(waiter, seconds)
         ensure
           @admission_queue.room_changed if @waiters.delete(waiter)
-          signal if waiter.called && !taken # it was interrupted: the next one's turn
+          signal if waiter.called && !taken # it was interrupted: it is the next waiter's turn
         end
 
-        # A connection is there: the first in line is called.
+        # A connection is there: calls the first waiter.
+        # @return [void]
         def signal
           waiter = @waiters.first&.first or return
           @waiters.delete(waiter)
@@ -69,6 +74,7 @@ module NeverBlock
           @admission_queue.room_changed
         end
 
+        # Calls all waiters.
         # @return [void]
         def broadcast
           signal until @waiters.empty?
@@ -88,7 +94,7 @@ module NeverBlock
           true
         end
 
-        # The connection is gone again (the pool was disconnected): this one is still the first.
+        # The connection was removed (the pool was disconnected): the waiter is the first again.
         def requeue(waiter)
           waiter.called = false
           @waiters = { waiter => true }.compare_by_identity.merge!(@waiters)
