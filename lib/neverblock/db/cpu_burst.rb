@@ -5,21 +5,24 @@ require "neverblock/verbs/deadline"
 
 module NeverBlock
   module DB
-    # A fiber that is handed row after row out of memory, by C code in which no slice of time ends, does not wait, and nobody else runs: so it gives way when it has gone
-    # on for long. Where there are slices, as one does that computes: after those that have waited.
+    # Limits the time that a fiber computes without a break while it takes row after row from
+    # memory. That is C code in which no time slice ends, and the fiber does not wait. So it yields
+    # after some time, with time slices as other computing fibers do: after those that have waited.
     class CpuBurst
-      # Seconds between two looks at whether others wait.
+      # Seconds between two checks for waiting fibers.
       LOOK_S = 0.001
-      # Seconds after which it waits, for a moment, where there are slices: so soon its deadline is met.
+      # With time slices, seconds after which it waits for a moment. Its deadline is met within
+      # them.
       WAIT_S = 0.1
 
-      # @param longest [Float] seconds of the first slice, or between two waits where there are no slices
+      # @param longest [Float] seconds of the first slice; without time slices, seconds between two
+      #   waits
       def initialize(longest)
         @longest = longest
         @waited = @looked = Deadline.now
       end
 
-      # Lets the others run when it is time. Parks.
+      # Lets others run when it is time. Parks then.
       # @return [void]
       def pause
         now = Deadline.now
