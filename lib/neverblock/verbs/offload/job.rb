@@ -58,6 +58,7 @@ module NeverBlock
       private_constant :LOST
 
       private
+
       def options
         @storage ? { blocking: true, storage: @storage } : { blocking: true }
       end
