@@ -102,12 +102,12 @@ class InterruptionTest < BindingCase
     serve(request_timeout_ms: LONG_MS) { |env| told << [env["neverblock.deadline"], NB.deadline, NB::Deadline.now, NB.all(-> { NB.deadline }).first] and FINE.call(env) }
     before = NB::Deadline.now
     assert_serves
-    at, left, now, in_branch = within { told.pop }
+    at, left, now, in_task = within { told.pop }
     assert_kind_of Float, at
     assert_includes (before + (LONG_MS / 1000.0))..(now + (LONG_MS / 1000.0)), at
     assert_operator left, :<=, LONG_MS / 1000.0
     assert_in_delta at, now + left, SECONDS
-    assert_operator in_branch, :<=, left
+    assert_operator in_task, :<=, left
   end
 
   def test_without_one_there_is_nothing_to_be_told

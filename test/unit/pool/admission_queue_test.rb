@@ -15,7 +15,7 @@ class PoolAdmissionQueueTest < VerbsCase
       @inside = []
     end
 
-    # What a request does: it passes the gate, and stands in the queue.
+    # What a request does: it passes the admission queue, and enters the wait queue.
     def visit(name)
       @admission_queue.pass
       @inside << name

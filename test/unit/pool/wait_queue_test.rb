@@ -83,7 +83,7 @@ class PoolWaitQueueTest < VerbsCase
 
         clock.now += 9
         @queue.leave(second) # the first of the two comes in
-        clock.now += 9      # 18 s for the second, 9 s since the queue moved
+        clock.now += 9 # 18 s for the second, 9 s since the queue moved
         wake_first
         assert_nil came_in
         assert_equal 1, @queue.waiting

@@ -275,7 +275,7 @@ class SequelPoolTest < VerbsCase
     end
   end
 
-  def test_jobs_of_the_async_thread_pool_stand_in_the_line_of_the_fibers
+  def test_jobs_of_the_async_thread_pool_wait_in_the_queue_of_the_fibers
     each_kind(POOLS, max_connections: 1, num_async_threads: 2) do |database|
       database.extension :async_thread_pool
       database.fetch = { id: 7 }
