@@ -32,6 +32,7 @@ module NeverBlock
           raise ArgumentError,
                 "the number of offload threads is an Integer of at least 1, not #{size.inspect}"
         end
+
         @lock.synchronize do
           @size = size
           @work_there.broadcast
