@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# `Capybara.server = :neverblock`: the application of a system test, served by NeverBlock in the process of the tests. It is quiet and ends with them.
-# Required by the railtie for Rails' system tests; elsewhere after Capybara.
+# `Capybara.server = :neverblock`: NeverBlock serves the application of a system test in the process
+# of the tests. It logs nothing and ends with the process. The railtie requires this file for Rails'
+# system tests; elsewhere require it after Capybara.
 
 require "capybara"
 require "neverblock/config/environment"
@@ -9,16 +10,16 @@ require "neverblock/library"
 
 module NeverBlock
   module CapybaraServer
-    # How it is asked for.
+    # Capybara's name for it.
     NAME = :neverblock
 
     module_function
 
-    # Serves until the process ends. Capybara gives it a thread.
+    # Serves until the process ends. Blocks the thread, which Capybara makes for it.
     # @param app [#call]
     # @param port [Integer]
     # @param host [String]
-    # @param settings [Hash] of Config.new: fibers, ...
+    # @param settings [Hash] of Config.new, such as fibers
     # @return [void]
     def run(app, port, host, **settings)
       bind = Config::Environment.new({}).bind(port: port, host: host)
@@ -29,17 +30,23 @@ module NeverBlock
       server&.stop_now
     end
 
-    # Before Ruby ends its threads, which is an error elsewhere; a process forked by the tests has no server of its own.
+    # Stops the server before Ruby ends its threads, which would be an error elsewhere. A process
+    # that the tests fork has no server of its own.
     def stop_at_exit(server)
       pid = Process.pid
       at_exit { server.stop_now if pid == Process.pid }
     end
     private_class_method :stop_at_exit
 
-    # Rails takes Puma where nobody has chosen, also where there is none.
+    # Makes the name known. Rails chooses Puma where nobody has chosen, also where Puma is missing:
+    # then this one is chosen.
     # @return [void]
     def register
-      ::Capybara.register_server(NAME) { |app, port, host, **settings| run(app, port, host, **settings) } unless ::Capybara.servers[NAME]
+      unless ::Capybara.servers[NAME]
+        ::Capybara.register_server(NAME) do |app, port, host, **settings|
+          run(app, port, host, **settings)
+        end
+      end
       ::Capybara.server = NAME if ::Capybara.server == ::Capybara.servers[:default] && !puma?
     end
 

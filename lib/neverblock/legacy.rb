@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Names of NeverBlock 0.1 and of its unreleased 1.0 that still make sense, on top of what Ruby and this gem have today. What has been left out, and what to
-# use instead: docs/since-0.1.md.
+# Names of NeverBlock 0.1 and of its unreleased 1.0 that are still of use, with today's Ruby and
+# this gem. docs/since-0.1.md lists what was left out, and what to use in its place.
 
 require "io/wait"
 require "neverblock/errors"
@@ -9,34 +9,39 @@ require "neverblock/legacy/fiber_locals"
 require "neverblock/legacy/fiber"
 
 module NeverBlock
-  # The root of the gem's errors, as 0.1 called it.
+  # The root of the gem's errors. This is its name in 0.1.
   NBError = Error
 
   module DB
-    # The connection classes of 0.1 say what to use in their place.
+    # The connection classes of 0.1 raise an error that names their replacement.
     def self.const_missing(name)
       return super unless name.match?(/Fibered|Pooled/)
 
-      raise NameError.new("NB::DB::#{name} is not part of NeverBlock 2: use the ordinary drivers, whose waits park fibers by themselves (docs/since-0.1.md)", name, receiver: self)
+      raise NameError.new("NB::DB::#{name} is not part of NeverBlock 2: " \
+                          "use the ordinary drivers, whose waits park fibers by themselves " \
+                          "(docs/since-0.1.md)", name, receiver: self)
     end
   end
 
   class << self
-    # @return [Boolean] whether this thread has an event loop (NB.run, a request, another scheduler), also while NB.neverblock(false) keeps a fiber from using it
+    # @return [Boolean] whether this thread has an event loop (NB.run, a request, another
+    #   scheduler); true also inside NB.neverblock(false)
     def event_loop_available?
       !Fiber.scheduler.nil?
     end
 
-    # The event loop of this thread, which was a reactor. Its methods are those of Fiber::Scheduler.
+    # The event loop of this thread, which was EventMachine's reactor in 0.1. It has the methods of
+    # Fiber::Scheduler.
     # @return [Scheduler, Object, nil] nil where there is none
     def reactor
       Fiber.scheduler
     end
 
-    # Waits until the IO is ready: parks the fiber, outside a loop the thread.
+    # Waits until the IO is ready. Parks the fiber; outside a loop it blocks the thread.
     # @param mode [:read, :write]
     # @param io [IO]
     # @return [nil]
+    # @raise [ArgumentError] for another mode
     # @raise [IOError] when the IO is closed meanwhile
     def wait(mode, io)
       case mode
@@ -47,7 +52,7 @@ module NeverBlock
       nil
     end
 
-    # Parks the fiber, outside a loop the thread. Zero and less return at once.
+    # Parks the fiber; outside a loop it blocks the thread. Returns at once for 0 and less.
     # @param seconds [Numeric, nil] nil: until something else wakes or ends the fiber
     # @return [nil]
     def sleep(seconds)
@@ -57,8 +62,8 @@ module NeverBlock
       nil
     end
 
-    # Calls a method that would block on a worker thread while the fiber parks: NB.offload with a receiver.
-    # @param receiver [Object] 1.0 took a File
+    # Calls a method on a worker thread while the fiber parks: NB.offload with a receiver.
+    # @param receiver [Object] in 1.0 a File
     # @param action [Symbol] a public method
     # @param arguments [Array]
     # @return what the method returns
@@ -66,7 +71,7 @@ module NeverBlock
       offload { receiver.public_send(action, *arguments) }
     end
 
-    # NB::Fiber is no constant of its own: it would be what `Fiber` means to everything inside this module.
+    # NB::Fiber is no constant: `Fiber` would then mean it in all of this module.
     def const_missing(name)
       name == :Fiber ? Legacy::Fiber : super
     end

@@ -126,7 +126,7 @@ module Workload
       [200, {}, [digest.hexdigest]]
     end
 
-    # Branches that compute, once all have begun, until the slice of one has ended.
+    # Tasks that compute, once all have begun, until the slice of one has ended.
     def sliced(_env)
       scheduler = Fiber.scheduler
       before = scheduler.cuts

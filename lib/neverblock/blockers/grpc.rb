@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# grpc waits for each batch of operations in C, on its completion queue, without Ruby's lock and without a hook (src/ruby/ext/grpc/rb_call.c, grpc_rb_call_run_batch;
-# grpc/grpc#39299). All calls, streams too, go by way of run_batch.
+# grpc waits for each batch of operations in C, on its completion queue, without Ruby's lock and
+# without a hook (src/ruby/ext/grpc/rb_call.c, grpc_rb_call_run_batch; grpc/grpc#39299). All calls,
+# also of streams, use run_batch.
 
 require "neverblock/blockers/gem"
 

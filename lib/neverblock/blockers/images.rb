@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Images. ruby-vips computes when an operation is built (lib/vips/operation.rb, vips_cache_operation_build with `blocking: true`), which for all that writes or sums is the whole
-# work. mini_magick starts a process, which the loop waits for anyway.
+# Images. ruby-vips computes when an operation is built (lib/vips/operation.rb,
+# vips_cache_operation_build with `blocking: true`). For operations that write or sum that is all of
+# the work. mini_magick starts a process, for which the loop waits anyway.
 
 require "neverblock/blockers/gem"
 

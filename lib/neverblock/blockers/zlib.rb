@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Compression of whole strings: zlib works without Ruby's lock (ext/zlib/zlib.c, zstream_run_func), some 10 ms for a megabyte. From Ruby 3.4 on it is offered to
-# blocking_operation_wait. rubyzip and others that compress bit by bit have short calls, which stay where they are.
+# Compression of whole strings. zlib works without Ruby's lock (ext/zlib/zlib.c, zstream_run_func),
+# about 10 ms for a megabyte. From Ruby 3.4 on it uses blocking_operation_wait. rubyzip and others
+# compress in short calls, which stay on this thread.
 
 require "neverblock/blockers/gem"
 
@@ -10,7 +11,7 @@ module NeverBlock
     module Zlib
       NAMES = %i[deflate inflate gzip gunzip].freeze
 
-      # Puts it in place once, when zlib is loaded.
+      # Installs it once, when zlib is loaded.
       # @return [void]
       def self.apply
         return if @applied || !defined?(::Zlib::Deflate) || RUBY_VERSION >= "3.4"

@@ -1,14 +1,18 @@
 # frozen_string_literal: true
 
-# ActiveSupport keeps CurrentAttributes, Time.zone, the tags of a logger and, for ActiveRecord, the owner of a connection by thread or by fiber
-# (ActiveSupport::IsolatedExecutionState, 7.0 and later). By thread all requests that run would share them. By fiber an Enumerator inside a request would be a stranger
-# to it: another transaction, no CurrentAttributes. So the state is the scheduled fiber's, which the fibers that it resumes share: Scheduler.root.
+# ActiveSupport keeps some state by thread or by fiber (ActiveSupport::IsolatedExecutionState, 7.0
+# and later): CurrentAttributes, Time.zone, the tags of a logger and, for ActiveRecord, the owner of
+# a connection. By thread, all running requests would share it. By fiber, an Enumerator inside a
+# request would have another transaction and no CurrentAttributes. So here the state belongs to the
+# request fiber, and the fibers that it resumes share it (Scheduler.root).
 #
-# The level is set to :fiber by our Railtie; elsewhere (Sinatra, Roda, Grape, Hanami) nobody else sets it.
+# Our Railtie sets the level to :fiber. In other frameworks (Sinatra, Roda, Grape, Hanami) this
+# does.
 
 module NeverBlock
   module Compat
     module ActiveSupport
+      # Installs it once, when ActiveSupport is loaded.
       # @return [void]
       def self.apply
         return unless defined?(::ActiveSupport::IsolatedExecutionState)

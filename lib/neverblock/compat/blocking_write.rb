@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Before Ruby 3.3.1 there is no io_write (Bug #19546, ruby/ruby#9792), and Ruby writes to a descriptor in blocking mode without asking whether there is room
-# (io.c, internal_write_func): a full standard output stops the loop. In a fiber its room is waited for first; what a pipe that has room may still not take at
-# once is written by another thread (NB.offload).
+# Before Ruby 3.3.1 there is no io_write (Bug #19546, ruby/ruby#9792). Ruby then writes to a
+# descriptor in blocking mode without asking for room (io.c, internal_write_func), so that a full
+# standard output stops the loop. Here a fiber waits for room first. A text that a pipe with room
+# may not take at once is written by another thread (NB.offload).
 
 require "io/nonblock"
 require "io/wait"
@@ -10,7 +11,7 @@ require "io/wait"
 module NeverBlock
   module Compat
     module BlockingWrite
-      # What a pipe that is writable takes without waiting (PIPE_BUF, pipe(7)).
+      # Bytes that a writable pipe takes without waiting (PIPE_BUF, pipe(7)).
       AT_ONCE_BYTES = 4096
 
       def write(*strings)
@@ -23,11 +24,11 @@ module NeverBlock
         super
       end
 
-      # Sockets and what Ruby makes by IO.pipe and IO.popen do not block.
+      # Sockets, and IOs made by IO.pipe and IO.popen, do not block.
       def self.blocks?(io)
         !io.is_a?(BasicSocket) && !io.closed? && !io.nonblock? && !io.stat.file?
       rescue SystemCallError, IOError
-        false # it is the write's to say
+        false # the write itself raises it
       end
     end
 

@@ -1,21 +1,24 @@
 # frozen_string_literal: true
 
-# Concurrent::ThreadLocalVar (concurrent-ruby 1.2 and later) keeps its values in an array that is a thread variable, and in a table until the thread is collected.
-# Here the array belongs to a fiber (compat/thread_variables), and leaves that table when the fiber is collected.
+# Concurrent::ThreadLocalVar (concurrent-ruby 1.2 and later) keeps its values in an Array that is a
+# thread variable, and in a table until the thread is collected. Here the Array belongs to a request
+# fiber (compat/thread_variables), and leaves that table when the fiber is collected.
 # lib/concurrent-ruby/concurrent/atomic/locals.rb, ThreadLocals#locals!.
 
 module NeverBlock
   module Compat
     module Concurrent
-      # The thread variable with the array. It is emptied between two requests, and stays: a new one would be in the table beside it.
+      # The thread variable with the Array. It is emptied between two requests and stays: a new
+      # Array would be added to the table.
       KEY = :concurrent_thread_locals
 
-      # Puts it in place once, when concurrent-ruby is loaded.
+      # Installs it once, when concurrent-ruby is loaded.
       # @return [void]
       def self.apply
         return unless defined?(::Concurrent::ThreadLocals)
 
-        ::Concurrent::ThreadLocals.prepend(OfRoot) unless ::Concurrent::ThreadLocals.include?(OfRoot)
+        locals = ::Concurrent::ThreadLocals
+        locals.prepend(OfRoot) unless locals.include?(OfRoot)
       end
 
       # Prepended to Concurrent::ThreadLocals.

@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
-# IO.copy_stream reads and writes by itself, in C without Ruby's lock, and asks the scheduler only when a descriptor says EAGAIN (copy_stream_body in io.c):
-# a pipe or terminal in blocking mode - standard input, a FIFO that was opened by name - stops the loop. In a fiber such an IO is given as an object with
-# readpartial or write, as a StringIO would be, and these wait by the hooks.
+# IO.copy_stream reads and writes by itself, in C without Ruby's lock, and calls the scheduler only
+# after EAGAIN (copy_stream_body in io.c). A pipe or terminal in blocking mode stops the loop:
+# standard input, or a FIFO that was opened by name. Here, in a fiber, such an IO is passed as an
+# object with readpartial or write, as a StringIO would be. These wait through the hooks.
 #
-# Ruby 3.4 and later give all of it to blocking_operation_wait, to be done on another thread; there, on EAGAIN, it calls the hooks of the scheduler it came
-# from (nogvl_wait_for in io.c asks for the scheduler of the thread that began), and fibers are resumed on the wrong thread. So there every IO that can say
-# EAGAIN is given so, which costs sendfile(2) from file to socket; from file to file it goes to the other thread.
+# Ruby 3.4 and later pass all of it to blocking_operation_wait, to be done on another thread. After
+# EAGAIN it calls, from there, the hooks of the scheduler of the thread that began (nogvl_wait_for
+# in io.c), and fibers are resumed on the wrong thread. So there every IO that can return EAGAIN is
+# passed as such an object. That costs sendfile(2) from file to socket. From file to file it still
+# goes to the other thread.
 
 require "io/nonblock"
 require "io/wait"
@@ -14,29 +17,33 @@ require "io/wait"
 module NeverBlock
   module Compat
     module CopyStream
+      # An IO to read from, past copy_stream's own code.
       Source = Struct.new(:io) do
         def readpartial(...)
           io.readpartial(...)
         end
       end
 
-      # What a pipe that is writable takes without waiting (PIPE_BUF, pipe(7)).
+      # Bytes that a writable pipe takes without waiting (PIPE_BUF, pipe(7)).
       AT_ONCE_BYTES = 4096
 
-      # Past the IO's buffer and encodings, as copy_stream writes.
+      # An IO to write to. It bypasses the IO's buffer and encodings, as copy_stream does.
       Target = Struct.new(:io) do
         def write(bytes)
           io.flush
           written = 0
-          written += io.nonblock? ? io.syswrite(bytes.byteslice(written..)) : write_some(bytes.byteslice(written, AT_ONCE_BYTES)) while written < bytes.bytesize
+          written += write_some(bytes, written) while written < bytes.bytesize
           written
         end
 
         private
 
-        def write_some(bytes)
+        def write_some(bytes, written)
+          return io.syswrite(bytes.byteslice(written..)) if io.nonblock?
+
+          part = bytes.byteslice(written, AT_ONCE_BYTES)
           io.wait_writable
-          io.syswrite(bytes)
+          io.syswrite(part)
         end
       end
 
@@ -48,7 +55,7 @@ module NeverBlock
         super(source, target, length, *offset)
       end
 
-      # @return [Boolean] whether the loop would be stopped by waiting for this IO
+      # @return [Boolean] whether waiting for this IO would stop the loop
       def self.stops?(io)
         io.is_a?(IO) && !io.closed? && !io.stat.file? && (RUBY_VERSION >= "3.4" || !io.nonblock?)
       end

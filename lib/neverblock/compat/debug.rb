@@ -1,26 +1,40 @@
 # frozen_string_literal: true
 
-# The gem debug, whose prelude a generated Rails application has in its Gemfile: at a breakpoint it stops every thread of the process, and the fiber that has come
-# there blocks its thread, so that one `debugger` in one request holds all of them. Here, in a fiber of our loop, only that fiber waits for what is typed: other
-# fibers go on, so do other threads, and a second one that comes to a breakpoint meanwhile waits in line for the prompt. Steps (`next`, `finish`) are the fiber's.
-# debug 1.9 to 1.11: lib/debug/thread_client.rb (suspend, fiber_blocking, step_tp, on_load), lib/debug/session.rb (stop_all_threads, in_subsession?,
-# ask_thread_client).
+# The gem debug. A generated Rails application has its prelude in the Gemfile. At a breakpoint it
+# stops every thread of the process, and the fiber there blocks its thread, so that one `debugger`
+# in one request stops all of them.
+#
+# Here, in a fiber of our loop, only that fiber waits for input. Other fibers and threads go on. A
+# second fiber that reaches a breakpoint meanwhile waits for the prompt. Steps (`next`, `finish`)
+# belong to the fiber.
+#
+# debug 1.9 to 1.11: lib/debug/thread_client.rb (suspend, fiber_blocking, step_tp, on_load),
+# lib/debug/session.rb (stop_all_threads, in_subsession?, ask_thread_client).
 
 module NeverBlock
   module Compat
     module Debug
+      # The methods that are wrapped or called: public ones, private ones.
+      CLIENT = [
+        %i[suspend step_tp on_load management? skip_internal_path?], %i[fiber_blocking]
+      ].freeze
+      SESSION = [%i[in_subsession? on_load], %i[stop_all_threads ask_thread_client]].freeze
+      private_constant :CLIENT, :SESSION
+
       @prompts = {}.compare_by_identity
 
       class << self
-        # @return [Hash{Object => true}] the thread clients of which a fiber of ours is at the prompt
+        # @return [Hash{Object => true}] the thread clients with a fiber of ours at the prompt
         attr_reader :prompts
 
-        # Puts it in place once: now if debug is loaded, or when its prelude loads it.
+        # Installs it once: now if debug is loaded, or when its prelude loads it.
         # @return [void]
         def apply
           return patch if defined?(::DEBUGGER__::ThreadClient)
 
-          ::Kernel.singleton_class.prepend(Await) if ::Kernel.method_defined?(:debugger) && !::Kernel.singleton_class.include?(Await)
+          return unless ::Kernel.method_defined?(:debugger)
+
+          ::Kernel.singleton_class.prepend(Await) unless ::Kernel.singleton_class.include?(Await)
         end
 
         private
@@ -36,14 +50,16 @@ module NeverBlock
         end
 
         def known?(client, session)
-          { client => [%i[suspend step_tp on_load management? skip_internal_path?], %i[fiber_blocking]],
-            session => [%i[in_subsession? on_load], %i[stop_all_threads ask_thread_client]] }.all? do |owner, (open, hidden)|
-            open.all? { |name| owner.method_defined?(name) } && hidden.all? { |name| owner.private_method_defined?(name) }
-          end
+          has?(client, *CLIENT) && has?(session, *SESSION)
+        end
+
+        def has?(owner, open, hidden)
+          open.all? { |name| owner.method_defined?(name) } &&
+            hidden.all? { |name| owner.private_method_defined?(name) }
         end
       end
 
-      # The prelude has a Kernel#debugger of its own; the one that is defined then is of the whole debugger.
+      # The prelude has a Kernel#debugger of its own. The whole debugger defines another one.
       module Await
         def method_added(name)
           super
@@ -51,11 +67,12 @@ module NeverBlock
         end
       end
 
-      # Prepended to ThreadClient, which is a thread's.
+      # Prepended to ThreadClient, of which each thread has one.
       module Client
-        # Waits for its turn at the prompt, and for what is typed there.
+        # Waits for its turn at the prompt, and for input there. Parks.
         def suspend(event, *, **)
-          return super if event == :pause || management? || !Compat.scheduler || neverblock_prompt.owned?
+          return super if event == :pause || management?
+          return super if !Compat.scheduler || neverblock_prompt.owned?
 
           neverblock_prompt.synchronize do
             Debug.prompts[self] = true
@@ -65,49 +82,52 @@ module NeverBlock
           end
         end
 
-        # The session's thread, which would answer, waits for what is typed.
+        # The session's thread would answer, but it waits for input.
         def on_load(iseq, source)
           neverblock_elsewhere? ? ::DEBUGGER__::SESSION.on_load(iseq, source) : super
         end
 
-        # Its block counts the frames above it, so that it cannot be wrapped.
+        # Its block counts the frames above it, so it cannot be wrapped.
         def step_tp(...)
           @neverblock_stepping = ::Fiber.current
           super
         end
 
-        # @return [Boolean] whether a fiber of ours is at the prompt, and the caller is another one, or another thread
+        # @return [Boolean] whether a fiber of ours is at the prompt, and the caller is another
+        #   fiber or thread
         def neverblock_elsewhere?
           !Debug.prompts.empty? && !management? && !neverblock_prompt.owned?
         end
 
         private
 
-        # What decides last whether a step ends here: not in another fiber.
+        # The last test of whether a step ends here. It does not in another fiber.
         def skip_internal_path?(path)
           super || (Compat.scheduler && !::Fiber.current.equal?(@neverblock_stepping))
         end
 
-        # Held by the fiber that is at the prompt.
+        # The mutex is held by the fiber at the prompt.
         def neverblock_prompt
           @neverblock_prompt ||= ::Thread::Mutex.new
         end
 
-        # What is not a prompt is answered at once, and two must not wait for it together: they have one queue, and one mode.
+        # Requests other than a prompt are answered at once, and block. Two fibers must not wait for
+        # an answer together: they have one queue, and one mode.
         def fiber_blocking(&)
           neverblock_prompt.owned? ? yield : Compat.blocking(&)
         end
       end
 
-      # As the debugger leaves out its own.
+      # Removes our own frames, as the debugger does with its own.
       module Frames
         def capture_frames(*)
           super.reject { |frame| frame.path == __FILE__ }
         end
       end
 
+      # Prepended to DEBUGGER__::Session.
       module Session
-        # A `debugger` in the code that others run while one is at the prompt is a breakpoint like any other.
+        # While a fiber is at the prompt, a `debugger` in other code is a breakpoint like any other.
         def in_subsession?
           super && !::Thread.current.debug_thread_client&.neverblock_elsewhere?
         end
@@ -118,11 +138,16 @@ module NeverBlock
           super if Debug.prompts.empty?
         end
 
-        # The session's thread, which would do it, waits for what is typed.
+        # The session's thread would do it, but it waits for input.
         def ask_thread_client(thread)
           return super if Debug.prompts.empty?
 
-          @th_clients[thread] ||= ::DEBUGGER__::ThreadClient.new((@tc_id += 1), @q_evt, ::Thread::Queue.new, thread)
+          @th_clients[thread] ||= neverblock_client(thread)
+        end
+
+        def neverblock_client(thread)
+          @tc_id += 1
+          ::DEBUGGER__::ThreadClient.new(@tc_id, @q_evt, ::Thread::Queue.new, thread)
         end
       end
     end

@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
-# Before Ruby 3.3 Enumerator#next runs the enumerator's body in a blocking fiber, which no hook reaches: what waits in it stops the thread, and hangs it for ever
-# when it waits for another of its fibers. Feature #19141; enumerator.c, next_init. In a fiber of our scheduler the body is run in a fiber of ours, which is
-# not blocking; an enumerator that was begun elsewhere goes on as it was begun.
+# Before Ruby 3.3 Enumerator#next runs the enumerator's body in a blocking fiber, which no hook
+# reaches. Its waits block the thread, forever when they wait for another fiber of that thread.
+# Feature #19141; enumerator.c, next_init. Here, in a fiber of our scheduler, the body runs in a
+# fiber that is not blocking. An enumerator that was begun elsewhere goes on as it was begun.
 
 require "neverblock/compat/enumerator/cursor"
 
 module NeverBlock
   module Compat
-    # StopIteration#result is set by C only: an exhausted enumerator of Ruby's own makes one. It has no singleton method: Ruby's cache of calls from C would keep that,
-    # and the request whose result it returns (vm_eval.c, gccct_method_search).
+    # Only C sets StopIteration#result, so an exhausted enumerator of Ruby's own makes the
+    # exception. It has no singleton method: Ruby's cache of calls from C would keep that method,
+    # and with it the request whose result it returns (vm_eval.c, gccct_method_search).
     class Ended
       NEXT = Enumerator.instance_method(:next)
       private_constant :NEXT
@@ -72,12 +74,12 @@ module NeverBlock
         @neverblock_cursor = nil
       end
 
-      # nil: Ruby's own way.
+      # @return [Cursor, nil] nil: Ruby's own code is to be used
       def neverblock_cursor
         return @neverblock_cursor if defined?(@neverblock_cursor) && @neverblock_cursor
         return nil unless Compat.scheduler && !frozen?
 
-        dup # raises when it has begun elsewhere
+        dup # raises TypeError when it was begun elsewhere
         @neverblock_cursor = Cursor.new(self)
       rescue TypeError
         nil

@@ -1,20 +1,25 @@
 # frozen_string_literal: true
 
-# Excon keeps the sockets of a persistent connection by thread (connection.rb, `sockets`, thread_safe_sockets), so that the fibers of a thread that share one
-# would write to one socket at a time each other's, and read each other's answers. Here each request takes a set of sockets for its time, and leaves it
-# to the next when it has ended well. Every version up to 1.10.
+# Excon keeps the sockets of a persistent connection by thread (connection.rb, `sockets`,
+# thread_safe_sockets). The fibers of a thread that share a connection would write to one socket at
+# a time, and read each other's answers. Here each request takes a set of sockets while it runs, and
+# leaves it to the next request when it has ended without an error. Every version up to 1.10.
 
 module NeverBlock
   module Compat
     module Excon
-      # Puts it in place once, when Excon is loaded.
+      # Installs it once, when Excon is loaded.
+      # @return [void]
       def self.apply
-        return unless defined?(::Excon::Connection) && ::Excon::Connection.private_method_defined?(:sockets)
+        return unless defined?(::Excon::Connection)
 
-        ::Excon::Connection.prepend(Leases) unless ::Excon::Connection.include?(Leases)
+        connection = ::Excon::Connection
+        return unless connection.private_method_defined?(:sockets)
+
+        connection.prepend(Leases) unless connection.include?(Leases)
       end
 
-      # The sockets of one connection object: those in use by fiber, and those that are free.
+      # The sets of sockets of one connection object: those in use, by fiber, and the free ones.
       class Sockets
         def initialize
           @pid = Process.pid
@@ -22,17 +27,18 @@ module NeverBlock
           @free = []
         end
 
-        # A child must not speak on what it shares with its parent.
+        # @return [Boolean] false in a forked child, which must not use its parent's sockets
         def of_this_process?
           @pid == Process.pid
         end
 
-        # @return [Hash, nil] those of the current fiber's request
+        # @return [Hash, nil] the set of the current fiber's request
         def current
           @used[Fiber.current]
         end
 
-        # Calls the block with sockets of its own.
+        # Calls the block with a set of its own, for the current fiber.
+        # @return what the block returns
         def lend
           sockets = @used[Fiber.current] = @free.pop || {}
           value = yield
@@ -40,10 +46,10 @@ module NeverBlock
           value
         ensure
           @used.delete(Fiber.current)
-          keep_or_close(sockets, ended)
+          return_or_close(sockets, ended)
         end
 
-        # Closes those that are free.
+        # Closes the free sets.
         def reset
           while (sockets = @free.pop)
             close(sockets)
@@ -52,7 +58,7 @@ module NeverBlock
 
         private
 
-        def keep_or_close(sockets, ended)
+        def return_or_close(sockets, ended)
           return close(sockets) unless ended
 
           @free.push(sockets) unless sockets.empty?
@@ -61,11 +67,12 @@ module NeverBlock
         def close(sockets)
           sockets.each_value(&:close)
         rescue IOError, SystemCallError
-          nil # it is gone
+          nil # it was lost already
         end
       end
 
-      # Prepended to Excon::Connection. Outside of our loop, and with `thread_safe_sockets: false`, everything is as it was.
+      # Prepended to Excon::Connection. Outside our loop, and with `thread_safe_sockets: false`, it
+      # changes nothing.
       module Leases
         def request(params = {}, &block)
           leased(params[:pipeline]) { super }
@@ -82,11 +89,13 @@ module NeverBlock
 
         private
 
-        # A part of a pipeline is read by who has written it: #requests has the sockets until then.
+        # A part of a pipeline has the sockets of its #requests, which reads the answers.
         def leased(part)
-          return yield if part || !Compat.scheduler || !@data[:thread_safe_sockets] || neverblock_sockets.current
+          return yield if part || !Compat.scheduler || !@data[:thread_safe_sockets]
+          return yield if neverblock_sockets.current
 
-          # Says that a request has ended badly, of whichever fiber; what is taken here has not.
+          # False after a request, of any fiber, has ended with an error. The set taken here has had
+          # none.
           @persistent_socket_reusable = true
           neverblock_sockets.lend { yield }
         end

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-# Ruby 3.3 and later: Fiber#kill at a fiber that waits in a scheduler transfers to it, as Fiber#raise does (cont.c, rb_fiber_m_kill and fiber_raise), and who
-# killed would never run again. And a fiber that Ruby has killed is cut off whenever it is switched to (fiber_check_killed), so that its ensure blocks get no
-# further than their first wait.
+# Ruby 3.3 and later: Fiber#kill on a fiber that waits in a scheduler transfers to it, as
+# Fiber#raise does (cont.c, rb_fiber_m_kill and fiber_raise), and its caller never runs again. A
+# fiber that Ruby has killed is ended at every switch to it (fiber_check_killed), so that its
+# `ensure` blocks end at their first wait.
 #
-# Here the fiber ends in its wait when its turn comes, by a throw to where the scheduler started it, which no rescue sees: ensure blocks may wait. A fiber
-# that the scheduler has not started (Fiber.new in a scheduled one) has no such place, and is killed by Ruby, but in its turn too.
+# Here the fiber ends in its wait, in its turn, by a `throw` to where the scheduler has started it.
+# No rescue sees that, and `ensure` blocks may wait. A fiber that the scheduler has not started
+# (Fiber.new in a scheduled one) has no such place. Ruby kills it, also in its turn.
 
 module NeverBlock
   module Compat
@@ -14,7 +16,7 @@ module NeverBlock
       INSPECT = Fiber.instance_method(:inspect)
       private_constant :KILL, :INSPECT
 
-      # What is raised in the wait: instead of making an exception it ends the fiber that asks for one.
+      # Raised in the wait. Instead of making an exception, #exception ends the fiber that calls it.
       module Ending
         extend FromOutside
 
@@ -26,7 +28,7 @@ module NeverBlock
       end
       private_constant :Ending
 
-      # @return [Fiber, false] at a fiber that waits: it has not ended yet; false: it was killed before
+      # @return [Fiber, false] of a waiting fiber: it has not ended yet; false: it was killed before
       def kill
         scheduler = Compat.scheduler
         return super unless scheduler && alive?
@@ -34,7 +36,7 @@ module NeverBlock
 
         @neverblock_killed = true
         Ending.exception if equal?(Fiber.current)
-        # false: it was woken and has to use what it was woken for first.
+        # false: the fiber was woken, and has to return from that wait first.
         sleep(0) while (ended = scheduler.raise_in(self, Ending)) == false
         return self if ended
         return super unless INSPECT.bind_call(self).end_with?("by resuming)>")

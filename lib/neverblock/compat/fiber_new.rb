@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Fiber.new(blocking: true) asks that what waits inside keeps the thread. Libraries ask for it so
-# that no scheduler of the application meets their fibers (GraphQL::Dataloader does), not so that
-# requests wait for each other: on threads only their own thread waits. In a fiber of our scheduler
-# such a fiber is made non-blocking: its waits park it with all that has resumed it, so that for
-# them `resume` returns when it would on a thread. Every Ruby; cont.c, rb_fiber_initialize.
+# Fiber.new(blocking: true) makes a fiber whose waits block the thread. Libraries do it so that no
+# scheduler of the application meets their fibers (GraphQL::Dataloader does), not so that requests
+# wait for each other: on threads only their own thread waits. In a fiber of our scheduler such a
+# fiber is made non-blocking. Its waits park it, with all fibers that have resumed it, so that
+# `resume` returns when it would on a thread. Every Ruby; cont.c, rb_fiber_initialize.
 #
-# Compat.blocking and Fiber.blocking (Ruby 3.2 and later) are really blocking. So are fibers that
-# extensions make by rb_fiber_new on Ruby 3.1 and 3.2.
+# Compat.blocking and Fiber.blocking (Ruby 3.2 and later) still block. So do fibers that extensions
+# make by rb_fiber_new on Ruby 3.1 and 3.2.
 
 module NeverBlock
   module Compat

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
-# Fiber#raise at a fiber that waits in a scheduler transfers to it (cont.c, fiber_raise), and nobody transfers back: the fiber that raised would never
-# run again. Every Ruby with transferring schedulers; async has Scheduler#raise for it. Here the exception is handed to the scheduler, and is raised in the
-# wait when its turn comes.
+# Fiber#raise on a fiber that waits in a scheduler transfers to it (cont.c, fiber_raise), and
+# nothing transfers back: the caller never runs again. Every Ruby, with schedulers that transfer;
+# async has Scheduler#raise in its place. Here the scheduler gets the exception and raises it in the
+# wait, in the fiber's turn.
 #
-# From Ruby 3.3 on the same happens when the fiber has resumed another (an Enumerator's, say) that waits: Ruby raises in that one. Before, it is a FiberError.
+# From Ruby 3.3 on the same happens when the fiber has resumed another one that waits (an
+# Enumerator's, for instance): Ruby raises in that one. Earlier Rubies raise FiberError.
 
 module NeverBlock
   module Compat
@@ -12,12 +14,12 @@ module NeverBlock
       INSPECT = Fiber.instance_method(:inspect)
       private_constant :INSPECT
 
-      # @return [nil] at a fiber that waits: it has not raised yet
+      # @return [nil] of a waiting fiber: the exception is not raised yet
       def raise(*arguments, **options)
         scheduler = options.empty? ? Compat.scheduler : nil
         return super unless scheduler
 
-        # false: it was woken and has to use what it was woken for first.
+        # false: the fiber was woken, and has to return from that wait first.
         sleep(0) while (raised = scheduler.raise_in(self, *arguments)) == false
         return nil if raised
         return super unless INSPECT.bind_call(self).end_with?("by resuming)>")
@@ -25,7 +27,8 @@ module NeverBlock
         FiberRaise.apart { super }
       end
 
-      # Runs the block in a fiber that may never come back; this one goes on when what the block has switched to waits or has ended.
+      # Runs the block in a fiber that may never return to it. The caller goes on when the fiber
+      # that the block has switched to waits or has ended.
       def self.apart
         error = nil
         Fiber.schedule do

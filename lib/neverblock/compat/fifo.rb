@@ -1,20 +1,22 @@
 # frozen_string_literal: true
 
-# Before Ruby 3.4 opening a FIFO whose other end nobody has open waits in open(2), which has no hook (io.c, rb_sysopen; Feature #20876). In a fiber it is opened by
-# a thread of its own, which ends with the wait when that is interrupted: such a wait may last for ever, and would keep one of NB.offload's threads.
+# Before Ruby 3.4, opening a FIFO whose other end is not open waits in open(2), which has no hook
+# (io.c, rb_sysopen; Feature #20876). Here, in a fiber, a thread of its own opens it, and ends when
+# the wait is interrupted. Such a wait may last forever, and would use up a thread of NB.offload's.
 
 module NeverBlock
   module Compat
     module Fifo
-      # @return [Boolean] whether the name is that of a FIFO, in a fiber that may park
+      # @return [Boolean] whether it is a FIFO's name, in a fiber that may park
       def self.waits?(name)
         scheduler = Compat.scheduler
         scheduler && !name.is_a?(Integer) && !scheduler.held? && File.pipe?(name)
       rescue TypeError, ArgumentError
-        false # Ruby says so too
+        false # Ruby itself raises for such a name
       end
 
-      # Calls the block on a thread of its own and parks until it has ended.
+      # Calls the block on a thread of its own, and parks until it has ended.
+      # @return what the block returns
       def self.apart(&block)
         thread = Thread.new do
           Thread.current.report_on_exception = false
@@ -27,16 +29,18 @@ module NeverBlock
 
       private
 
-      # File.open, File.new, Kernel#open
+      # Called by File.open, File.new and Kernel#open.
       def initialize(*arguments, **options)
         Fifo.waits?(arguments.first) ? Fifo.apart { super } : super
       end
 
-      # What opens, reads or writes, and closes.
+      # Methods that open, read or write, and close.
       module AtOnce
         %i[read binread readlines write binwrite].each do |method|
           define_method(method) do |name, *arguments, **options|
-            Fifo.waits?(name) ? Fifo.apart { super(name, *arguments, **options) } : super(name, *arguments, **options)
+            next super(name, *arguments, **options) unless Fifo.waits?(name)
+
+            Fifo.apart { super(name, *arguments, **options) }
           end
         end
       end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Every Ruby before 4.0: a process forked in a scheduled fiber keeps the scheduler, and would go on with the parent's fibers and the parent's epoll
-# (async has `process_fork` for the same). In the child the scheduler is unset: there the block given to fork blocks like any Ruby.
+# Every Ruby before 4.0: a process that is forked in a scheduled fiber keeps the scheduler, and
+# would go on with the parent's fibers and the parent's epoll instance. async has `process_fork` for
+# the same. Here the child's scheduler is unset: its waits block, as without a scheduler.
 
 module NeverBlock
   module Compat
@@ -16,7 +17,7 @@ module NeverBlock
         pid
       end
 
-      # @return [Array<IO>] what a child is not to keep open
+      # @return [Array<IO>] what a child closes at once
       def self.closing
         @closing ||= []
       end
@@ -24,7 +25,9 @@ module NeverBlock
       def self.in_child
         Scheduler.after_fork
         Link.after_fork
-        Engine.after_fork # a client does not see that the server has closed while a child has the connection too
+        # While a child has a connection open too, its client does not see that the server has
+        # closed it.
+        Engine.after_fork
         SET_SCHEDULER.call(nil) if Fiber.scheduler.is_a?(Scheduler)
         closing.each(&:close)
         closing.clear

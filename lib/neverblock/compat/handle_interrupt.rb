@@ -1,14 +1,18 @@
 # frozen_string_literal: true
 
-# Thread.handle_interrupt masks interrupts of the thread (thread.c, pending_interrupt_mask_stack): a fiber that waits in its block would mask those of all others, and
-# blocks that end in another order than they began would take each other's masks away. In a fiber that has time slices the mask is the fiber's own: no slice ends in a
-# block that puts interrupts off, and no limit is raised in its waits where all are put off for good (:never). All Rubies.
+# Thread.handle_interrupt masks interrupts of the thread (thread.c, pending_interrupt_mask_stack). A
+# fiber that waits in its block would mask those of all other fibers. Blocks that end in another
+# order than they began would remove each other's masks.
+#
+# In a fiber that has time slices the mask is the fiber's own. No slice ends in a block that defers
+# interrupts. No deadline is raised in the waits of a block that defers all of them (:never). All
+# Rubies.
 
 module NeverBlock
   module Compat
     module HandleInterrupt
       TIMINGS = %i[immediate on_blocking never].freeze
-      # What a mask has to name to put off what ends a fiber's waits.
+      # A mask for one of these defers what ends a fiber's waits.
       ALL = [Object, Exception].freeze
       private_constant :TIMINGS, :ALL
 
@@ -20,9 +24,11 @@ module NeverBlock
       end
 
       class << self
-        # @return [Boolean] whether Ruby would take it
+        # @return [Boolean] whether Ruby would accept the mask
         def sound?(mask)
-          mask.is_a?(Hash) && mask.all? { |kind, timing| kind.is_a?(Module) && TIMINGS.include?(timing) }
+          return false unless mask.is_a?(Hash)
+
+          mask.all? { |kind, timing| kind.is_a?(Module) && TIMINGS.include?(timing) }
         end
 
         def within(scheduler, mask, &block)

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-# IO#close does not wake the fibers that wait for the IO, and epoll forgets a closed descriptor without a word: they would wait for ever. Bug #21166
-# (4.0 interrupts them by fiber_interrupt, which makes this a second, harmless call). Threads get an IOError; so do fibers with this.
-
+# IO#close does not wake the fibers that wait for the IO, and epoll drops a closed descriptor
+# without an event: they would wait forever. Bug #21166. Ruby 4.0 interrupts them by
+# fiber_interrupt; this is then a second call without an effect. Threads get an IOError, and here
+# fibers do too.
 #
-# Ruby 3.4 has close(2) done on another thread where it can (blocking_operation_wait), whatever is closed: 50 to 100 us for each pipe and socket, which close
-# at once, against 5, and a wait where none was. Files go there, their disk may be slow; these do not. 4.0 asks the hook io_close.
+# Ruby 3.4 has another thread call close(2) where it can (blocking_operation_wait), whatever is
+# closed. That is slower for pipes and sockets, which close at once, and it adds a wait. Here only
+# files, whose disk may be slow, go to another thread. 4.0 calls the hook io_close.
 
 module NeverBlock
   module Compat

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Ruby 3.1 has no hook for IO.select: it would block the thread. Feature #19060 (3.2).
+# Ruby 3.1 has no hook for IO.select, which would block the thread. Feature #19060 (3.2).
 
 module NeverBlock
   module Compat
@@ -13,7 +13,7 @@ module NeverBlock
       end
     end
 
-    # Kernel#select, which is private: a public one would hide method_missing from every object.
+    # Kernel#select is private: a public one would hide method_missing from every object.
     module KernelSelect
       include IOSelect
 

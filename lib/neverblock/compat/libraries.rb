@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Libraries that need something of us, when they are loaded: looked at whenever a scheduler is made, so after an application's libraries have been loaded,
-# before or after NeverBlock. One that is first loaded inside the loop is only seen by the next scheduler. What each library does is in docs/COMPATIBILITY.md.
+# Libraries that need a patch. They are searched for whenever a scheduler is made, so after the
+# application's libraries were loaded, before or after NeverBlock. A library that is first loaded
+# inside the loop is found by the next scheduler. docs/COMPATIBILITY.md says what each library does.
 
 require "neverblock/blockers/grpc"
 require "neverblock/blockers/images"
@@ -32,12 +33,18 @@ require "neverblock/db/trilogy"
 module NeverBlock
   module Compat
     module Libraries
-      # ActiveRecord loads an adapter, and its driver with it, when it first connects: in development, in a request.
-      ADAPTERS = %i[active_record_postgresqladapter active_record_mysql2adapter active_record_trilogyadapter active_record_sqlite3adapter].freeze
+      # Hooks of ActiveSupport for the adapters. ActiveRecord loads an adapter and its driver when
+      # it first connects, in development in a request.
+      ADAPTERS = %i[
+        active_record_postgresqladapter active_record_mysql2adapter
+        active_record_trilogyadapter active_record_sqlite3adapter
+      ].freeze
 
-      # Libraries in C that keep something for their thread while they call Ruby (binding/fibers/frames.c).
+      # Libraries in C that keep state of their thread while they call Ruby
+      # (binding/fibers/frames.c).
       HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer].freeze
 
+      # Installs the patches of all libraries that are loaded.
       # @return [void]
       def self.apply
         Scheduler.watch_frames if HOLDING.any? { |name| Object.const_defined?(name) }
@@ -67,7 +74,7 @@ module NeverBlock
         Blockers::Zlib.apply
       end
 
-      # Once, when ActiveSupport is loaded.
+      # Runs #apply again for each adapter that is loaded later.
       def self.await_adapters
         return if @awaited || !defined?(::ActiveSupport.on_load)
 

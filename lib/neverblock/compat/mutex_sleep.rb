@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
-# Mutex#sleep, and with it the waits of ConditionVariable and MonitorMixin, does not lock the mutex again when an exception ends its wait in a fiber (Fiber#raise, a
-# timeout); `synchronize` then unlocks what another fiber has locked. Bug #20907, mended in Ruby 3.4 for the sleep, and in no Ruby for a second exception that comes
-# while the mutex is waited for. Like Ruby's own lock after a thread's sleep, this one cannot be interrupted: what is raised meanwhile is raised when the mutex
-# is locked.
+# Mutex#sleep does not lock the mutex again when an exception ends its wait in a fiber (Fiber#raise,
+# a timeout). The waits of ConditionVariable and MonitorMixin use it. `synchronize` then unlocks a
+# mutex that another fiber has locked. Bug #20907: mended in Ruby 3.4 for the sleep, and in no Ruby
+# for a second exception that comes during the wait for the mutex.
+#
+# As with Ruby's own lock after a thread's sleep, the wait for the mutex is not interrupted here.
+# What is raised meanwhile is raised when the mutex is locked.
 
 module NeverBlock
   module Compat
@@ -29,7 +32,7 @@ module NeverBlock
         raise interrupted if interrupted
       end
 
-      # Of two exceptions that came while the mutex was not to be had, the later one knows the earlier.
+      # Of two exceptions that came during that wait, the earlier becomes the cause of the later.
       def self.caused(exception, cause)
         raise exception, cause: cause
       rescue exception.class

@@ -1,19 +1,23 @@
 # frozen_string_literal: true
 
-# New Relic's agent adds up the time of transactions by Thread.current.object_id, which requests that run at once share: "Unable to calculate elapsed transaction time", and a
-# wrong Instance/Busy. Here each request's fiber stands for its thread. newrelic_rpm 9: lib/new_relic/agent/transaction_time_aggregator.rb; transaction.rb, initialize.
+# New Relic's agent adds up the time of transactions by Thread.current.object_id, which requests
+# that run at once share. That leads to "Unable to calculate elapsed transaction time" and a wrong
+# Instance/Busy. Here the request fiber's object_id is used. newrelic_rpm 9:
+# lib/new_relic/agent/transaction_time_aggregator.rb; transaction.rb, initialize.
 
 module NeverBlock
   module Compat
     module NewRelic
-      # Puts it in place once, when the agent is loaded.
+      # Installs it once, when the agent is loaded.
       # @return [void]
       def self.apply
-        return unless defined?(::NewRelic::Agent::TransactionTimeAggregator) && defined?(::NewRelic::Agent::Transaction)
+        return unless defined?(::NewRelic::Agent::TransactionTimeAggregator)
+        return unless defined?(::NewRelic::Agent::Transaction)
 
         times = ::NewRelic::Agent::TransactionTimeAggregator.singleton_class
         times.prepend(Aggregator) unless times.include?(Aggregator)
-        ::NewRelic::Agent::Transaction.prepend(Transaction) unless ::NewRelic::Agent::Transaction.include?(Transaction)
+        transaction = ::NewRelic::Agent::Transaction
+        transaction.prepend(Transaction) unless transaction.include?(Transaction)
       end
 
       # Prepended to TransactionTimeAggregator.singleton_class.
@@ -25,7 +29,7 @@ module NeverBlock
         end
       end
 
-      # Prepended to Transaction: by what its time is stopped.
+      # Prepended to Transaction. The id is used to stop its time.
       module Transaction
         def initialize(...)
           super

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# libxml2 reads from an IO by a callback, and keeps its handler of errors for the thread meanwhile (xmlSetStructuredErrorFunc). What such a callback waits for holds the
-# thread (binding/fibers/frames.c); but the parts of a streamed request body come by the thread's own loop. So that is read before it is parsed. Nokogiri 1.13 and later.
+# libxml2 reads from an IO through a callback, and keeps its error handler for the thread meanwhile
+# (xmlSetStructuredErrorFunc). A wait in such a callback blocks the thread
+# (binding/fibers/frames.c). But the parts of a streamed request body come through the thread's own
+# loop. So here such a body is read before it is parsed. Nokogiri 1.13 and later.
 
 require "stringio"
 require "neverblock/rack/stream_input"
@@ -9,12 +11,14 @@ require "neverblock/rack/stream_input"
 module NeverBlock
   module Compat
     module Nokogiri
-      # Puts it in place once, when Nokogiri is loaded.
+      # Installs it once, when Nokogiri is loaded.
       # @return [void]
       def self.apply
         return unless defined?(::Nokogiri::XML::Document)
 
-        [::Nokogiri::XML::Document, ::Nokogiri::HTML4::Document].each { |parser| prepend_to(parser.singleton_class, ReadIO) }
+        [::Nokogiri::XML::Document, ::Nokogiri::HTML4::Document].each do |parser|
+          prepend_to(parser.singleton_class, ReadIO)
+        end
         prepend_to(::Nokogiri::XML::Reader.singleton_class, FromIO)
         prepend_to(::Nokogiri::XML::SAX::Parser, ParseIO)
       end
@@ -24,7 +28,7 @@ module NeverBlock
       end
       private_class_method :prepend_to
 
-      # @return [#read] one that does not wait for the loop
+      # @return [#read] an IO whose reads do not wait for the loop
       def self.whole(io)
         io.is_a?(StreamInput) ? StringIO.new(io.read) : io
       end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# Ruby 3.3 and later: IO#pwrite calls the hook io_pwrite without Ruby's lock (internal_pwrite_func in io.c): the process hangs or crashes. Before, neither it nor
-# IO#pread has a hook. In a fiber they go past the hooks, on another thread (NB.offload). IO::Buffer#pwrite calls the hook as it should.
+# Ruby 3.3 and later: IO#pwrite calls the hook io_pwrite without Ruby's lock (internal_pwrite_func
+# in io.c), and the process hangs or crashes. Before 3.3 neither it nor IO#pread has a hook. Here,
+# in a fiber, they bypass the hooks and run on another thread (NB.offload). IO::Buffer#pwrite calls
+# the hook correctly.
 
 module NeverBlock
   module Compat

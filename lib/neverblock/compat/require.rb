@@ -1,23 +1,30 @@
 # frozen_string_literal: true
 
-# Ruby 3.1: a `require` that parks its fiber loses it or crashes when another fiber requires the same file, and autoload from several fibers raises
-# NameError. Bug #18663, fxn/zeitwerk#214. While a file is loading, what waits in it blocks the thread.
+# Ruby 3.1: a `require` that parks its fiber is lost or crashes when another fiber requires the same
+# file. Autoload from several fibers raises NameError. Bug #18663, fxn/zeitwerk#214. Here the waits
+# of a file that is being loaded block the thread.
 #
-# The methods are replaced and not prepended: Zeitwerk, Bootsnap and RubyGems replace them by aliases, and an alias of a prepended method calls itself for ever.
+# The methods are replaced, not prepended. Zeitwerk, Bootsnap and RubyGems replace them through
+# aliases, and an alias of a prepended method calls itself forever.
 #
-# Autoload calls `require` of the main object (variable.c, autoload_require), and to Ruby the thread is loading from there on. So that object has a method of its own: what others
-# have put around Kernel#require since, which looks at files or takes locks (Zeitwerk's), must not park either.
+# Autoload calls `require` of the main object (variable.c, autoload_require), and Ruby counts the
+# thread as loading from there on. So that object has a method of its own. What other gems have
+# wrapped around Kernel#require looks at files or takes locks (Zeitwerk's), and must not park
+# either.
 
 module NeverBlock
   module Compat
     module Require
-      # Calls the block, which loads a file, with the hooks off where there are hooks.
+      # Calls the block, which loads a file, with the hooks off.
       def self.load(&block)
         Compat.scheduler ? Compat.blocking(&block) : block.call
       end
 
-      # What require_relative is relative to: the file that calls it.
-      # @raise [LoadError] as Ruby says it when there is none
+      # The absolute path for require_relative, whose argument is relative to the calling file.
+      # @param name [String]
+      # @param location [Thread::Backtrace::Location] of the call
+      # @return [String]
+      # @raise [LoadError] with Ruby's own message, when there is no such file
       def self.absolute(name, location)
         base = location.absolute_path
         base ||= location.path unless location.path.start_with?("(eval")
@@ -35,25 +42,35 @@ module Kernel
   public_require = Kernel.method(:require)
   public_load = Kernel.method(:load)
 
-  # An alias of itself: what is redefined then is no warning.
+  # An alias of the method itself prevents the warning that it is redefined.
   %i[require load require_relative].each { |name| alias_method name, name }
   %i[require load].each { |name| singleton_class.alias_method name, name }
 
-  define_method(:require) { |name| NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, name) } }
-  define_method(:load) { |name, wrap = false| NeverBlock::Compat::Require.load { neverblock_load.bind_call(self, name, wrap) } }
-  # Not by way of `require`, of which the caller may have one of its own (Sequel has).
+  define_method(:require) do |name|
+    NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, name) }
+  end
+  define_method(:load) do |name, wrap = false|
+    NeverBlock::Compat::Require.load { neverblock_load.bind_call(self, name, wrap) }
+  end
+  # It does not call `require`, of which the caller may have one of its own (Sequel has).
   define_method(:require_relative) do |name|
-    path = NeverBlock::Compat::Require.absolute(name.respond_to?(:to_path) ? name.to_path : name, caller_locations(1, 1).first)
+    name = name.to_path if name.respond_to?(:to_path)
+    path = NeverBlock::Compat::Require.absolute(name, caller_locations(1, 1).first)
     NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, path) }
   end
   private :require, :load, :require_relative
 
-  define_singleton_method(:require) { |name| NeverBlock::Compat::Require.load { public_require.call(name) } }
-  define_singleton_method(:load) { |name, wrap = false| NeverBlock::Compat::Require.load { public_load.call(name, wrap) } }
+  define_singleton_method(:require) do |name|
+    NeverBlock::Compat::Require.load { public_require.call(name) }
+  end
+  define_singleton_method(:load) do |name, wrap = false|
+    NeverBlock::Compat::Require.load { public_load.call(name, wrap) }
+  end
 end
 
 class << TOPLEVEL_BINDING.receiver
-  # With `def`: where a method of a block returns, a slice could end (vm_eval.c, vm_call0_body), and Ruby is not done with the constant yet.
+  # Made by `def`: a time slice could end at the return of a method that is made of a block
+  # (vm_eval.c, vm_call0_body), and Ruby has not finished the constant then.
   def require(name) = NeverBlock::Compat::Require.load { super }
   private :require
 end

@@ -1,51 +1,86 @@
 # frozen_string_literal: true
 
-# Faults of Ruby that a scheduler has to work around, one file each; every file says what, where in Ruby, and how.
+# Faults of Ruby that a scheduler has to work around. Each has a file, which says what the fault is,
+# where it is in Ruby, and how it is worked around.
 #
-#   file                 Rubies            fault                                                                           reference
-#   tcp_fast_fallback    3.4 and later     TCPSocket.new by name stops the loop until it is connected                      Bug #21270
-#   fiber_new            all               Fiber.new(blocking: true) stops the loop                                        cont.c, rb_fiber_initialize
-#   set_scheduler        all               Fiber.set_scheduler in a fiber of the loop never returns                        scheduler.c, rb_fiber_scheduler_set
-#   fork                 before 4.0        a child goes on with the scheduler and the fibers of its parent                 async, process_fork
-#   fiber_raise          all               Fiber#raise at a fiber that waits does not come back to who raised              cont.c, fiber_raise
-#   fiber_kill           3.3 and later     Fiber#kill at a fiber that waits does not come back to who killed               cont.c, rb_fiber_m_kill
-#   io_close             before 4.0        IO#close wakes no fiber that waits for the IO                                   Bug #21166
-#   sysread              before 4.1        IO#sysread and IO#syswrite raise EAGAIN where io_read and io_write are hooked   io.c, rb_io_sysread
-#   pwrite               all               IO#pwrite calls its hook without Ruby's lock (3.3 and later) or has none        io.c, internal_pwrite_func
-#   blocking_write       before 3.3.1      a write to a full pipe in blocking mode stops the loop                          Bug #19546
-#   warn                 all               a warning nobody reads stops the process                                        io.c, rb_write_error2
-#   slow_files           all, less from 3.4     system calls on files and folders stop the loop                                  Feature #20876
-#   fifo                 before 3.4        opening a FIFO stops the loop                                                   Feature #20876
-#   name_info            all               getnameinfo(3) stops the loop                                                   raddrinfo.c, rb_getnameinfo
-#   flock                all               File#flock stops the loop                                                       file.c, rb_file_flock
-#   copy_stream          all               IO.copy_stream of a blocking pipe stops the loop                                io.c, copy_stream_body
-#   io_select            3.1               IO.select has no hook                                                           Feature #19060
-#   require              3.1               a require that parks crashes or is lost; autoload raises NameError              Bug #18663
-#   thread_join          3.1, 3.2          Thread#join(limit) never returns                                                Bug #19709
-#   thread_pass          all               Thread.pass lets no other fiber run                                             thread.c, thread_s_pass
-#   mutex_sleep          all               ConditionVariable#wait leaves without its mutex when it is interrupted          Bug #20907
-#   condition_variable   all               ConditionVariable#broadcast may crash beside waits with limits; a signal is lost thread_sync.c, sync_wakeup
-#   queue_close          all               Queue#close and SizedQueue#clear may crash beside waits that end                thread_sync.c, sync_wakeup
-#   handle_interrupt     all               a time slice would end where Thread.handle_interrupt says nothing may                     thread.c, pending_interrupt_mask_stack
-#   timeout              3.1 to 3.4.10     the block of a Timeout can rescue the timeout                                   Bug #21947
-#   enumerator           3.1, 3.2          the body of Enumerator#next stops the loop                                      Feature #19141
-#   thread_variables     all               all requests share one set of thread variables                                  thread.c, rb_thread_variable_get
+#   file                 Rubies; reference
+#                        fault
 #
-# compat/libraries.rb is for gems, as they are loaded.
+#   tcp_fast_fallback    3.4 and later; Bug #21270
+#                        TCPSocket.new by name stops the loop until it is connected
+#   fiber_new            all; cont.c, rb_fiber_initialize
+#                        Fiber.new(blocking: true) stops the loop
+#   set_scheduler        all; scheduler.c, rb_fiber_scheduler_set
+#                        Fiber.set_scheduler in a fiber of the loop never returns
+#   fork                 before 4.0; async, process_fork
+#                        a child goes on with the scheduler and the fibers of its parent
+#   fiber_raise          all; cont.c, fiber_raise
+#                        Fiber#raise on a waiting fiber does not return to its caller
+#   fiber_kill           3.3 and later; cont.c, rb_fiber_m_kill
+#                        Fiber#kill on a waiting fiber does not return to its caller
+#   io_close             before 4.0; Bug #21166
+#                        IO#close wakes no fiber that waits for the IO
+#   sysread              before 4.1; io.c, rb_io_sysread
+#                        IO#sysread and #syswrite raise EAGAIN with io_read and io_write hooked
+#   pwrite               all; io.c, internal_pwrite_func
+#                        IO#pwrite calls its hook without Ruby's lock (3.3 and later) or has none
+#   blocking_write       before 3.3.1; Bug #19546
+#                        a write to a full pipe in blocking mode stops the loop
+#   warn                 all; io.c, rb_write_error2
+#                        a warning that is not read stops the process
+#   slow_files           all, less from 3.4; Feature #20876
+#                        system calls on files and folders stop the loop
+#   fifo                 before 3.4; Feature #20876
+#                        opening a FIFO stops the loop
+#   name_info            all; raddrinfo.c, rb_getnameinfo
+#                        getnameinfo(3) stops the loop
+#   flock                all; file.c, rb_file_flock
+#                        File#flock stops the loop
+#   copy_stream          all; io.c, copy_stream_body
+#                        IO.copy_stream of a blocking pipe stops the loop
+#   io_select            3.1; Feature #19060
+#                        IO.select has no hook
+#   require              3.1; Bug #18663
+#                        a require that parks crashes or is lost; autoload raises NameError
+#   thread_join          3.1, 3.2; Bug #19709
+#                        Thread#join(limit) never returns
+#   thread_pass          all; thread.c, thread_s_pass
+#                        Thread.pass lets no other fiber run
+#   mutex_sleep          all; Bug #20907
+#                        an interrupted ConditionVariable#wait returns without its mutex
+#   condition_variable   all; thread_sync.c, sync_wakeup
+#                        ConditionVariable#broadcast may crash beside waits with a timeout; a
+#                        signal is lost
+#   queue_close          all; thread_sync.c, sync_wakeup
+#                        Queue#close and SizedQueue#clear may crash beside waits that end
+#   handle_interrupt     all; thread.c, pending_interrupt_mask_stack
+#                        a time slice could end where Thread.handle_interrupt forbids it
+#   timeout              3.1 to 3.4.10; Bug #21947
+#                        the block of a Timeout can rescue the timeout
+#   enumerator           3.1, 3.2; Feature #19141
+#                        the body of Enumerator#next stops the loop
+#   thread_variables     all; thread.c, rb_thread_variable_get
+#                        all requests share one set of thread variables
 #
-# In C, because Ruby cannot do it: ext/neverblock/binding/hooks/mutex.c (3.1, 3.2: a mutex that several threads use ends in "[BUG] invalid keeping_mutexes",
-# Bug #19480); the scheduler's own table keeps parked fibers alive and counts each wake once, so that no Thread#value returns early (Bug #22265), no Queue
-# push from another thread is lost and ConditionVariable#signal ends the kernel_sleep it has become; io_write is left out before 3.3.1 (Bug #19546).
+# compat/libraries.rb does the same for gems, when they are loaded.
+#
+# Some are worked around in C. On 3.1 and 3.2 a mutex that several threads use ends in "[BUG]
+# invalid keeping_mutexes" (Bug #19480; ext/neverblock/binding/hooks/mutex.c). The scheduler's own
+# table keeps parked fibers alive and counts each wake once. So no Thread#value returns early (Bug
+# #22265), no Queue push from another thread is lost, and ConditionVariable#signal ends the
+# kernel_sleep of its wait. io_write is left out before 3.3.1 (Bug #19546).
 
 module NeverBlock
   module Compat
-    # @return [Scheduler, nil] the scheduler of the current fiber, if it is ours and the fiber may park
+    # @return [Scheduler, nil] the scheduler of the current fiber, if it is ours and the fiber may
+    #   park
     def self.scheduler
       scheduler = Fiber.current_scheduler
       scheduler if scheduler.is_a?(Scheduler)
     end
 
-    # Calls the block, in which no slice of the fiber ends: a limit is raised in its waits only, and not between two notes of what it holds.
+    # Calls the block, in which no time slice of the fiber ends. A deadline is then raised only in
+    # the fiber's waits, and not between two changes of state that belong together.
     # @yieldparam around [#call] calls a block in which slices end as they did outside
     def self.unsliced
       scheduler = self.scheduler or return yield(:call.to_proc)
@@ -53,13 +88,14 @@ module NeverBlock
       scheduler.masked(true) { yield ->(block) { scheduler.masked(masked, &block) } }
     end
 
-    # Calls the block, in which the fiber is not ended from outside (Scheduler#shield): what gives a connection or a place back must reach its end.
+    # Calls the block, in which the fiber is not ended from outside (Scheduler#shield). Code that
+    # gives back a connection or a place must run to its end.
     def self.shielded(&block)
       scheduler = self.scheduler
       scheduler ? scheduler.shield(&block) : block.call
     end
 
-    # Holds the mutex while the block runs. The wait for the mutex is not ended from outside.
+    # Calls the block with the mutex held. The wait for the mutex is not ended from outside.
     def self.locked(mutex)
       shielded { mutex.lock }
       begin
@@ -70,18 +106,21 @@ module NeverBlock
     end
 
     if Fiber.respond_to?(:blocking)
-      # Calls the block with the hooks off: what waits in it, blocks the thread.
+      # Calls the block with the hooks off: its waits block the thread.
       def self.blocking(&block)
         Fiber.blocking { block.call }
       end
     else
-      # As it is without compat/fiber_new.
+      # Ruby's own, without compat/fiber_new.
       INITIALIZE = Fiber.instance_method(:initialize)
       private_constant :INITIALIZE
 
-      # Fiber.blocking is Ruby 3.2's. Another fiber has other fiber-locals, which the blocks given to this do not use.
+      # Fiber.blocking is of Ruby 3.2. This runs the block in another fiber, with other
+      # fiber-locals, which the blocks given to it do not use.
       def self.blocking(&block)
-        Fiber.allocate.tap { |fiber| INITIALIZE.bind_call(fiber, blocking: true, &block) }.resume
+        fiber = Fiber.allocate
+        INITIALIZE.bind_call(fiber, blocking: true, &block)
+        fiber.resume
       end
     end
   end
@@ -90,7 +129,7 @@ end
 require "neverblock/compat/fiber_new"
 require "neverblock/compat/tcp_fast_fallback"
 require "neverblock/compat/fork"
-require "neverblock/compat/set_scheduler" # after fork, which is to be outside of it
+require "neverblock/compat/set_scheduler" # after fork, which must not call it
 require "neverblock/compat/fiber_raise"
 require "neverblock/compat/fiber_kill" if RUBY_VERSION >= "3.3"
 require "neverblock/compat/io_close"
@@ -99,7 +138,7 @@ require "neverblock/compat/flock"
 require "neverblock/compat/pwrite"
 require "neverblock/compat/blocking_write" if RUBY_VERSION < "3.3.1"
 require "neverblock/compat/warn"
-require "neverblock/compat/slow_files" # before fifo, which is to be outside of it
+require "neverblock/compat/slow_files" # before fifo, which must be called first
 require "neverblock/compat/fifo" if RUBY_VERSION < "3.4"
 require "neverblock/compat/name_info"
 require "neverblock/compat/copy_stream"

@@ -2,10 +2,10 @@
 
 # Fiber.set_scheduler first runs the thread's scheduler to its end (scheduler.c,
 # rb_fiber_scheduler_set). In a fiber of that scheduler's own loop the end never comes while the
-# server runs: the request, and the loop with it, would hang without a word. Every Ruby.
+# server runs. The request would hang, and the loop with it, without a message. Every Ruby.
 #
-# In a request on a thread there is no scheduler, and code may set one of its own for a while: Async
-# does (compat/async.rb). Here it is told where it can.
+# A request on a thread has no scheduler, and its code may set one of its own for a while, as Async
+# does (compat/async.rb). Here an error names the places where that works.
 
 module NeverBlock
   module Compat
@@ -21,8 +21,9 @@ module NeverBlock
       end
 
       def self.refusal(scheduler)
-        "Fiber.set_scheduler(#{scheduler.class}) was called in a fiber of NeverBlock's loop, and a thread has one loop: call it on a thread of its own, " \
-          "`NB.offload { ... }`, or serve these requests on threads, `route \"/path/*\", lane: :thread`"
+        "Fiber.set_scheduler(#{scheduler.class}) was called in a fiber of NeverBlock's loop, " \
+          "and a thread has one loop: call it on a thread of its own, `NB.offload { ... }`, " \
+          "or serve these requests on threads, `route \"/path/*\", lane: :thread`"
       end
     end
 

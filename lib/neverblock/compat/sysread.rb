@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# Every Ruby to 4.0: IO#sysread and IO#syswrite wait like any other (IO#sysread of a pipe, whose descriptors do not block since 3.0), but once a scheduler
-# has io_read and io_write they raise the hook's EAGAIN: io.c, rb_io_sysread and rb_io_syswrite do not wait after it as the others do, and the hook
-# cannot wait, because IO#read_nonblock calls it with the same arguments. The EAGAIN of the *_nonblock methods is another class (IO::EAGAINWaitReadable).
+# Every Ruby to 4.0: IO#sysread and IO#syswrite wait as other methods do (for pipes too, whose
+# descriptors do not block since 3.0). But once a scheduler has io_read and io_write they raise the
+# hook's EAGAIN: io.c, rb_io_sysread and rb_io_syswrite do not wait after it. The hook cannot wait,
+# because IO#read_nonblock calls it with the same arguments. The EAGAIN of the *_nonblock methods is
+# of another class (IO::EAGAINWaitReadable).
 
 module NeverBlock
   module Compat

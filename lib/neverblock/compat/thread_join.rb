@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-# Ruby 3.1 and early 3.2: Thread#join(limit) in a fiber asks the scheduler to block for `limit`, and when that returns asks again, for ever. Bug #19709.
+# Ruby 3.1 and early 3.2: Thread#join(limit) in a fiber asks the scheduler to block for `limit`
+# seconds, and asks again when that returns, forever. Bug #19709.
 
 module NeverBlock
   module Compat
     module ThreadJoin
-      # Ends the wait from inside, so that join's own clean-up runs.
-      class Expired < Exception # rubocop:disable Lint/InheritException -- nothing between may rescue it
+      # Ends the wait from inside, so that join's own clean-up runs. Nothing in between may rescue
+      # it.
+      class Expired < Exception # rubocop:disable Lint/InheritException -- see above
       end
 
       def join(limit = nil)

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Thread.pass lets other threads run and no other fiber (thread.c, thread_s_pass; all Rubies): who passes until another fiber of the thread has done something
-# would pass for ever. In a fiber every other that is ready runs once, too.
+# Thread.pass lets other threads run, but no other fiber (thread.c, thread_s_pass; all Rubies). A
+# fiber that passes until another fiber of the thread has done something would pass forever. Here
+# every fiber that is ready runs once, too.
 
 module NeverBlock
   module Compat

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# Thread variables belong to a thread, and all fibers of an event loop run on one thread: what one request sets, every other would read. A scheduled fiber is what a
-# thread is elsewhere. So its thread variables are its own here, and those of the fibers it resumes (an Enumerator's, Fiber.new): Scheduler.root. All Rubies;
-# thread.c, rb_thread_variable_get. Another thread that asks for this thread's variables gets the thread's own.
+# Thread variables belong to a thread, and all fibers of an event loop run on one thread. Every
+# request would read what one of them sets. Here a request fiber has thread variables of its own,
+# which the fibers that it resumes share (an Enumerator's, Fiber.new): Scheduler.root. All Rubies;
+# thread.c, rb_thread_variable_get. Another thread that reads this thread's variables gets the
+# thread's own.
 
 module NeverBlock
   module Compat
@@ -31,11 +33,13 @@ module NeverBlock
         locals == false ? super : locals.to_h.keys
       end
 
-      # @raise [TypeError] in Ruby's own words
+      # @raise [TypeError] with Ruby's own message
       def self.key(name)
         return name if name.is_a?(Symbol)
 
-        text = String.try_convert(name) or raise TypeError, "#{name.inspect} is not a symbol nor a string"
+        text = String.try_convert(name)
+        raise TypeError, "#{name.inspect} is not a symbol nor a string" unless text
+
         text.to_sym
       end
     end

@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-# Timeout.timeout(seconds) raises Timeout::Error inside the block when there is a scheduler, where a `rescue => e` or `rescue Timeout::Error` of a library takes it
-# for a failure of its own and tries again: Net::HTTP does. Without a scheduler, and from newer timeout gems on, the block cannot rescue it. Bug #21947,
-# ruby/timeout#97; mended in Ruby 4.0 and 3.4.11. A class that is given explicitly is raised inside the block by all.
+# With a scheduler, Timeout.timeout(seconds) raises Timeout::Error inside the block. There a
+# library's `rescue => e` or `rescue Timeout::Error` takes it for a failure of its own and tries
+# again, as Net::HTTP does. Without a scheduler, and in newer timeout gems, the block cannot rescue
+# it. Bug #21947, ruby/timeout#97; mended in Ruby 4.0 and 3.4.11. A class that is given explicitly
+# is raised inside the block by all versions.
 
 require "timeout"
 
 module NeverBlock
   module Compat
     module TimeoutError
-      # Inside the block.
-      class Expired < Exception # rubocop:disable Lint/InheritException -- nothing in the block may rescue it
+      # Raised inside the block, where nothing may rescue it.
+      class Expired < Exception # rubocop:disable Lint/InheritException -- see above
       end
       private_constant :Expired
 
@@ -24,7 +26,7 @@ module NeverBlock
         rescue Expired => e
           raise e unless e.equal?(expired)
 
-          # What was on its way already, and waited in an `ensure` when the time was over, is not lost: Expired has it as its cause.
+          # An exception that was in an `ensure` when the time was over becomes the cause.
           raise Timeout::Error, expired.message, cause: expired.cause
         end
       end
@@ -32,7 +34,7 @@ module NeverBlock
 
     Timeout.singleton_class.prepend(TimeoutError)
 
-    # What `include Timeout` brings, which is private.
+    # Prepended to Timeout, for classes that include it. The method is private there.
     module IncludedTimeout
       include TimeoutError
 

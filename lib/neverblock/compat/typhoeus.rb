@@ -1,19 +1,25 @@
 # frozen_string_literal: true
 
-# Typhoeus gives a request's handle back to its pool inside the handle's own `on_complete` (easy_factory.rb, set_callback), before Ethon::Easy#perform or #complete has
-# returned. Who takes it in these microseconds ends with Ethon::Errors::EthonError, "Easy is currently performing". On threads it takes a switch of threads just there;
-# time slices and spare executors switch more often: 1 request of some 100 beside others that compute. Here the pool gives only handles that have ended, on any thread.
-# Typhoeus 1.x, also with an Ethon that does not look (before 0.18). test/gems/typhoeus_test.rb shows it on threads and here.
+# Typhoeus gives a request's handle back to its pool inside the handle's own `on_complete`
+# (easy_factory.rb, set_callback), before Ethon::Easy#perform or #complete has returned. A request
+# that takes the handle in that moment ends with Ethon::Errors::EthonError, "Easy is currently
+# performing". On threads that needs a thread switch at that very place; time slices and standby
+# executors switch more often.
+#
+# Here the pool gives only handles that have ended, on any thread. Typhoeus 1.x, also with an Ethon
+# that does not check (before 0.18). test/gems/typhoeus_test.rb shows it on threads and here.
 
 module NeverBlock
   module Compat
     module Typhoeus
-      # Puts it in place once, when Typhoeus is loaded.
+      # Installs it once, when Typhoeus is loaded.
       # @return [void]
       def self.apply
-        return unless defined?(::Typhoeus::Pool) && defined?(::Typhoeus::VERSION) && ::Typhoeus::VERSION.to_i == 1
+        return unless defined?(::Typhoeus::Pool) && defined?(::Typhoeus::VERSION)
+        return unless ::Typhoeus::VERSION.to_i == 1
 
-        ::Typhoeus::Pool.singleton_class.prepend(Ended) unless ::Typhoeus::Pool.singleton_class.include?(Ended)
+        pool = ::Typhoeus::Pool.singleton_class
+        pool.prepend(Ended) unless pool.include?(Ended)
       end
 
       # Prepended to Typhoeus::Pool's own methods.
@@ -24,7 +30,7 @@ module NeverBlock
           easy = super
           while Typhoeus.busy?(easy)
             early << easy
-            easy = super # with an empty pool it makes one
+            easy = super # makes one when the pool is empty
           end
           easy
         ensure

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Warnings to the process's own $stderr are written by fwrite(3) with Ruby's lock held (io.c, rb_write_error2; all Rubies): when nobody reads them the whole
-# process stands still. In a fiber they are written as anything else is. Kernel#warn and Ruby's own warnings come by Warning.warn, which gems may go
-# before as ever.
+# Warnings to the process's own $stderr are written by fwrite(3) with Ruby's lock held (io.c,
+# rb_write_error2; all Rubies). When they are not read, the whole process stops. Here, in a fiber,
+# they are written as other text is. Kernel#warn and Ruby's own warnings use Warning.warn, which
+# gems may still override.
 
 module NeverBlock
   module Compat

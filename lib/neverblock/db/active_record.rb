@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
-# ActiveRecord 7.1 to 8.1 among fibers, for its own adapters and for ours (`adapter: neverblock_postgresql`, which are subclasses of its own).
+# ActiveRecord 7.1 to 8.1 among fibers, for its own adapters and for ours. Ours are subclasses of
+# its own (`adapter: neverblock_postgresql`).
 #
-#   adapters.rb   the names, and what looks at an adapter's name
-#   line.rb       who waits for a connection waits in line: first come, first served, and no error while the line moves
-#   pool.rb       what ConnectionPool is given: that line, its size, and no connection lost where a fiber is interrupted
-#   pool_size.rb  how many connections a pool may have, from what the database server takes
-#   guard.rb      what an interrupted query leaves half-read is closed, and never used again
-#   release.rb    what a request has leased is given back at its end, where no Rails does it
+#   adapters.rb    the adapters' names, and what looks them up
+#   wait_queue.rb  where fibers wait for a connection: first come, first served
+#   pool.rb        what ConnectionPool gets: that wait queue, its size, safe ends of fibers
+#   pool_size.rb   how many connections a pool may have, from the database server's limit
+#   guard.rb       closes a connection whose query was interrupted
+#   release.rb     gives back a request's connections at its end, where Rails does not
 #
-# It is put in place by the adapters when they are loaded, and by a scheduler (NB.run, the server) where ActiveRecord is there. ActiveRecord is never required by us.
+# The adapters install it when they are loaded, and so does a scheduler (NB.run, the server) where
+# ActiveRecord is loaded. We never require ActiveRecord.
 
 require "neverblock/db/active_record/adapters"
 require "neverblock/db/active_record/guard"
@@ -22,13 +24,14 @@ module NeverBlock
       @lock = Thread::Mutex.new
 
       class << self
-        # Makes the adapters' names known, at once where ActiveRecord is there.
+        # Makes the adapters' names known if ActiveRecord is loaded.
         # @return [void]
         def register
           Adapters.register if loaded?
         end
 
-        # Calls the block, which loads an application; the adapters' names are known as soon as it has loaded ActiveRecord, whoever requires what first.
+        # Calls the block, which loads an application. The adapters' names are known as soon as the
+        # block has loaded ActiveRecord, whatever the order of requires.
         # @return what the block returns
         def registering(&load)
           found = loaded? ? load.call : Adapters.watching(&load)
@@ -36,7 +39,8 @@ module NeverBlock
           found
         end
 
-        # Makes fibers the owners of connections and of ActiveSupport's state, and gives pools and adapters what they need for that. Again: what has been loaded since.
+        # Makes fibers the owners of connections and of ActiveSupport's state, and installs what
+        # pools and adapters need for that. A further call does the same for what was loaded since.
         # @return [void]
         def apply
           return unless loaded?
@@ -46,16 +50,17 @@ module NeverBlock
           install unless @installed
         end
 
-        # @return [Boolean]
+        # @return [Boolean] whether ActiveRecord is loaded
         def loaded?
           defined?(::ActiveRecord::ConnectionAdapters) ? true : false
         end
 
         private
 
-        # What this thread has leased so far would be nobody's.
+        # Connections that this thread has leased so far are given back: they would have no owner.
         def isolate
-          return unless defined?(::ActiveSupport::IsolatedExecutionState) && ::ActiveSupport::IsolatedExecutionState.isolation_level != :fiber
+          return unless defined?(::ActiveSupport::IsolatedExecutionState)
+          return if ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
 
           ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all) if base?
           ::ActiveSupport::IsolatedExecutionState.isolation_level = :fiber

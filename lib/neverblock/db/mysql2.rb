@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# mysql2 lets other fibers run only while it waits for the first byte of a query's result (brianmario/mysql2#1518). Here every call that may wait does: a query is
-# sent, its answer waited for in the loop, and read at once when it is there as a whole; all else is done by a thread. docs/guides/mysql.md has each
-# call. Outside our loop the gem is as it was. Versions 0.5.5 to 0.5.x.
+# mysql2 lets other fibers run only while it waits for the first byte of a query's result
+# (brianmario/mysql2#1518). Here every call that may wait lets them run. A query is sent, the loop
+# waits for its answer, and an answer that is complete is read at once. Everything else runs on a
+# thread. docs/guides/mysql.md lists the calls. Outside our loop the gem is unchanged. Versions
+# 0.5.5 to 0.5.x.
 
 require "neverblock/db/workers"
 
@@ -13,10 +15,11 @@ module NeverBlock
       LIBRARY = %r{/mysql2/mysql2\.(?:so|bundle)\z}
       private_constant :VERSIONS, :LIBRARY
 
-      # Puts it in place once, when mysql2 is loaded.
+      # Installs it once, when mysql2 is loaded.
       # @return [void]
       def self.apply
-        return if @applied || !defined?(::Mysql2::Result) || !VERSIONS.satisfied_by?(Gem::Version.new(::Mysql2::VERSION))
+        return if @applied || !defined?(::Mysql2::Result)
+        return unless VERSIONS.satisfied_by?(Gem::Version.new(::Mysql2::VERSION))
 
         @applied = true
         require "neverblock/db/mysql2/client"

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-# Tells a MySQL or MariaDB server that nobody waits for a query any more, as PostgreSQL is told: by itself the server would run it to its end, with the locks of its
-# transaction, though its connection is closed.
+# Has a MySQL or MariaDB server end a query whose client was closed. By itself the server would run
+# it to its end, with the locks of its transaction.
 #
-# That takes a connection of its own, and KILL takes a number, which must not be somebody else's: behind a proxy or a balancer it may be another server that is
-# asked, or another number. So the server is asked who runs: a session is killed when it comes from where this process comes from, from the port that was cut, and has
-# the number that the driver knows (mysql2) or runs the very query that was cut (trilogy). Where nothing fits, the query is left to itself.
+# That takes another connection and the session's number. Behind a proxy or a balancer another
+# server may get the request, or the number may be another session's. So the server is asked for its
+# sessions. A session is killed when it comes from this host and from the port of the closed
+# connection, and has the number that the driver knows (mysql2) or runs the same query (trilogy).
+# Where none fits, nothing is killed.
 
 module NeverBlock
   module DB
@@ -20,36 +22,45 @@ module NeverBlock
       @seconds = 1
 
       class << self
-        # @return [Integer] for connecting, asking and telling
+        # @return [Integer] time limit in seconds for connecting, asking and killing; default 1
         attr_accessor :seconds
 
-        # Tells it in a fiber of its own.
-        # @param address [Addrinfo] our end of the connection that was cut
-        # @param id [Integer, nil] its number in the server, where the driver knows it
-        # @param sql [String, nil] what it ran, where not
-        # @yieldreturn [#query, #close] another connection to the same server, whose results' #to_a has an array for each row
+        # Does it in a fiber of its own. Never parks the caller.
+        # @param address [Addrinfo] our end of the connection that was closed
+        # @param id [Integer, nil] the session's number, where the driver knows it
+        # @param sql [String, nil] the query, where it does not
+        # @yieldreturn [#query, #close] another connection to the same server; its results' #to_a
+        #   has an Array for each row
         # @return [void]
         def later(address, id: nil, sql: nil, &connect)
           Fiber.schedule { kill(address, id, sql, &connect) } if Fiber.current_scheduler
-        rescue StandardError # the loop takes no fiber any more
+        rescue StandardError # the loop accepts no fiber any more
           nil
         end
 
         private
 
+        # USER() is `name@host` as the server sees this host.
         def kill(address, id, sql)
           NeverBlock.deadline(seconds) do
             client = yield
             host = client.query("SELECT USER()").to_a.first.first[/@(.*)\z/, 1]
-            place = address.ip? ? "#{host}:#{address.ip_port}" : host
-            at_work = client.query("SHOW FULL PROCESSLIST").to_a.select { |row| row[HOST] == place && row[COMMAND] != "Sleep" }
-            session = at_work.find { |row| id ? row[ID] == id : row[INFO]&.b == sql.b }
+            origin = address.ip? ? "#{host}:#{address.ip_port}" : host
+            session = at_work(client, origin).find do |row|
+              id ? row[ID] == id : row[INFO]&.b == sql.b
+            end
             client.query("KILL #{session[ID]}") if session
           ensure
             client&.close
           end
         rescue StandardError
-          nil # it ends by itself
+          nil # the query ends by itself
+        end
+
+        def at_work(client, origin)
+          client.query("SHOW FULL PROCESSLIST").to_a.select do |row|
+            row[HOST] == origin && row[COMMAND] != "Sleep"
+          end
         end
       end
     end

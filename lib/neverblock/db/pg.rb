@@ -1,19 +1,21 @@
 # frozen_string_literal: true
 
-# pg parks the fiber wherever it waits by itself, from 1.3 on. What it leaves is mended here, while the fiber has a scheduler of ours; elsewhere every call is upstream's.
-# docs/guides/postgresql.md has the table. For pg 1.5 to 1.7.
+# pg parks the fiber in its own waits, from 1.3 on. The calls that wait in libpq are mended here,
+# for fibers of our scheduler; elsewhere every call is pg's own. docs/guides/postgresql.md lists
+# them. For pg 1.5 to 1.7.
 
 require "neverblock/db/pg/large_objects"
-require "neverblock/db/spell"
+require "neverblock/db/cpu_burst"
 require "neverblock/verbs/offload"
 
 module NeverBlock
   module DB
     module Pg
-      # Seconds of work on rows after which others have a turn.
-      LONGEST_SPELL_S = 0.005
+      # Seconds of work on rows after which other fibers run.
+      LONGEST_BURST_S = 0.005
 
-      # Puts it in place once, when pg is loaded.
+      # Installs it once, when pg is loaded.
+      # @return [void]
       def self.apply
         return unless defined?(::PG::Connection) && ::PG::Connection.method_defined?(:sync_exec)
         return if ::PG::Connection.include?(Connection)
@@ -25,8 +27,9 @@ module NeverBlock
 
       # Prepended to PG::Connection.singleton_class.
       module Connecting
-        # What libpq does by itself while it connects: it looks up names and services, asks Kerberos, reads certificates, computes TLS and SCRAM. It does so
-        # without Ruby's lock, and keeps the thread. What is under way is waited for when the caller is cancelled, as nobody else may use the connection then.
+        # While it connects, libpq looks up names and services, asks Kerberos, reads certificates
+        # and computes TLS and SCRAM. It does so without Ruby's lock, and blocks the thread. A
+        # cancelled caller waits for the end, as nobody else may use the connection meanwhile.
         def connect_start(...)
           NeverBlock.offload(on_cancel: :wait) { super }
         end
@@ -38,14 +41,19 @@ module NeverBlock
 
       # Prepended to PG::Connection.
       module Connection
-        # The blocking calls that have another with the same results which parks (pg 1.5 has none for close_).
-        SYNC = %i[exec exec_params prepare exec_prepared describe_prepared describe_portal close_prepared close_portal set_client_encoding cancel reset
-                  get_last_result].freeze
+        # Blocking calls for which there is one that parks, with the same results. pg 1.5 has none
+        # for close_*.
+        SYNC = %i[
+          exec exec_params prepare exec_prepared describe_prepared describe_portal
+          close_prepared close_portal set_client_encoding cancel reset get_last_result
+        ].freeze
 
         SYNC.each do |name|
           define_method(:"sync_#{name}") do |*arguments, &block|
             parks = :"async_#{name}"
-            Compat.scheduler && respond_to?(parks) ? public_send(parks, *arguments, &block) : super(*arguments, &block)
+            next super(*arguments, &block) unless Compat.scheduler && respond_to?(parks)
+
+            public_send(parks, *arguments, &block)
           end
         end
 
@@ -61,42 +69,47 @@ module NeverBlock
           NeverBlock.offload(on_cancel: :wait) { super }
         end
 
-        # Blocks where no result has come yet.
+        # Waits in the loop until there is a result.
         def sync_get_result
           block if Compat.scheduler
           super
         end
 
         def sync_encrypt_password(password, user, algorithm = nil)
-          algorithm || !Compat.scheduler ? super : async_encrypt_password(password, user)
+          return super if algorithm || !Compat.scheduler
+
+          async_encrypt_password(password, user)
         end
 
-        # These are called row after row, and wait seldom.
+        # Called for each row, and seldom waits.
         def get_copy_data(...)
-          spell.pause if Compat.scheduler
+          burst.pause if Compat.scheduler
           super
         end
 
         def put_copy_data(...)
-          spell.pause if Compat.scheduler
+          burst.pause if Compat.scheduler
           super
         end
 
-        # Seconds for telling the server that nobody waits for the answer.
+        # Time limit, in seconds, for the cancel request.
         CANCEL_S = 1
 
-        # Closes a connection, perhaps in the midst of a query, which the server would otherwise run to its end.
+        # Closes a connection, perhaps in the middle of a query. The server would run the query to
+        # its end, so it gets a cancel request first. May park.
         def neverblock_abandon
-          NeverBlock.deadline(CANCEL_S) { cancel } if !finished? && transaction_status == ::PG::PQTRANS_ACTIVE
+          active = !finished? && transaction_status == ::PG::PQTRANS_ACTIVE
+          NeverBlock.deadline(CANCEL_S) { cancel } if active
         rescue StandardError
-          nil # it ends by itself
+          nil # the query ends by itself
         ensure
           close unless finished?
         end
 
         private
 
-        # A connection that was not to be waited for any longer would hold its place in the server until it is collected.
+        # An interrupted connect closes its connection, which would otherwise use one of the
+        # server's until it is collected.
         def async_connect_or_reset(poll)
           super
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
@@ -104,30 +117,30 @@ module NeverBlock
           raise
         end
 
-        def spell
-          @neverblock_spell ||= Spell.new(LONGEST_SPELL_S)
+        def burst
+          @neverblock_burst ||= CpuBurst.new(LONGEST_BURST_S)
         end
       end
 
-      # Prepended to PG::Result: rows are made when they are asked for, which takes long where they are many.
+      # Prepended to PG::Result. Rows become Ruby objects on demand, which takes long for many rows.
       module Rows
-        # Rows that are made within the time of a turn.
+        # Number of rows up to which that takes less than a turn.
         FEW = 1_000
 
-        # #each is behind to_a and map.
+        # #to_a and #map call #each.
         %i[each each_row stream_each stream_each_row stream_each_tuple].each do |name|
           define_method(name) do |*arguments, &block|
             next super(*arguments, &block) unless block && neverblock_turns?(name)
 
-            spell = Spell.new(LONGEST_SPELL_S)
+            burst = CpuBurst.new(LONGEST_BURST_S)
             super(*arguments) do |row|
-              spell.pause
+              burst.pause
               block.call(row)
             end
           end
         end
 
-        # Enumerable makes all rows to count them, and ActiveRecord counts them after each query.
+        # Enumerable would make all rows to count them. ActiveRecord counts after each query.
         def count(*arguments, &block)
           arguments.empty? && !block ? ntuples : super
         end

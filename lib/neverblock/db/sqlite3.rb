@@ -1,20 +1,24 @@
 # frozen_string_literal: true
 
-# SQLite has no server to wait for: a statement computes, and reads and writes files, with Ruby's lock. What it does wait for is another's write lock, in its busy
-# handler, and there the fiber parks. Guide: docs/guides/sqlite.md. For sqlite3 2.x.
+# SQLite has no server to wait for. A statement computes, and reads and writes files, with Ruby's
+# lock held. It waits only for another connection's write lock, in its busy handler, and there the
+# fiber parks. Guide: docs/guides/sqlite.md. For sqlite3 2.x.
 
 require "neverblock/db/sqlite3/busy"
 
 module NeverBlock
   module DB
     module Sqlite3
-      # Puts it in place once, when sqlite3 is loaded.
+      # Installs it once, when sqlite3 is loaded, also for open databases.
+      # @return [void]
       def self.apply
         return unless defined?(::SQLite3::Database) && !::SQLite3::Database.include?(Database)
 
         ::SQLite3::Database.prepend(Database)
         ::SQLite3::Statement.prepend(Statement)
-        ObjectSpace.each_object(::SQLite3::Database) { |database| database.neverblock_take_over unless database.closed? }
+        ObjectSpace.each_object(::SQLite3::Database) do |database|
+          database.neverblock_take_over unless database.closed?
+        end
       end
 
       # Prepended to SQLite3::Database.
@@ -22,14 +26,14 @@ module NeverBlock
         # @return [Busy, nil]
         attr_reader :neverblock_busy
 
-        # A handler that the application gives, or the gem's own for busy_handler_timeout=.
+        # The handler is the application's, or the gem's own for busy_handler_timeout=.
         def busy_handler(handler = nil, &block)
           handler ||= block
           @neverblock_busy = handler && Busy.new(handler)
           super(@neverblock_busy)
         end
 
-        # SQLite's own wait keeps the thread, and Ruby's lock.
+        # SQLite's own wait blocks the thread and holds Ruby's lock.
         def busy_timeout=(milliseconds)
           super
           busy_handler(Timeout.new(milliseconds)) if milliseconds.positive?
@@ -44,7 +48,7 @@ module NeverBlock
           super
         end
 
-        # Of a database that was opened before.
+        # For a database that was open before #apply.
         def neverblock_take_over
           milliseconds = get_first_value("PRAGMA busy_timeout").to_i
           self.busy_timeout = milliseconds if milliseconds.positive?
@@ -60,7 +64,7 @@ module NeverBlock
 
       # Prepended to SQLite3::Statement.
       module Statement
-        # For each row: no block, no object.
+        # Called for each row, so it uses no block and makes no object.
         def step
           busy = @connection&.neverblock_busy
           return super unless busy
@@ -69,7 +73,7 @@ module NeverBlock
           begin
             super
           ensure
-            busy.raise_kept if busy.kept
+            busy.raise_pending_error if busy.pending_error
           end
         end
 

@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-# trilogy waits through Ruby, so that the loop has all its waits, and closes a connection that is left in the middle of an answer. What is added: the server is told then.
+# trilogy waits through Ruby, so that all its waits park, and it closes a connection that is left in
+# the middle of an answer. This adds a KILL for the query, so that the server ends it (MysqlKill).
 
 require "neverblock/db/mysql_kill"
 
 module NeverBlock
   module DB
     module Trilogy
-      # Puts it in place once, when trilogy is loaded.
+      # Installs it once, when trilogy is loaded.
       # @return [void]
       def self.apply
-        return if !defined?(::Trilogy::VERSION) || !::Trilogy.private_method_defined?(:_connect) || ::Trilogy.include?(Client)
+        return unless defined?(::Trilogy::VERSION)
+        return if !::Trilogy.private_method_defined?(:_connect) || ::Trilogy.include?(Client)
 
         ::Trilogy.prepend(Client)
       end
@@ -23,7 +25,7 @@ module NeverBlock
           finished = true
           result
         rescue ::Trilogy::Error
-          finished = true # it has come from the server, or the server is gone
+          finished = true # the error comes from the server, or the server is gone
           raise
         ensure
           neverblock_kill(sql) unless finished
@@ -39,7 +41,8 @@ module NeverBlock
         def neverblock_kill(sql)
           return unless @neverblock_address && sql.is_a?(String)
 
-          options = connection_options.merge(connect_timeout: MysqlKill.seconds, read_timeout: MysqlKill.seconds)
+          seconds = MysqlKill.seconds
+          options = connection_options.merge(connect_timeout: seconds, read_timeout: seconds)
           MysqlKill.later(@neverblock_address, sql: sql) { ::Trilogy.new(options) }
         end
       end

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Names of request fields of which the log has said that no application is given them.
+# Names of request fields that are not passed to the application, and that the log has named.
 
 module NeverBlock
   class Executor
     class DroppedFields
-      # Further names are not told: clients choose them.
+      # Most names that are logged. Clients choose them, so their number must be bounded.
       NAMES_MOST = 8
 
       def initialize
@@ -13,7 +13,7 @@ module NeverBlock
       end
 
       # @param name [String] in any case
-      # @return [Boolean] whether it is to be told; true once for each of the first names
+      # @return [Boolean] whether to log it; true once for each of the first names
       def new?(name)
         key = name.downcase
         return false if @names.size >= NAMES_MOST || @names.key?(key)
@@ -21,7 +21,7 @@ module NeverBlock
         @names[key] = true
       end
 
-      # Of this process.
+      # The names of this process.
       SEEN = new
     end
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What has ended a request from outside: the end of its time, or its client's leaving. A library may have made an error of its own of it, and NB.deadline hands an
-# enclosing one on as Cancelled: so the causes count.
+# What has ended a request from outside: its deadline, or its client's leaving. A library may have
+# raised an error of its own because of it, and NB.deadline passes an enclosing one on as Cancelled.
+# So causes are searched too.
 
 require "neverblock/errors/causes"
 require "neverblock/verbs/deadline/of_request"
@@ -10,24 +11,28 @@ require "neverblock/errors"
 module NeverBlock
   class Executor
     module Interruption
-      # What the log has for a request whose client left before its answer; nothing was sent (nginx has the same number).
+      # Logged status of a request whose client left before its answer. Nothing was sent. nginx uses
+      # the same number.
       CLIENT_LEFT = 499
-      OVERDUE = 503
+      # Status of a request whose deadline has passed (RFC 9110, section 15.6.4).
+      EXPIRED = 503
+      # Status of a request whose application has failed (RFC 9110, section 15.6.1).
       FAILED = 500
 
       class << self
         # @param error [Exception, nil]
-        # @return [ClientGone, DeadlineExceeded, nil] nil: the request has failed by itself
+        # @return [ClientGone, DeadlineExceeded, nil] nil: the request was not ended from outside
         def of(error)
-          Causes.of(error) { |one| (one.reason if one.is_a?(Cancelled)) || one.cause }.find { |one| interrupts?(one) }
+          chain = Causes.of(error) { |one| (one.reason if one.is_a?(Cancelled)) || one.cause }
+          chain.find { |one| interrupts?(one) }
         end
 
-        # @param error [Exception, nil] what a request has ended with instead of an answer
+        # @param error [Exception, nil] that a request has ended with instead of an answer
         # @return [Integer] its status
         def status(error)
           case of(error)
           when ClientGone then CLIENT_LEFT
-          when DeadlineExceeded then OVERDUE
+          when DeadlineExceeded then EXPIRED
           else FAILED
           end
         end
@@ -35,7 +40,9 @@ module NeverBlock
         private
 
         def interrupts?(error)
-          error.is_a?(ClientGone) || (error.is_a?(DeadlineExceeded) && error.deadline.is_a?(Deadline::OfRequest))
+          return true if error.is_a?(ClientGone)
+
+          error.is_a?(DeadlineExceeded) && error.deadline.is_a?(Deadline::OfRequest)
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The parts of an executor that run seldom: what it says when an application fails. (binding/executor/executor.c serves.)
+# The parts of an executor that run seldom: log entries for applications that fail. The executor
+# itself is in binding/executor/executor.c.
 
 require "stringio"
 require "neverblock/boot/limits"
@@ -16,66 +17,85 @@ require "neverblock/rack/stream_input"
 
 module NeverBlock
   class Executor
-    # The folder whose lines are never where the application waited.
+    # The folder of our own code, which is skipped in backtraces.
     OURS = File.expand_path("..", __dir__)
     private_constant :OURS
 
     private
 
-    # An entry for a request that failed; one line for one that was ended from outside, and none where its client left and nothing went wrong by that, or
-    # its time was over before the application was called.
+    # Logs a request that has failed. One that was ended from outside gets one line. Nothing is
+    # logged when its client left and no other error came of it, or when its deadline passed before
+    # the application was called.
     # @param error [Exception]
     # @param env [Hash, nil] nil when it failed before there was one
-    # @return [Boolean, Symbol] whether the end of its time is behind it; :unbegun: so it is, and the application was not called
+    # @return [Boolean, Symbol] whether its deadline has passed; :unbegun: that, and the application
+    #   was not called
     def report(error, env)
       interruption = Interruption.of(error)
-      overdue = interruption.is_a?(DeadlineExceeded)
-      return :unbegun if overdue && !interruption.deadline.begun?
+      expired = interruption.is_a?(DeadlineExceeded)
+      return :unbegun if expired && !interruption.deadline.begun?
 
-      if overdue && (error.equal?(interruption) || error.is_a?(Cancelled))
+      if expired && (error.equal?(interruption) || error.is_a?(Cancelled))
         log&.warn("#{request(env)}: #{interruption.message}#{place(error)}", **id(env))
-      elsif interruption && !overdue
-        log&.info("#{request(env)}: its client has left; it ended by #{error.class}: #{error.message}#{place(error)}", **id(env)) unless error.equal?(interruption)
+      elsif interruption && !expired
+        report_client_gone(error, env) unless error.equal?(interruption)
       else
         log&.error("#{request(env)} failed", error, **id(env))
       end
-      overdue
+      expired
+    end
+
+    def report_client_gone(error, env)
+      log&.info("#{request(env)}: its client has left; " \
+                "it ended by #{error.class}: #{error.message}#{place(error)}", **id(env))
     end
 
     def request(env)
-      env ? "#{env["REQUEST_METHOD"]} #{Log::Characters.target(env["PATH_INFO"])} (#{env["neverblock.request_id"]})" : "a request"
+      return "a request" unless env
+
+      target = Log::Characters.target(env["PATH_INFO"])
+      "#{env["REQUEST_METHOD"]} #{target} (#{env["neverblock.request_id"]})"
     end
 
     def id(env)
       { request_id: env && env["neverblock.request_id"] }.compact
     end
 
-    # Where the application waited.
+    # @return [String] the line of the application that waited
     def place(error)
       line = error.backtrace&.find { |entry| !entry.start_with?(OURS) }
       line ? "; at #{line}" : ""
     end
 
-    # One entry for an error that was raised into the thread while it ran no request.
+    # Logs an error that was raised into the thread while it ran no request.
     # @param error [Exception]
+    # @return [void]
     def report_stray(error)
-      log&.error("raised into the executor's thread from outside while it ran no request; requests go on", error)
+      log&.error("raised into the executor's thread from outside while it ran no request; " \
+                 "requests go on", error)
     end
 
-    # One line when there was no fiber for a request.
-    # @param possible [Integer] requests at once from here on
-    # @param error [Exception] why
+    # Logs, in one line, that there was no fiber for a request.
+    # @param possible [Integer] most requests at once from now on
+    # @param error [Exception] the cause
+    # @return [void]
     def report_fewer(possible, error)
-      log&.warn("no more than #{possible} requests run at once from here on: #{Boot::Limits.explain(error).message}")
+      log&.warn("no more than #{possible} requests run at once from here on: " \
+                "#{Boot::Limits.explain(error).message}")
     end
 
-    # One line in each process for a field whose name has an underscore, which the application is not given.
+    # Logs, once for each name in a process, a field whose name has an underscore. The application
+    # does not get it.
     # @param name [String] its first bytes, as the client wrote them
     # @param env [Hash]
+    # @return [void]
     def report_dropped(name, env)
       return unless log && DroppedFields::SEEN.new?(name)
 
-      log.warn("#{request(env)}: its field #{name} is dropped, since #{name.tr("_", "-")} would have the same key; docs/guides/http.md#fields (said once for each name)", **id(env))
+      other = name.tr("_", "-")
+      log.warn("#{request(env)}: its field #{name} is dropped, " \
+               "since #{other} would have the same key; " \
+               "docs/guides/http.md#fields (said once for each name)", **id(env))
     end
 
     def error_stream(log)

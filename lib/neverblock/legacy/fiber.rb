@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# NB::Fiber: a fiber that is resumed with the result of what it waits for, or with the exception to raise there.
+# NB::Fiber: a fiber that is resumed with the result of its wait, or with an exception to raise
+# there.
 
 module NeverBlock
   module Legacy
@@ -14,7 +15,7 @@ module NeverBlock
         result
       end
 
-      # @param evented [Boolean] false: a blocking fiber, whose waits keep the thread
+      # @param evented [Boolean] false: a blocking fiber, whose waits block the thread
       def initialize(evented = true, &block)
         super(blocking: !evented, &block)
       end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Fiber#[] and Fiber#[]=: variables of a fiber, readable from outside it, as NeverBlock 0.1 gave every fiber. (Fiber[] of Ruby 3.2, without an instance, is
-# inherited storage, and Thread.current[] can only be reached from inside.) Pools keep Fiber.current[:callbacks] here.
+# Fiber#[] and Fiber#[]=: variables of a fiber, readable from outside it. NeverBlock 0.1 gave them
+# to every fiber. Fiber[] of Ruby 3.2, without an instance, is inherited storage. Thread.current[]
+# works only in the fiber itself. Pools keep their Fiber.current[:callbacks] here.
 
 module NeverBlock
   module Legacy
@@ -18,7 +19,7 @@ module NeverBlock
       end
     end
 
-    # Behind whatever a later Ruby may define itself.
+    # Included, not prepended: a later Ruby's own methods of these names would have precedence.
     ::Fiber.include(FiberLocals)
   end
 end

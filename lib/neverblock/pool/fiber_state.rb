@@ -1,22 +1,25 @@
 # frozen_string_literal: true
 
-# What an application may leave on a fiber, and how it is taken away before the fiber is used for something else: by a FiberPool, and by the server between two requests
+# What an application may leave on a fiber, and how it is cleared before the fiber is used again: by
+# a FiberPool between two blocks, and by the server between two requests
 # (binding/executor/task.c).
 
 require "neverblock/compat/concurrent"
-require "neverblock/pool/kept_clients"
+require "neverblock/pool/connected_clients"
 
 module NeverBlock
   module Pool
     module FiberState
-      # Their arrays are kept, without what is in them (compat/concurrent.rb).
+      # A thread variable whose Array is emptied, not removed (compat/concurrent.rb).
       EMPTIED = Compat::Concurrent::KEY
       private_constant :EMPTIED
 
       class << self
-        # Clears the current fiber: locals (Thread.current[]), thread variables, storage (Fiber[], Ruby 3.2 and later), instance variables. A client with an
-        # open connection stays where it is (KeptClients).
-        # @return [Boolean] false: it cannot be cleared (it is frozen), and must not be used again
+        # Clears the current fiber: locals (Thread.current[]), thread variables, storage (Fiber[],
+        # Ruby 3.2 and later) and instance variables. Clients with an open connection stay
+        # (ConnectedClients).
+        # @param fiber [Fiber] the current one
+        # @return [Boolean] false: it is frozen, and must not be used again
         def clear(fiber)
           clear_locals(Thread.current)
           clear_variables(Thread.current)
@@ -27,7 +30,7 @@ module NeverBlock
           false
         end
 
-        # A new fiber inherits its maker's storage.
+        # Clears the storage, which a new fiber inherits from the fiber that makes it.
         if ::Fiber.method_defined?(:storage)
           def clear_storage(fiber)
             fiber.storage&.each_key { |name| ::Fiber[name] = nil }
@@ -39,7 +42,9 @@ module NeverBlock
         private
 
         def clear_locals(thread)
-          thread.keys.each { |name| thread[name] = nil unless KeptClients.keep?(thread[name]) }
+          thread.keys.each do |name|
+            thread[name] = nil unless ConnectedClients.client?(thread[name])
+          end
         end
 
         def clear_variables(thread)
@@ -47,7 +52,7 @@ module NeverBlock
           variables.delete_if do |name, value|
             next value.clear && false if name == EMPTIED
 
-            !KeptClients.keep?(value)
+            !ConnectedClients.client?(value)
           end
         end
       end

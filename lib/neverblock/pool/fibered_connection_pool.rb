@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# NB::Pool::FiberedConnectionPool: connections shared by fibers, and by threads, one at a time each.
+# NB::Pool::FiberedConnectionPool: connections that fibers and threads share. Each is used by one of
+# them at a time.
 #
 #   pool = NB::Pool::FiberedConnectionPool.new(size: 12) { PG.connect(dbname: "shop") }
 #   pool.hold { |connection| connection.exec("select 1") }
@@ -18,27 +19,40 @@ module NeverBlock
     # No connection became free in time.
     class TimeoutError < Error; end
 
-    # A fiber that holds a connection has it alone. The pool may be used from any fiber of any loop and from plain threads.
+    # A fiber has the connection that it holds to itself. The pool may be used from any fiber of any
+    # loop and from plain threads.
     class FiberedConnectionPool
-      # Drivers' errors which say that the connection is gone.
-      LOST = %w[PG::ConnectionBad PG::UnableToSend PG::ConnectionException PG::AdminShutdown PG::CrashShutdown PG::CannotConnectNow PG::IdleSessionTimeout
-                PG::IdleInTransactionSessionTimeout Mysql2::Error::ConnectionError Trilogy::BaseConnectionError Trilogy::ConnectionError].freeze
+      # Errors of drivers that mean that the connection is lost.
+      LOST = %w[
+        PG::ConnectionBad PG::UnableToSend PG::ConnectionException PG::AdminShutdown
+        PG::CrashShutdown PG::CannotConnectNow PG::IdleSessionTimeout
+        PG::IdleInTransactionSessionTimeout
+        Mysql2::Error::ConnectionError Trilogy::BaseConnectionError Trilogy::ConnectionError
+      ].freeze
       private_constant :LOST
 
-      # How often, in seconds, who waits looks for connections of fibers that have died holding them: those give no sign.
+      # Seconds between two searches for connections whose fiber has died: such a fiber gives no
+      # sign. Waiters search.
       SWEEP_SECONDS = 1
 
       # @return [Integer] most connections
       attr_reader :size
 
       # @param size [Integer] most connections
-      # @param eager [Boolean] make them all now, which may park; else each when it is first needed
+      # @param eager [Boolean] whether all are made now, which may park; default: each on demand
       # @param timeout [Numeric, nil] longest wait for a connection, in seconds; nil: no limit
-      # @param disconnect [#call, nil] is given each connection that the pool drops; without it, it is closed if it has #close
+      # @param disconnect [#call, nil] gets each connection that the pool drops; nil: it is closed
+      #   if it has #close
       # @yieldreturn a new connection
+      # @raise [ArgumentError] without a block, or when size is no Integer of at least 1
       def initialize(size: 8, eager: false, timeout: nil, disconnect: nil, &connect)
-        raise ArgumentError, "NB::Pool::FiberedConnectionPool.new needs a block that connects" unless connect
-        raise ArgumentError, "NB::Pool::FiberedConnectionPool: size is a number of at least 1, not #{size.inspect}" unless size.is_a?(Integer) && size.positive?
+        unless connect
+          raise ArgumentError, "NB::Pool::FiberedConnectionPool.new needs a block that connects"
+        end
+        unless size.is_a?(Integer) && size.positive?
+          raise ArgumentError, "NB::Pool::FiberedConnectionPool: size is a number of at least 1, " \
+                               "not #{size.inspect}"
+        end
 
         @size = size
         @timeout = timeout
@@ -49,17 +63,23 @@ module NeverBlock
         connect_all if eager
       end
 
-      # Calls the block with a connection that nobody else has. Inside, and in what the block calls, `hold` gives the same one. When none is free and there
-      # are `size` already, parks the fiber (elsewhere: the thread) until its turn, first come, first served.
+      # Calls the block with a connection that no other fiber has. Inside, and in what the block
+      # calls, `hold` gives the same one. When none is free and there are `size` already, parks the
+      # fiber (elsewhere: blocks the thread) until its turn, first come, first served.
       #
-      # The connection is given back when the block ends, however it does; in a fiber of a FiberPool after the fiber's block, with its callbacks. One whose
-      # block was left by a time limit or an end from outside (Timeout::Error, an error of NeverBlock's, what is no StandardError, what has one of
-      # these as its cause) may be in the middle of an answer: it is dropped, and another made when it is needed. So is one whose driver says that it is
-      # gone (pg, mysql2, trilogy).
-      # @param timeout [Numeric, nil] longest wait for a connection, in seconds
+      # The connection is given back when the block ends, however it does. In a fiber of a
+      # FiberPool it is given back after that fiber's block, with its callbacks.
+      #
+      # A connection that may be in the middle of an answer is dropped, and another is made on
+      # demand. That is so when the block was left by Timeout::Error, an error of NeverBlock's, an
+      # exception that is no StandardError, or one that has such a cause. A connection whose driver
+      # (pg, mysql2, trilogy) says that it is lost is dropped too.
+      # @param timeout [Numeric, nil] longest wait for a connection, in seconds; default: the pool's
       # @return what the block returns
+      # @raise [ArgumentError] without a block
       # @raise [TimeoutError] when none became free in time
-      # @raise [Error] where waiting would never end: in a blocking fiber of a loop whose other fibers have all the connections
+      # @raise [Error] where waiting would never end: in a blocking fiber of a loop whose other
+      #   fibers hold all the connections
       # @raise whatever connecting raises
       def hold(timeout: @timeout, &block)
         raise ArgumentError, "NB::Pool::FiberedConnectionPool#hold needs a block" unless block
@@ -70,31 +90,37 @@ module NeverBlock
         take_and_use(Lease.new, timeout, &block)
       end
 
-      # Drops the connection that the fiber holds, for one that has failed, and makes another, which `hold` gives from now on.
+      # Drops the connection that the fiber holds, and makes another, which `hold` gives from now
+      # on. May park.
       # @return the new connection
       # @raise [Error] when the fiber holds none
       # @raise whatever connecting raises; then the next `hold` connects
       def replace_acquired_connection
-        lease = lease_of_fiber or raise Error, "NB::Pool: there is no connection to replace: call replace_acquired_connection inside hold { }"
+        lease = lease_of_fiber or raise Error, "NB::Pool: there is no connection to replace: " \
+                                               "call replace_acquired_connection inside hold { }"
 
         reconnect(lease)
         lease.connection
       end
 
-      # Every connection there is, free or held. A held one is its holder's to use.
+      # Every connection there is, free or held. Only its holder may use a held one.
       # @yieldparam connection
       # @return [Array]
       def all_connections(&block)
         forget_parent
-        all = @lock.synchronize { @free + @leases.each_key.select(&:connected?).map(&:connection) }
+        all = @lock.synchronize do
+          @free + @leases.each_key.select(&:connected?).map(&:connection)
+        end
         all.each(&block) if block
         all
       end
 
-      # @return [Hash{Symbol => Integer}] size; connections that are free, and places that are held; waiting
+      # @return [Hash{Symbol => Integer}] size; free: unused connections; held: places; waiting
       def stats
         forget_parent
-        @lock.synchronize { { size: @size, free: @free.size, held: @leases.size, waiting: @waiters.size } }
+        @lock.synchronize do
+          { size: @size, free: @free.size, held: @leases.size, waiting: @waiters.size }
+        end
       end
 
       # @return [String]
@@ -109,11 +135,12 @@ module NeverBlock
         @lock = Thread::Mutex.new
         @free = []
         @leases = {}.compare_by_identity
-        @owners = ObjectSpace::WeakMap.new # lease to fiber, for leases that somebody has waited for long
+        @owners = ObjectSpace::WeakMap.new # lease to fiber, see #sweep
         @waiters = []
       end
 
-      # The sockets are the parent's: a child makes its own, and keeps the objects from the collector, whose finalizers would say goodbye on them.
+      # In a forked child the sockets are the parent's, and the child makes its own. It keeps the
+      # parent's objects: their finalizers would end the sessions of the parent.
       def forget_parent
         return if @pid == Process.pid
 
@@ -123,7 +150,7 @@ module NeverBlock
 
       def connect_all
         @size.times { @free << @connect.call }
-      rescue Exception # rubocop:disable Lint/RescueException -- those made so far are closed, and it is raised again
+      rescue Exception # rubocop:disable Lint/RescueException -- raised again
         @free.each { |connection| disconnect(connection) }
         raise
       end
@@ -140,31 +167,38 @@ module NeverBlock
         acquire(lease, timeout)
         reconnect(lease) unless lease.connected?
         Thread.current[@key] = lease
-        kept = keep(lease)
+        by_callback = release_by_callback(lease)
         use(lease, &block)
       ensure
-        release(lease) unless kept
+        release(lease) unless by_callback
       end
 
       def use(lease)
         reconnect(lease) if lease.spoiled
         yield lease.connection
-      rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again
+      rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
         lease.spoiled = true if spoils?(e)
         raise
       end
 
-      # Also what a library has made of such an error.
+      # Also true for an exception that a library has raised because of such an error.
       def spoils?(error)
-        Causes.of(error).any? { |one| !one.is_a?(StandardError) || one.is_a?(NeverBlock::Error) || one.is_a?(::Timeout::Error) || lost?(one) }
+        Causes.of(error).any? { |one| ends_from_outside?(one) || lost?(one) }
+      end
+
+      def ends_from_outside?(error)
+        !error.is_a?(StandardError) || error.is_a?(NeverBlock::Error) ||
+          error.is_a?(::Timeout::Error)
       end
 
       def lost?(error)
         error.class.ancestors.any? { |ancestor| LOST.include?(ancestor.name) }
       end
 
-      # The lease of 2008: for as long as the fiber's work, where something calls its callbacks afterwards.
-      def keep(lease)
+      # In a fiber that runs callbacks after its work, the lease lasts until then, as in NeverBlock
+      # 0.1.
+      # @return [Boolean] whether a callback will release it
+      def release_by_callback(lease)
         callbacks = Fiber.current[:callbacks]
         return false unless callbacks.is_a?(Array)
 
@@ -172,15 +206,16 @@ module NeverBlock
         true
       end
 
+      # The lease stays unusable until there is a new connection.
       def reconnect(lease)
         old = lease.connection
-        had = lease.connected?
+        was_connected = lease.connected?
         lease.spoiled = true
         lease.connection = @connect.call
-        disconnect(old) if had
+        disconnect(old) if was_connected
       end
 
-      # A lease that has no place, or is the parent's, is left alone.
+      # Does nothing with a lease that has no place, or is the parent's.
       def release(lease)
         forget_parent
         Thread.current[@key] = nil if Thread.current[@key].equal?(lease)
@@ -196,10 +231,10 @@ module NeverBlock
 
         connection.close if connection.respond_to?(:close)
       rescue StandardError
-        nil # it was no good, or it was not in use
+        nil # it was lost already
       end
 
-      # --- Places; the lock is held but in acquire ---
+      # --- Places. The lock is held, but in acquire. ---
 
       def acquire(lease, timeout)
         forget_parent
@@ -211,7 +246,7 @@ module NeverBlock
         dead&.each { |left| disconnect(left.connection) if left.connected? }
       end
 
-      # While somebody waits there is none: who gives a place back gives it to the first.
+      # While there are waiters there is none: a place that is given back goes to the first of them.
       def room?
         @leases.size < @size
       end
@@ -244,20 +279,23 @@ module NeverBlock
       end
 
       def timed_out
-        "no connection became free in time: #{@leases.size} of #{@size} are held and #{@waiters.size - 1} others wait; " \
-          "make the pool with a larger `size:`, hold connections for less time, or wait longer (`timeout:`)"
+        "no connection became free in time: #{@leases.size} of #{@size} are held and " \
+          "#{@waiters.size - 1} others wait; make the pool with a larger `size:`, " \
+          "hold connections for less time, or wait longer (`timeout:`)"
       end
 
-      # A fiber that cannot park keeps its thread, and with it the fibers that could give a connection back.
+      # A fiber that cannot park blocks its thread, and with it the fibers that could give a
+      # connection back.
       def refuse_to_wait_for_ever
         return unless Fiber.scheduler && !Fiber.current_scheduler
         return unless @leases.each_key.all? { |lease| lease.thread.equal?(Thread.current) }
 
-        raise Error, "NB::Pool: fibers of this thread hold all #{@size} connections, and waiting in a blocking fiber would keep them from ever giving one back: " \
+        raise Error, "NB::Pool: fibers of this thread hold all #{@size} connections, and waiting " \
+                     "in a blocking fiber would keep them from ever giving one back: " \
                      "call hold before the blocking part, or make the pool with a larger `size:`"
       end
 
-      # @return [Boolean] whether it had a place
+      # @return [Boolean] whether the lease had a place
       def give_back(lease)
         return false unless @leases.delete(lease)
 
@@ -273,8 +311,11 @@ module NeverBlock
         end
       end
 
-      # What a dead fiber's connection is in the middle of, nobody knows: it is dropped.
-      # @param starved [Boolean] the wait has been long: let the collector find out who has been forgotten where he waits
+      # Takes the places of fibers that have died. Their connections are dropped, since nobody knows
+      # their state.
+      # @param dead [Array<Lease>] to which those leases are added
+      # @param starved [Boolean] whether the wait has been long. The pool then has only weak
+      #   references to the fibers, so that those that wait forever can be collected.
       def sweep(dead, starved)
         @leases.keys.each do |lease|
           weaken(lease) if starved && lease.fiber

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# A place of a FiberedConnectionPool while a fiber has it, and the connection in it once there is one.
+# A place of a FiberedConnectionPool while a fiber holds it, with its connection once there is one.
 
 module NeverBlock
   module Pool
     class Lease
-      # @return what `connect` has made
+      # @return [Object] what `connect` has returned
       attr_reader :connection
 
-      # @return [Thread] the thread of the fiber that has it
+      # @return [Thread] of the fiber that holds it
       attr_reader :thread
 
-      # @return [Fiber, nil] who has it; nil once only a weak reference is kept
+      # @return [Fiber, nil] the holder; nil once the pool has only a weak reference to it
       attr_accessor :fiber
 
       # @return [Boolean] whether the connection must not be used again
@@ -23,17 +23,19 @@ module NeverBlock
         @connected = @spoiled = false
       end
 
+      # @return [Boolean] whether there is a connection, used or not
       def connected?
         @connected
       end
 
+      # Sets a new connection, which may be used.
       def connection=(connection)
         @connection = connection
         @connected = true
         @spoiled = false
       end
 
-      # @return [Boolean] whether somebody else may have the connection next
+      # @return [Boolean] whether another holder may have the connection next
       def good?
         @connected && !@spoiled
       end

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# One who waits, in a pool's queue, for a place: a fiber of any scheduler, which parks, or a thread.
+# One entry of a pool's queue: a fiber of any scheduler, which parks, or a thread, which blocks.
 
 module NeverBlock
   module Pool
     class Waiter
-      # @return [Object] what is waited with: a job, a lease
+      # @return [Object] what it waits with: a job, a lease
       attr_reader :subject
 
       def initialize(subject)
@@ -14,22 +14,25 @@ module NeverBlock
         @condition = Thread::ConditionVariable.new
       end
 
+      # @return [Boolean] whether it has its place
       def granted?
         @granted
       end
 
-      # By who gives the place, with the pool's lock held.
+      # Gives it its place. Called with the pool's lock held.
       def grant
         @granted = true
         @condition.signal
       end
 
-      # With the lock held; releases it meanwhile. May return early.
-      # @param seconds [Numeric, nil]
+      # Called with the lock held, and releases it meanwhile. It may return early.
+      # @param lock [Thread::Mutex] the pool's
+      # @param seconds [Numeric, nil] nil: no limit
       def wait(lock, seconds = nil)
         @condition.wait(lock, seconds)
       ensure
-        lock.lock unless lock.owned? # Bug #20907: Ruby 3.1 to 3.3 come back without it when the wait was interrupted
+        # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).
+        lock.lock unless lock.owned?
       end
     end
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# env["rack.errors"]: what the Rack specification asks of an error stream (puts, write, flush) and what loggers use beside it, written through the
-# server's log, so that an application that logs much, or a reader that reads slowly, never blocks a request.
+# env["rack.errors"]: the methods that the Rack specification requires of an error stream (puts,
+# write, flush), and those that loggers use. It writes to the server's log, so that neither an
+# application that logs much nor a slow reader blocks a request.
 
 module NeverBlock
   class ErrorStream
@@ -10,8 +11,9 @@ module NeverBlock
       @log = log
     end
 
-    # Writes strings as they are. Never blocks and never parks the fiber; what the log has no room for is dropped whole and counted.
-    # @return [Integer] bytes
+    # Writes strings as they are. Never blocks and never parks. A text that the log has no room for
+    # is dropped as a whole, and counted.
+    # @return [Integer] bytes of the strings
     def write(*strings)
       text = strings.size == 1 ? strings.first.to_s : joined(strings)
       @log.write(text) unless text.empty?
@@ -36,15 +38,19 @@ module NeverBlock
       nil
     end
 
-    # As IO#puts: each on a line of its own, arrays flattened, all handed over together.
+    # As IO#puts: each string on its own line, arrays flattened, all of it in one write.
     # @return [nil]
     def puts(*strings)
-      lines = strings.flatten.map { |string| string.to_s.end_with?("\n") ? string.to_s : "#{string}\n" }
+      lines = strings.flatten.map do |string|
+        text = string.to_s
+        text.end_with?("\n") ? text : "#{text}\n"
+      end
       write(lines.empty? ? "\n" : joined(lines))
       nil
     end
 
-    # Nothing waits here: the log's own thread writes what it is given at once, and the process flushes it before it ends.
+    # Does nothing: the log's own thread writes without delay, and the process flushes it at its
+    # end.
     # @return [self]
     def flush
       self
@@ -55,7 +61,7 @@ module NeverBlock
       true
     end
 
-    # Loggers set it; it is always true.
+    # Loggers set it. It has no effect.
     def sync=(_value); end
 
     # @return [false]
@@ -64,13 +70,14 @@ module NeverBlock
     end
     alias isatty tty?
 
-    # Logger wants a device that can be closed. This one belongs to the server and stays open (Rack SPEC: close must never be called).
+    # Logger requires a device that can be closed. This one belongs to the server and stays open.
+    # (Rack SPEC: close must never be called.)
     # @return [nil]
     def close; end
 
     private
 
-    # Strings of encodings that do not go together are joined as bytes; a log line is no place to raise.
+    # Strings whose encodings are not compatible are joined as bytes, so that logging never raises.
     def joined(strings)
       strings.map { |string| string.to_s.b }.join
     end

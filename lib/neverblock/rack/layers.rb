@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What stands between an executor and the application, the outermost first.
+# The layers between an executor and the application, the outermost first.
 
 require "neverblock/db/active_record/release"
 require "neverblock/db/admission"

@@ -6,7 +6,8 @@ module NeverBlock
   class NoInput
     # @param length [Integer, nil] bytes wanted
     # @param buffer [String, nil] emptied when given
-    # @return [String, nil] nil when a positive length was asked for, as IO#read at the end; else an empty string
+    # @return [String, nil] nil when a positive length was asked for, as IO#read at the end; else an
+    #   empty string
     def read(length = nil, buffer = nil)
       raise ArgumentError, "negative length #{length} given" if length&.negative?
 

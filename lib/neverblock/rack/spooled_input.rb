@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-# env["rack.input"] of a body too large for memory: a File that no folder lists. Its path is the kernel's name of the open file, so that code which asks for a path can
-# open it again, hand it to a program, or ask for its size by name (proc(5), /proc/PID/fd), as long as the request lasts.
+# env["rack.input"] of a body too large for memory: an unlinked File. Its path is the kernel's name
+# of the open file (proc(5), /proc/PID/fd). Code can open it again by that path, hand it to a
+# program, or ask for its size, as long as the request lasts.
 
 module NeverBlock
   class SpooledInput < File
-    # Where a system has no /proc, a path is told all the same; nothing is found there, as with Puma's.
+    # Where a system has no /proc, the path names no file, as with Puma's.
     FOLDER = File.directory?("/proc/self/fd") ? "/proc/%d/fd" : "/dev/fd"
     private_constant :FOLDER
 

@@ -1,21 +1,25 @@
 # frozen_string_literal: true
 
-# env["rack.input"] of a request whose body comes while it runs (a route with `input: :stream`): an input stream of Rack 3, read forwards and once. A read parks
-# the fiber until there is something; what is not read holds the client back. The parts come from binding/rack/input.c.
+# env["rack.input"] of a request whose body comes while it runs (a route with `input: :stream`): an
+# input stream of Rack 3, read once and forwards. A read parks the fiber until there is data. Unread
+# data holds the client back. The parts come from binding/rack/input.c.
 
 module NeverBlock
   class StreamInput
-    # Bytes asked for at once when all, or a line, is wanted; a part is never larger.
+    # Most bytes of one read of a part, when everything or a line is asked for. No part is larger.
     PIECE_BYTES = 65_536
     private_constant :PIECE_BYTES
 
-    # As IO#read: waits for so many bytes, or the body's end.
-    # @param length [Integer, nil] bytes; nil: all there are, in memory
-    # @param buffer [String, nil] filled in place of a new string
-    # @return [String, nil] binary; nil when a positive length was asked for at the end
-    # @raise [ClientGone] when the client left before its body was whole
-    # @raise [InputError] when the body grew past the limit, came too slowly or broke the rules; its client was told so
-    # @raise [Error] on another thread than the request's, by a second fiber at a time, or when the response is over
+    # As IO#read: parks until there are so many bytes, or the body ends.
+    # @param length [Integer, nil] bytes; nil: the rest of the body, in memory
+    # @param buffer [String, nil] filled in place of a new String
+    # @return [String, nil] binary; nil at the end for a positive length
+    # @raise [ClientGone] when the client left before its body was complete
+    # @raise [InputError] when the body is over the limit, came too slowly or was malformed; the
+    #   client got an error response
+    # @raise [Error] on another thread than the request's, for a second fiber at a time, or when the
+    #   response is over
+    # @raise [TypeError, ArgumentError] when length is no Integer of at least 0
     # @raise [IOError] when it is closed
     def read(length = nil, buffer = nil)
       check(length) if length
@@ -26,11 +30,11 @@ module NeverBlock
       length&.positive? ? nil : taken || "".b
     end
 
-    # What is there, as soon as there is anything.
+    # Parks until there is any data, and returns what there is.
     # @param length [Integer] most bytes
-    # @param buffer [String, nil] filled in place of a new string
+    # @param buffer [String, nil] filled in place of a new String
     # @return [String] binary
-    # @raise [EOFError] at the end; and as #read
+    # @raise [EOFError] at the end; otherwise as #read
     def readpartial(length, buffer = nil)
       check(length)
       empty(buffer) if buffer
@@ -39,7 +43,7 @@ module NeverBlock
       piece(length, buffer) or raise EOFError, "end of file reached"
     end
 
-    # The next line with its newline; the last may have none. Raises as #read.
+    # The next line with its newline, which the last line may lack. Parks and raises as #read.
     # @return [String, nil] binary; nil at the end
     def gets
       line = nil
@@ -50,7 +54,7 @@ module NeverBlock
       line
     end
 
-    # Each line, as #gets.
+    # Yields each line, as #gets.
     # @yieldparam line [String]
     # @return [self, Enumerator]
     def each
@@ -62,7 +66,7 @@ module NeverBlock
       self
     end
 
-    # Whether the body is over; parks until that is known. Raises as #read.
+    # Whether the body has ended. Parks until that is known. Raises as #read.
     # @return [Boolean]
     def eof?
       check_open
@@ -70,7 +74,7 @@ module NeverBlock
     end
     alias eof eof?
 
-    # No more is wanted: reading raises IOError from here on.
+    # Ends reading: from now on it raises IOError.
     # @return [nil]
     def close
       @closed = true
@@ -92,7 +96,7 @@ module NeverBlock
       Encoding::BINARY
     end
 
-    # @return [String] without what was read
+    # @return [String] without the data
     def inspect
       "#<#{self.class}#{" closed" if closed?}>"
     end
@@ -108,12 +112,15 @@ module NeverBlock
       raise IOError, "closed stream" if @closed
     end
 
-    # As IO leaves it, also at the end.
+    # As IO does it, also at the end.
     def empty(buffer)
       buffer.clear.force_encoding(Encoding::BINARY)
     end
 
-    # At most `length` bytes of one part, behind `onto`; nil at the end.
+    # @param length [Integer] most bytes
+    # @param onto [String, nil] to which they are appended
+    # @param line [Boolean] whether to stop after a newline
+    # @return [String, nil] at most one part; nil at the end
     def piece(length, onto = nil, line = false)
       check_open
       shift([length, PIECE_BYTES].min, onto, line)

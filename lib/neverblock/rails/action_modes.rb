@@ -1,45 +1,49 @@
 # frozen_string_literal: true
 
-# Controllers say which of their actions must not let others run while they wait, as with NeverBlock of 2008:
+# Controllers name the actions whose waits block the thread, as in NeverBlock of 2008:
 #
 #   class ReportsController < ApplicationController
-#     allowblock :export, :figures    # these hold their thread
+#     allowblock :export, :figures
 #   end
 #
-# Without names: every action. A subclass that knows better says `neverblock :figures`. Requests that routes lead to such an action run on a thread of their own
-# (LaneRoutes), where nothing is to be done. Those that come another way are held in place: NB.neverblock(false) around each, which keeps all requests of its process
-# waiting while it waits; a line of Rails' log says so once for each.
+# Without names it means every action. A subclass may take it back by `neverblock :figures`.
+# Requests whose route leads to such an action run on a thread of their own (LaneRoutes). Other
+# requests run it in place, inside NB.neverblock(false): all requests of the process wait while it
+# waits. Rails' log says so, once for each action.
 
 require "neverblock/verbs/blocking_mode"
 require "neverblock/rails/lane_routes"
 
 module NeverBlock
   module ActionModes
+    # The key that stands for every action.
     EVERY = :every
 
     def self.included(controller)
-      controller.class_attribute :neverblock_actions, instance_accessor: false, instance_predicate: false, default: {}.freeze
+      controller.class_attribute :neverblock_actions,
+                                 instance_accessor: false, instance_predicate: false,
+                                 default: {}.freeze
       controller.extend(Words)
       controller.prepend(Around)
     end
 
-    # For the class.
+    # Class methods of controllers.
     module Words
-      # @param actions [Array<Symbol, String>] none: all
+      # @param actions [Array<Symbol, String>] none: every action
       # @return [void]
       def allowblock(*actions)
         neverblock_set(actions, true)
       end
 
-      # Takes back what allowblock said, here or in a class above.
-      # @param actions [Array<Symbol, String>] none: all
+      # Takes back an allowblock, of this class or of a superclass.
+      # @param actions [Array<Symbol, String>] none: every action
       # @return [void]
       def neverblock(*actions)
         neverblock_set(actions, false)
       end
 
       # @param action [String]
-      # @return [Boolean]
+      # @return [Boolean] whether the action's waits block the thread
       def neverblock_holds?(action)
         neverblock_actions.fetch(action.to_sym) { neverblock_actions.fetch(EVERY, false) }
       end
@@ -50,13 +54,15 @@ module NeverBlock
         wrong = actions.find { |action| !action.is_a?(Symbol) && !action.is_a?(String) }
         raise ArgumentError, "an action is a name, such as :export; seen #{wrong.inspect}" if wrong
 
-        kept = actions.empty? ? {} : neverblock_actions # all: what was said of some no longer counts
-        self.neverblock_actions = kept.merge((actions.empty? ? [EVERY] : actions.map(&:to_sym)).to_h { |name| [name, held] }).freeze
+        # For every action, earlier names do not count.
+        earlier = actions.empty? ? {} : neverblock_actions
+        names = actions.empty? ? [EVERY] : actions.map(&:to_sym)
+        self.neverblock_actions = earlier.merge(names.to_h { |name| [name, held] }).freeze
         LaneRoutes.changed
       end
     end
 
-    # For the instances; before the controller's own, so that its filters are held too.
+    # Prepended to controllers, so that it encloses their filters too.
     module Around
       # @return [void]
       def process_action(*)
@@ -67,9 +73,12 @@ module NeverBlock
       end
     end
 
-    # @return [Hash{String => Class}] by path, those that are loaded
+    # @return [Hash{String => Class}] the loaded controllers, by path
     def self.controllers
-      AbstractController::Base.descendants.select { |one| one.respond_to?(:neverblock_actions) && one.name }.to_h { |one| [one.controller_path, one] }
+      loaded = AbstractController::Base.descendants.select do |one|
+        one.respond_to?(:neverblock_actions) && one.name
+      end
+      loaded.to_h { |one| [one.controller_path, one] }
     end
 
     @told = {}
@@ -81,7 +90,8 @@ module NeverBlock
       return if @told[action]
 
       @told[action] = true
-      logger&.warn("NeverBlock: allowblock: while #{action} waits, no other request of this process runs")
+      logger&.warn("NeverBlock: allowblock: while #{action} waits, " \
+                   "no other request of this process runs")
     end
   end
 end

@@ -1,18 +1,27 @@
 # frozen_string_literal: true
 
-# Rules (LaneRules) for the actions that `allowblock` holds, from the application's routes and those of engines mounted in it, in their order: Rails takes the first that
-# matches. A held action's route is told where its method and path decide; where Rails looks at more (a constraint in code, a host, a pattern for a part, and another
-# route that could be meant) it stays in place, and `untold` names it.
+# Rules (LaneRules) for the actions that `allowblock` names. They are made of the routes of the
+# application and of engines mounted in it, in their order: Rails takes the first that matches.
+#
+# The route of such an action gets a rule where its method and path identify it. Rails may look at
+# more (a constraint in code, a host, a pattern for a part) where another route could match too.
+# Then there is no rule, the action runs in place, and `untold` names the route.
 
 require "neverblock/server/lane_rules"
 require "neverblock/rails/route_paths"
 
 module NeverBlock
   class LaneRoutes
-    # What a route takes. held: nil where it leads to no action that is held, else what leads there, for people; exact: method and path decide.
+    # What one route matches.
+    # - methods, patterns: of the requests;
+    # - exact: whether these alone decide;
+    # - held: a description of the route if it leads to an action that allowblock names, else nil;
+    # - place: its position among the routes.
     Entry = Struct.new(:methods, :patterns, :exact, :held, :place) do
       def takes_some_of?(other)
-        methods_meet?(other.methods) && patterns.any? { |one| other.patterns.any? { |two| RoutePaths.meet?(one, two) } }
+        return false unless methods_meet?(other.methods)
+
+        patterns.any? { |one| other.patterns.any? { |two| RoutePaths.meet?(one, two) } }
       end
 
       def methods_meet?(others)
@@ -21,7 +30,7 @@ module NeverBlock
     end
 
     ALL = ["ALL"].freeze
-    # Forms send these as POST with a field that Rack::MethodOverride reads.
+    # Forms send these as POST, with a field that Rack::MethodOverride reads.
     OVERRIDDEN = %w[PATCH PUT DELETE].freeze
 
     @changed = false
@@ -29,14 +38,14 @@ module NeverBlock
     @held = {}
 
     class << self
-      # A controller has said what it holds, or code was loaded again.
+      # Notes that a controller has named actions, or that code was loaded again.
       # @return [void]
       def changed
         @changed = true
       end
 
-      # Tells the rules of an application whose routes can be read, where something has changed.
-      # @param app [Rails::Application]
+      # Makes the rules anew after a change, and gives them to LaneRules.
+      # @param app [Rails::Application] whose routes can be read
       # @return [void]
       def refresh(app)
         return unless @changed
@@ -51,15 +60,20 @@ module NeverBlock
       # @return [LaneRoutes]
       def of(app)
         controllers = held
-        app.reload_routes_unless_loaded if controllers.any? && app.respond_to?(:reload_routes_unless_loaded)
-        new(app.routes.routes, controllers, override: app.config.middleware.include?("Rack::MethodOverride"))
+        if controllers.any? && app.respond_to?(:reload_routes_unless_loaded)
+          app.reload_routes_unless_loaded
+        end
+        override = app.config.middleware.include?("Rack::MethodOverride")
+        new(app.routes.routes, controllers, override: override)
       end
 
       private
 
-      # Where code was loaded again and a controller is not yet, what it said before counts until it is.
+      # Controllers with held actions, by path. While a controller is not loaded again, its earlier
+      # class counts.
       def held
-        @held = @held.merge(ActionModes.controllers).select { |_path, one| one.neverblock_actions.value?(true) }
+        known = @held.merge(ActionModes.controllers)
+        @held = known.select { |_path, one| one.neverblock_actions.value?(true) }
       end
 
       def warn_once(route)
@@ -70,16 +84,19 @@ module NeverBlock
       end
     end
 
-    UNTOLD = ->(route) { "method and path alone do not tell #{route} from other routes: it runs in place, and while it waits no other request of its process does" }
+    UNTOLD = lambda do |route|
+      "method and path alone do not tell #{route} from other routes: it runs in place, " \
+        "and while it waits no other request of its process does"
+    end
 
-    # @return [Array<LaneRules::Rule>]
+    # @return [Array<LaneRules::Rule>] in the order of the routes
     attr_reader :rules
-    # @return [Array<String>] routes that lead to held actions and cannot be told
+    # @return [Array<String>] routes that lead to held actions and have no rule
     attr_reader :untold
 
     # @param routes [Enumerable<ActionDispatch::Journey::Route>]
-    # @param controllers [Hash{String => Class}] by path, those that hold some action
-    # @param override [Boolean] whether the application reads methods out of forms
+    # @param controllers [Hash{String => Class}] with held actions, by path
+    # @param override [Boolean] whether the application reads methods from forms
     def initialize(routes, controllers, override: true)
       @controllers = controllers
       @entries = controllers.empty? ? [] : entries(routes, [""])
@@ -92,7 +109,7 @@ module NeverBlock
 
     private
 
-    # --- what routes take ---
+    # --- What routes match ---
 
     def entries(routes, prefixes)
       routes.flat_map { |route| route.internal ? [] : entries_of(route, prefixes) }
@@ -102,26 +119,43 @@ module NeverBlock
       paths = RoutePaths.new(route, prefixes)
       target = route.app.respond_to?(:app) ? route.app.app : route.app
       exact = paths.exact? && route.constraints.empty? && constraints_of(route.app).empty?
-      return entries(target.routes.routes, paths.patterns) if !route.path.anchored && target.respond_to?(:routes) && target.routes.respond_to?(:routes) && exact
-      return [Entry.new(methods_of(route), paths.patterns_below, exact, nil)] unless route.path.anchored
+      return entries(target.routes.routes, paths.patterns) if exact && engine?(route, target)
+      unless route.path.anchored
+        return [Entry.new(methods_of(route), paths.patterns_below, exact, nil)]
+      end
 
       controller = @controllers[route.defaults[:controller]] unless paths.part?("controller")
-      return [Entry.new(methods_of(route), paths.patterns, exact, nil)] unless controller && (paths.part?("action") || route.defaults[:action])
+      unless controller && (paths.part?("action") || route.defaults[:action])
+        return [Entry.new(methods_of(route), paths.patterns, exact, nil)]
+      end
 
-      actions_of(controller, route, paths).map { |patterns, action, held| Entry.new(methods_of(route), patterns, exact, (what(route, controller, action) if held)) }
+      actions_of(controller, route, paths).map do |patterns, action, held|
+        Entry.new(methods_of(route), patterns, exact, (what(route, controller, action) if held))
+      end
+    end
+
+    def engine?(route, target)
+      !route.path.anchored && target.respond_to?(:routes) && target.routes.respond_to?(:routes)
     end
 
     def constraints_of(app)
       app.respond_to?(:constraints) ? app.constraints : []
     end
 
-    # Each with whether it is held: one, or where the path names it those that the controller speaks of and all others.
+    # @return [Array] of patterns, action, and whether the action is held. There is one, or, where
+    #   the path names the action, one for each action of neverblock_actions and one for all others.
     def actions_of(controller, route, paths)
-      return [[paths.patterns, route.defaults[:action], controller.neverblock_holds?(route.defaults[:action].to_s)]] unless paths.part?("action")
+      unless paths.part?("action")
+        action = route.defaults[:action]
+        return [[paths.patterns, action, controller.neverblock_holds?(action.to_s)]]
+      end
 
       spoken_of = controller.neverblock_actions.keys - [ActionModes::EVERY]
-      named = spoken_of.map { |action| [paths.with("action", action.to_s), action, controller.neverblock_holds?(action.to_s)] }
-      named << [paths.patterns, "*", controller.neverblock_actions.fetch(ActionModes::EVERY, false)]
+      named = spoken_of.map do |action|
+        [paths.with("action", action.to_s), action, controller.neverblock_holds?(action.to_s)]
+      end
+      every = controller.neverblock_actions.fetch(ActionModes::EVERY, false)
+      named << [paths.patterns, "*", every]
     end
 
     def methods_of(route)
@@ -131,8 +165,10 @@ module NeverBlock
       (verbs + (verbs.include?("GET") ? ["HEAD"] : [])).uniq
     end
 
+    # @return [String] a description of the route, for the log
     def what(route, controller, action)
-      "#{route.verb.to_s.empty? ? "any method" : route.verb} #{route.path.spec} (#{controller.controller_path}##{action})"
+      verb = route.verb.to_s.empty? ? "any method" : route.verb
+      "#{verb} #{route.path.spec} (#{controller.controller_path}##{action})"
     end
 
     def overridden
@@ -141,21 +177,28 @@ module NeverBlock
       forms.reject { |form| @entries.any? { |other| !other.held && form.takes_some_of?(other) } }
     end
 
-    # --- what can be told ---
+    # --- Which routes get a rule ---
 
-    # Others are needed where they take, before it, what a held one would.
+    # A route that is not held gets a rule too where it matches requests before a held one.
     def tell
       held, others = @entries.partition(&:held)
       told = held.select { |entry| told?(entry, others) }
-      before = others.select { |other| told.any? { |entry| other.place < entry.place && entry.takes_some_of?(other) } }
+      before = others.select do |other|
+        told.any? { |entry| other.place < entry.place && entry.takes_some_of?(other) }
+      end
       (told + before).sort_by(&:place).flat_map do |entry|
-        entry.patterns.map { |pattern| LaneRules::Rule.new(entry.methods, pattern, !entry.held.nil?, entry.held) }
+        entry.patterns.map do |pattern|
+          LaneRules::Rule.new(entry.methods, pattern, !entry.held.nil?, entry.held)
+        end
       end
     end
 
-    # Where another could be meant, that which comes first must be one that method and path decide.
+    # Where another route could match too, method and path alone must decide the first of the two.
     def told?(entry, others)
-      told = others.none? { |other| !(other.place < entry.place ? other : entry).exact && entry.takes_some_of?(other) }
+      told = others.none? do |other|
+        first = other.place < entry.place ? other : entry
+        !first.exact && entry.takes_some_of?(other)
+      end
       @untold << entry.held unless told
       told
     end

@@ -2,11 +2,13 @@
 
 # What a Rails application gets by having NeverBlock in its Gemfile:
 #
-#   isolation   the state of a request (CurrentAttributes, connections, ...) is its fiber's: config.active_support.isolation_level = :fiber, in time for initializers
-#   actions     `allowblock :export` and `neverblock :index` in controllers (ActionModes)
-#   lanes       the routes of actions that `allowblock` names run on a thread of their own (LaneRoutes)
-#   routes      are there before the first request
-#   Capybara    `Capybara.server = :neverblock`
+#   isolation  config.active_support.isolation_level = :fiber, before the initializers run: the
+#   state of
+#              a request (CurrentAttributes, connections and others) is its fiber's
+#   actions    `allowblock :export` and `neverblock :index` in controllers (ActionModes)
+#   lanes      routes of actions that `allowblock` names run on a thread of their own (LaneRoutes)
+#   routes     are loaded before the first request
+#   Capybara   `Capybara.server = :neverblock`
 #
 # `rails server` and `neverblock` run the application the same way. Rails 7.1 and later.
 
@@ -15,10 +17,12 @@ require "neverblock/rails/isolation"
 
 module NeverBlock
   class Railtie < ::Rails::Railtie
-    config.active_support.isolation_level = :fiber # what config/application.rb and config/environments say comes later
+    # A default: config/application.rb and config/environments are read later.
+    config.active_support.isolation_level = :fiber
 
-    # Before anything has left state with a thread; Rails itself sets the level when all initializers have run.
-    initializer "neverblock.isolation", after: :load_environment_config, before: :load_environment_hook, group: :all do |app|
+    # Runs before any state is kept by thread. Rails sets the level after all initializers.
+    initializer "neverblock.isolation", after: :load_environment_config,
+                                        before: :load_environment_hook, group: :all do |app|
       Isolation.set(app.config.active_support.isolation_level)
     end
 
@@ -26,15 +30,19 @@ module NeverBlock
       ActiveSupport.on_load(:action_controller) { include ActionModes }
     end
 
-    # In development controllers are loaded by the first request that needs them, and loaded again.
+    # In development a controller is loaded by the first request that needs it, and may be loaded
+    # again.
     initializer "neverblock.lanes" do |app|
       app.executor.to_complete { LaneRoutes.refresh(app) }
       app.reloader.to_prepare { LaneRoutes.changed }
       config.after_initialize { LaneRoutes.refresh(app) }
     end
 
-    # By itself Rails 8 has the first request that needs them load them in development, and 8.0 answers 404 to those that come meanwhile.
-    server { |app| app.reload_routes_unless_loaded if app.respond_to?(:reload_routes_unless_loaded) }
+    # In development Rails 8 loads the routes in the first request that needs them, and 8.0 answers
+    # 404 to requests that come meanwhile. So they are loaded before.
+    server do |app|
+      app.reload_routes_unless_loaded if app.respond_to?(:reload_routes_unless_loaded)
+    end
 
     initializer "neverblock.system_tests" do
       ActiveSupport.on_load(:action_dispatch_system_test_case) { require "neverblock/capybara" }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The paths of a route as patterns (core/intake/path_pattern.h): one for each way its optional parts may be there or not. Read of the tree that Rails has made of its
-# path (Journey).
+# The paths of a route as patterns (core/intake/path_pattern.h). A route has one for each
+# combination of its optional parts. They are made of Rails' syntax tree of the path (Journey).
 
 require "neverblock/server/lane_rules"
 
@@ -9,15 +9,15 @@ module NeverBlock
   class RoutePaths
     PART = LaneRules::PART
     REST = LaneRules::REST
-    # Ways of one route; more are not followed.
+    # Most patterns of one route. With more, the route is not exact.
     WAYS_MAX = 64
-    # A pattern for a part that is a list of words: /en|de/.
+    # A requirement that is a list of words, such as /en|de/.
     WORDS = /\A[\w-]+(\|[\w-]+)*\z/
-    # What Rails gives a glob, and a segment, that has no pattern.
+    # Rails' requirements of a glob and of a segment without one of their own.
     ANYTHING = [/.+?/m, /.+/].freeze
 
     class << self
-      # @return [Boolean] whether some path may be of both patterns; true also where that is not certain
+      # @return [Boolean] whether a path may match both patterns; true also where that is uncertain
       def meet?(one, two)
         return rest_meets?(one, two) if one.include?(REST) || two.include?(REST)
 
@@ -28,26 +28,33 @@ module NeverBlock
 
       private
 
-      # What comes before the first place of a glob.
+      # Compares the segments before the first glob.
       def rest_meets?(one, two)
-        ones, twos = [one, two].map { |pattern| [pattern[/\A[^#{REST}]*/o], pattern.include?(REST)] }
-        heads = [ones, twos].map { |head, cut| cut ? head.split("/", -1)[0..-2] : head.split("/", -1) }
-        return false if (!ones.last && heads[0].size < heads[1].size) || (!twos.last && heads[1].size < heads[0].size)
+        heads = [one, two].map { |pattern| segments_before_rest(pattern) }
+        sizes = heads.map(&:size)
+        return false if !one.include?(REST) && sizes[0] < sizes[1]
+        return false if !two.include?(REST) && sizes[1] < sizes[0]
 
-        heads[0].zip(heads[1]).take(heads.map(&:size).min).all? { |pair| segments_meet?(*pair) }
+        heads[0].zip(heads[1]).take(sizes.min).all? { |pair| segments_meet?(*pair) }
+      end
+
+      def segments_before_rest(pattern)
+        segments = pattern[/\A[^#{REST}]*/o].split("/", -1)
+        pattern.include?(REST) ? segments[0..-2] : segments
       end
 
       def segments_meet?(one, two)
         return true if one == two || (one.include?(PART) && two.include?(PART))
         return false unless one.include?(PART) || two.include?(PART)
 
-        place, text = one.include?(PART) ? [one, two] : [two, one]
-        text.match?(/\A#{place.split(PART, -1).map { |part| Regexp.escape(part) }.join("[^./]+")}\z/)
+        pattern, text = one.include?(PART) ? [one, two] : [two, one]
+        fixed = pattern.split(PART, -1).map { |part| Regexp.escape(part) }
+        text.match?(/\A#{fixed.join("[^./]+")}\z/)
       end
     end
 
     # @param route [ActionDispatch::Journey::Route]
-    # @param prefixes [Array<String>] what it is mounted at
+    # @param prefixes [Array<String>] the paths that it is mounted at
     def initialize(route, prefixes)
       @requirements = route.path.requirements
       @spec = route.path.spec
@@ -58,30 +65,30 @@ module NeverBlock
       @exact = false if @ways.size * prefixes.size > WAYS_MAX
     end
 
-    # @return [Boolean] whether path and patterns say the same
+    # @return [Boolean] whether the patterns match exactly the route's paths
     def exact?
       @exact
     end
 
     # @param name [String]
-    # @return [Boolean] whether its path has such a part
+    # @return [Boolean] whether its path has this part
     def part?(name)
       @parts.include?(name)
     end
 
-    # @return [Array<String>]
+    # @return [Array<String>] of the route
     def patterns
       whole(@ways)
     end
 
     # @param name [String] of a part
-    # @param word [String] that it is
-    # @return [Array<String>]
+    # @param word [String] its value
+    # @return [Array<String>] of the route where the part has that value
     def with(name, word)
       whole(ways(@spec, { name => word }))
     end
 
-    # @return [Array<String>] of all that is mounted there
+    # @return [Array<String>] of the route and of everything below it
     def patterns_below
       patterns.flat_map { |pattern| [pattern, "#{pattern.delete_suffix("/")}/#{REST}"] }
     end
@@ -89,19 +96,28 @@ module NeverBlock
     private
 
     def whole(ways)
-      @prefixes.product(ways).map { |prefix, way| prefix == "" ? way : "#{prefix.delete_suffix("/")}#{way.delete_suffix("/")}" }.map { |path| path.empty? ? "/" : path }
-               .uniq.first(WAYS_MAX)
+      paths = @prefixes.product(ways).map do |prefix, way|
+        path = prefix == "" ? way : "#{prefix.delete_suffix("/")}#{way.delete_suffix("/")}"
+        path.empty? ? "/" : path
+      end
+      paths.uniq.first(WAYS_MAX)
     end
 
+    # @param known [Hash{String => String}] values of parts
+    # @return [Array<String>] the paths of a node of the tree
     def ways(node, known)
       case node.type
-      when :CAT then ways(node.left, known).product(ways(node.right, known)).first(WAYS_MAX + 1).map(&:join)
+      when :CAT then joined(ways(node.left, known), ways(node.right, known))
       when :GROUP then [*ways(node.left, known), ""]
       when :OR then node.children.flat_map { |child| ways(child, known) }
       when :STAR then glob(node)
       when :SYMBOL then part(node, known)
       else [sent(node.left)]
       end
+    end
+
+    def joined(lefts, rights)
+      lefts.product(rights).first(WAYS_MAX + 1).map(&:join)
     end
 
     def glob(node)
@@ -116,15 +132,20 @@ module NeverBlock
 
       requirement = @requirements[node.name.to_sym]
       return [PART] if requirement.nil? || %w[controller action].include?(node.name)
-      return requirement.source.split("|") if requirement.is_a?(Regexp) && requirement.options.zero? && requirement.source.match?(WORDS)
+      return requirement.source.split("|") if words?(requirement)
 
       @exact = false
       [PART]
     end
 
-    # As clients send it.
+    def words?(requirement)
+      requirement.is_a?(Regexp) && requirement.options.zero? && requirement.source.match?(WORDS)
+    end
+
+    # In the form in which clients send it: percent-encoded (RFC 3986, section 2.1).
     def sent(text)
-      text.to_s.b.gsub(/[^!-~]/n) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::US_ASCII)
+      text.to_s.b.gsub(/[^!-~]/n) { |byte| format("%%%02X", byte.ord) }
+          .force_encoding(Encoding::US_ASCII)
     end
   end
 end

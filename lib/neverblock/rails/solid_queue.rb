@@ -1,32 +1,39 @@
 # frozen_string_literal: true
 
-# Solid Queue's processes beside the server, as `plugin :solid_queue` of a generated puma.rb has them: bin/jobs as a child that starts when the server serves and
-# ends with it, however that ends. It is started again when it ends by itself, later each time.
+# Solid Queue's processes beside the server, as `plugin :solid_queue` of a generated puma.rb has
+# them. bin/jobs is a child that starts when the server serves, and ends with it, however that ends.
+# When it ends by itself it is started again, after a growing delay.
 
 require "rbconfig"
 
 module NeverBlock
   class SolidQueueProcess
     COMMAND = "bin/jobs"
-    # The child ends with its parent even where that is killed.
+    # Ends the child with its parent even where that is killed.
     CODE = <<~RUBY
       parent = Integer(ARGV.shift)
       Thread.new { sleep 1 while Process.ppid == parent; Process.kill(:TERM, Process.pid) }
       $PROGRAM_NAME = ARGV.shift
       load $PROGRAM_NAME
     RUBY
-    # Seconds before it is started again: the first time, and at most.
+    # Seconds before it is started again: the first delay, and the longest.
     AGAIN_S = 1
     AGAIN_S_MAX = 30
+    # Seconds between two checks whether it has ended, once it must.
     LOOK_S = 0.1
-    # Seconds between looks at whether it has ended by itself.
+    # Seconds between two checks whether it has ended by itself.
     CHECK_S = 1
+
+    # What is started: a Ruby with CODE.
+    CHILD = [RbConfig.ruby, "-e", CODE].freeze
+    private_constant :CHILD
 
     # @param log [Log]
     # @param directory [String] the application's
-    # @param stop_s [Numeric] seconds that it may take to end
+    # @param stop_s [Numeric] seconds that it may take to end; then it is killed
     # @param command [Array<String>] what is started
-    def initialize(log, directory: Dir.pwd, stop_s: 30, command: [RbConfig.ruby, "-e", CODE, ::Process.pid.to_s, COMMAND])
+    def initialize(log, directory: Dir.pwd, stop_s: 30,
+                   command: [*CHILD, ::Process.pid.to_s, COMMAND])
       @log = log
       @directory = directory
       @stop_s = stop_s
@@ -36,10 +43,13 @@ module NeverBlock
 
     # @return [String, nil] why it cannot be started
     def problem
-      "solid_queue: there is no #{COMMAND} in #{@directory}; `bin/rails solid_queue:install` makes it" unless File.exist?(File.join(@directory, COMMAND))
+      return if File.exist?(File.join(@directory, COMMAND))
+
+      "solid_queue: there is no #{COMMAND} in #{@directory}; " \
+        "`bin/rails solid_queue:install` makes it"
     end
 
-    # Starts it, and again until it is to stop.
+    # Starts it, on a thread of its own, and starts it again until #stop.
     # @return [self]
     def start
       @thread = Thread.new do
@@ -56,7 +66,7 @@ module NeverBlock
       self
     end
 
-    # Ends it, and waits for that.
+    # Ends it, and blocks until it has ended.
     # @return [void]
     def stop
       @stopping = true
@@ -64,7 +74,7 @@ module NeverBlock
       @thread&.wakeup
       signal("KILL") unless ended_within(@stop_s)
       @thread&.join(@stop_s)
-    rescue ThreadError # it has just ended
+    rescue ThreadError # the thread has just ended
       nil
     end
 
@@ -74,9 +84,10 @@ module NeverBlock
       @pid = ::Process.spawn(*@command, chdir: @directory, in: File::NULL)
       @log.info("Solid Queue (#{COMMAND}) is process #{@pid}")
       signal("TERM") if @stopping
-      # Not a wait: before Ruby 3.3 others of this process could not wait for any child meanwhile, as a front does.
+      # It does not block in wait(2): before Ruby 3.3 other threads could then wait for no child, as
+      # a front does.
       sleep(@stopping ? LOOK_S : CHECK_S) until ::Process.wait(@pid, ::Process::WNOHANG)
-    rescue Errno::ECHILD # whoever reaps for the whole server was first
+    rescue Errno::ECHILD # the server's own wait for any child was first
       nil
     rescue SystemCallError => e
       @log.warn("Solid Queue (#{COMMAND}) does not start: #{e.message}")

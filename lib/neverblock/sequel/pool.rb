@@ -1,27 +1,40 @@
 # frozen_string_literal: true
 
-# What every connection pool of Sequel lacks for fibers, prepended to each: a line in which waits park, first come first served, with a time that counts from the
-# line's last move; and connections that were cut, left in the middle of an answer, are never used again. Sequel's own pools still keep the connections.
-# Behind the line nobody waits in them, since no more come in than there are connections.
+# What every connection pool of Sequel lacks for fibers. It is prepended to each.
 #
-# Sequel 5.110: connection_pool/{timed_queue,threaded,single}.rb and their sharded siblings. Only `hold` is relied on, which is Sequel's public contract of
-# pools, `sync` with its @mutex where there is one, and `release` of the threaded one.
+# - Waits park in a wait queue, first come, first served. The time limit counts from the queue's
+#   last move. No more fibers leave the queue than there are connections, so that none waits in
+#   Sequel's own pool, which still keeps the connections.
+# - Connections that were left in the middle of an answer are discarded.
+#
+# Sequel 5.110: connection_pool/{timed_queue,threaded,single}.rb and their sharded versions. This
+# file relies on `hold`, which is public, on `sync` with its @mutex where there is one, and on
+# `release` of the threaded pool.
 
 require "neverblock/db/admission"
-require "neverblock/pool/line"
-require "neverblock/sequel/cut"
+require "neverblock/pool/wait_queue"
+require "neverblock/sequel/discarded"
 
 module NeverBlock
   module Sequel
     module Pool
-      # Files and classes, under Sequel's own folder. The timed queues are for Ruby 3.2 and later.
+      # Classes of Ruby 3.2 and later.
+      TIMED_QUEUES = {
+        "timed_queue" => :TimedQueueConnectionPool,
+        "sharded_timed_queue" => :ShardedTimedQueueConnectionPool
+      }.freeze
+      private_constant :TIMED_QUEUES
+
+      # File under sequel/connection_pool => class.
       CLASSES = {
-        "threaded" => :ThreadedConnectionPool, "sharded_threaded" => :ShardedThreadedConnectionPool,
-        "single" => :SingleConnectionPool, "sharded_single" => :ShardedSingleConnectionPool,
-        **(RUBY_VERSION >= "3.2" ? { "timed_queue" => :TimedQueueConnectionPool, "sharded_timed_queue" => :ShardedTimedQueueConnectionPool } : {})
+        "threaded" => :ThreadedConnectionPool,
+        "sharded_threaded" => :ShardedThreadedConnectionPool,
+        "single" => :SingleConnectionPool,
+        "sharded_single" => :ShardedSingleConnectionPool,
+        **(RUBY_VERSION >= "3.2" ? TIMED_QUEUES : {})
       }.freeze
 
-      # Sequel's own default.
+      # Sequel's own default of :pool_timeout.
       TIMEOUT_SECONDS = 5
 
       @lock = Thread::Mutex.new
@@ -32,84 +45,98 @@ module NeverBlock
           CLASSES.each do |file, name|
             require "sequel/connection_pool/#{file}"
             pool = ::Sequel.const_get(name).prepend(self)
-            pool.prepend(Books) if pool.private_method_defined?(:sync)
+            pool.prepend(Bookkeeping) if pool.private_method_defined?(:sync)
           end
-          ::Sequel::ThreadedConnectionPool.prepend(WithoutGivingWay)
+          ::Sequel::ThreadedConnectionPool.prepend(ReleaseWithoutYield)
         end
 
-        # A pool may be frozen, with its Database; what it keeps its connections in never is.
-        # @param keeper [Hash, Array] of one pool
-        # @param make [Boolean] make the line when there is none
-        # @return [NeverBlock::Pool::Line, nil]
-        def line(keeper, server, places, make:)
-          lines = keeper.instance_variable_get(:@neverblock_lines)
-          found = lines && lines[server]
+        # The wait queue is kept with the pool's connections: the pool itself may be frozen.
+        # @param connections [Hash, Array] the object in which a pool keeps them
+        # @param server [Symbol] the shard
+        # @param places [Integer] most connections
+        # @param make [Boolean] whether to make the queue when there is none
+        # @return [NeverBlock::Pool::WaitQueue, nil]
+        def wait_queue(connections, server, places, make:)
+          queues = connections.instance_variable_get(:@neverblock_wait_queues)
+          found = queues && queues[server]
           return found if found || !make
 
           @lock.synchronize do
-            lines = keeper.instance_variable_get(:@neverblock_lines) || keeper.instance_variable_set(:@neverblock_lines, {})
-            lines[server] ||= NeverBlock::Pool::Line.new(places)
+            queues = connections.instance_variable_get(:@neverblock_wait_queues) ||
+                     connections.instance_variable_set(:@neverblock_wait_queues, {})
+            queues[server] ||= NeverBlock::Pool::WaitQueue.new(places)
           end
         end
       end
 
-      # Yields a connection that no other fiber has. Inside, and in what the block calls, it is the same one. Parks the fiber while all are held. One that was
-      # cut is dropped, and another made in its place.
-      # @raise [Sequel::PoolTimeout] when no connection has been given back for :pool_timeout seconds
+      # Yields a connection that no other fiber has. Inside, and in what the block calls, it is the
+      # same one. Parks the fiber while all are held. A discarded connection is dropped, and another
+      # is made in its place.
+      # @return what the block returns
+      # @raise [Sequel::PoolTimeout] when no connection was given back for :pool_timeout seconds
       def hold(server = :default, &block)
-        line = neverblock_line(server, make: Fiber.scheduler) or return super
+        queue = neverblock_wait_queue(server, make: Fiber.scheduler) or return super
         owner = ::Sequel.current
-        return super if line.inside?(owner)
+        return super if queue.inside?(owner)
 
-        DB::Admission.asks(line.gate)
+        DB::Admission.asks(queue.admission_queue)
         Compat.unsliced do |sliced|
-          neverblock_enter(line, owner)
+          neverblock_enter(queue, owner)
           begin
-            super { |connection| sliced.call(-> { Cut.watch(connection, db, &block) }) }
-          rescue Cut::Found
+            super { |connection| sliced.call(-> { Discarded.watch(connection, db, &block) }) }
+          rescue Discarded::Found
             retry
           ensure
-            line.leave(owner)
+            queue.leave(owner)
           end
         end
       end
 
-      # @return [Integer] how many fibers and threads wait for a connection, also before the application
+      # @return [Integer] how many fibers and threads wait for a connection, also before the
+      #   application is called
       def num_waiting(server = :default)
-        line = neverblock_line(server, make: false)
-        return line.waiting + line.gate.held if line
+        queue = neverblock_wait_queue(server, make: false)
+        return queue.waiting + queue.admission_queue.waiting if queue
 
         defined?(super) ? super : 0
       end
 
       private
 
-      def neverblock_line(server, make:)
+      def neverblock_wait_queue(server, make:)
         server = respond_to?(:pick_server, true) ? pick_server(server) : :default
-        Pool.line(@allocated || @conns || @conn, server, max_size, make: make)
+        Pool.wait_queue(@allocated || @conns || @conn, server, max_size, make: make)
       end
 
-      def neverblock_enter(line, owner)
+      def neverblock_enter(queue, owner)
         seconds = @timeout || Float(db.opts[:pool_timeout] || TIMEOUT_SECONDS)
-        return if line.enter(owner, seconds)
+        return if queue.enter(owner, seconds)
 
-        name = db.opts[:name]
-        raise ::Sequel::PoolTimeout, "timeout: #{seconds}#{", database name: #{name}" if name}: no connection was given back for so long, #{line.held} of #{line.places} are " \
-                                     "held and #{line.waiting} others wait: hold them for less time, or set max_connections or pool_timeout higher"
+        raise ::Sequel::PoolTimeout, neverblock_timed_out(queue, seconds, db.opts[:name])
       end
 
-      # A connection is being made: what ends the fiber meanwhile stays what it is. Sequel would make a DatabaseConnectionError of it, which `rescue => e` takes.
+      def neverblock_timed_out(queue, seconds, name)
+        "timeout: #{seconds}#{", database name: #{name}" if name}: " \
+          "no connection was given back for so long, #{queue.held} of #{queue.places} are held " \
+          "and #{queue.waiting} others wait: " \
+          "hold them for less time, or set max_connections or pool_timeout higher"
+      end
+
+      # Raises what ends the fiber while it connects. Sequel would raise a DatabaseConnectionError
+      # instead, which `rescue => e` catches.
       def make_new(*)
         super
       rescue ::Sequel::DatabaseConnectionError => e
-        raise e.cause if Fiber.scheduler && e.cause && Cut.from_outside?(e.cause)
+        raise e.cause if Fiber.scheduler && e.cause && Discarded.from_outside?(e.cause)
 
         raise
       end
 
-      # What Sequel notes of its connections, it notes with its mutex held. Nothing ends the wait for that from outside, or the note would be left half written: a
-      # connection held for ever, a size too large, or `true`, which stands for one that is being made, as the connection of the fiber's next request.
-      module Books
+      # Sequel changes its records of connections with its mutex held. The wait for that mutex
+      # cannot be interrupted, or a record would be incomplete: a connection that is held forever, a
+      # size too large, or `true` (a connection that is being made) as the next request's
+      # connection.
+      module Bookkeeping
         private
 
         def sync(&block)
@@ -117,9 +144,10 @@ module NeverBlock
         end
       end
 
-      # After it has signalled who waits, the threaded pool sleeps with its mutex held, so that they get it (socketry/async#99). Behind a line nobody waits, and
-      # all other fibers would pile up at the mutex.
-      module WithoutGivingWay
+      # The threaded pool signals a waiter and then sleeps with its mutex held, so that the waiter
+      # gets the connection (socketry/async#99). Behind a wait queue there is no such waiter, and
+      # all other fibers would wait for the mutex.
+      module ReleaseWithoutYield
         private
 
         def release(*arguments)

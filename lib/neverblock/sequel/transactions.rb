@@ -1,28 +1,30 @@
 # frozen_string_literal: true
 
-# Prepended to Sequel::Database: which connections are cut, and that nothing more is said on one. Sequel 5.110, database/{logging,transactions}.rb.
+# Prepended to Sequel::Database: marks connections that are left in the middle of an answer, and
+# sends nothing more on them. Sequel 5.110, database/{logging,transactions}.rb.
 
-require "neverblock/sequel/cut"
+require "neverblock/sequel/discarded"
 
 module NeverBlock
   module Sequel
     module Transactions
-      # @return [#call] which has slices, also where there are none
+      # @return [#call] the hook with time slices, also inside a stretch without
       def self.sliced(hook)
         scheduler = Compat.scheduler
         scheduler ? -> { scheduler.masked(false) { hook.call } } : hook
       end
 
-      # Sequel calls every driver inside this.
+      # Sequel makes every call of a driver inside this.
       def log_connection_yield(sql, connection, args = nil, &block)
         return super unless Fiber.scheduler
 
-        Cut.call(connection, self) { super(sql, connection, args, &block) }
+        Discarded.call(connection, self) { super(sql, connection, args, &block) }
       end
 
       private
 
-      # Notes of what runs on a connection: whoever has it next would take an old one for a transaction of his own.
+      # Sequel's record of the transaction on a connection must be complete. Otherwise the next
+      # holder would take an old transaction for its own.
       def add_transaction(*)
         Compat.unsliced { super }
       end
@@ -40,14 +42,17 @@ module NeverBlock
         super&.map { |hook| Transactions.sliced(hook) }
       end
 
-      # The server rolls back when the connection is closed. To say it on the wire would wait for the answer nobody wants.
+      # The server rolls back when the connection is closed. A ROLLBACK would wait for the old
+      # answer.
       def rollback_transaction(connection, *)
-        super unless Cut.cut?(connection)
+        super unless Discarded.discarded?(connection)
       end
 
-      # A fiber that is killed leaves the block as a `throw` does, which Sequel commits: what it has done is half done. Sequel asks the same of threads.
+      # A killed fiber leaves the block as a `throw` does, for which Sequel commits. Its work is
+      # incomplete, so it is rolled back, as Sequel does for killed threads.
       def rollback_on_transaction_exit?(connection, *)
-        Cut.cut?(connection) || Fiber.current.instance_variable_defined?(:@neverblock_killed) || super
+        Discarded.discarded?(connection) ||
+          Fiber.current.instance_variable_defined?(:@neverblock_killed) || super
       end
     end
   end

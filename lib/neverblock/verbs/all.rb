@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# NB.all: several things at once, and none of them left behind.
+# NB.all: runs several callables at once and ends when all of them have ended.
 
 require "neverblock/errors"
 require "neverblock/verbs/deadline"
@@ -9,50 +9,66 @@ require "neverblock/verbs/blocking_mode"
 require "neverblock/verbs/all/group"
 
 module NeverBlock
-  # Calls the callables at once, each in a fiber of its own, and parks this fiber until all have ended. The first error cancels the rest: Cancelled is
-  # raised in their waits (what is not waiting, at the next), their `ensure` blocks run and are waited for, and then the error is raised here. So does what
-  # ends this fiber's own wait: a deadline, a Timeout, being cancelled itself; it outranks a branch's error, and each new one cancels anew what has not
-  # ended. `throw` in a branch goes on here. A wait in a fiber that a branch has resumed itself (Fiber.new) is not ended, only its next own one. Branches
-  # have the caller's Fiber storage (Ruby 3.2 and later) and its deadline.
+  # Calls the callables at once, each in a fiber of its own, and parks this fiber until all have
+  # ended. Each callable is a task.
+  #
+  # The first error of a task cancels the others: Cancelled is raised in their waits, or in their
+  # next wait. Their `ensure` blocks run and are waited for. Then the error is raised here. A
+  # `throw` in a task goes on here as well.
+  #
+  # What ends this fiber's own wait (a deadline, a Timeout, Cancelled) cancels the tasks too. It has
+  # precedence over a task's error, and each new one cancels the remaining tasks again.
+  #
+  # A cancel does not end a wait in a fiber that a task itself has resumed (Fiber.new): it is raised
+  # in the task's own next wait. Tasks have the caller's deadline and its Fiber storage (Ruby 3.2
+  # and later).
   #
   #   user, orders = NB.all(-> { api.user(id) }, -> { api.orders(id) })
   #   pages = NB.all(*urls, limit: 10) { |url| Net::HTTP.get(URI(url)) }
   #
-  # On a thread without a scheduler it makes a loop of its own for the time. Where fibers cannot park (NB.neverblock(false), an Enumerator's body), it calls them one
+  # On a thread without a scheduler it runs an event loop of its own until the tasks have ended.
+  # Where fibers cannot park (NB.neverblock(false), an Enumerator's body) it calls the tasks one
   # after the other.
-  # @param callables [Array<#call>] or, with a block, what the block is called with one by one; `break` in it cancels the rest and gives its value
-  # @param limit [Integer, nil] most branches at once; nil: all
+  # @param callables [Array<#call>] the tasks; with a block, the arguments that the block is called
+  #   with, one for each task. `break` in the block cancels the others and gives its value.
+  # @param limit [Integer, nil] most tasks at once; nil: no limit
   # @return [Array] the values, in the order of the arguments
   # @raise [TypeError] when one cannot be called
   # @raise [ArgumentError] when `limit` is no Integer of at least 1
   def self.all(*callables, limit: nil, &block)
-    raise ArgumentError, "limit: is an Integer of at least 1, not #{limit.inspect}" unless limit.nil? || (limit.is_a?(Integer) && limit >= 1)
+    unless limit.nil? || (limit.is_a?(Integer) && limit >= 1)
+      raise ArgumentError, "limit: is an Integer of at least 1, not #{limit.inspect}"
+    end
 
     odd = callables.find { |callable| !callable.respond_to?(:call) } unless block
-    raise TypeError, "NB.all takes what can be called, got #{odd.inspect}; with a block it takes anything" if odd
+    if odd
+      raise TypeError,
+            "NB.all takes what can be called, got #{odd.inspect}; with a block it takes anything"
+    end
     return [] if callables.empty?
 
-    All.call(All.branches(callables, block), limit, breaks: !block.nil?)
+    All.call(All.tasks(callables, block), limit, breaks: !block.nil?)
   end
 
   module All
     class << self
       # @return [Array<#call>]
-      def branches(callables, block)
+      def tasks(callables, block)
         block ? callables.map { |argument| -> { block.call(argument) } } : callables
       end
 
-      def call(branches, limit, breaks:)
-        return Group.new(branches, limit).run(breaks: breaks) if NeverBlock.neverblocking?
-        return branches.map(&:call) if Fiber.scheduler
+      def call(tasks, limit, breaks:)
+        return Group.new(tasks, limit).run(breaks: breaks) if NeverBlock.neverblocking?
+        return tasks.map(&:call) if Fiber.scheduler
 
-        in_own_loop { Group.new(branches, limit).run(breaks: breaks) }
+        in_own_loop { Group.new(tasks, limit).run(breaks: breaks) }
       end
 
       private
 
-      # What reaches the thread while the loop has it (Thread#raise, Timeout, a signal) is handed to the fiber that waits for the branches; so is Cancelled, when
-      # the loop is left otherwise (Thread#kill, the throw that Ruby 3.1's Timeout makes of it).
+      # What is raised into the thread while the loop runs (Thread#raise, Timeout, a signal) is
+      # raised in the fiber that waits for the tasks. When the loop is left otherwise (Thread#kill,
+      # the `throw` of Ruby 3.1's Timeout), Cancelled is raised there.
       def in_own_loop(&block)
         Fiber.set_scheduler(scheduler = Scheduler.new)
         fiber, outcome = beside(Deadline.current, &block)
@@ -68,18 +84,19 @@ module NeverBlock
 
       def run_out(scheduler, fiber)
         scheduler.run
-      rescue Exception => e # rubocop:disable Lint/RescueException -- as above
+      rescue Exception => e # rubocop:disable Lint/RescueException -- raised in the waiting fiber
         raise unless fiber.alive?
 
         hand(scheduler, fiber, e)
         retry
       end
 
+      # Raises in the fiber as soon as that takes it.
       def hand(scheduler, fiber, error)
         Fiber.schedule { sleep(0) until !fiber.alive? || scheduler.raise_in(fiber, error) }
       end
 
-      # @return [Array] the fiber that calls the block, and where its outcome will be
+      # @return [Array] the fiber that calls the block; an Array that its Outcome is added to
       def beside(deadline, &block)
         outcome = []
         fiber = Fiber.schedule do

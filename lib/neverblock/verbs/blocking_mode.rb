@@ -1,18 +1,24 @@
 # frozen_string_literal: true
 
-# NB.neverblock and NB.neverblocking?: whether waits of the current fiber park it or keep the thread.
+# NB.neverblock and NB.neverblocking?: whether waits park the current fiber or block its thread.
 
 require "neverblock/scheduler"
 
 module NeverBlock
-  # Calls the block in the given mode. With false each wait of this fiber in it (sleep, IO, processes, name lookups) keeps the thread: no other fiber of the
-  # thread runs meanwhile, as if there were no loop; with true, inside such a block, waits park again. The mode is this fiber's, nests, and ends with the
-  # block however that is left. Waits that another fiber of the thread may have to end (Mutex, Queue, ConditionVariable, Thread#join) park in either mode.
+  # Calls the block in the given mode.
   #
-  # Under another scheduler than ours false makes the fiber a blocking one (on Ruby 3.1 the block then runs in a fiber of its own), and true inside does
-  # nothing. Outside a loop both only call the block.
-  # @param mode [Boolean] default true
+  # With false, each wait of this fiber in the block (sleep, IO, processes, name lookups) blocks the
+  # thread: no other fiber of it runs meanwhile. With true inside such a block, waits park again.
+  # Waits that another fiber of the thread may have to end (Mutex, Queue, ConditionVariable,
+  # Thread#join) park in either mode. The mode belongs to this fiber, nests, and ends with the
+  # block.
+  #
+  # Under another scheduler than ours, false makes the fiber a blocking one, and true inside has no
+  # effect. On Ruby 3.1 the block then runs in a fiber of its own. Outside a loop both modes only
+  # call the block.
+  # @param mode [Boolean] whether waits park; default true
   # @return what the block returns
+  # @raise [ArgumentError] without a block
   def self.neverblock(mode = true, &block)
     raise ArgumentError, "NB.neverblock needs a block: the mode ends with it" unless block
 
@@ -23,7 +29,8 @@ module NeverBlock
     Compat.blocking(&block)
   end
 
-  # @return [Boolean] whether a wait here would park this fiber and let others run; false outside a loop and in a blocking block
+  # @return [Boolean] whether a wait here would park this fiber and let others run; false outside a
+  #   loop and in a blocking block
   def self.neverblocking?
     scheduler = Compat.scheduler
     scheduler ? !scheduler.held? : !Fiber.current_scheduler.nil?

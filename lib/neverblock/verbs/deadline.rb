@@ -1,55 +1,66 @@
 # frozen_string_literal: true
 
-# NB.deadline: a block whose waits end when its time is over. In a fiber of a scheduler an alarm raises in the wait the fiber is in (Scheduler#timeout_after);
-# elsewhere a clock of our own raises into the thread (deadline/clock.rb).
+# NB.deadline: a block whose waits end when its time is over. In a fiber of a scheduler an alarm
+# raises in the fiber's wait (Scheduler#timeout_after). Elsewhere a thread of ours raises into the
+# calling thread (deadline/clock.rb).
 
 require "neverblock/errors"
 require "neverblock/verbs/deadline/clock"
 
 module NeverBlock
   # @overload deadline(seconds) { ... }
-  #   Calls the block; once the time is over, its next wait raises. A wait that has got what it waited for by then returns it, and the wait after it raises. Raised
-  #   once: `ensure` blocks may wait. A block that ends without a further wait has kept its time. Of nested blocks each has its own error: what an
-  #   enclosing block's end raises passes the enclosed ones as Cancelled, so that a `rescue NB::DeadlineExceeded` around one of them does not take it for its own.
-  #   Holds for this fiber, the branches of an NB.all in it, and its own wait for NB.offload; fibers it schedules and threads it starts may outlive it and are not
-  #   ended. Outside a scheduler (and in an Enumerator's body) it is raised into the thread wherever it is, as Timeout does.
-  #   @param seconds [Numeric, nil] 0 or less: it is over already, the first wait raises; nil and Infinity: no limit of its own
+  #   Calls the block. Once the time is over, its next wait raises, once: `ensure` blocks may wait.
+  #   A wait whose result was there in time returns it, and the wait after it raises. A block that
+  #   ends without a further wait is not late.
+  #
+  #   Nested blocks each have their own error. Inside an enclosed block, the end of an enclosing
+  #   one is seen as Cancelled, so that `rescue NB::DeadlineExceeded` there does not catch it.
+  #
+  #   It holds for this fiber, the tasks of an NB.all in it, and its own wait for NB.offload. Fibers
+  #   that it schedules and threads that it starts may outlive it and are not ended. Outside a
+  #   scheduler (and in an Enumerator's body) the error is raised into the thread at any point, as
+  #   Timeout does.
+  #   @param seconds [Numeric, nil] 0 or less: the first wait raises; nil and Infinity: no limit
   #   @return the block's value
   #   @raise [DeadlineExceeded] once the time is over
   #   @raise [TypeError, ArgumentError] when `seconds` is no number, or NaN
   # @overload deadline
-  #   @return [Float, nil] seconds left until the nearest enclosing deadline, at least 0.0; nil without one. Also told in the branches of NB.all and in offloaded
-  #     work (which is not ended by it), so that it can be handed to a driver as its own timeout.
+  #   @return [Float, nil] seconds left until the nearest enclosing deadline, at least 0.0; nil
+  #     without one. Tasks of NB.all and offloaded work see it too. Offloaded work is not ended by
+  #     it, and can give it to a driver as that one's timeout.
   def self.deadline(*seconds, &block)
     return Deadline.left if seconds.empty? && block.nil?
-    raise ArgumentError, "NB.deadline(seconds) needs a block; without one it takes no argument and tells the seconds left" unless block && seconds.size == 1
+    unless block && seconds.size == 1
+      raise ArgumentError, "NB.deadline(seconds) needs a block; " \
+                           "without one it takes no argument and tells the seconds left"
+    end
 
     limit = Deadline.seconds(seconds.first)
     limit ? Deadline.new(limit, Deadline.current).run(&block) : yield
   end
 
-  # One block's limit, and what raises for it.
+  # The limit of one block. It can be raised itself, see #exception.
   class Deadline
-    include FromOutside # it is what is raised: #exception
+    include FromOutside
 
-    # The fiber-local that holds the current one.
+    # The fiber-local that holds the current deadline.
     KEY = :__neverblock_deadline
-    # What is longer (285 years) is no limit; Scheduler#timeout_after has the same bound.
+    # Longer times (285 years) are no limit. Scheduler#timeout_after has the same bound.
     SECONDS_MAX = 9e9
     private_constant :KEY, :SECONDS_MAX
 
     class << self
-      # @return [Deadline, nil]
+      # @return [Deadline, nil] of the current fiber
       def current
         Thread.current[KEY]
       end
 
-      # @return [Float, nil]
+      # @return [Float, nil] seconds until #current is over
       def left
         current && [current.at - now, 0.0].max
       end
 
-      # The current one of a fiber that works for another: it is told there, and does not raise there.
+      # Sets the current deadline of a fiber that works for another. It does not raise there.
       def inherit(deadline)
         Thread.current[KEY] = deadline
       end
@@ -59,10 +70,14 @@ module NeverBlock
         Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
-      # @return [Float, nil] nil: no limit
+      # @param given [Numeric, nil] the argument of NB.deadline
+      # @return [Float, nil] seconds; nil: no limit
+      # @raise [TypeError, ArgumentError] as NB.deadline
       def seconds(given)
         return nil if given.nil?
-        raise TypeError, "NB.deadline takes seconds as a number, got #{given.inspect}" unless given.is_a?(Numeric) && given.real?
+        unless given.is_a?(Numeric) && given.real?
+          raise TypeError, "NB.deadline takes seconds as a number, got #{given.inspect}"
+        end
 
         seconds = given.to_f
         raise ArgumentError, "NB.deadline takes seconds as a number, got NaN" if seconds.nan?
@@ -71,9 +86,9 @@ module NeverBlock
       end
     end
 
-    # @return [Float] the length it was given
+    # @return [Float] its length in seconds
     attr_reader :seconds
-    # @return [Float] when the time is over, or an enclosing one's, on the monotonic clock
+    # @return [Float] when its time, or an enclosing one's, is over, in monotonic seconds
     attr_reader :at
 
     def initialize(seconds, outer)
@@ -83,21 +98,22 @@ module NeverBlock
       @open = true
     end
 
-    # Inside its block?
+    # @return [Boolean] whether its block still runs
     def open?
       @open
     end
 
-    # Does the other one enclose it?
+    # @return [Boolean] whether the other deadline encloses it
     def within?(other)
       !@outer.nil? && (@outer.equal?(other) || @outer.within?(other))
     end
 
-    # What Kernel#raise and Thread#raise ask of what they are given.
+    # Kernel#raise and Thread#raise call this for the exception to raise.
     def exception(*)
       DeadlineExceeded.new(deadline: self)
     end
 
+    # Calls the block under this deadline.
     # @return the block's value
     def run(&block)
       limited(&block)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# How a block ended that ran elsewhere (on a thread, in a fiber), brought back to who asked for it: a value, or what it raised, threw or left by `break`.
+# How a block ended that ran elsewhere, on a thread or in a fiber: with a value, or with what it
+# raised, threw or left by `break`. The caller gets it with #get.
 
 require "neverblock/errors"
 
@@ -13,15 +14,17 @@ module NeverBlock
     # @return [Outcome]
     def self.of
       new(yield, nil)
-    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again by who asked
+    rescue Exception => e # rubocop:disable Lint/RescueException -- #get raises it again
       new(nil, e)
     end
 
-    # Of two exceptions that were raised into a fiber while it could not end yet, the one to go on with: what ends more than an error stays, and of deadlines
-    # the outer one's is not lost for an inner one's; else the later.
+    # Of two exceptions that were raised into a fiber before it could end, the one to continue with.
+    # An exception that is no StandardError has precedence, then the outer of two deadlines, then
+    # the later exception.
     def self.weightier(first, later)
       return first if later.is_a?(StandardError) && !first.is_a?(StandardError)
-      return first if later.is_a?(DeadlineExceeded) && first.is_a?(DeadlineExceeded) && later.deadline&.within?(first.deadline)
+      return first if later.is_a?(DeadlineExceeded) && first.is_a?(DeadlineExceeded) &&
+                      later.deadline&.within?(first.deadline)
 
       later
     end
@@ -31,10 +34,11 @@ module NeverBlock
       @error = error
     end
 
-    # The value, or raises here what was raised there. Blocks cannot throw or break across threads and fibers: Ruby raises for it there, and it is done here.
-    # The backtrace of an exception goes on with where it was asked for.
-    # @param breaks [Boolean] the block is the one given to the method that asks: `break` ends that method with its value
-    # @param joins [Boolean] false: the backtrace stays the block's own
+    # Returns the value, or raises here what was raised there. Ruby cannot throw or break across
+    # threads and fibers and raises instead; the throw or break is repeated here.
+    # @param breaks [Boolean] whether the block is the one given to the calling method: `break` then
+    #   ends that method with its value
+    # @param joins [Boolean] whether the caller's backtrace is appended to the exception's
     def get(breaks:, joins: true)
       return @value unless @error
       return @error.exit_value if breaks && broke?
@@ -46,13 +50,17 @@ module NeverBlock
 
     private
 
-    # By the block itself, not by a proc it calls: Ruby raises at the break, and nothing lies between that and us.
+    # Whether the block itself broke, not a proc that it calls. Ruby raises at the `break`, so that
+    # only this one place lies before our frames.
     def broke?
       return false unless @error.is_a?(LocalJumpError) && @error.reason == :break
 
       places = @error.backtrace || []
       depth = places.index { |place| place.match?(OURS) } || 0
-      places.first(depth).map { |place| place[/\D*\z/].sub(/(?:rescue|ensure) in /, "") }.uniq.size == 1
+      names = places.first(depth).map do |place|
+        place[/\D*\z/].sub(/(?:rescue|ensure) in /, "")
+      end
+      names.uniq.size == 1
     end
 
     def throw_on
@@ -61,7 +69,8 @@ module NeverBlock
       nil
     end
 
-    OURS = %r{\A#{Regexp.escape(File.expand_path("..", __dir__))}/(?:verbs/(?:offload|all|outcome)|compat/handle_interrupt)[./]}
+    OURS = %r{\A#{Regexp.escape(File.expand_path("..", __dir__))}/
+              (?:verbs/(?:offload|all|outcome)|compat/handle_interrupt)[./]}x
     private_constant :OURS
 
     def join_backtraces

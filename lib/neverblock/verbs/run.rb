@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# NB.run { }: an event loop on this thread for as long as the block, and all it has spawned, take. It replaces EM.run of NeverBlock 0.1.
+# NB.run { }: an event loop on this thread until the block, and all it has spawned, have ended. It
+# replaces EM.run of NeverBlock 0.1.
 #
 #   NB.run do
 #     pool = NB::FiberPool.new(20)
@@ -13,19 +14,25 @@ require "neverblock/verbs/outcome"
 require "neverblock/scheduler"
 
 module NeverBlock
-  # Calls the block in a fiber on an event loop of this thread, and returns when the block and every fiber it has spawned (Fiber.schedule, pools) have ended.
-  # Keeps the calling thread until then; inside, waits park fibers. Where the thread has a Fiber::Scheduler already (inside another NB.run, in a request,
-  # in Async) it only calls the block, and does not wait for what that spawns.
+  # Calls the block in a fiber on an event loop of this thread. Returns when the block and every
+  # fiber that it has spawned (Fiber.schedule, pools) have ended. It blocks the calling thread until
+  # then; inside, waits park fibers. Where the thread has a Fiber::Scheduler already (in another
+  # NB.run, a request, Async) it only calls the block, and does not wait for what that spawns.
   #
-  # What the block raises leaves NB.run, and so do Interrupt, Thread#raise and `exit` in any fiber; so does a `throw` to a catch outside, and `break` with its
-  # value (`return` cannot: Ruby raises LocalJumpError). Fibers that still wait then are ended where they wait by {Run::Stopped}, so that their `ensure`
-  # runs; those that have not ended {Run::STOP_SECONDS} later are left where they are, with a line on $stderr.
+  # What the block raises leaves NB.run. So do Interrupt, Thread#raise and `exit` in any fiber, a
+  # `throw` to a catch outside, and `break` with its value. `return` raises LocalJumpError.
+  # {Run::Stopped} is then raised in the fibers that still wait, so that their `ensure` runs. Fibers
+  # that have not ended {Run::STOP_SECONDS} later never go on, and a line on $stderr says so.
   #
-  # A child that is forked in the block, without a block for `fork`, ends where the fiber ends: Ruby makes that the first fiber of the child.
+  # A child that is forked in the block by `fork` without a block ends where the fiber ends: Ruby
+  # makes that fiber the first one of the child.
   #
-  # Outgoing connections by name: the first scheduler of the process turns Socket.tcp_fast_fallback off (Ruby 3.4, see compat/tcp_fast_fallback.rb).
+  # The first scheduler of the process turns Socket.tcp_fast_fallback off (Ruby 3.4 and later, see
+  # compat/tcp_fast_fallback.rb).
   # @return what the block returns
-  # @raise [Error] where EventMachine's reactor runs on this thread; when the block's fiber has left the loop (Fiber#transfer)
+  # @raise [Error] where EventMachine's reactor runs on this thread
+  # @raise [Error] when the block's fiber has left the loop (Fiber#transfer)
+  # @raise [ArgumentError] without a block
   def self.run(&block)
     raise ArgumentError, "NB.run needs a block" unless block
     return yield if Fiber.scheduler
@@ -34,24 +41,28 @@ module NeverBlock
   end
 
   class Run
-    # How long fibers may take to end, in seconds, once the loop has been left: what a connection's closing handshake may need, and no more.
+    # Seconds that fibers have to end once the loop was left. The closing handshake of a connection
+    # may need as much.
     STOP_SECONDS = 5
 
-    # Longest time the loop is left to them between two looks at who is left, in seconds.
+    # Longest time of a turn of the loop meanwhile, in seconds.
     STOP_TURN_SECONDS = 0.05
 
-    # Ends the fibers that are left when NB.run is left early. Not to be rescued: it is no StandardError.
-    class Stopped < Exception # rubocop:disable Lint/InheritException -- `rescue => e; retry` would outlive the loop
+    # Raised in the fibers that are left when NB.run is left early. It is no StandardError, so that
+    # `rescue => e; retry` does not outlive the loop.
+    class Stopped < Exception # rubocop:disable Lint/InheritException -- see above
       include FromOutside
     end
 
-    # Tells the loop that the block has failed.
-    class Left < Exception; end # rubocop:disable Lint/InheritException -- only what is no StandardError leaves the loop
+    # Tells the loop that the block has failed. Only what is no StandardError leaves the loop.
+    class Left < Exception; end # rubocop:disable Lint/InheritException -- see above
     private_constant :Left
 
     # @return [Boolean] whether an EventMachine reactor runs on this thread
     def self.event_machine?
-      defined?(::EventMachine.reactor_thread?) && ::EventMachine.reactor_running? && ::EventMachine.reactor_thread? ? true : false
+      return false unless defined?(::EventMachine.reactor_thread?)
+
+      ::EventMachine.reactor_running? && ::EventMachine.reactor_thread? ? true : false
     end
 
     # @param block [Proc]
@@ -73,7 +84,8 @@ module NeverBlock
     def refuse_event_machine
       return unless Run.event_machine?
 
-      raise Error, "NB.run was called inside EventMachine's reactor, and a thread has one loop: put NB.run { } in the place of EM.run { }, " \
+      raise Error, "NB.run was called inside EventMachine's reactor, and a thread has one loop: " \
+                   "put NB.run { } in the place of EM.run { }, " \
                    "or give it a thread of its own, Thread.new { NB.run { } }"
     end
 
@@ -94,7 +106,8 @@ module NeverBlock
     def call_block
       outcome = Outcome.of(&@block)
       error = outcome.error
-      raise error if error && (error.is_a?(Stopped) || !here?) # without `here?` the loop is the parent's
+      # In a forked child, where own_loop? is false, the loop is the parent's.
+      raise error if error && (error.is_a?(Stopped) || !own_loop?)
 
       @outcome = outcome
       raise Left if error
@@ -105,21 +118,22 @@ module NeverBlock
     def leave(ended)
       ended ||= stop
     ensure
-      unset(ended) if here?
+      unset(ended) if own_loop?
     end
 
-    # @return [Boolean] whether this is not a forked child, in which there is no loop
-    def here?
+    # @return [Boolean] false in a forked child, where no loop runs
+    def own_loop?
       Fiber.scheduler.equal?(@scheduler)
     end
 
-    # Unsetting a scheduler runs it to its end. Where that would never come, it forgets its fibers with itself.
+    # Unsetting a scheduler runs it to its end. Where fibers would never end, that is left out, and
+    # the scheduler is forgotten together with them.
     def unset(ended)
       @scheduler.define_singleton_method(:scheduler_close) { nil } unless ended
       Fiber.set_scheduler(nil)
     end
 
-    # @return [Boolean] whether all have ended
+    # @return [Boolean] whether all fibers have ended
     def stop
       deadline = Deadline.now + STOP_SECONDS
       loop do
@@ -131,8 +145,9 @@ module NeverBlock
       end
     end
 
-    # Each is told once: what it waits for in an `ensure` is its own affair.
-    # @return [Array<Fiber>, Integer] those that have been told; how many could not be, having to use first what they were woken for
+    # Each fiber gets it once, so that its `ensure` may wait.
+    # @return [Array<Fiber>, Integer] the fibers that it was raised in, and how many it could not be
+    #   raised in yet: they have a wait's result to return first
     def stop_waiting
       told = []
       missed = 0
@@ -145,7 +160,7 @@ module NeverBlock
       [told, missed]
     end
 
-    # @return [Integer] fibers that were told and have not ended
+    # @return [Integer] how many of the told fibers have not ended
     def wait_for_end(told, deadline)
       pause = 0
       loop do
@@ -157,7 +172,8 @@ module NeverBlock
       end
     end
 
-    # Each fiber that is ended leaves the loop with what ended it; the loop was left for what came first.
+    # A fiber that ends leaves the loop with the exception that ended it. Only the first such
+    # exception counts.
     def turn(seconds)
       @scheduler.kernel_sleep(seconds)
     rescue Stopped, Left
@@ -165,12 +181,14 @@ module NeverBlock
     end
 
     def warn_of(left)
-      warn("NB.run: #{left} fiber#{"s" if left > 1} had not ended #{STOP_SECONDS} s after the loop was left, and will not go on")
+      warn("NB.run: #{left} fiber#{"s" if left > 1} had not ended #{STOP_SECONDS} s " \
+           "after the loop was left, and will not go on")
       false
     end
 
     def lost
-      "the fiber of NB.run's block stopped where nothing goes on with it: transferring to a fiber of the loop (Fiber#transfer) leaves the caller behind; " \
+      "the fiber of NB.run's block stopped where nothing goes on with it: " \
+        "transferring to a fiber of the loop (Fiber#transfer) leaves the caller behind; " \
         "end fibers by raising in them (Fiber#raise)"
     end
   end

@@ -250,9 +250,9 @@ module StallsHunt
       NeverBlock.all(*Array.new(3) { |n| -> { Work.spin(size * 200 * n) && sleep(0.001) && id } }).uniq.join
     end
 
-    # One branch fails while others compute.
+    # One task fails while others compute.
     def shared_failing(id, size)
-      NeverBlock.all(-> { Work.spin(size * 300) && @books.within(:branches) { sleep(600) } }, -> { Work.spin(size * 200) && raise(IOError, id) })
+      NeverBlock.all(-> { Work.spin(size * 300) && @books.within(:tasks) { sleep(600) } }, -> { Work.spin(size * 200) && raise(IOError, id) })
     rescue IOError => e
       e.message
     end

@@ -102,12 +102,12 @@ class InterruptionTest < BindingCase
     serve(request_timeout_ms: LONG_MS) { |env| told << [env["neverblock.deadline"], NB.deadline, NB::Deadline.now, NB.all(-> { NB.deadline }).first] and FINE.call(env) }
     before = NB::Deadline.now
     assert_serves
-    at, left, now, in_branch = within { told.pop }
+    at, left, now, in_task = within { told.pop }
     assert_kind_of Float, at
     assert_includes (before + (LONG_MS / 1000.0))..(now + (LONG_MS / 1000.0)), at
     assert_operator left, :<=, LONG_MS / 1000.0
     assert_in_delta at, now + left, SECONDS
-    assert_operator in_branch, :<=, left
+    assert_operator in_task, :<=, left
   end
 
   def test_without_one_there_is_nothing_to_be_told
@@ -285,23 +285,23 @@ class InterruptionTest < BindingCase
 
   # Its fiber has begun, and its application has not.
   def test_held_for_a_connection_it_is_answered_as_one_that_the_application_has_never_seen
-    line = Struct.new(:room, :asked).new(1, 0)
-    line.define_singleton_method(:room) { (self.asked += 1) && self[:room] }
-    gate = NeverBlock::Pool::Gate.new(line)
+    queue = Struct.new(:room, :asked).new(1, 0)
+    queue.define_singleton_method(:room) { (self.asked += 1) && self[:room] }
+    admission_queue = NeverBlock::Pool::AdmissionQueue.new(queue)
     called = Queue.new
     app = lambda do |env|
       called << env["PATH_INFO"]
-      NeverBlock::DB::Admission.asks(gate)
+      NeverBlock::DB::Admission.asks(admission_queue)
       FINE.call(env)
     end
     admission = NeverBlock::DB::Admission.new(app)
     serve(request_timeout_ms: SHORT_MS) { |env| admission.call(env) }
     assert_equal 200, ask_until_begun("", path: "/notes/1").status
-    line.room = 0
-    before = line.asked
-    response = within { ask("/notes/2") } until line.asked > before
+    queue.room = 0
+    before = queue.asked
+    response = within { ask("/notes/2") } until queue.asked > before
     assert_equal [503, "1"], [response.status, response["retry-after"]]
-    assert_equal [["/notes/1"], 0, ""], [Array.new(called.size) { called.pop }, gate.held, logged]
+    assert_equal [["/notes/1"], 0, ""], [Array.new(called.size) { called.pop }, admission_queue.waiting, logged]
     assert_operator @server.stats[:overdue], :>=, 1
   end
 

@@ -2,18 +2,18 @@
 
 require_relative "../verbs/verbs_case"
 require "neverblock/db/admission"
-require "neverblock/pool/line"
+require "neverblock/pool/wait_queue"
 
 class AdmissionTest < VerbsCase
   Admission = NeverBlock::DB::Admission
-  Line = NeverBlock::Pool::Line
+  WaitQueue = NeverBlock::Pool::WaitQueue
 
-  # An application whose requests do what they are told: nothing, or wait, or stand in the line.
+  # An application whose requests do what they are told: nothing, or wait, or enter the wait queue.
   class App
-    attr_reader :inside, :line
+    attr_reader :inside, :queue
 
     def initialize(places)
-      @line = Line.new(places)
+      @queue = WaitQueue.new(places)
       @inside = []
     end
 
@@ -22,7 +22,7 @@ class AdmissionTest < VerbsCase
       env["steps"].each { |step| send(step) }
       raise VerbsCase::Failure if env["fails"]
     ensure
-      @line.leave(Fiber.current)
+      @queue.leave(Fiber.current)
     end
 
     def elsewhere
@@ -30,8 +30,8 @@ class AdmissionTest < VerbsCase
     end
 
     def connection
-      Admission.asks(@line.gate)
-      @line.enter(Fiber.current, VerbsCase::SECONDS)
+      Admission.asks(@queue.admission_queue)
+      @queue.enter(Fiber.current, VerbsCase::SECONDS)
     end
 
     # Until somebody resumes the fiber: what takes long.
@@ -49,12 +49,12 @@ class AdmissionTest < VerbsCase
     @admission = Admission.new(@app)
   end
 
-  def test_requests_whose_like_went_straight_to_the_line_wait_before_the_application_when_it_is_crowded
+  def test_requests_whose_class_went_straight_to_the_queue_wait_before_the_application_when_it_is_full
     run_loop do
       4.times { |number| visit("/notes/#{number}", :connection, :work) }
 
-      assert_equal %w[/notes/0 /notes/1], @app.inside, "one has the connection, and one is in the line"
-      assert_equal 2, @app.line.gate.held
+      assert_equal %w[/notes/0 /notes/1], @app.inside, "one has the connection, and one is in the wait queue"
+      assert_equal 2, @app.queue.admission_queue.waiting
       4.times do
         @app.finish
         turns
@@ -62,7 +62,7 @@ class AdmissionTest < VerbsCase
     end
 
     assert_equal %w[/notes/0 /notes/1 /notes/2 /notes/3], @app.inside
-    assert_equal [0, 0, 0], [@app.line.gate.held, @app.line.waiting, @app.line.held]
+    assert_equal [0, 0, 0], [@app.queue.admission_queue.waiting, @app.queue.waiting, @app.queue.held]
   end
 
   def test_others_are_never_held
@@ -70,29 +70,29 @@ class AdmissionTest < VerbsCase
       visit("/quick")
       visit("/notes", method: "POST")
 
-      assert_equal [%w[/quick /notes], 0], [@app.inside.last(2), @app.line.gate.held]
+      assert_equal [%w[/quick /notes], 0], [@app.inside.last(2), @app.queue.admission_queue.waiting]
     end
   end
 
-  def test_nor_are_those_whose_like_waits_for_something_else_before_it_needs_a_connection
+  def test_nor_are_those_whose_class_waits_for_something_else_before_it_needs_a_connection
     run_loop { visit("/search", :elsewhere, :connection) }
     crowded do
       visit("/search", :elsewhere, :connection)
 
-      assert_equal ["/search", 0], [@app.inside.last, @app.line.gate.held]
+      assert_equal ["/search", 0], [@app.inside.last, @app.queue.admission_queue.waiting]
     end
   end
 
-  def test_a_like_that_needed_no_connection_is_not_held_any_more
+  def test_a_class_that_needed_no_connection_is_not_held_any_more
     crowded do
       fiber = visit("/notes/5") # needs none this time
-      assert_equal 1, @app.line.gate.held
+      assert_equal 1, @app.queue.admission_queue.waiting
       @app.finish
       sleep(0) while fiber.alive?
-      visit("/others/1", :connection, :work) # the line is full again
+      visit("/others/1", :connection, :work) # the wait queue is full again
       visit("/notes/2")
 
-      assert_equal ["/notes/2", 0], [@app.inside.last, @app.line.gate.held]
+      assert_equal ["/notes/2", 0], [@app.inside.last, @app.queue.admission_queue.waiting]
     end
   end
 
@@ -101,7 +101,7 @@ class AdmissionTest < VerbsCase
       5.times { |number| visit("/notes/#{number}", :connection, :elsewhere, fails: true) }
     end
 
-    assert_equal [5, 0, 0], [@app.inside.size, @app.line.gate.held, @app.line.held]
+    assert_equal [5, 0, 0], [@app.inside.size, @app.queue.admission_queue.waiting, @app.queue.held]
   end
 
   def test_in_a_blocking_fiber_nobody_is_held
@@ -110,7 +110,7 @@ class AdmissionTest < VerbsCase
     assert_equal "/notes/1", @app.inside.last
   end
 
-  def test_requests_are_alike_by_method_and_path_but_for_parts_with_digits
+  def test_requests_are_of_a_class_by_method_and_path_but_for_parts_with_digits
     of = ->(path, method = "GET") { NeverBlock::Executor.like_of(method, path) }
 
     assert_equal of.call("/notes/17/edit"), of.call("/notes/4f3c-18/edit")
@@ -125,17 +125,17 @@ class AdmissionTest < VerbsCase
     assert_nil NeverBlock::Executor.open_like(7)
   end
 
-  def test_no_more_likes_are_remembered_than_so_many
-    likes = Admission::Likes.new
-    (Admission::Likes::MAX + 10).times { |number| likes.learn(number, :gate) }
+  def test_no_more_classes_are_remembered_than_so_many
+    queues = Admission::KnownQueues.new
+    (Admission::KnownQueues::MAX + 10).times { |number| queues.learn(number, :queue) }
 
-    assert_nil likes.gate(9)
-    assert_equal :gate, likes.gate(10)
+    assert_nil queues.queue_of(9)
+    assert_equal :queue, queues.queue_of(10)
   end
 
   private
 
-  # Calls the block while one request has the connection and one is in the line.
+  # Calls the block while one request has the connection and one is in the wait queue.
   def crowded
     run_loop do
       2.times { visit("/notes/0", :connection, :work) }

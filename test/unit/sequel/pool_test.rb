@@ -135,25 +135,25 @@ class SequelPoolTest < VerbsCase
 
   def test_a_connection_whose_fiber_is_taken_out_of_the_driver_is_never_given_to_anybody_again
     each_kind(POOLS + SHARDED + SINGLE) do |database, kind|
-      cut = nil
-      assert_raises(Failure) { database.synchronize { |connection| database.log_connection_yield("select", cut = connection) { raise Failure } } }
-      assert database.closed?(cut), "#{kind}: it is still open"
-      2.times { database.synchronize { |connection| refute_same cut, connection } }
+      discarded = nil
+      assert_raises(Failure) { database.synchronize { |connection| database.log_connection_yield("select", discarded = connection) { raise Failure } } }
+      assert database.closed?(discarded), "#{kind}: it is still open"
+      2.times { database.synchronize { |connection| refute_same discarded, connection } }
       assert_equal 1, database.pool.size
     end
   end
 
-  def test_a_thrown_fiber_leaves_no_cut_connection_either
+  def test_a_thrown_fiber_leaves_no_discarded_connection_either
     each_kind do |database|
-      cut = nil
-      catch(:out) { database.transaction { |connection| database.log_connection_yield("select", cut = connection) { throw :out } } }
-      assert database.closed?(cut)
+      discarded = nil
+      catch(:out) { database.transaction { |connection| database.log_connection_yield("select", discarded = connection) { throw :out } } }
+      assert database.closed?(discarded)
       refute_includes database.sqls, "COMMIT"
-      database.synchronize { |connection| refute_same cut, connection }
+      database.synchronize { |connection| refute_same discarded, connection }
     end
   end
 
-  def test_nothing_is_said_on_a_cut_connection_any_more
+  def test_nothing_is_said_on_a_discarded_connection_any_more
     each_kind do |database|
       assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.001) { database.transaction { |connection| database.log_connection_yield("select", connection) { sleep } } }
@@ -262,7 +262,7 @@ class SequelPoolTest < VerbsCase
     end
   end
 
-  def test_extensions_of_sequels_pools_work_behind_the_line
+  def test_extensions_of_sequels_pools_work_behind_the_queue
     each_kind(max_connections: 1) do |database|
       database.extension :connection_validator, :connection_expiration
       database.pool.connection_validation_timeout = -1
@@ -275,7 +275,7 @@ class SequelPoolTest < VerbsCase
     end
   end
 
-  def test_jobs_of_the_async_thread_pool_stand_in_the_line_of_the_fibers
+  def test_jobs_of_the_async_thread_pool_wait_in_the_queue_of_the_fibers
     each_kind(POOLS, max_connections: 1, num_async_threads: 2) do |database|
       database.extension :async_thread_pool
       database.fetch = { id: 7 }
@@ -322,8 +322,8 @@ class SequelPoolTest < VerbsCase
       Fiber.new { database.synchronize { |inner| assert_same connection, inner } }.resume
       Thread.new { assert_raises(Sequel::PoolTimeout) { database.synchronize { flunk } } }.join
     end
-    lines = %i[@allocated].map { |name| database.pool.instance_variable_get(name).instance_variable_get(:@neverblock_lines) }
-    assert_equal [nil], lines
+    queues = %i[@allocated].map { |name| database.pool.instance_variable_get(name).instance_variable_get(:@neverblock_wait_queues) }
+    assert_equal [nil], queues
   end
 
   def test_a_database_may_name_the_extension

@@ -55,16 +55,16 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_each_branch_is_a_fiber_of_its_own
+  def test_each_task_is_a_fiber_of_its_own
     run_loop do
       Thread.current[:mine] = 1
-      seen = NB.all(*3.times) { |i| [Thread.current[:mine], Thread.current[:branch], Thread.current[:branch] = i, Fiber.current] }
+      seen = NB.all(*3.times) { |i| [Thread.current[:mine], Thread.current[:task], Thread.current[:task] = i, Fiber.current] }
       assert_equal [[nil, nil, 0], [nil, nil, 1], [nil, nil, 2]], seen.map { |values| values.first(3) }
       assert_equal 3, seen.map(&:last).uniq.size
     end
   end
 
-  def test_branches_have_the_callers_storage
+  def test_tasks_have_the_callers_storage
     skip "Fiber storage is Ruby 3.2's" unless Fiber.respond_to?(:[])
     run_loop do
       Fiber[:who] = :caller
@@ -147,7 +147,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_a_branch_that_does_not_wait_is_cancelled_at_its_next_wait_or_ends_by_itself
+  def test_a_task_that_does_not_wait_is_cancelled_at_its_next_wait_or_ends_by_itself
     run_loop do
       queue = Queue.new
       taken = []
@@ -169,7 +169,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_the_ensure_of_a_cancelled_branch_may_wait_and_is_waited_for
+  def test_the_ensure_of_a_cancelled_task_may_wait_and_is_waited_for
     run_loop do
       cleaned = []
       assert_raises(Failure) do
@@ -226,7 +226,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_the_backtrace_leads_from_the_branch_to_who_called
+  def test_the_backtrace_leads_from_the_task_to_who_called
     run_loop do
       error = assert_raises(Failure) { NB.all(-> { failing }) }
       assert_match(/failing/, error.backtrace.first)
@@ -235,7 +235,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_a_branch_whose_fiber_is_killed_is_an_error
+  def test_a_task_whose_fiber_is_killed_is_an_error
     skip "Fiber#kill is Ruby 3.3's" unless Fiber.method_defined?(:kill)
     run_loop { assert_match(/killed/, assert_raises(NB::Error) { NB.all(-> { Fiber.current.kill }) }.message) }
   end
@@ -259,7 +259,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_a_deadline_around_it_cancels_the_branches_and_is_raised_when_they_have_ended
+  def test_a_deadline_around_it_cancels_the_tasks_and_is_raised_when_they_have_ended
     run_loop do
       seen = []
       cleaned = []
@@ -276,7 +276,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_a_deadline_inside_one_branch_is_that_branchs_error
+  def test_a_deadline_inside_one_task_is_that_tasks_error
     run_loop do
       seen = []
       assert_raises(NB::DeadlineExceeded) { NB.all(-> { waiting(seen) }, -> { NB.deadline(0.001) { sleep } }) }
@@ -284,7 +284,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_branches_are_told_the_callers_deadline_and_end_with_it
+  def test_tasks_are_told_the_callers_deadline_and_end_with_it
     run_loop do
       NB.deadline(SECONDS) { NB.all(-> { sleep(0) and NB.deadline }).each { |left| assert_in_delta SECONDS, left, SECONDS - 1 } }
       taken = false
@@ -314,7 +314,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_of_two_deadlines_that_end_while_branches_wind_down_the_outer_is_raised
+  def test_of_two_deadlines_that_end_while_tasks_wind_down_the_outer_is_raised
     run_loop do
       error = assert_raises(NB::DeadlineExceeded) do
         NB.deadline(0.001) do
@@ -327,7 +327,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_a_branch_whose_own_fiber_waits_is_cancelled_there
+  def test_a_task_whose_own_fiber_waits_is_cancelled_there
     run_loop do
       seen = []
       assert_raises(Failure) do
@@ -337,7 +337,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_raising_in_the_callers_fiber_cancels_the_branches
+  def test_raising_in_the_callers_fiber_cancels_the_tasks
     run_loop do
       seen = []
       begun = Queue.new
@@ -349,7 +349,7 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_a_loop_that_is_left_ends_the_branches_and_their_ensures_may_wait
+  def test_a_loop_that_is_left_ends_the_tasks_and_their_ensures_may_wait
     cleaned = []
     assert_raises(Failure) do
       run_loop do
@@ -406,12 +406,12 @@ class AllTest < VerbsCase
     end
   end
 
-  def test_without_a_loop_what_is_raised_into_the_thread_cancels_the_branches
+  def test_without_a_loop_what_is_raised_into_the_thread_cancels_the_tasks
     bounded do
       begun = 0
       cleaned = []
       waits = -> { with_cleaning(cleaned) { (begun += 1) && sleep } }
-      # The time may be over before a branch has begun.
+      # The time may be over before a task has begun.
       assert_raises(Timeout::Error) { Timeout.timeout(0.01) { NB.all(waits, waits) } }
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.01) { NB.all(waits) } }
       assert_equal begun, cleaned.size
@@ -434,7 +434,7 @@ class AllTest < VerbsCase
     assert_equal 1, cleaned.size
   end
 
-  def test_without_a_loop_a_signal_ends_the_branches
+  def test_without_a_loop_a_signal_ends_the_tasks
     script = <<~RUBY
       require "neverblock"
       begin

@@ -132,7 +132,7 @@ class CombinationsTest < VerbsCase
   # A tree of verbs, drawn before it runs.
   class Program
     LEAVES = %i[rest rest token token offload failure compute].freeze
-    BRANCHES = %i[all all limited deadline deadline timeout rescued ensured].freeze
+    NODES = %i[all all limited deadline deadline timeout rescued ensured].freeze
     SECONDS = [0, 0.0002, 0.0005, 0.001, 0.002, 5].freeze
 
     def initialize(world, random)
@@ -148,7 +148,7 @@ class CombinationsTest < VerbsCase
     private
 
     def draw(depth)
-      kind = (depth.zero? || @random.rand(4).zero? ? LEAVES : BRANCHES).sample(random: @random)
+      kind = (depth.zero? || @random.rand(4).zero? ? LEAVES : NODES).sample(random: @random)
       step = send(kind, depth - 1)
       -> { counted(&step) }
     end
@@ -203,7 +203,7 @@ class CombinationsTest < VerbsCase
       together(depth, @random.rand(1..2))
     end
 
-    # No branch of it runs any more when it is over, however that was.
+    # No task of it runs any more when it is over, however that was.
     def together(depth, limit)
       steps = Array.new(@random.rand(1..4)) { draw(depth) }
       lambda do
@@ -216,7 +216,7 @@ class CombinationsTest < VerbsCase
             running -= 1
           end
         ensure
-          @world.complain(RuntimeError.new("#{running} branches were left behind")) unless running.zero?
+          @world.complain(RuntimeError.new("#{running} tasks were left behind")) unless running.zero?
         end
       end
     end

@@ -215,7 +215,7 @@ class DeadlineTest < VerbsCase
     end
   end
 
-  def test_a_connection_given_back_while_the_deadline_is_over_goes_to_the_next_in_line
+  def test_a_connection_given_back_while_the_deadline_is_over_goes_to_the_next_waiter
     run_loop do
       queue = Queue.new
       got = []

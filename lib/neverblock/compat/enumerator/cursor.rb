@@ -2,9 +2,12 @@
 
 module NeverBlock
   module Compat
-    # What enumerator.c keeps for an enumerator whose elements are asked for one by one. A fiber that computes in an Enumerator is mostly between two fibers when its
-    # slice ends, and no fiber may be left there that is just being given something (binding/fibers/frames.c). So nothing is handed over by a switch here, neither elements
-    # nor exceptions: whatever this file calls may be left at any time. Keep it so.
+    # The state that enumerator.c keeps for an Enumerator whose elements are taken one by one.
+    #
+    # A fiber that computes in an Enumerator is mostly between two fibers when its time slice ends.
+    # No fiber may be preempted there while a switch passes it something (binding/fibers/frames.c).
+    # So here no switch passes anything, neither elements nor exceptions, and what this file calls
+    # may be preempted at any time. Changes must keep that property.
     class Cursor
       # @param enumerator [Enumerator]
       def initialize(enumerator)
@@ -13,7 +16,7 @@ module NeverBlock
         @told = false
       end
 
-      # @return [Array] the arguments of the next yield
+      # Takes the next element. May park, where the body waits.
       # @raise [StopIteration] with the result of the body
       def take
         values = peek
@@ -21,6 +24,7 @@ module NeverBlock
         values
       end
 
+      # As #take, but the element stays.
       # @return [Array]
       def peek
         go_on unless @ahead || @ended
@@ -30,12 +34,12 @@ module NeverBlock
         raise @ended
       end
 
-      # Has it said so?
+      # @return [Boolean] whether StopIteration was raised
       def ended?
         @told
       end
 
-      # What the body's next yield returns.
+      # Sets what the body's next yield returns.
       def feed(value)
         raise TypeError, "feed value already set" if @fed
 
@@ -45,7 +49,7 @@ module NeverBlock
 
       private
 
-      # A body that has raised is begun with again, as in enumerator.c.
+      # A body that has raised begins again, as in enumerator.c.
       def go_on
         @fiber = Fiber.new(blocking: false) { run } unless @fiber&.alive?
         @fiber.resume
@@ -63,7 +67,7 @@ module NeverBlock
           @fed && take_fed
         end
         @ended = Ended.of(result)
-      rescue Exception => e # rubocop:disable Lint/RescueException -- raised again where the element was asked for
+      rescue Exception => e # rubocop:disable Lint/RescueException -- raised again in go_on
         @failed = e
       end
 

@@ -1,33 +1,46 @@
 # frozen_string_literal: true
 
-# The adapters' names: neverblock_postgresql, neverblock_mysql2, neverblock_trilogy. Each is a subclass of ActiveRecord's own adapter; what ActiveRecord looks up by the
-# name in database.yml (types, the scheme of a URL, the class) finds that adapter's. The tasks (db:create and others) and 7.1's adapter files go by patterns that fit.
+# The adapters' names: neverblock_postgresql, neverblock_mysql2, neverblock_trilogy. Each adapter is
+# a subclass of ActiveRecord's own. What ActiveRecord looks up by the name in database.yml (types,
+# the scheme of a URL, the class) finds that adapter's. The tasks (db:create and others) and the
+# adapter files of 7.1 use patterns that match.
 
 module NeverBlock
   module DB
     module ActiveRecord
       module Adapters
         PREFIX = "neverblock_"
-        CLASSES = { "postgresql" => "NeverblockPostgreSQLAdapter", "mysql2" => "NeverblockMysql2Adapter", "trilogy" => "NeverblockTrilogyAdapter" }.freeze
+        CLASSES = {
+          "postgresql" => "NeverblockPostgreSQLAdapter",
+          "mysql2" => "NeverblockMysql2Adapter",
+          "trilogy" => "NeverblockTrilogyAdapter"
+        }.freeze
         private_constant :PREFIX, :CLASSES
 
         class << self
+          # Registers the names, once.
           # @return [void]
           def register
             return if @registered
 
             @registered = true
             register_classes if ::ActiveRecord::ConnectionAdapters.respond_to?(:register) # 7.2
-            ::ActiveSupport.on_load(:active_record) { ::ActiveRecord::Type.singleton_class.prepend(TypeNames) }
+            ::ActiveSupport.on_load(:active_record) do
+              ::ActiveRecord::Type.singleton_class.prepend(TypeNames)
+            end
             require "active_record/database_configurations"
             ::ActiveRecord::DatabaseConfigurations::ConnectionUrlResolver.prepend(UrlScheme)
           end
 
-          # Calls the block; when the file that holds ActiveRecord's list of adapters has been loaded, ours are added. Neither ActiveRecord nor Ruby 3.1 has a
-          # hook for what loads after us, and `require "neverblock"` of a Gemfile does nothing where the command has loaded it.
+          # Calls the block. When the file with ActiveRecord's list of adapters has been loaded,
+          # registers ours. Neither ActiveRecord nor Ruby 3.1 has a hook for that moment. The line
+          # `require "neverblock"` in a Gemfile has no effect where the command has loaded it
+          # before.
+          # @return what the block returns
           def watching
             watch = TracePoint.new(:end) do |trace|
-              next unless trace.path.end_with?("active_record/connection_adapters.rb") && trace.self.name == "ActiveRecord::ConnectionAdapters"
+              next unless trace.path.end_with?("active_record/connection_adapters.rb") &&
+                          trace.self.name == "ActiveRecord::ConnectionAdapters"
 
               watch.disable
               register
@@ -42,8 +55,11 @@ module NeverBlock
 
           def register_classes
             CLASSES.each do |name, adapter|
-              ::ActiveRecord::ConnectionAdapters.register("#{PREFIX}#{name}", "ActiveRecord::ConnectionAdapters::#{adapter}",
-                                                          "active_record/connection_adapters/#{PREFIX}#{name}_adapter")
+              ::ActiveRecord::ConnectionAdapters.register(
+                "#{PREFIX}#{name}",
+                "ActiveRecord::ConnectionAdapters::#{adapter}",
+                "active_record/connection_adapters/#{PREFIX}#{name}_adapter"
+              )
             end
           end
         end
@@ -55,7 +71,8 @@ module NeverBlock
           end
         end
 
-        # A scheme has no underscore (RFC 3986, 3.1), and ActiveRecord reads a hyphen as one.
+        # A URL's scheme has no underscore (RFC 3986, section 3.1). ActiveRecord reads a hyphen as
+        # one.
         module UrlScheme
           def initialize(url)
             super(url.to_s.sub(/\A#{PREFIX}(?=\w+:)/o) { |prefix| prefix.tr("_", "-") })

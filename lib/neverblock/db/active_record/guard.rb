@@ -1,18 +1,20 @@
 # frozen_string_literal: true
 
-# A query that is left before its answer has been read (its request's deadline, a client that has left, Timeout, `throw`, Thread#raise) leaves a connection on which the next
-# answer would be this one's: it is closed there and then. The adapter stays in its pool and connects again when it is next used; a transaction on it is
-# lost, as with a connection that was cut.
+# A query may be left before its answer has been read: by its request's deadline, a client that has
+# left, Timeout, `throw` or Thread#raise. On such a connection the next query would get that answer.
+# So it is closed at once. The adapter stays in its pool and connects again when it is next used. A
+# transaction on it is lost, as with a lost connection.
 
 module NeverBlock
   module DB
     module ActiveRecord
       # Prepended to ActiveRecord's adapters, whose subclasses have it too.
       module Guard
-        # An adapter brings its driver along, perhaps inside the loop.
+        # Installs it in each adapter when that is loaded. An adapter loads its driver, perhaps
+        # inside the loop, so the patches of libraries are applied again.
         # @return [void]
         def self.install
-          { active_record_postgresqladapter: PostgreSQL, active_record_mysql2adapter: Mysql2, active_record_trilogyadapter: Trilogy }.each do |adapter, guard|
+          GUARDS.each do |adapter, guard|
             ::ActiveSupport.on_load(adapter) do
               prepend(guard)
 
@@ -35,7 +37,8 @@ module NeverBlock
           super(**options) { |raw| neverblock_guard { yield raw } }
         end
 
-        # An error of the driver's or of ActiveRecord's own comes from where they know what they have read.
+        # An error of the driver or of ActiveRecord comes from code that knows what it has read.
+        # Then the connection is usable.
         def neverblock_guard
           result = yield
           whole = true
@@ -55,10 +58,10 @@ module NeverBlock
           @last_activity = nil
           neverblock_close(raw)
         rescue StandardError
-          nil # it was not open any more
+          nil # it was lost already
         end
 
-        # libpq knows whether an answer is on its way.
+        # libpq tells whether an answer is under way.
         module PostgreSQL
           include Guard
 
@@ -74,13 +77,15 @@ module NeverBlock
             !raw.finished? && !WHOLE.include?(raw.transaction_status)
           end
 
-          # Its server is told where that does not keep the thread (db/pg.rb).
+          # Where that does not block the thread, the server is told too (db/pg.rb).
           def neverblock_close(raw)
-            Compat.scheduler && raw.respond_to?(:neverblock_abandon) ? raw.neverblock_abandon : raw.close
+            return raw.close unless Compat.scheduler && raw.respond_to?(:neverblock_abandon)
+
+            raw.neverblock_abandon
           end
         end
 
-        # The client has closed it already where it was waiting.
+        # The client has closed the connection already where it was waiting.
         module Mysql2
           include Guard
 
@@ -99,7 +104,7 @@ module NeverBlock
           end
         end
 
-        # Its descriptor is closed, without the farewell that would wait for the answer.
+        # Closes the descriptor without the protocol's COM_QUIT, which would wait for the answer.
         module Trilogy
           include Guard
 
@@ -117,6 +122,12 @@ module NeverBlock
             raw.discard!
           end
         end
+        GUARDS = {
+          active_record_postgresqladapter: PostgreSQL,
+          active_record_mysql2adapter: Mysql2,
+          active_record_trilogyadapter: Trilogy
+        }.freeze
+        private_constant :GUARDS
       end
     end
   end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What ActiveRecord's ConnectionPool is given (7.1 to 8.1): a fair line for those who wait, a size when a server runs in this process, and connections that come back
-# wherever a fiber is interrupted.
+# What ActiveRecord's ConnectionPool gets (7.1 to 8.1): a fair wait queue, a size when a server runs
+# in this process, and no connection lost where a fiber is interrupted.
 
-require "neverblock/db/active_record/line"
+require "neverblock/db/active_record/wait_queue"
 require "neverblock/db/active_record/pool_size"
 require "neverblock/db/admission"
 
@@ -12,12 +12,14 @@ module NeverBlock
     module ActiveRecord
       # Prepended to ActiveRecord::ConnectionAdapters::ConnectionPool.
       module Pool
+        # Installs it, also in pools that exist already.
         # @return [void]
         def self.install
           pool = ::ActiveRecord::ConnectionAdapters::ConnectionPool
           pool::Queue.prepend(FairQueue)
           pool.prepend(self)
-          ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).each(&:neverblock_adapt)
+          pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:all)
+          pools.each(&:neverblock_adapt)
         end
 
         def initialize(...)
@@ -25,27 +27,32 @@ module NeverBlock
           neverblock_adapt
         end
 
-        # Once for each pool; also for those that were there before.
+        # Called once for each pool.
         # @return [void]
         def neverblock_adapt
           @neverblock_size ||= PoolSize.new(self)
-          @available&.neverblock_line_up
-          self.neverblock_size = PoolSize::DEFAULT if size && size < 1 && @neverblock_size.automatic?
+          @available&.neverblock_set_wait_queue
+          return unless size && size < 1 && @neverblock_size.automatic?
+
+          self.neverblock_size = PoolSize::DEFAULT
         end
 
+        # Sets the most connections.
         # @param number [Integer]
         def neverblock_size=(number)
-          synchronize { @size = @max_connections = number } # the second since 8.1
-          neverblock_line&.gate&.look
+          synchronize { @size = @max_connections = number } # @max_connections since 8.1
+          neverblock_wait_queue&.admission_queue&.room_changed
         end
 
-        # As ActiveRecord's; requests that are held at the gate wait for a connection too.
+        # As ActiveRecord's. Requests that wait in the admission queue wait for a connection too.
         # @return [Hash{Symbol => Numeric}]
         def stat
-          super.tap { |figures| figures[:waiting] += neverblock_line&.gate&.held.to_i }
+          figures = super
+          figures[:waiting] += neverblock_wait_queue&.admission_queue&.waiting.to_i
+          figures
         end
 
-        # The lock may have to be waited for, and an exception there would lose the connection.
+        # The wait for the pool's lock cannot be interrupted, or the connection would be lost.
         def checkin(conn)
           Compat.shielded { super }
         end
@@ -57,13 +64,13 @@ module NeverBlock
         private
 
         def acquire_connection(...)
-          Admission.asks(neverblock_line&.gate)
+          Admission.asks(neverblock_wait_queue&.admission_queue)
           @neverblock_size.settle
           super
         end
 
-        def neverblock_line
-          @available&.neverblock_line
+        def neverblock_wait_queue
+          @available&.neverblock_wait_queue
         end
       end
 
@@ -71,20 +78,27 @@ module NeverBlock
       module FairQueue
         def initialize(...)
           super
-          neverblock_line_up
+          neverblock_set_wait_queue
         end
 
-        # @return [Line, nil]
-        attr_reader :neverblock_line
+        # @return [WaitQueue, nil]
+        attr_reader :neverblock_wait_queue
 
-        # From the next wait on.
+        # Installs the wait queue. Waits that began before are not moved to it.
         # @return [void]
-        def neverblock_line_up
+        def neverblock_set_wait_queue
           synchronize do
-            next if @neverblock_line || @num_waiting.positive?
+            next if @neverblock_wait_queue || @num_waiting.positive?
 
-            @cond = @neverblock_line = Line.new(@lock, size: -> { @lock.size if @lock.respond_to?(:size) }) { any? }
+            @neverblock_wait_queue = WaitQueue.new(@lock, size: method(:neverblock_most)) { any? }
+            @cond = @neverblock_wait_queue
           end
+        end
+
+        private
+
+        def neverblock_most
+          @lock.size if @lock.respond_to?(:size)
         end
       end
     end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Gives back at a request's end what the request has leased (ActiveRecord::Base.connection, or anything in 7.1), where no Rails does it: the fiber goes on with
-# another request, and would keep it.
+# Gives back, at a request's end, the connections that the request has leased
+# (ActiveRecord::Base.connection; any use in 7.1), where Rails does not. The fiber goes on with
+# another request and would keep them.
 
 module NeverBlock
   module DB
@@ -16,10 +17,13 @@ module NeverBlock
           new(app)
         end
 
-        # The same for a fiber that runs no request, in an application without Rails.
+        # Does the same for a fiber that runs no request, in an application without Rails.
         # @return [void]
         def self.now
-          new(nil).send(:finished) if defined?(::ActiveRecord::ConnectionAdapters::ConnectionPool) && !(defined?(::Rails.application) && ::Rails.application)
+          return unless defined?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
+          return if defined?(::Rails.application) && ::Rails.application
+
+          new(nil).send(:finished)
         end
 
         def initialize(app)
@@ -27,7 +31,7 @@ module NeverBlock
           @finished = method(:finished).to_proc
         end
 
-        # As Rack has it; parks where the application does.
+        # The Rack application. Parks where the wrapped one does.
         # @return [Array]
         def call(env)
           env["rack.response_finished"] << @finished
@@ -36,9 +40,11 @@ module NeverBlock
 
         private
 
-        # As ActiveRecord's own hook of Rails' executor: one with an open transaction is left to who has opened it.
+        # As ActiveRecord's own hook of Rails' executor does. A connection with an open transaction
+        # stays with the fiber that has opened it.
         def finished(*)
-          ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).each { |pool| release(pool) }
+          pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:all)
+          pools.each { |pool| release(pool) }
         end
 
         def release(pool)

@@ -8,9 +8,10 @@ module NeverBlock
   module DB
     module Mysql2
       module Client
-        # The gem's own: inside #_query ours is not to be called.
+        # The gem's own. Inside #_query ours must not be called.
         ASYNC_RESULT = ::Mysql2::Client.instance_method(:async_result)
-        # Most bytes of a query that are taken to fit in the kernel's buffer of an idle connection (Linux: 16 KB at least, tcp_wmem).
+        # Longest query, in bytes, that fits in the kernel's buffer of an idle connection (Linux: at
+        # least 16 KB, tcp_wmem).
         SENT_AT_ONCE_BYTES = 16_384
         private_constant :ASYNC_RESULT, :SENT_AT_ONCE_BYTES
 
@@ -25,7 +26,7 @@ module NeverBlock
         def prepare(sql)
           statement = neverblock_work { super(sql) }
           statement.instance_variable_set(:@neverblock_wire, neverblock_wire)
-          neverblock_wire.keep(statement)
+          neverblock_wire.protect(statement)
         end
 
         def ping
@@ -57,26 +58,28 @@ module NeverBlock
           super
         end
 
-        # A few bytes to the kernel, which wait for nobody; but a call that is under way has to end before its memory is freed.
+        # Sends a few bytes, which does not wait. A call that is under way must end before its
+        # memory is freed.
         def close
-          @neverblock_wire&.vacate
+          @neverblock_wire&.end_call
           super.tap { @neverblock_wire&.forget }
         end
 
         private
 
-        # A connection that nobody waits for any more is closed when it has been made.
+        # When the caller is cancelled, the connection is closed once it has been made.
         def connect(*arguments)
           return super unless Workers.parks?
 
           wanted = true
           Workers.call(:leave) { super(*arguments).tap { close unless wanted } }.get(breaks: false)
-        rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
+        rescue Exception # rubocop:disable Lint/RescueException -- the caller was cancelled
           wanted = false
           raise
         end
 
-        # The options are #query's own copy: what is in them when the query is sent says who waits for the answer, what is in them then, how it is read.
+        # The options are #query's own copy. Their `async` at the time of sending says whether the
+        # gem waits for the answer; their other values at the time of reading say how it is read.
         def _query(sql, options)
           wire = neverblock_wire
           wire.asked = false if wire.asked

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-# Prepended to Mysql2::Result. Rows that are streamed are fetched by a thread. Those of a result that was read whole are in memory, and are made into Ruby's objects
-# as they are asked for: of a large result that takes long, so others have their turns between the rows.
+# Prepended to Mysql2::Result. Rows that are streamed are fetched by a thread. Rows of a result that
+# was read as a whole are in memory, and become Ruby objects on demand. For a large result that
+# takes long, so other fibers run between the rows.
 
 require "neverblock/db/mysql2/rows"
-require "neverblock/db/spell"
+require "neverblock/db/cpu_burst"
 
 module NeverBlock
   module DB
     module Mysql2
       module Result
-        # Seconds of work on rows after which others have a turn.
+        # Seconds of work on rows after which other fibers run.
         TURN_S = 0.002
         private_constant :TURN_S
 
@@ -23,7 +24,7 @@ module NeverBlock
           @neverblock_rows.each(->(&each_row) { super(*options, &each_row) }, &block)
         end
 
-        # Reads what is left of the rows.
+        # Reads the remaining rows.
         def free
           return super unless @neverblock_streams && Workers.parks?
 
@@ -39,7 +40,8 @@ module NeverBlock
           @neverblock_rows ? @neverblock_rows.count : super
         end
 
-        # What it is on: its connection, and whether its rows are still to be fetched from there.
+        # @param wire [Wire] of the connection
+        # @param streams [Boolean] whether the rows are still to be fetched from there
         def neverblock_of(wire, streams)
           @neverblock_wire = wire
           @neverblock_streams = streams
@@ -48,10 +50,10 @@ module NeverBlock
         private
 
         def neverblock_in_turns(block)
-          spell = Spell.new(TURN_S)
+          burst = CpuBurst.new(TURN_S)
           block && proc do |row|
             block.call(row)
-            spell.pause
+            burst.pause
           end
         end
       end

@@ -1,38 +1,41 @@
 # frozen_string_literal: true
 
-# The rows of a streamed result: a thread fetches them, a bounded number ahead, and the fiber that asked takes them. Who leaves early may go on later with
-# the next row, as with the gem alone.
+# The rows of a streamed result. A thread fetches them, a bounded number ahead, and the calling
+# fiber takes them. After leaving early, a further call goes on with the next row, as with the gem
+# alone.
 
 module NeverBlock
   module DB
     module Mysql2
       class Rows
-        # Most rows that are fetched and not asked for yet. Enough that the thread and the loop do not wait for each other at each row, few enough for rows of 1 MB.
+        # Most rows that are fetched ahead. With that many, the thread and the loop need not wait
+        # for each other at each row, and rows of 1 MB still fit in memory.
         AHEAD = 16
         private_constant :AHEAD
 
-        # @return [Integer] rows given
+        # @return [Integer] rows yielded so far
         attr_reader :count
 
         def initialize(wire)
           @wire = wire
           @count = 0
-          @kept = []
+          @fetched = []
         end
 
-        # Parks the fiber while there is no row.
-        # @param fetch [Proc] the gem's own `each`, for a block
+        # Yields each row. Parks the fiber while there is none.
+        # @param fetch [Proc] the gem's own `each`, which takes a block
         # @return what that returns
         def each(fetch, &block)
           stop
-          give(@kept.shift, &block) until @kept.empty?
+          give(@fetched.shift, &block) until @fetched.empty?
           run(fetch, &block) unless @outcome
           conclude
         ensure
           cease
         end
 
-        # Waits until no thread fetches rows any more. What it has fetched is kept.
+        # Waits until the thread fetches no more rows. Rows that it has fetched stay for the next
+        # #each.
         def stop
           return unless @job
 
@@ -40,14 +43,14 @@ module NeverBlock
           outcome = @job.wait
           @job = nil
           while (row = @rows.pop)
-            @kept << row
+            @fetched << row
           end
           @outcome = outcome unless @refused
-          @kept.push(@refused) if @refused
+          @fetched.push(@refused) if @refused
           @refused = nil
         end
 
-        # Has the thread end with its next row.
+        # Makes the thread end with its next row.
         def cease
           @rows&.close
         end
@@ -64,11 +67,11 @@ module NeverBlock
           stop
         end
 
-        # On the thread.
+        # Runs on the thread.
         def fetch_ahead(fetch)
           fetch.call { |row| break unless offer(row) }
         ensure
-          @wire.cut if @cut
+          @wire.discard if @discarded
           @wire.leave
           @rows.close
         end
@@ -80,11 +83,11 @@ module NeverBlock
           nil
         end
 
-        # @return [Object, nil] nil: there is no further row
+        # @return [Object, nil] nil: there is no more row
         def take
           @rows.pop
-        rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever, in the middle of an answer
-          @cut = true
+        rescue Exception # rubocop:disable Lint/RescueException -- cancelled within an answer
+          @discarded = true
           @wire.shut
           raise
         end
@@ -94,7 +97,7 @@ module NeverBlock
           yield row
         end
 
-        # As the gem's own `each` ended; a further one is told by the gem what it thinks of it.
+        # Ends as the gem's own `each` has ended. A further #each leaves the error to the gem.
         def conclude
           outcome = @outcome
           @outcome = nil

@@ -6,7 +6,7 @@ module NeverBlock
   module DB
     module Mysql2
       module Statement
-        # A few bytes to the kernel; but not while another call is under way.
+        # Sends a few bytes, which does not wait, but not while another call is under way.
         def close
           return super unless @neverblock_wire && Workers.parks?
 
@@ -20,7 +20,7 @@ module NeverBlock
           return super unless wire && Workers.parks?
 
           result = wire.own(wire.occupy { wire.work { super(*arguments, **options) } })
-          result && wire.keep(result)
+          result && wire.protect(result)
         end
       end
     end

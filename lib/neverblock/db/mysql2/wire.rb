@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The connection of one Mysql2::Client, as the loop sees it: who is in a call, what waits for its socket, and how it is cut. A call that is left before its
-# answer has been read whole (a deadline, a cancel, a time limit) closes the connection, so that nobody is given the rest of that answer.
+# The connection of one Mysql2::Client as the loop sees it: which fiber is in a call, waits for the
+# socket, and the early end. A call that is left before its answer has been read (a deadline, a
+# cancel, a time limit) closes the connection, so that nobody gets the rest of that answer.
 
 require "neverblock/db/mysql_kill"
 require "socket"
@@ -10,16 +11,18 @@ module NeverBlock
   module DB
     module Mysql2
       class Wire
-        # The gem's own, which are called where ours have been.
+        # The gem's own methods. Ours of these names must not be called here.
         CLOSE = ::Mysql2::Client.instance_method(:close)
         SOCKET = ::Mysql2::Client.instance_method(:socket)
-        # Options of a connection that tells the server to end what another does.
-        FOR_KILLING = { reconnect: false, as: :array, cast: true, stream: false, async: false }.freeze
+        # Options of the connection that sends KILL.
+        FOR_KILLING = {
+          reconnect: false, as: :array, cast: true, stream: false, async: false
+        }.freeze
         private_constant :CLOSE, :SOCKET, :FOR_KILLING
 
-        # A query has been sent with `async: true` and its answer not asked for.
+        # @return [Boolean] whether a query was sent with `async: true` and its answer not read yet
         attr_reader :asked
-        # The driver connects again by itself (`reconnect: true`).
+        # @return [Boolean] whether the driver connects again by itself (`reconnect: true`)
         attr_accessor :reconnects
 
         # @param client [Mysql2::Client]
@@ -27,8 +30,8 @@ module NeverBlock
           @client = client
         end
 
-        # Calls the block for the current fiber, unless another one is in a call.
-        # @raise [Mysql2::Error] it is; the gem's own words
+        # Calls the block for the current fiber.
+        # @raise [Mysql2::Error] when another one is in a call; in the gem's own words
         def occupy
           enter(Fiber.current)
           begin
@@ -38,7 +41,7 @@ module NeverBlock
           end
         end
 
-        # @param user [Object] who is in a call from now on, until #leave
+        # @param user [Object] what is in a call from now on, until #leave
         def enter(user)
           raise ::Mysql2::Error, "This connection is in use by: #{@user.inspect}" if @user
 
@@ -46,7 +49,7 @@ module NeverBlock
           tell_handles
         end
 
-        # Any thread.
+        # Ends the call of #enter. May be called on any thread.
         def leave
           @user = nil
           tell_handles
@@ -58,45 +61,47 @@ module NeverBlock
           tell_handles
         end
 
-        # Has a statement, or a result of one, that the garbage collector finds wait for the end of the call that is under way then.
+        # Has the handle freed only after the call that is under way when it is collected.
+        # @param handle [Mysql2::Statement, Mysql2::Result] a statement, or a result of one
         # @return the same
-        def keep(handle)
+        def protect(handle)
           @handles ||= MysqlHandles.new
           tell_handles
           @handles.keep(handle)
         end
 
         # Parks the fiber until the server has begun to answer.
-        # @param seconds [Integer, nil]
-        # @raise [Mysql2::Error::TimeoutError] it has not in that time; then the connection is closed
+        # @param seconds [Integer, nil] nil: no limit
+        # @raise [Mysql2::Error::TimeoutError] when the time is over; then the connection is closed
         def await_answer(seconds)
-          unless socket.wait_readable(seconds)
-            raise ::Mysql2::Error::TimeoutError, "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
-          end
-        rescue Exception => e # rubocop:disable Lint/RescueException -- nobody will read what is answered
-          e.is_a?(::Mysql2::Error) ? cut : abandon
+          return if socket.wait_readable(seconds)
+
+          raise ::Mysql2::Error::TimeoutError,
+                "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the answer is not read
+          e.is_a?(::Mysql2::Error) ? discard : abandon
           raise
         end
 
-        # Calls the block on a thread.
+        # Calls the block on a thread and parks the fiber until it has ended.
         # @raise whatever the block raises
         def work(&block)
           begin
             outcome = Workers.call(method(:shut)) { NeverBlock.mysql_unlocked(&block) }
-          rescue Exception # rubocop:disable Lint/RescueException -- cancelled, by whatever
+          rescue Exception # rubocop:disable Lint/RescueException -- the caller was cancelled
             abandon
             raise
           end
           outcome.get(breaks: false)
         end
 
-        # Asked after #await_answer.
+        # Called after #await_answer.
         # @return [Boolean] whether the answer has come as a whole, so that reading it does not wait
         def answered?
           @plain && NeverBlock.mysql_answered?(@descriptor)
         end
 
-        # Tells a result what it needs of this, if its rows are streamed, or are many.
+        # Gives a result this connection, if its rows are streamed or many.
         # @return [Mysql2::Result, nil] the result
         def own(result, large: true)
           streams = result&.instance_variable_get(:@query_options)&.[](:stream) == true
@@ -104,8 +109,8 @@ module NeverBlock
           result
         end
 
-        # Ends a call that another fiber or a thread is in, and waits until it has ended.
-        def vacate
+        # Ends a call that another fiber or a thread is in. Parks until it has ended.
+        def end_call
           user = @user
           return unless user
 
@@ -116,28 +121,30 @@ module NeverBlock
           @left = nil
         end
 
-        # Ends what waits for the server.
+        # Shuts the socket down, which ends all waits for the server.
         def shut
           socket.shutdown(Socket::SHUT_RDWR)
         rescue SystemCallError, IOError, ::Mysql2::Error
           nil # it has ended
         end
 
-        # Without waiting for anything: no answer that is under way reaches anybody.
-        def cut
+        # Closes the connection without waiting. The rest of an answer under way reaches nobody.
+        def discard
           shut
           CLOSE.bind_call(@client)
           forget
         end
 
-        # As #cut; the server is told, too.
+        # As #discard, and has the server end the query (MysqlKill).
         def abandon
           address = @socket&.local_address
-          cut
-          MysqlKill.later(address, id: @id) { ::Mysql2::Client.new(**options_for_killing) } if address
+          discard
+          return unless address
+
+          MysqlKill.later(address, id: @id) { ::Mysql2::Client.new(**options_for_killing) }
         end
 
-        # Gives the descriptor back.
+        # Closes our descriptor of the socket.
         def forget
           @socket&.close
           @socket = nil
@@ -147,19 +154,25 @@ module NeverBlock
 
         def options_for_killing
           seconds = MysqlKill.seconds
-          { **@client.query_options.except(:init_command), **FOR_KILLING, connect_timeout: seconds, read_timeout: seconds }
+          {
+            **@client.query_options.except(:init_command), **FOR_KILLING,
+            connect_timeout: seconds, read_timeout: seconds
+          }
         end
 
         def compressed?
           flags = @client.query_options[:flags]
-          flags.is_a?(Integer) ? flags.anybits?(::Mysql2::Client::COMPRESS) : flags.to_s.include?("COMPRESS")
+          return flags.anybits?(::Mysql2::Client::COMPRESS) if flags.is_a?(Integer)
+
+          flags.to_s.include?("COMPRESS")
         end
 
         def tell_handles
           @handles&.busy = !@user.nil? || @asked
         end
 
-        # A descriptor of our own for the gem's socket: the gem may close its own on a thread while a fiber shuts it, and the number be another's by then.
+        # A descriptor of our own for the gem's socket. The gem may close its own on a thread while
+        # a fiber shuts it down, and another file may have its number by then.
         def socket
           descriptor = SOCKET.bind_call(@client)
           return @socket if @socket && @descriptor == descriptor && !@reconnects
@@ -168,7 +181,8 @@ module NeverBlock
           @descriptor = descriptor
           @id = @client.thread_id
           @plain = @client.ssl_cipher.nil? && !compressed?
-          @socket = Sockets.spare(Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup)
+          copy = Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
+          @socket = Sockets.spare(copy)
         end
       end
     end

@@ -1,29 +1,45 @@
 # frozen_string_literal: true
 
-# libpq's functions for large objects wait with the thread, and with Ruby's lock. They are calls of functions in the server, which SQL has as well: so they
-# are queries here, and park.
+# libpq's functions for large objects block the thread, with Ruby's lock held. They call functions
+# of the server that SQL has as well. So here they are queries, which park.
 
 module NeverBlock
   module DB
     module Pg
       module LargeObjects
+        # Size of the parts in which a file is read and written.
         CHUNK_BYTES = 262_144
 
-        # By method of PG::Connection, its other names.
-        NAMES = { lo_creat: %i[locreat], lo_create: %i[locreate], lo_import: %i[loimport], lo_export: %i[loexport], lo_open: %i[loopen],
-                  lo_write: %i[lowrite], lo_read: %i[loread], lo_lseek: %i[lolseek lo_seek loseek], lo_tell: %i[lotell],
-                  lo_truncate: %i[lotruncate], lo_close: %i[loclose], lo_unlink: %i[lounlink] }.freeze
-
+        # Method of PG::Connection => its other names.
+        NAMES = {
+          lo_creat: %i[locreat],
+          lo_create: %i[locreate],
+          lo_import: %i[loimport],
+          lo_export: %i[loexport],
+          lo_open: %i[loopen],
+          lo_write: %i[lowrite],
+          lo_read: %i[loread],
+          lo_lseek: %i[lolseek lo_seek loseek],
+          lo_tell: %i[lotell],
+          lo_truncate: %i[lotruncate],
+          lo_close: %i[loclose],
+          lo_unlink: %i[lounlink]
+        }.freeze
         # Prepended to PG::Connection.
         module Calls
           NAMES.each do |name, others|
             [name, *others].each do |called|
-              define_method(called) { |*arguments| Compat.scheduler ? LargeObjects.public_send(name, self, *arguments) : super(*arguments) }
+              define_method(called) do |*arguments|
+                next super(*arguments) unless Compat.scheduler
+
+                LargeObjects.public_send(name, self, *arguments)
+              end
             end
           end
         end
 
-        # With the arguments, values and errors (PG::Error, here of the server's own class) of the methods they stand for.
+        # Each has the arguments, values and errors of the method in whose place it is called. The
+        # errors are PG::Error, here of the class that the server names.
         class << self
           def lo_creat(connection, mode = ::PG::INV_READ)
             number(connection, "lo_creat(#{Integer(mode)})")
@@ -38,21 +54,24 @@ module NeverBlock
           end
 
           def lo_write(connection, descriptor, buffer)
-            raise TypeError, "wrong argument type #{buffer.class} (expected String)" unless buffer.is_a?(String)
-
-            number(connection, "lowrite(#{Integer(descriptor)}, $1)", [{ value: buffer, type: 17, format: 1 }])
+            check_string(buffer)
+            bytes = { value: buffer, type: 17, format: 1 } # bytea, binary
+            number(connection, "lowrite(#{Integer(descriptor)}, $1)", [bytes])
           end
 
           # @return [String, nil] nil at the end
           def lo_read(connection, descriptor, length)
-            raise ::PG::Error.new("negative length #{length} given", connection: connection) if Integer(length).negative?
+            if Integer(length).negative?
+              raise ::PG::Error.new("negative length #{length} given", connection: connection)
+            end
 
             bytes = ask(connection, "loread(#{Integer(descriptor)}, #{Integer(length)})", [], 1)
             bytes unless bytes.empty?
           end
 
           def lo_lseek(connection, descriptor, offset, whence)
-            number(connection, "lo_lseek(#{Integer(descriptor)}, #{Integer(offset)}, #{Integer(whence)})")
+            arguments = [descriptor, offset, whence].map { |value| Integer(value) }
+            number(connection, "lo_lseek(#{arguments.join(", ")})")
           end
 
           def lo_tell(connection, descriptor)
@@ -71,7 +90,7 @@ module NeverBlock
             nothing(connection, "lo_unlink(#{Integer(oid)})")
           end
 
-          # The file is this machine's, read in parts.
+          # The file is on this machine. It is read in parts.
           def lo_import(connection, path)
             file(connection, path, "rb") do |file|
               oid = lo_creat(connection, ::PG::INV_READ | ::PG::INV_WRITE)
@@ -97,9 +116,14 @@ module NeverBlock
 
           private
 
-          def file(connection, path, mode, &block)
-            raise TypeError, "wrong argument type #{path.class} (expected String)" unless path.is_a?(String)
+          def check_string(value)
+            return if value.is_a?(String)
 
+            raise TypeError, "wrong argument type #{value.class} (expected String)"
+          end
+
+          def file(connection, path, mode, &block)
+            check_string(path)
             File.open(path, mode, &block)
           rescue SystemCallError => e
             raise ::PG::Error.new(e.message, connection: connection)
@@ -120,7 +144,7 @@ module NeverBlock
             nil
           end
 
-          # Whatever types the connection converts.
+          # Independent of the connection's own type maps.
           def ask(connection, call, parameters, format)
             plain = ::PG::TypeMapAllStrings.new
             result = connection.async_exec_params("SELECT #{call}", parameters, format, plain)

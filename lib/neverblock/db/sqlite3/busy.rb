@@ -3,17 +3,18 @@
 module NeverBlock
   module DB
     module Sqlite3
-      # A connection's busy handler. SQLite calls it from within a statement, and calls nothing else of the connection until it returns: who else uses the
-      # connection meanwhile waits in #enter. An exception must not leave it, as it would skip SQLite's own frames: it is kept, SQLite is told to give up, and
-      # whoever has called SQLite raises it.
+      # The busy handler of a connection. SQLite calls it within a statement, and runs nothing else
+      # of the connection until it returns. Others that use the connection meanwhile wait in #enter.
+      # An exception must not leave the handler, as it would skip SQLite's own frames. So it is
+      # stored, SQLite is told to give up, and the caller of SQLite raises it.
       class Busy
-        # A fiber tries again after this long, and after what the handler itself has waited.
+        # Seconds until a fiber tries again, in addition to the handler's own wait.
         PAUSE_S = 0.001
 
-        # @return [Exception, nil]
-        attr_reader :kept
+        # @return [Exception, nil] what has ended the wait in the handler
+        attr_reader :pending_error
 
-        # @param handler [#call] is given the number of times it was called before; false gives up
+        # @param handler [#call] gets the number of its calls so far; returns false to give up
         def initialize(handler)
           @handler = handler
           @lock = Thread::Mutex.new
@@ -23,12 +24,12 @@ module NeverBlock
         # @return [Boolean] whether to try again
         def call(count)
           @lock.synchronize { again?(count) }
-        rescue Exception => e # rubocop:disable Lint/RescueException -- raised by #raise_kept
-          @kept = e
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised by the caller
+          @pending_error = e
           false
         end
 
-        # Waits until no other fiber or thread is inside the handler.
+        # Waits until no other fiber or thread is in the handler. May park.
         def enter
           @lock.synchronize { nil } if @lock.locked? && !@lock.owned?
         end
@@ -38,13 +39,13 @@ module NeverBlock
           enter
           yield
         ensure
-          raise_kept if @kept
+          raise_pending_error if @pending_error
         end
 
-        # @raise what has ended the wait
-        def raise_kept
-          error = @kept
-          @kept = nil
+        # Raises what has ended the wait, once.
+        def raise_pending_error
+          error = @pending_error
+          @pending_error = nil
           raise error
         end
 
@@ -58,10 +59,13 @@ module NeverBlock
         end
       end
 
-      # The handler that SQLite has for busy_timeout=, without keeping Ruby's lock: the same waits, and the same end.
+      # The handler that SQLite itself has for busy_timeout=, with the same delays and the same end,
+      # but without holding Ruby's lock.
       class Timeout
+        # sqlite3.c, sqliteDefaultBusyCallback.
         DELAYS_MS = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100].freeze
-        # Fibers that wait beside each other should not wait much longer than the lock is held.
+        # Longest delay of a fiber. Fibers that wait side by side should not wait much longer than
+        # the lock is held.
         FIBER_MS = 5
 
         # @param milliseconds [Integer]

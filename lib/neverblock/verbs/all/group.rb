@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# The branches of one NB.all and the fiber that waits for them. Everything here runs on one thread, and no fiber of it is switched between two lines but where it waits.
+# The tasks of one NB.all and the fiber that waits for them. All of this runs on one thread, and
+# fibers are switched only where the code waits.
 
 require "neverblock/verbs/run"
-require "neverblock/verbs/all/branch"
+require "neverblock/verbs/all/task"
 
 module NeverBlock
   module All
@@ -11,37 +12,38 @@ module NeverBlock
       def initialize(callables, limit)
         @callables = callables
         @limit = limit || callables.size
-        @branches = []
+        @tasks = []
         @running = {}.compare_by_identity
         @scheduler = Fiber.scheduler
         @parent = Fiber.current
       end
 
+      # Starts the tasks and parks the fiber until all have ended.
       # @return [Array] the values
       def run(breaks:)
         begin
           conduct
-        rescue Exception => e # rubocop:disable Lint/RescueException -- raised into this fiber's wait: it is raised again when all have ended
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised when all have ended
           fail_with(e)
         end
         wind_down if @failure
         raise @failure if @from_outside
 
-        @failure ? Outcome.new(nil, @failure).get(breaks: breaks) : @branches.map(&:value)
+        @failure ? Outcome.new(nil, @failure).get(breaks: breaks) : @tasks.map(&:value)
       end
 
-      # A branch has ended.
-      def ended(branch)
-        @running.delete(branch)
-        @failure, @from_outside = branch.error, false if outranked_by?(branch)
+      # Called by each task at its end.
+      def ended(task)
+        @running.delete(task)
+        @failure, @from_outside = task.error, false if outranked_by?(task)
         @scheduler.unblock(self, @parent)
       end
 
       private
 
       def conduct
-        until @failure || (@running.empty? && @branches.size == @callables.size)
-          if @running.size < @limit && @branches.size < @callables.size
+        until @failure || (@running.empty? && @tasks.size == @callables.size)
+          if @running.size < @limit && @tasks.size < @callables.size
             start
           else
             @scheduler.block(self, nil)
@@ -50,35 +52,40 @@ module NeverBlock
       end
 
       def start
-        branch = Branch.new(self, @callables[@branches.size])
-        @branches << branch
-        @running[branch] = true
-        branch.start
+        task = Task.new(self, @callables[@tasks.size])
+        @tasks << task
+        @running[task] = true
+        task.start
       ensure
-        @running.delete(branch) unless branch&.started?
+        @running.delete(task) unless task&.started?
       end
 
-      # Each new reason cancels anew what has not ended, so that an `ensure` that waits for ever is subject to the deadlines further out.
+      # Cancels the tasks and waits for their end. Each further exception raised into this fiber
+      # cancels them again, so that a wait in an `ensure` is subject to outer deadlines too.
+      # NB.run itself raises Run::Stopped in every fiber.
       def wind_down
-        @running.each_key { |branch| branch.cancel(@failure) } unless @failure.is_a?(Run::Stopped) # that one NB.run raises in every fiber itself
+        unless @failure.is_a?(Run::Stopped)
+          @running.each_key { |task| task.cancel(@failure) }
+        end
         @scheduler.block(self, nil) until @running.empty?
       rescue Exception => e # rubocop:disable Lint/RescueException -- as in run
         fail_with(e)
         retry
       end
 
-      # What is raised into this fiber outranks any branch's error: were it dropped, the deadline it came from would be lost.
+      # An exception raised into this fiber has precedence over a task's error: it may be that of
+      # an outer deadline.
       def fail_with(error)
-        kept = @failure if @from_outside || !@failure.is_a?(StandardError)
-        error = Outcome.weightier(kept, error) if kept
+        earlier = @failure if @from_outside || !@failure.is_a?(StandardError)
+        error = Outcome.weightier(earlier, error) if earlier
         @from_outside = true unless error.equal?(@failure)
         @failure = error
       end
 
-      # The first error of a branch counts; but one that ends more than an error.
-      def outranked_by?(branch)
-        error = branch.error
-        return false if error.nil? || (branch.cancelled? && error.is_a?(Cancelled))
+      # The first error counts, but an exception that is no StandardError replaces one that is.
+      def outranked_by?(task)
+        error = task.error
+        return false if error.nil? || (task.cancelled? && error.is_a?(Cancelled))
 
         @failure.nil? || (!error.is_a?(StandardError) && @failure.is_a?(StandardError))
       end

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
-# Deadlines where no scheduler is: one thread for the process that sleeps until the next is over and raises into the thread that is inside. It ends when nobody
-# is. Timeout.timeout would do, but for what it can be told to raise: here each raise names its deadline, and one that comes as its block ends is dropped.
+# Deadlines where no scheduler is. One thread for the process sleeps until the next deadline is over
+# and raises into the thread that is inside its block. It ends when there are no deadlines.
+#
+# It differs from Timeout.timeout in two points: each raise names its deadline, and one that comes
+# as its block ends is dropped.
 
 module NeverBlock
   class Deadline
@@ -14,8 +17,8 @@ module NeverBlock
       @entries = []
 
       class << self
-        # Calls the block; DeadlineExceeded is raised into this thread when the deadline's own seconds are over. Whatever happens here between the block and
-        # what encloses it, no such error comes from elsewhere than from inside the block.
+        # Calls the block. DeadlineExceeded is raised into this thread when the deadline's own
+        # seconds are over, and only inside the block.
         def limit(deadline)
           Thread.handle_interrupt(DeadlineExceeded => :never) do
             entry = add(deadline)
@@ -44,11 +47,14 @@ module NeverBlock
           @lock.synchronize { @entries.reject! { |other| other.equal?(entry) } }
         end
 
-        # Drops what was raised for this deadline and has not arrived; an enclosing one's is put back. (Why it is not asked by class: offload/worker.rb.)
+        # Drops what was raised for this deadline and is still pending. Errors of enclosing
+        # deadlines are raised again. Why it does not ask by class: offload/worker.rb.
         def drop_late(deadline)
           others = []
           begin
-            Thread.handle_interrupt(DeadlineExceeded => :immediate) { Thread.pass } if Thread.pending_interrupt?
+            if Thread.pending_interrupt?
+              Thread.handle_interrupt(DeadlineExceeded => :immediate) { Thread.pass }
+            end
           rescue DeadlineExceeded => e
             others << e unless e.deadline.equal?(deadline)
             retry

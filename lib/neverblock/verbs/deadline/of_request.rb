@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-# The deadline of a request (timeouts request): from its arrival until the application has returned its head. The executor makes it (binding/executor/task.c), and its
-# scheduler raises it; NB.deadline in the application tells it, and a shorter one nests in it.
+# The deadline of a request (timeouts request): from its arrival until the application has returned
+# its head. The executor makes it (binding/executor/task.c) and its scheduler raises it. NB.deadline
+# in the application reports it, and a shorter one nests in it.
 
 require "neverblock/verbs/deadline"
 
 module NeverBlock
   class Deadline
     class OfRequest < Deadline
+      # Nothing encloses it, and it began when the request arrived: `super` would set both.
       # @param seconds [Float] its length
-      # @param at [Float] on the monotonic clock
-      def initialize(seconds, at) # rubocop:disable Lint/MissingSuper -- nothing encloses it, and it does not begin now
+      # @param at [Float] when it is over, in monotonic seconds
+      def initialize(seconds, at) # rubocop:disable Lint/MissingSuper
         @seconds = seconds
         @outer = nil
         @at = at
@@ -18,7 +20,8 @@ module NeverBlock
         @begun = true
       end
 
-      # The application has not been called when its time is over: its client may try again without harm.
+      # Notes that its time was over before the application was called. The client may then try
+      # again without harm.
       # @return [void]
       def unbegun!
         @begun = false
@@ -28,9 +31,11 @@ module NeverBlock
         @begun
       end
 
-      # What Kernel#raise asks of what it is given.
+      # Kernel#raise calls this for the exception to raise.
       def exception(*)
-        DeadlineExceeded.new("the #{format("%g", seconds)} s that a request has (timeouts request) are over", deadline: self)
+        length = format("%g", seconds)
+        DeadlineExceeded.new("the #{length} s that a request has (timeouts request) are over",
+                             deadline: self)
       end
     end
   end

@@ -1,50 +1,61 @@
 # frozen_string_literal: true
 
-# One call of NB.offload. Its state is read and written under the pool's lock; its outcome goes to the caller through a queue, which wakes the fiber from another
-# thread and loses nothing when it comes before the fiber waits.
+# One call of NB.offload. Its state is read and written under the pool's lock. Its outcome goes to
+# the caller through a queue, which wakes the fiber from another thread and keeps an outcome that
+# comes before the fiber waits.
 
 require "neverblock/verbs/outcome"
 
 module NeverBlock
   module Offload
     class Job
-      # :waiting, :running, :ended
+      # @return [Symbol] :waiting, :running or :ended
       attr_accessor :state
-      # The worker that runs it.
+      # @return [Thread] the worker that runs it
       attr_accessor :thread
 
-      # @param root [Fiber, nil] in whose name it is done; nil: in nobody's
+      # @param block [#call]
+      # @param root [Fiber, nil] the request fiber that it works for; nil: none
       def initialize(block, root: nil)
         @block = block
         @root = root
         @state = :waiting
         @done = Thread::Queue.new
-        @fiber = Fiber.current # whose stack the queue looks at when the job ends; it may be dropped where it waits (a loop whose thread was killed)
+        # The queue looks at the stack of the waiting fiber when the job ends. So the fiber must not
+        # be collected, though nothing else may refer to it (a loop whose thread was killed).
+        @fiber = Fiber.current
         @deadline = Deadline.current
         @storage = Fiber.current.storage || {} if storage?
       end
 
-      # On a worker's thread. In a fiber of its own, so that no fiber-local and no storage outlives it.
+      # Called on a worker's thread. It runs in a fiber of its own, so that no fiber-local and no
+      # storage outlives it.
+      # @return [Outcome]
       def perform
         outcome = nil
         fiber = Fiber.new(**options) { outcome = call }
         fiber.resume
-        fiber.raise(FiberError, "Fiber.yield in offloaded work has nowhere to go") if fiber.alive?
-        outcome || Outcome.new(nil, Error.new("the offloaded work has left its fiber and not come back"))
+        if fiber.alive?
+          fiber.raise(FiberError, "Fiber.yield in offloaded work has nowhere to go")
+        end
+        outcome || Outcome.new(nil, Error.new(LOST))
       rescue FiberError => e
         Outcome.new(nil, e)
       end
 
-      # Gives the caller what became of it.
+      # Hands the outcome to the caller.
       def finish(outcome)
         @done << outcome
       end
 
-      # In the caller's fiber.
+      # Called in the caller's fiber. Parks it until #finish.
       # @return [Outcome]
       def wait
         @done.pop
       end
+
+      LOST = "the offloaded work has left its fiber and not come back"
+      private_constant :LOST
 
       private
 
@@ -52,14 +63,17 @@ module NeverBlock
         @storage ? { blocking: true, storage: @storage } : { blocking: true }
       end
 
-      # Ruby 3.2's, or that of the gem fiber-storage, which graphql brings and which may be loaded later.
+      # Ruby 3.2's, or that of the gem fiber-storage, which graphql requires and which may be loaded
+      # later.
       def storage?
         Fiber.method_defined?(:storage)
       end
 
       def call
         Deadline.inherit(@deadline)
-        Scheduler.act_for(@root) { Outcome.of { Thread.handle_interrupt(Cancelled => :immediate) { @block.call } } }
+        Scheduler.act_for(@root) do
+          Outcome.of { Thread.handle_interrupt(Cancelled => :immediate) { @block.call } }
+        end
       end
     end
   end

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# The threads behind NB.offload: made when work comes and none is free, at most `size`, each ended when it had none for a while. First come, first served. The
-# number of calls that wait is the number of fibers that do. In a forked child it is empty, as new.
+# The threads behind NB.offload. One is made when work comes and none is free, up to `size` of them,
+# and ends after some time without work. Work is done first come, first served. Each waiting fiber
+# has one entry in the queue. A forked child begins with an empty pool.
 
 require "neverblock/verbs/offload/worker"
 
 module NeverBlock
   module Offload
-    # No thread can be made, and there is none. (Ruby 3.3 itself sleeps forever once it was refused a thread: Bug #20779.)
+    # There is no thread, and none can be made. (Ruby 3.3 itself sleeps forever after a thread was
+    # refused: Bug #20779.)
     class NoWorker < ThreadError
     end
 
@@ -15,6 +17,8 @@ module NeverBlock
       # @return [Integer] most threads at once
       attr_reader :size
 
+      # @param size [Integer] most threads at once
+      # @param idle_s [Float] seconds a thread waits for work before it ends
       def initialize(size, idle_s:)
         @idle_s = idle_s
         @lock = Thread::Mutex.new
@@ -24,7 +28,10 @@ module NeverBlock
       end
 
       def size=(size)
-        raise ArgumentError, "the number of offload threads is an Integer of at least 1, not #{size.inspect}" unless size.is_a?(Integer) && size >= 1
+        unless size.is_a?(Integer) && size >= 1
+          raise ArgumentError,
+                "the number of offload threads is an Integer of at least 1, not #{size.inspect}"
+        end
 
         @lock.synchronize do
           @size = size
@@ -33,21 +40,21 @@ module NeverBlock
       end
 
       # Runs the job and parks the calling fiber until it has ended.
-      # @param on_cancel [Symbol, #call] see NeverBlock.offload; `:end`: as `:interrupt`, and its end is waited
-      #   for; what can be called is called, in the caller's fiber, to end a job that runs, whose end is then
-      #   waited for
+      # @param on_cancel [Symbol, #call] as NeverBlock.offload has it. `:end`: as `:interrupt`, and
+      #   the end of the job is waited for. A callable is called in the caller's fiber to end a
+      #   running job, whose end is then waited for.
       def call(job, on_cancel)
         begin
           submit(job)
           outcome = lend { job.wait }
-        rescue Exception => e # rubocop:disable Lint/RescueException -- cancelled, by whatever
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the caller was cancelled
           raise abandon(job, on_cancel, e)
         end
         outcome.get(breaks: true)
       end
 
-      # Has the job run, and does not wait for its end.
-      # @raise [NoWorker] and the job is never run
+      # Queues the job and does not wait for its end.
+      # @raise [NoWorker] the job is never run
       def submit(job)
         @lock.synchronize do
           empty unless @pid == Process.pid
@@ -56,7 +63,8 @@ module NeverBlock
         end
       end
 
-      # @return [Hash{Symbol=>Integer}] threads, those of them that wait for work, calls that wait for a thread
+      # @return [Hash{Symbol=>Integer}] threads, how many of them are idle, and how many calls wait
+      #   for a thread
       def figures
         @lock.synchronize { { threads: @workers.size, idle: @idle, waiting: @jobs.size } }
       end
@@ -64,7 +72,7 @@ module NeverBlock
       # --- for Worker ---
 
       # Waits for a job.
-      # @return [Job, nil] nil: the thread is to end, and is not counted any more
+      # @return [Job, nil] nil: the thread must end, and is not counted any more
       def take
         @lock.synchronize do
           job = next_job
@@ -73,12 +81,13 @@ module NeverBlock
         end
       end
 
-      # After this no Cancelled is raised into the worker any more.
+      # From now on no Cancelled is raised into the worker.
       def ended(job)
         @lock.synchronize { job.state = :ended }
       end
 
-      # A thread that was killed. Others do its work; where there are none and none can be made (at the process's end, say), the calls that wait for one fail.
+      # Called by a thread that was killed. Other threads do its work. When there are none and none
+      # can be made, for instance at the end of the process, the waiting calls fail.
       def lost(worker)
         @lock.synchronize do
           hire if @workers.delete(worker) && @jobs.size > @idle
@@ -89,7 +98,7 @@ module NeverBlock
 
       private
 
-      # A loop that is busy offers its worker Ruby's lock.
+      # A busy loop yields Ruby's lock to its worker.
       def lend(&block)
         scheduler = Fiber.scheduler
         scheduler.respond_to?(:lend) ? scheduler.lend(&block) : block.call
@@ -102,7 +111,7 @@ module NeverBlock
         @idle = 0
       end
 
-      # Without a thread to be had those that are there have to do; without any, the call fails.
+      # When no thread can be made, the existing ones do the work. Without any, the call fails.
       def hire
         return if @workers.size >= @size
 
@@ -130,7 +139,7 @@ module NeverBlock
         @idle -= 1
       end
 
-      # It may have been woken for a job that another has to do now.
+      # The thread may have been signalled for a job that another one must do now.
       def retire
         @workers.delete(Thread.current)
         @work_there.signal unless @jobs.empty?
@@ -141,7 +150,7 @@ module NeverBlock
         job.thread = Thread.current
       end
 
-      # @return [Exception] what the caller goes on with
+      # @return [Exception] what is raised in the caller
       def abandon(job, on_cancel, error)
         begin
           running = @lock.synchronize { withdraw(job, on_cancel) }
@@ -154,7 +163,7 @@ module NeverBlock
         error
       end
 
-      # @return [Boolean] whether it has begun
+      # @return [Boolean] whether the job has begun
       def withdraw(job, on_cancel)
         @jobs.delete(job) if job.state == :waiting
         return false unless job.state == :running

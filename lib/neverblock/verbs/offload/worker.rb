@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
-# A thread of the pool. What a job leaves behind on it is taken away; a job that ends its thread costs the pool that thread and its caller an error.
+# A thread of the pool. It removes what a job leaves behind on the thread. A job that ends the
+# thread costs the pool that thread, and its caller gets an error.
 
 module NeverBlock
   module Offload
     class Worker < Thread
+      ENDED = "the offloaded work has ended its thread (Thread.exit, Thread#kill)"
+      private_constant :ENDED
       def initialize(pool)
         super() do
           self.name = "neverblock offload"
@@ -27,7 +30,7 @@ module NeverBlock
       ensure
         pool.ended(job)
         clean
-        job.finish(outcome || Outcome.new(nil, Error.new("the offloaded work has ended its thread (Thread.exit, Thread#kill)")))
+        job.finish(outcome || Outcome.new(nil, Error.new(ENDED)))
       end
 
       def clean
@@ -35,10 +38,13 @@ module NeverBlock
         thread_variables.each { |name| thread_variable_set(name, nil) }
       end
 
-      # A Cancelled that came as the job ended is not the next one's. (Asked by class, Thread.pending_interrupt? takes the exception that is pending for a class,
-      # and Ruby 3.1 crashes: rb_threadptr_pending_interrupt_include_p in thread.c.)
+      # Drops a Cancelled that came as the job ended, so that the next job does not get it. With a
+      # class, Thread.pending_interrupt? removes a pending exception of that class, and Ruby 3.1
+      # crashes (rb_threadptr_pending_interrupt_include_p in thread.c).
       def drop_late
-        Thread.handle_interrupt(Cancelled => :immediate) { Thread.pass } if Thread.pending_interrupt?
+        return unless Thread.pending_interrupt?
+
+        Thread.handle_interrupt(Cancelled => :immediate) { Thread.pass }
       rescue Cancelled
         retry
       end

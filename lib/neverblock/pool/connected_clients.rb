@@ -1,27 +1,33 @@
 # frozen_string_literal: true
 
-# What a pooled fiber may keep for its next request, as a thread of a pool would: a client with an open connection, which libraries keep by
-# `Thread.current[:client] ||= connect`. Without that every request would connect anew, and connections would stay open until they are collected.
-# Everything else that is kept there is state of the request that has ended.
+# What a pooled fiber may keep for its next request, as a thread of a thread pool would: clients
+# with an open connection. Libraries store them by `Thread.current[:client] ||= connect`. Without
+# this, every request would connect again, and the connections would stay open until they are
+# collected. Everything else that is stored there is state of the request that has ended.
 
 require "objspace"
 require "socket"
 
 module NeverBlock
   module Pool
-    module KeptClients
-      # Objects looked at, at most: a client reaches its socket by fewer.
+    module ConnectedClients
+      # Most objects that are visited. A client reaches its socket by fewer.
       OBJECTS_MAX = 400
-      # What leads anywhere, or nowhere.
-      PASSED = [NilClass, TrueClass, FalseClass, Module, Thread, Fiber, Proc, Method, UnboundMethod, Binding, String, Symbol, Numeric, Regexp, ObjectSpace::InternalObjectWrapper].freeze
+      # Objects that are not visited: they refer to nothing, or to anything.
+      PASSED = [
+        NilClass, TrueClass, FalseClass, Module, Thread, Fiber, Proc, Method, UnboundMethod,
+        Binding, String, Symbol, Numeric, Regexp, ObjectSpace::InternalObjectWrapper
+      ].freeze
+      # Methods of drivers in C, whose sockets Ruby does not see, that tell whether the connection
+      # is closed.
       # How drivers in C, whose sockets Ruby does not see, tell that their connection has ended.
       ENDED = %i[closed? finished?].freeze
       private_constant :OBJECTS_MAX, :PASSED, :ENDED
 
       class << self
         # @param value [Object] a fiber-local or thread variable
-        # @return [Boolean]
-        def keep?(value)
+        # @return [Boolean] whether it is an open IO, or reaches an open connection
+        def client?(value)
           return false if passed?(value)
           return !value.closed? if IO === value
 
@@ -34,7 +40,7 @@ module NeverBlock
             add(one, found, queue)
           end
           false
-        rescue StandardError # an object's own closed?
+        rescue StandardError # raised by an object's own closed?
           false
         end
 
@@ -61,9 +67,12 @@ module NeverBlock
           !name.nil? && driver?(object, name) && !object.public_send(name)
         end
 
-        # In C, and none of Ruby's own: StringIO, Dir and Queue hold no connection.
+        # A driver's method is in C. StringIO, Dir and Queue are in C too and hold no connection.
         def driver?(object, name)
-          !object.is_a?(Enumerable) && !object.is_a?(Thread::Queue) && !object.is_a?(Thread::SizedQueue) && object.method(name).source_location.nil?
+          return false if object.is_a?(Enumerable) || object.is_a?(Thread::Queue) ||
+                          object.is_a?(Thread::SizedQueue)
+
+          object.method(name).source_location.nil?
         end
       end
     end

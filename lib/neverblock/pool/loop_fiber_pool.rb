@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# The half of a FiberPool that belongs to one loop: the fibers, the queue, and who waits for room in it.
+# The part of a FiberPool that belongs to one loop: its fibers, its queue of blocks, and the callers
+# that wait for room in the queue.
 #
-# While anything is queued every place is taken, and while anybody waits the queue is full: who ends a block takes the next and lets one in, so that all go
-# in the order in which they came.
+# While a block is queued, every place is taken. While a caller waits, the queue is full. A fiber
+# that ends a block takes the next one and admits one caller, so that all run in the order in which
+# they came.
 
 require "neverblock/errors"
 require "neverblock/verbs/run"
@@ -12,10 +14,14 @@ require "neverblock/pool/fiber_state"
 
 module NeverBlock
   module Pool
-    class Crew
+    class LoopFiberPool
+      # @return [Fiber::Scheduler] of the loop
       attr_reader :scheduler
 
-      # @param report [#call] is given each exception
+      # @param scheduler [Fiber::Scheduler] of the loop
+      # @param count [Integer] most fibers at once
+      # @param queue_max [Integer] most blocks in the queue
+      # @param report [#call] gets each exception of a block or a callback
       def initialize(scheduler, count, queue_max, report)
         @scheduler = scheduler
         @count = count
@@ -29,25 +35,30 @@ module NeverBlock
         @fibers_waiting = 0
       end
 
+      # Runs the job in a fiber, or queues it. Parks the caller while the queue is full.
       # @param job [#call]
+      # @return [void]
+      # @raise [Error, FiberError] as FiberPool#spawn
       def spawn(job)
         start = @lock.synchronize { admit(job) }
-        hire(job) if start
+        start_fiber(job) if start
       end
 
+      # @return [Array<Fiber>] that run a block now
       def fibers
         @fibers.keys
       end
 
+      # @return [Hash{Symbol => Integer}] running and queued blocks, and waiting callers
       def stats
         @lock.synchronize { { running: @taken, queued: @jobs.size, waiting: @waiters.size } }
       end
 
       private
 
-      # --- The caller's side; the lock is held ---
+      # --- The caller's side. The lock is held. ---
 
-      # @return [Boolean] whether the caller has got a place and starts a fiber
+      # @return [Boolean] whether a place was taken for the job, so that the caller starts a fiber
       def admit(job)
         if @taken < @count
           @taken += 1
@@ -79,19 +90,23 @@ module NeverBlock
       def refuse_to_wait(own)
         full = "NB::FiberPool#spawn: the queue is full (#{@queue_max} blocks wait)"
         unless Fiber.current_scheduler
-          raise Error, "#{full}, and the caller cannot wait for room, being no fiber of the loop: call it in a fiber, or make the pool with a larger `queue:`"
+          raise Error, "#{full}, and the caller cannot wait for room, " \
+                       "being no fiber of the loop: " \
+                       "call it in a fiber, or make the pool with a larger `queue:`"
         end
         return unless own && @fibers_waiting + 1 >= @count
 
-        raise Error, "#{full}, and all #{@count} fibers of the pool wait for room in it, so that none would ever come: " \
+        raise Error, "#{full}, and all #{@count} fibers of the pool wait for room in it, " \
+                     "so that none would ever come: " \
                      "spawn from outside the pool, or make it with a larger `queue:`"
       end
 
       # --- The fiber's side ---
 
-      # What is raised into this fiber meanwhile leaves Fiber.schedule, and the block has not begun.
-      # @param later [Boolean] the caller is about to end: give way first
-      def hire(job, later: false)
+      # An exception that is raised into this fiber meanwhile leaves Fiber.schedule. The block has
+      # not begun then.
+      # @param later [Boolean] whether the new fiber first lets others run: the caller is ending
+      def start_fiber(job, later: false)
         settled = false
         Fiber.schedule do
           settled = true
@@ -103,26 +118,30 @@ module NeverBlock
         settled = true
         raise unless give_place_back(later ? job : nil)
       ensure
-        pass_place_on(later ? job : nil) unless settled
+        hand_over_place(later ? job : nil) unless settled
       end
 
-      # No fiber can be made. Who asks for one is told; a job of the queue is taken by another fiber when it can.
-      # @param job [#call, nil] of the queue
-      # @return [Boolean] whether it will be
+      # Called when no fiber can be made. The caller of #spawn gets the error. A job of the queue
+      # goes back to it, where there is another fiber that will take it.
+      # @param job [#call, nil] nil: it does not come from the queue
+      # @return [Boolean] whether the job was queued again
       def give_place_back(job)
         @lock.synchronize do
           @taken -= 1
-          kept = job && @taken.positive?
-          @jobs.unshift(job) if kept
-          kept
+          requeued = job && @taken.positive?
+          @jobs.unshift(job) if requeued
+          requeued
         end
       end
 
-      def pass_place_on(job)
+      # Another fiber takes the place, and the job if there is one.
+      def hand_over_place(job)
         @lock.synchronize { @jobs.unshift(job) } if job
-        succeed
+        replace_fiber
       end
 
+      # The body of a fiber: runs blocks until there is none. It ends early where its state cannot
+      # be cleared.
       def work(job, later)
         fiber = Fiber.current
         has_place = true
@@ -130,21 +149,21 @@ module NeverBlock
         FiberState.clear_storage(fiber)
         while job
           run(job, fiber)
-          give_way
+          yield_to_others
           job = next_job or has_place = false
           next if job.nil? || FiberState.clear(fiber)
 
           has_place = false
-          break pass_place_on(job)
+          break hand_over_place(job)
         end
       rescue Run::Stopped
         @jobs.clear
         raise
       ensure
-        succeed if has_place
+        replace_fiber if has_place
       end
 
-      # Between blocks a fiber is not among those that may be cancelled.
+      # Between blocks a fiber is not listed, so that nobody cancels it.
       def run(job, fiber)
         @fibers[fiber] = true
         perform(job, fiber)
@@ -152,40 +171,41 @@ module NeverBlock
         @fibers.delete(fiber)
       end
 
-      # Lets others run before the next block; what was raised into this fiber too late for the last one comes out here, and not there.
-      def give_way
+      # Lets others run before the next block. An exception that was raised too late for the last
+      # block comes out here and not in the next one.
+      def yield_to_others
         sleep(0) if @jobs.any?
       rescue StandardError => e
         @report.call(e)
       end
 
-      # This fiber ends of something that ends fibers; another goes on in its place.
-      def succeed
+      # This fiber was ended by an exception or a kill. Another one takes its place.
+      def replace_fiber
         job = next_job
-        hire(job, later: true) if job
+        start_fiber(job, later: true) if job
       rescue StandardError => e
         @report.call(e)
       end
 
-      # Gives the place up when there is none. In a forked child the queue is the parent's.
+      # Gives the place up when there is no job. In a forked child the queue is the parent's.
       def next_job
-        return unless here?
+        return unless own_loop?
 
         @lock.synchronize do
           job = @jobs.shift
           @taken -= 1 unless job
-          let_one_in if job && @waiters.any?
+          admit_waiter if job && @waiters.any?
           job
         end
       end
 
-      def let_one_in
+      def admit_waiter
         waiter = @waiters.shift
         @jobs << waiter.subject
         waiter.grant
       end
 
-      def here?
+      def own_loop?
         Fiber.scheduler.equal?(@scheduler)
       end
 
@@ -200,7 +220,8 @@ module NeverBlock
         run_callbacks(callbacks) if callbacks
       end
 
-      # The last first, each whatever the others do; what they add is called too.
+      # The last callback runs first. Each runs even if another raises, and so do those that they
+      # add.
       def run_callbacks(callbacks)
         while (callback = callbacks.pop)
           guard(callback)
@@ -209,7 +230,7 @@ module NeverBlock
         run_callbacks(callbacks) if callbacks.any?
       end
 
-      # SystemStackError is no StandardError, and yet this block's own affair.
+      # SystemStackError is no StandardError, but it concerns only this block.
       def guard(callable)
         callable.call
       rescue StandardError, ScriptError, SystemStackError => e

@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
-# The line of those who wait for a connection.
+# The queue of those who wait for a connection.
 
 require_relative "../../../support/unit"
 require_relative "../../../support/patience"
 require "monitor"
 require "neverblock"
 
-class LineTest < Minitest::Test
-  # What ConnectionPool is to a Line: the lock, and whether there is a connection.
+class WaitQueueTest < Minitest::Test
+  # What ConnectionPool is to a WaitQueue: the lock, and whether there is a connection.
   class Shop
     include MonitorMixin
 
     attr_accessor :now, :passing
-    attr_reader :goods, :order, :line
+    attr_reader :goods, :order, :queue
 
     def initialize
       super
@@ -21,13 +21,13 @@ class LineTest < Minitest::Test
       @order = []
       @now = 0.0
       @passing = 0 # seconds whenever it is looked at
-      @line = NeverBlock::DB::ActiveRecord::Line.new(self, size: -> { 2 }, pace: NeverBlock::Pool::Pace.new(-> { @now += @passing })) { @goods.any? }
+      @queue = NeverBlock::DB::ActiveRecord::WaitQueue.new(self, size: -> { 2 }, progress: NeverBlock::Pool::Progress.new(-> { @now += @passing })) { @goods.any? }
     end
 
-    # @return what it got; false when the line stood still
+    # @return what it got; false when the queue did not move
     def take(name, seconds = nil)
       synchronize do
-        found = @line.wait(seconds) && @goods.shift
+        found = @queue.wait(seconds) && @goods.shift
         @order << name
         found
       end
@@ -36,7 +36,7 @@ class LineTest < Minitest::Test
     def give(good)
       synchronize do
         @goods << good
-        @line.signal
+        @queue.signal
       end
     end
   end
@@ -55,7 +55,7 @@ class LineTest < Minitest::Test
     assert_equal %i[a b c], @shop.order
   end
 
-  def test_the_time_counts_from_the_last_moment_the_line_moved
+  def test_the_time_counts_from_the_last_moment_the_queue_moved
     found = {}
     NB.run do
       %i[a b c].each { |name| Fiber.schedule { found[name] = @shop.take(name, 5) } }
@@ -71,35 +71,35 @@ class LineTest < Minitest::Test
     assert_equal({ a: :a, b: :b, c: :c }, found)
   end
 
-  def test_a_line_that_stands_still_for_that_time_is_left_without_anything
+  def test_a_queue_that_does_not_move_for_that_time_is_left_without_anything
     shop = Shop.new
     shop.passing = 10
 
     assert_equal false, shop.take(:a, 5)
   end
 
-  def test_all_who_wait_in_a_line_that_stands_still_leave_it_when_the_time_is_over
+  def test_all_who_wait_in_a_queue_that_does_not_move_leave_it_when_the_time_is_over
     found = []
     NB.run do
       3.times { |name| Fiber.schedule { found << @shop.take(name, 5) } }
       @shop.now += 5
-      @shop.line.instance_variable_get(:@places).each_key.map(&:condition).each { |condition| @shop.synchronize { condition.signal } }
+      @shop.queue.instance_variable_get(:@waiters).each_key.map(&:condition).each { |condition| @shop.synchronize { condition.signal } }
     end
 
     assert_equal [false, false, false], found
   end
 
-  def test_it_has_room_for_as_many_as_there_may_be_connections_and_when_it_stands_still_for_more
+  def test_it_has_room_for_as_many_as_there_may_be_connections_and_for_more_when_it_is_stuck
     rooms = []
     NB.run do
-      takers = Array.new(3) { |name| rooms.push(@shop.line.room) && Fiber.schedule { @shop.take(name, 5) } }
+      takers = Array.new(3) { |name| rooms.push(@shop.queue.room) && Fiber.schedule { @shop.take(name, 5) } }
       @shop.now += 5
-      first = @shop.line.instance_variable_get(:@places).first.first
+      first = @shop.queue.instance_variable_get(:@waiters).first.first
       @shop.synchronize { first.condition.signal }
       sleep(0) while takers.first.alive?
-      rooms << @shop.line.room
+      rooms << @shop.queue.room
       @shop.give(:one)
-      rooms << @shop.line.room
+      rooms << @shop.queue.room
       @shop.give(:another)
     end
 
@@ -112,7 +112,7 @@ class LineTest < Minitest::Test
       takers = Array.new(2) { |name| Fiber.schedule { @shop.take(name) } }
       3.times do |name|
         Fiber.schedule do
-          @shop.line.gate.pass
+          @shop.queue.admission_queue.pass
           visited << name
         end
       end
@@ -123,7 +123,7 @@ class LineTest < Minitest::Test
     assert_equal [0, 1, 2], visited
   end
 
-  def test_who_is_interrupted_leaves_the_line_and_the_next_one_is_served
+  def test_who_is_interrupted_leaves_the_queue_and_the_next_one_is_served
     found = nil
     NB.run do
       first = Fiber.schedule do
@@ -174,10 +174,10 @@ class LineTest < Minitest::Test
     assert_equal %i[a b], @shop.order
   end
 
-  def test_threads_wait_in_the_same_line
+  def test_threads_wait_in_the_same_queue
     threads = %i[a b].map { |name| Thread.new { @shop.take(name) } }
     Timeout.timeout(Patience::SECONDS) do
-      Thread.pass until @shop.synchronize { @shop.line.instance_variable_get(:@places).size } == 2
+      Thread.pass until @shop.synchronize { @shop.queue.instance_variable_get(:@waiters).size } == 2
       2.times { |good| @shop.give(good) }
 
       assert_equal [0, 1], threads.map(&:value).sort

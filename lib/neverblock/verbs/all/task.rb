@@ -1,26 +1,26 @@
 # frozen_string_literal: true
 
-# One callable of an NB.all and its fiber.
+# One callable of an NB.all and the fiber that runs it.
 
 require "neverblock/verbs/outcome"
 
 module NeverBlock
   module All
-    class Branch
+    class Task
       def initialize(group, callable)
         @group = group
         @callable = callable
         @deadline = Deadline.current
       end
 
-      # Runs until it first waits; its error goes to the group.
+      # Runs the callable until its first wait. Its error goes to the group.
       def start
         Fiber.schedule do
           @fiber = Fiber.current
           Deadline.inherit(@deadline)
           @outcome = Outcome.of { call }
         ensure
-          @outcome ||= Outcome.new(nil, Error.new("a branch of NB.all was killed (Fiber#kill)"))
+          @outcome ||= Outcome.new(nil, Error.new("a task of NB.all was killed (Fiber#kill)"))
           @group.ended(self)
         end
       end
@@ -41,7 +41,7 @@ module NeverBlock
         @cancelled || false
       end
 
-      # Raises in the fiber's wait, or at its next.
+      # Raises Cancelled in the fiber's wait, or in its next one.
       def cancel(reason)
         @cancelled = true
         error = Cancelled.new(reason: reason)
@@ -53,7 +53,7 @@ module NeverBlock
 
       private
 
-      # Other schedulers have no such block; from Ruby 4.0 on they have fiber_interrupt.
+      # Other schedulers have no #cancellable. They have #fiber_interrupt from Ruby 4.0 on.
       def call
         scheduler = Fiber.scheduler
         return @callable.call unless scheduler.respond_to?(:cancellable)

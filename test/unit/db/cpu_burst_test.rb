@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../support/slices"
-require "neverblock/db/spell"
+require "neverblock/db/cpu_burst"
 
 # What is handed rows by C code gives way between two of them: as one that computes where there are slices, else by a wait.
-class SpellTest < Minitest::Test
+class CpuBurstTest < Minitest::Test
   include Slices
 
   LONG_S = 3600
@@ -61,11 +61,11 @@ class SpellTest < Minitest::Test
   private
 
   def hand_rows(order, longest)
-    spell = NeverBlock::DB::Spell.new(longest)
-    @till = NeverBlock::Deadline.now + (5 * NeverBlock::DB::Spell::LOOK_S)
+    burst = NeverBlock::DB::CpuBurst.new(longest)
+    @till = NeverBlock::Deadline.now + (5 * NeverBlock::DB::CpuBurst::LOOK_S)
     until yield
       order << :row
-      spell.pause
+      burst.pause
     end
     true
   end
