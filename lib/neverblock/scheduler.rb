@@ -157,7 +157,7 @@ module NeverBlock
     # @!method given
     #   @return [Integer] times another Ruby thread that computed was made to give Ruby's lock up for this one
 
-    # @!method end_slice
+    # @!method end_timeslice
     #   For tests: ends the slice of the fiber that the ticker finds running next, be it over or not, if it may be left where it is.
     #   @return [Boolean] false: there are no slices
 

@@ -74,7 +74,7 @@ class SchedulerSoak
   # Asks for the end of a slice all the time, wherever a fiber may be.
   def slice
     loop do
-      @sliced.each(&:end_slice)
+      @sliced.each(&:end_timeslice)
       sleep(SLICE_PAUSE_S)
     end
   end

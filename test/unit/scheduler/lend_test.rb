@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../support/slices"
+require_relative "../../support/timeslices"
 require "neverblock/verbs/offload"
 
 # Scheduler#lend: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
 class SchedulerLendTest < Minitest::Test
-  include Slices
+  include Timeslices
 
   TURN_S = 0.0002
   # How often the work takes the lock. Ruby takes it from a busy thread every 100 ms (TIME_QUANTUM_MSEC in thread.c): hundreds of turns each. On a busy machine the
@@ -21,7 +21,7 @@ class SchedulerLendTest < Minitest::Test
 
   def test_a_worker_has_the_lock_after_a_slice_beside_fibers_that_only_compute
     seen = nil
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       2.times { fiber { sleep(0) && (nil until seen) } }
       fiber { seen = NeverBlock.offload { take_lock(-> { scheduler.cuts }) } }
     end

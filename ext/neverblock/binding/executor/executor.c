@@ -23,7 +23,7 @@
 #include "binding/rack/hijack.h"
 #include "binding/rack/response.h"
 #include "binding/scheduler/scheduler.h"
-#include "binding/slices/slice.h"
+#include "binding/timeslices/timeslice.h"
 #include "binding/stalls/stalls.h"
 #include "binding/state/object.h"
 #include "os/memory.h"
@@ -157,7 +157,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
     executor->stalls = keyword(keywords, "stalls", Qnil);
-    executor->slice_ms = nb_slice_ms_read(keyword(keywords, "slice_ms", Qnil));
+    executor->slice_ms = nb_timeslice_ms_read(keyword(keywords, "slice_ms", Qnil));
     executor->rack2 = rack_is_2();
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
     executor->fiber_state = rb_path2class("NeverBlock::Pool::FiberState");
@@ -230,7 +230,7 @@ static VALUE run_body(VALUE self) {
     if (!executor->server) nb_executor_figures_begin(executor);
     if (executor->figures) nb_executor_figures_tell(executor, nb_scheduler_clock(executor->scheduler));
     if (executor->lane == 0) rb_fiber_scheduler_set(executor->scheduler);
-    if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_slice(executor->scheduler, executor->slice_ms);
+    if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_timeslice(executor->scheduler, executor->slice_ms);
     nb_executor_ask_for_more(executor);
     ring_all(executor);
     nb_stalls_begin(executor, executor->stalls);
@@ -252,7 +252,7 @@ static VALUE run_end(VALUE self) {
         ring_all(executor);
     }
     nb_scheduler_detach(executor->scheduler);
-    nb_scheduler_slice(executor->scheduler, 0);
+    nb_scheduler_timeslice(executor->scheduler, 0);
     if (executor->server) nb_engine_leave(executor->owner);
     if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
     if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);

@@ -84,7 +84,7 @@ static void answer(nb_scheduler *scheduler) {
     nb_resume_question question = scheduler->question;
     scheduler->question = NB_ASKS_NOTHING;
     bool found = question == NB_ASKS_HOLD ? nb_resume_holds() : nb_frames_below();
-    scheduler->answer = found || (question == NB_ASKS_SLICE && nb_resume_ask(scheduler, question));
+    scheduler->answer = found || (question == NB_ASKS_PREEMPT && nb_resume_ask(scheduler, question));
 }
 
 static VALUE resume_body(VALUE argument) {

@@ -17,8 +17,8 @@
 #include "binding/hooks/resolve.h"
 #include "binding/hooks/timeout.h"
 #include "binding/scheduler/park.h"
-#include "binding/slices/interrupt.h"
-#include "binding/slices/slice.h"
+#include "binding/timeslices/interrupt.h"
+#include "binding/timeslices/timeslice.h"
 #include "binding/state/heap.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
@@ -28,7 +28,7 @@ void nb_hooks_define(VALUE module) {
     nb_closing_define(klass);
     nb_fiber_hooks_define(klass);
     nb_hold_define(klass);
-    nb_slice_define(klass, module);
+    nb_timeslice_define(klass, module);
     nb_frames_define(klass);
     nb_resume_define(klass);
     nb_watches_define();

@@ -15,7 +15,7 @@
 #include "binding/fibers/transfer.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/watches.h"
 #include "os/clock.h"
 
@@ -71,8 +71,8 @@ static void resume_wait(nb_wait *wait) {
 
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (scheduler->attached) nb_loop_stamp(scheduler, nb_loop_now(scheduler));
-    if (scheduler->slices)
-        nb_slices_switch(scheduler->slices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_CUT);
+    if (scheduler->timeslices)
+        nb_timeslices_switch(scheduler->timeslices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_CUT);
     if (wait) resume_wait(wait);
     if (fiber == scheduler->loop) return;
 
@@ -137,7 +137,7 @@ bool nb_loop_poll(nb_scheduler *scheduler) {
 }
 
 bool nb_loop_work_waits(nb_scheduler *scheduler) {
-    if (nb_slices_work_is_seen(scheduler)) return true;
+    if (nb_timeslices_work_is_seen(scheduler)) return true;
     return scheduler->watches.poll && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
 }
 
@@ -192,7 +192,7 @@ static void *sleep_body(void *argument) {
     atomic_store_explicit(&call->scheduler->sleeper.asleep, false, memory_order_release);
     if (call->shares_lock) atomic_fetch_add_explicit(&nb_sleepers_want_lock, 1, memory_order_relaxed);
     call->woken = true;
-    if (call->scheduler->slices) nb_slices_want_lock(call->scheduler->slices);
+    if (call->scheduler->timeslices) nb_timeslices_want_lock(call->scheduler->timeslices);
     return NULL;
 }
 
@@ -224,8 +224,8 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
 
     bool heap_waits = bound_by_heap(scheduler, &call);
     if (!scheduler->switched) nb_loop_stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
-    if (!scheduler->switched && scheduler->slices) nb_slices_rest(scheduler->slices);
-    if (scheduler->slices) nb_slices_sleep(scheduler->slices);
+    if (!scheduler->switched && scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_sleep(scheduler->timeslices);
     scheduler->sleeper.thread = pthread_self();
     scheduler->sleeper.sleeping = true;
     atomic_store_explicit(&scheduler->sleeper.signaled, false, memory_order_relaxed);
@@ -236,8 +236,8 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     /* Where an interrupt was pending it has not been there. */
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
     scheduler->now_fresh = false;
-    if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
-    if (scheduler->attached || scheduler->slices) nb_ticker_stir();
+    if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
+    if (scheduler->attached || scheduler->timeslices) nb_ticker_stir();
     if (heap_waits && nb_clock_monotonic_ns() >= call.until_ns) nb_heap_let_collect(&scheduler->heap);
     deliver(scheduler, call.events, call.count);
 }
@@ -280,10 +280,10 @@ static void lend_lock(nb_scheduler *scheduler) {
     }
     int64_t began_ns = nb_clock_monotonic_ns();
     nb_loop_stamp(scheduler, 0);
-    if (scheduler->slices) nb_slices_rest(scheduler->slices);
-    if (scheduler->slices) nb_slices_want_lock(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_want_lock(scheduler->timeslices);
     rb_thread_schedule();
-    if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
     scheduler->lend_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
 }
 
@@ -392,9 +392,9 @@ static VALUE run_end(VALUE argument) {
     scheduler->root = call->outer_root;
     nb_loop_stamp(scheduler, 0);
     nb_heap_let_collect(&scheduler->heap);
-    if (!scheduler->slices) return Qnil;
-    nb_slices_rest(scheduler->slices);
-    if (NIL_P(scheduler->loop)) nb_slices_sleep(scheduler->slices);
+    if (!scheduler->timeslices) return Qnil;
+    nb_timeslices_rest(scheduler->timeslices);
+    if (NIL_P(scheduler->loop)) nb_timeslices_sleep(scheduler->timeslices);
     return Qnil;
 }
 
@@ -406,6 +406,6 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
                      .outer_switched = scheduler->switched};
     scheduler->loop = rb_fiber_current();
     scheduler->switched = false;
-    if (scheduler->slices) nb_slices_begin(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_begin(scheduler->timeslices);
     rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);
 }

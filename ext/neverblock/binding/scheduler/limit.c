@@ -5,7 +5,7 @@
 
 #include "binding/fibers/resume.h"
 #include "binding/state/object.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/wait.h"
 
 void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {
@@ -16,7 +16,7 @@ void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {
 
 void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns) {
     if (nb_timers_arm(&scheduler->timers, &alarm->timer, deadline_ns) != NB_OK) rb_memerror();
-    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_work_comes(scheduler->timeslices);
 }
 
 void nb_late_leave(nb_late *late) {

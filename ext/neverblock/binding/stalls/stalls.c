@@ -31,7 +31,7 @@
 #include "stall/stall_watch.h"
 #include "binding/stalls/stalls_trace.h"
 #include "binding/base/ticker.h"
-#include "binding/slices/interrupt.h"
+#include "binding/timeslices/interrupt.h"
 
 /* Ruby code looks for interrupts far more often: a thread that has run so long without is in a C call. */
 #define UNSERVED_NS (10 * NB_NS_PER_MS)

@@ -11,7 +11,7 @@
 
 #include "binding/ports/running.h"
 #include "binding/scheduler/scheduler.h"
-#include "binding/slices/interrupt.h"
+#include "binding/timeslices/interrupt.h"
 
 static ID id_backtrace;
 

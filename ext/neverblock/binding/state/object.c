@@ -12,7 +12,7 @@
 #include "binding/base/forks.h"
 #include "binding/state/children.h"
 #include "binding/state/late.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/wait.h"
 #include "binding/state/watches.h"
 
@@ -39,7 +39,7 @@ static void scheduler_mark(void *data) {
 static void scheduler_free(void *data) {
     nb_scheduler *scheduler = data;
     nb_list_remove(&scheduler->all);
-    nb_slices_close(scheduler);
+    nb_timeslices_close(scheduler);
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_close(scheduler->inbox);
     scheduler->inbox = NULL;
     nb_scheduler_release(scheduler);
@@ -172,7 +172,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->resumes = NULL;
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->masked = false;
-    nb_slices_close(scheduler);
+    nb_timeslices_close(scheduler);
     scheduler->lent = scheduler->shields = scheduler->ready_count = 0;
     nb_parked_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);

@@ -24,12 +24,12 @@
 #include "binding/state/watch.h"
 
 typedef struct nb_scheduler nb_scheduler;
-typedef struct nb_slices nb_slices;
+typedef struct nb_timeslices nb_timeslices;
 typedef struct nb_resume nb_resume;
 
 /* What a fiber asks of who has resumed it (fibers/resume.h): does a wait hold the thread; may its
    slice not end? */
-typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_SLICE } nb_resume_question;
+typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_PREEMPT } nb_resume_question;
 
 /* What starts new fibers (fibers/start.h). */
 typedef struct nb_starter {
@@ -82,8 +82,8 @@ struct nb_scheduler {
     bool now_fresh; /* now_ns was read since the last switch to a fiber */
     nb_watches watches;
     nb_sleeper sleeper;
-    nb_inbox *inbox;   /* NULL: nothing was ever expected */
-    nb_slices *slices; /* NULL: fibers switch only where they wait */
+    nb_inbox *inbox;           /* NULL: nothing was ever expected */
+    nb_timeslices *timeslices; /* NULL: fibers switch only where they wait */
     nb_heap heap;
     nb_scheduler_source source;
     bool attached;  /* source is set */

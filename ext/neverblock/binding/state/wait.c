@@ -4,7 +4,7 @@
 #include "binding/state/wait.h"
 
 #include "binding/state/loop_time.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "os/clock.h"
 
 static void wait_expired(nb_scheduler *scheduler, nb_alarm *alarm) {
@@ -76,7 +76,7 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     wait->counted = true;
     scheduler->ready_count++;
     if (scheduler->sleeper.sleeping) nb_sleeper_wake(&scheduler->sleeper);
-    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_work_comes(scheduler->timeslices);
     return true;
 }
 

@@ -20,7 +20,7 @@ typedef enum nb_wait_kind {
     NB_WAIT_IO,    /* its descriptors or its deadline */
     NB_WAIT_SPAWN, /* until the fiber it has started parks or ends */
     NB_WAIT_ASK,   /* a native thread's answer */
-    NB_WAIT_CUT,   /* for nothing: its fiber's slice of time has ended (slices/slice.h) */
+    NB_WAIT_CUT,   /* for nothing: its fiber's slice of time has ended (timeslices/timeslice.h) */
 } nb_wait_kind;
 
 typedef enum nb_wait_state {

@@ -3,14 +3,14 @@
 require_relative "scheduler_harness"
 
 # A scheduler with time slices, and how a test has one ended: it asks, and computes until that has happened, or was refused often enough.
-module Slices
+module Timeslices
   include SchedulerHarness
 
   # Ends of slices that have to be put off to show that they are, and not merely late.
   REFUSALS = 3
 
   # @yieldparam scheduler [NeverBlock::Scheduler]
-  def in_slices(slice_ms: 1)
+  def in_timeslices(slice_ms: 1)
     in_scheduler do
       Fiber.scheduler.slice_ms = slice_ms
       yield Fiber.scheduler
@@ -21,7 +21,7 @@ module Slices
   def be_cut
     scheduler = Fiber.scheduler
     before = scheduler.cuts
-    scheduler.end_slice
+    scheduler.end_timeslice
     nil until scheduler.cuts > before
     true
   end
@@ -32,7 +32,7 @@ module Slices
     scheduler = Fiber.scheduler
     cuts = scheduler.cuts
     kept = scheduler.kept
-    scheduler.end_slice
+    scheduler.end_timeslice
     nil until scheduler.kept >= kept + REFUSALS || scheduler.cuts > cuts
     scheduler.cuts == cuts
   end

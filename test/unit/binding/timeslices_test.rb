@@ -3,7 +3,7 @@
 require_relative "binding_case"
 
 # A server whose requests compute: others are taken and answered meanwhile. Each request that computes does so until another has been answered.
-class BindingSlicesTest < BindingCase
+class BindingTimeslicesTest < BindingCase
   PLAIN_200 = [200, PLAIN].freeze
 
   def cpu_ns = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)

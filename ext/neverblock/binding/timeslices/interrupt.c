@@ -1,7 +1,7 @@
 /*
  * interrupt.c - see interrupt.h.
  */
-#include "binding/slices/interrupt.h"
+#include "binding/timeslices/interrupt.h"
 
 #include <pthread.h>
 #include <ruby.h>

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../support/slices"
+require_relative "../../support/timeslices"
 require "ffi"
 require "json"
 require "neverblock"
@@ -10,13 +10,13 @@ require "tempfile"
 require "timeout"
 
 # Where no slice ends: each region computes until the end of one has been put off several times, beside a fiber that would run if it were left.
-class SchedulerSliceRegionsTest < Minitest::Test
-  include Slices
+class SchedulerTimesliceRegionsTest < Minitest::Test
+  include Timeslices
 
   # @yield in a fiber that others wait for; where it is, it has to stay
   def assert_stays(&region)
     steps = []
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         assert region.call, "it was left"
@@ -39,7 +39,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   end
 
   def test_after_uninterrupted_however_it_was_left_slices_end_again
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         assert_equal 3, NB.uninterrupted { 3 }
@@ -57,7 +57,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
 
   # A wait in it switches, and the others' slices end meanwhile; when it goes on it stays again.
   def test_uninterrupted_belongs_to_its_fiber
-    in_slices do
+    in_timeslices do
       waits = false
       fiber do
         sleep(0)
@@ -83,7 +83,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   end
 
   def test_where_handle_interrupt_lets_them_in_again_slices_end
-    in_slices do
+    in_timeslices do
       2.times do
         fiber do
           sleep(0)
@@ -115,7 +115,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   end
 
   def test_but_in_what_one_calls_that_is_known_to_allow_it_and_in_what_rubys_own_call
-    in_slices do
+    in_timeslices do
       2.times { fiber { sleep(0) && in_json { be_cut } } }
       2.times { fiber { sleep(0) && [2, 1].sort_by { be_cut } } }
     end
@@ -124,7 +124,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   def test_waits_above_one_that_keeps_something_for_its_thread_hold_the_thread
     %i[in_libxml in_qsort].each do |callback|
       steps = []
-      in_slices do
+      in_timeslices do
         fiber { sleep(0) && send(callback) { steps << :begun && sleep(0.01) && steps << :ended } }
         fiber { sleep(0.005) && steps << :other }
       end
@@ -161,7 +161,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
     define_method("test_waits_in_a_fiber_resumed_above_one_that_keeps_something_for_its_thread_hold_it_#{way}") do
       %i[in_libxml in_qsort].each do |callback|
         steps = []
-        in_slices do
+        in_timeslices do
           body = made[-> { steps << :begun && sleep(0.01) && steps << :ended }]
           fiber { sleep(0) && send(callback, &body) && (steps << :answered) }
           fiber { sleep(0.005) && steps << :other }
@@ -171,7 +171,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
     end
 
     define_method("test_but_in_a_fiber_resumed_where_none_is_#{way}") do
-      in_slices do
+      in_timeslices do
         2.times { fiber { sleep(0) && made[-> { be_cut && (sleep(0.001) || true) }].call.then { |answer| assert answer } } }
         2.times { fiber { sleep(0) && in_json(&made[-> { be_cut && (sleep(0.001) || true) }]) } }
       end
@@ -180,7 +180,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
 
   # Who has resumed it does not look any more.
   def test_a_fiber_that_was_resumed_in_a_callback_and_is_gone_on_with_outside_of_it
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         one = Enumerator.new { |out| (out << stays?) && (out << be_cut) && sleep(0.001) && out << 3 }
@@ -247,7 +247,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   SPINS = eval(<<~RUBY, nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
     lambda do |scheduler, refusals|
       cuts, kept = scheduler.cuts, scheduler.kept
-      scheduler.end_slice
+      scheduler.end_timeslice
       [3].each { nil } until scheduler.kept >= kept + refusals || scheduler.cuts > cuts
       scheduler.cuts == cuts
     end
@@ -258,19 +258,19 @@ class SchedulerSliceRegionsTest < Minitest::Test
   end
 
   def test_but_in_an_applications_block_that_code_of_ours_calls
-    in_slices do
+    in_timeslices do
       2.times { fiber { sleep(0) && OURS.call(-> { be_cut }) } }
     end
   end
 
   # The hook's own frame is on top: an Integer that is asked for in the hook, and a wait that has not begun.
   def test_in_a_hook
-    in_slices do
+    in_timeslices do
       mutex = Mutex.new
       changed = ConditionVariable.new
       woken = 0
       slow = Class.new(Numeric) do
-        define_method(:divmod) { |_| 3.times { Fiber.scheduler.end_slice } && [5, 0] }
+        define_method(:divmod) { |_| 3.times { Fiber.scheduler.end_timeslice } && [5, 0] }
         define_method(:coerce) { |other| [other, 5] }
       end
       fiber { mutex.synchronize { changed.wait(mutex, slow.new) && woken += 1 } }
@@ -295,7 +295,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   def test_in_a_walk_of_the_heap
     assert_stays do
       stayed = nil
-      ObjectSpace.each_object(SchedulerSliceRegionsTest.singleton_class) { stayed = stays? if stayed.nil? }
+      ObjectSpace.each_object(SchedulerTimesliceRegionsTest.singleton_class) { stayed = stays? if stayed.nil? }
       stayed
     end
   end
@@ -306,13 +306,13 @@ class SchedulerSliceRegionsTest < Minitest::Test
     def test_where_the_thread_waits_for_a_constant_that_another_is_loading
       begun, go, seen, found = Queue.new, Queue.new, [], []
       loading(begun, go) do
-        in_slices do |scheduler|
+        in_timeslices do |scheduler|
           waiter = Thread.current
           asked = false
           opener = Thread.new { sleep(Patience::POLL_S) until asked && waiter.stop? && go.push(true) }
           fiber do
             sleep(0)
-            scheduler.end_slice
+            scheduler.end_timeslice
             asked = LONG + LONG # some ms in one instruction: the ticker has asked when the wait begins, and nothing has looked
             found << NBLoading
           end
@@ -343,7 +343,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
 
   # Its loop's fiber, which is the thread's own: a finalizer or a signal's handler may run there.
   def test_in_the_loop
-    in_slices do
+    in_timeslices do
       other = false
       fiber { sleep(0) && other = true }
       assert_predicate self, :stays?
@@ -371,7 +371,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
 
   def test_a_child_of_a_fiber_that_is_left_again_and_again_goes_on_alone
     r, w = IO.pipe
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         be_cut
@@ -389,7 +389,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   end
 
   def test_a_child_may_have_slices_of_its_own
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         be_cut
@@ -409,7 +409,7 @@ class SchedulerSliceRegionsTest < Minitest::Test
   def test_a_thread_that_keeps_rubys_lock_is_made_to_give_it
     done = false
     hog = Thread.new { nil until done }
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       fiber do
         sleep(0.001) until scheduler.given > 2
         done = true

@@ -1,7 +1,7 @@
 /*
- * slice_job.c - see slice_job.h.
+ * timeslice_job.c - see timeslice_job.h.
  */
-#include "binding/slices/slice_job.h"
+#include "binding/timeslices/timeslice_job.h"
 
 #include <ruby.h>
 #include <ruby/debug.h>
@@ -9,26 +9,26 @@
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
 static rb_postponed_job_handle_t handle;
 
-void nb_slice_job_ask(void) { rb_postponed_job_trigger(handle); }
+void nb_timeslice_job_ask(void) { rb_postponed_job_trigger(handle); }
 
-void nb_slice_job_prepare(nb_slice_job *job) { handle = rb_postponed_job_preregister(0, job, NULL); }
+void nb_timeslice_job_prepare(nb_timeslice_job *job) { handle = rb_postponed_job_preregister(0, job, NULL); }
 
-bool nb_slice_job_may_follow(void) { return true; }
+bool nb_timeslice_job_may_follow(void) { return true; }
 #else
 /* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first and fills it
    then; between the two the old contents of the place may be run (vm_trace.c,
    postponed_job_register). So each place is filled once, with what may be run at any time. */
 static void do_nothing(void *unused_data) { (void)unused_data; }
 
-static nb_slice_job *asked_for;
+static nb_timeslice_job *asked_for;
 
-void nb_slice_job_ask(void) { rb_postponed_job_register_one(0, asked_for, NULL); }
+void nb_timeslice_job_ask(void) { rb_postponed_job_register_one(0, asked_for, NULL); }
 
 static bool yjit;
 
-bool nb_slice_job_may_follow(void) { return !yjit; }
+bool nb_timeslice_job_may_follow(void) { return !yjit; }
 
-void nb_slice_job_prepare(nb_slice_job *job) {
+void nb_timeslice_job_prepare(nb_timeslice_job *job) {
     asked_for = job;
     yjit = RTEST(rb_eval_string("defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?"));
     while (rb_postponed_job_register(0, do_nothing, NULL) == 1) {

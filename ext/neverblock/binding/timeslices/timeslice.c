@@ -1,7 +1,7 @@
 /*
- * slice.c - see slice.h.
+ * timeslice.c - see timeslice.h.
  */
-#include "binding/slices/slice.h"
+#include "binding/timeslices/timeslice.h"
 
 #include <errno.h>
 #include <ruby.h>
@@ -16,24 +16,24 @@
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
 #include "binding/scheduler/park.h"
-#include "binding/slices/interrupt.h"
-#include "binding/slices/slice_job.h"
-#include "binding/slices/slice_lock.h"
-#include "binding/slices/slice_look.h"
+#include "binding/timeslices/interrupt.h"
+#include "binding/timeslices/timeslice_job.h"
+#include "binding/timeslices/timeslice_lock.h"
+#include "binding/timeslices/timeslice_look.h"
 #include "binding/state/object.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "os/clock.h"
 
 /* A slice that is never too short to get anywhere. */
-#define NB_SLICE_MS_MAX 60000
+#define NB_TIMESLICE_MS_MAX 60000
 
 /* --- The end of a slice --- */
 
 /* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that
    one has made, and another that happens to meet it is not to wait behind it for that. */
-static int64_t ran_ns(const nb_slices *slices) {
-    int64_t collected_ns = slices->gc_known ? (int64_t)(nb_gc_ms() - slices->gc_ms) * NB_NS_PER_MS : 0;
-    return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
+static int64_t ran_ns(const nb_timeslices *timeslices) {
+    int64_t collected_ns = timeslices->gc_known ? (int64_t)(nb_gc_ms() - timeslices->gc_ms) * NB_NS_PER_MS : 0;
+    return nb_clock_monotonic_ns() - timeslices->switched_ns - collected_ns;
 }
 
 /* What a limit raises, and could not when it was due, as another interrupt of Ruby came first. */
@@ -45,13 +45,13 @@ static bool is_overdue(nb_scheduler *scheduler) {
    millisecond, if the fiber has had a whole first slice before; those whose slice has ended after a
    slice. Or it is to be ended itself. */
 static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
-    nb_slices *slices = scheduler->slices;
-    int64_t ran = ran_ns(slices);
-    if (ran < (slices->cut_before ? NB_CUT_NS : first_ns)) return false;
+    nb_timeslices *timeslices = scheduler->timeslices;
+    int64_t ran = ran_ns(timeslices);
+    if (ran < (timeslices->cut_before ? NB_CUT_NS : first_ns)) return false;
     if (is_overdue(scheduler)) return true;
-    if (ran >= slices->slice_ns && !nb_list_empty(&scheduler->cut)) return true;
-    if (nb_loop_work_waits(scheduler) || nb_slices_source_starves(scheduler)) return true;
-    nb_slices_begin_quiet(slices, nb_clock_monotonic_ns());
+    if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->cut)) return true;
+    if (nb_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
+    nb_timeslices_begin_quiet(timeslices, nb_clock_monotonic_ns());
     return false;
 }
 
@@ -91,27 +91,27 @@ static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PL
 static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass) {
     (void)event, (void)data, (void)self, (void)method, (void)klass;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    if (scheduler == NULL || scheduler->slices == NULL) {
+    if (scheduler == NULL || scheduler->timeslices == NULL) {
         rb_thread_remove_event_hook(rb_thread_current(), after_switch);
         return;
     }
-    scheduler->slices->arrived = rb_fiber_current();
-    nb_slice_job_ask();
+    scheduler->timeslices->arrived = rb_fiber_current();
+    nb_timeslice_job_ask();
 }
 
 /* From now until the next job, as each switch pays for being told of. */
-static void follow_switches(nb_slices *slices) {
-    if (slices->follows || !nb_slice_job_may_follow()) return;
-    slices->follows = true;
+static void follow_switches(nb_timeslices *timeslices) {
+    if (timeslices->follows || !nb_timeslice_job_may_follow()) return;
+    timeslices->follows = true;
     rb_thread_add_event_hook(rb_thread_current(), after_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
 }
 
 /* The fiber that has been switched to last, if that was told of; else nil. */
-static VALUE take_arrived(nb_slices *slices) {
-    VALUE arrived = slices->arrived;
+static VALUE take_arrived(nb_timeslices *timeslices) {
+    VALUE arrived = timeslices->arrived;
     if (NIL_P(arrived)) return Qnil;
-    slices->arrived = Qnil;
-    slices->follows = false;
+    timeslices->arrived = Qnil;
+    timeslices->follows = false;
     rb_thread_remove_event_hook(rb_thread_current(), after_switch);
     return arrived;
 }
@@ -122,15 +122,15 @@ static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_STAYS) return false;
     if (found == NB_PLACE_BETWEEN) {
-        if (NIL_P(arrived)) follow_switches(scheduler->slices);
+        if (NIL_P(arrived)) follow_switches(scheduler->timeslices);
         if (arrived != rb_fiber_current()) return false;
     }
-    return !nb_resume_ask(scheduler, NB_ASKS_SLICE);
+    return !nb_resume_ask(scheduler, NB_ASKS_PREEMPT);
 }
 
 static void leave(nb_scheduler *scheduler) {
-    nb_slices_end_quiet(scheduler->slices);
-    scheduler->slices->cuts++;
+    nb_timeslices_end_quiet(scheduler->timeslices);
+    scheduler->timeslices->cuts++;
     if (scheduler->attached && scheduler->source.cut) scheduler->source.cut(scheduler->source.owner);
     nb_wait_cut(scheduler);
 }
@@ -144,109 +144,109 @@ static void raise_overdue(nb_scheduler *scheduler) {
 }
 
 /* What Thread#raise has brought to this thread comes first, and to the fiber that runs. */
-static void end_slice(nb_scheduler *scheduler) {
-    nb_slices *slices = scheduler->slices;
-    VALUE arrived = take_arrived(slices);
-    if (slices->switched_ns == 0 || rb_thread_interrupted(rb_thread_current())) return;
-    slices->allocates = nb_heap_computes(&scheduler->heap);
-    if (!slices->forced && !is_over(scheduler, slices->slice_ns)) return;
+static void end_timeslice(nb_scheduler *scheduler) {
+    nb_timeslices *timeslices = scheduler->timeslices;
+    VALUE arrived = take_arrived(timeslices);
+    if (timeslices->switched_ns == 0 || rb_thread_interrupted(rb_thread_current())) return;
+    timeslices->allocates = nb_heap_computes(&scheduler->heap);
+    if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
     if (!may_end(scheduler, arrived)) {
-        slices->kept++;
+        timeslices->kept++;
         return;
     }
-    slices->forced = false;
+    timeslices->forced = false;
     leave(scheduler);
-    if (scheduler->slices == slices) raise_overdue(scheduler);
+    if (scheduler->timeslices == timeslices) raise_overdue(scheduler);
 }
 
-static void slice_over(void *unused_data) {
+static void timeslice_over(void *unused_data) {
     (void)unused_data;
     int error = errno;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    if (scheduler && scheduler->slices) {
-        end_slice(scheduler);
+    if (scheduler && scheduler->timeslices) {
+        end_timeslice(scheduler);
     } else {
-        nb_slice_give_lock();
+        nb_timeslice_give_lock();
     }
     errno = error;
 }
 
 /* --- Opening and closing --- */
 
-static void open(nb_scheduler *scheduler, int64_t slice_ns) {
-    if (scheduler->slices) {
-        scheduler->slices->slice_ns = slice_ns;
+static void open(nb_scheduler *scheduler, int64_t timeslice_ns) {
+    if (scheduler->timeslices) {
+        scheduler->timeslices->timeslice_ns = timeslice_ns;
         return;
     }
     nb_interrupt_prepare();
-    nb_slices *slices = nb_slices_make(scheduler, slice_ns);
-    if (slices == NULL) rb_memerror();
-    scheduler->slices = slices;
-    slices->look = nb_slice_look;
-    if (!NIL_P(scheduler->loop)) nb_slices_begin(slices);
-    if (nb_ticker_add(nb_slice_look, slices, NB_TICKER_IDLE_NS)) return;
-    nb_slices_close(scheduler);
+    nb_timeslices *timeslices = nb_timeslices_make(scheduler, timeslice_ns);
+    if (timeslices == NULL) rb_memerror();
+    scheduler->timeslices = timeslices;
+    timeslices->look = nb_timeslice_look;
+    if (!NIL_P(scheduler->loop)) nb_timeslices_begin(timeslices);
+    if (nb_ticker_add(nb_timeslice_look, timeslices, NB_TICKER_IDLE_NS)) return;
+    nb_timeslices_close(scheduler);
     rb_raise(nb_error_class, "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");
 }
 
-void nb_scheduler_slice(VALUE self, unsigned slice_ms) {
+void nb_scheduler_timeslice(VALUE self, unsigned slice_ms) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (slice_ms > 0) {
         open(scheduler, slice_ms * NB_NS_PER_MS);
     } else {
-        nb_slices_close(scheduler);
-        if (nb_slices_in_use() == NULL) nb_interrupt_end();
+        nb_timeslices_close(scheduler);
+        if (nb_timeslices_in_use() == NULL) nb_interrupt_end();
     }
 }
 
 /* --- Ruby --- */
 
-unsigned nb_slice_ms_read(VALUE value) {
+unsigned nb_timeslice_ms_read(VALUE value) {
     if (NIL_P(value)) return 0;
     long ms = NUM2LONG(value);
-    if (ms < 1 || ms > NB_SLICE_MS_MAX)
-        rb_raise(rb_eArgError, "slice_ms must be 1 to %d, or nil, not %ld", NB_SLICE_MS_MAX, ms);
+    if (ms < 1 || ms > NB_TIMESLICE_MS_MAX)
+        rb_raise(rb_eArgError, "slice_ms must be 1 to %d, or nil, not %ld", NB_TIMESLICE_MS_MAX, ms);
     return (unsigned)ms;
 }
 
 /* slice_ms = Integer or nil */
 static VALUE scheduler_set_slice_ms(VALUE self, VALUE value) {
-    nb_scheduler_slice(self, nb_slice_ms_read(value));
+    nb_scheduler_timeslice(self, nb_timeslice_ms_read(value));
     return value;
 }
 
 static VALUE scheduler_slice_ms(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->slices ? LL2NUM(scheduler->slices->slice_ns / NB_NS_PER_MS) : Qnil;
+    return scheduler->timeslices ? LL2NUM(scheduler->timeslices->timeslice_ns / NB_NS_PER_MS) : Qnil;
 }
 
 static VALUE scheduler_cuts(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->slices ? ULL2NUM(scheduler->slices->cuts) : INT2FIX(0);
+    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->cuts) : INT2FIX(0);
 }
 
 static VALUE scheduler_kept(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->slices ? UINT2NUM(scheduler->slices->kept) : INT2FIX(0);
+    return scheduler->timeslices ? UINT2NUM(scheduler->timeslices->kept) : INT2FIX(0);
 }
 
 static VALUE scheduler_given(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->slices ? ULL2NUM(scheduler->slices->given) : INT2FIX(0);
+    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->given) : INT2FIX(0);
 }
 
 /* quiet?: nobody waits for the running fiber's time, and nobody looks whether somebody does until
    something comes. */
 static VALUE scheduler_is_quiet(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->slices && scheduler->slices->quiet_until_ns != 0 ? Qtrue : Qfalse;
+    return scheduler->timeslices && scheduler->timeslices->quiet_until_ns != 0 ? Qtrue : Qfalse;
 }
 
 /* end_slice: the slice of a fiber ends where the ticker next finds one running that may be left. */
-static VALUE scheduler_end_slice(VALUE self) {
+static VALUE scheduler_end_timeslice(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
-    if (scheduler->slices == NULL) return Qfalse;
-    scheduler->slices->forced = true;
+    if (scheduler->timeslices == NULL) return Qfalse;
+    scheduler->timeslices->forced = true;
     nb_ticker_ring();
     return Qtrue;
 }
@@ -255,9 +255,9 @@ static VALUE scheduler_end_slice(VALUE self) {
 static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     int64_t first_ns = (int64_t)(NUM2DBL(seconds) * NB_NS_PER_S);
-    if (scheduler->slices == NULL || scheduler->slices->switched_ns == 0 || stays(scheduler)) return Qfalse;
-    int64_t slice_ns = scheduler->slices->slice_ns;
-    if (is_over(scheduler, first_ns < slice_ns ? first_ns : slice_ns)) leave(scheduler);
+    if (scheduler->timeslices == NULL || scheduler->timeslices->switched_ns == 0 || stays(scheduler)) return Qfalse;
+    int64_t timeslice_ns = scheduler->timeslices->timeslice_ns;
+    if (is_over(scheduler, first_ns < timeslice_ns ? first_ns : timeslice_ns)) leave(scheduler);
     RB_GC_GUARD(self);
     return Qtrue;
 }
@@ -297,7 +297,7 @@ static VALUE uninterrupted(VALUE module) {
     (void)module;
     rb_need_block();
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    if (scheduler == NULL || scheduler->slices == NULL) return rb_yield_values(0);
+    if (scheduler == NULL || scheduler->timeslices == NULL) return rb_yield_values(0);
     return in_region(scheduler, scheduler->uncut + 1, scheduler->masked);
 }
 
@@ -310,17 +310,18 @@ static VALUE scheduler_masked(VALUE self, VALUE masked) {
 
 static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
 
-void nb_slice_define(VALUE klass, VALUE module) {
+void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
     rb_define_method(klass, "cuts", scheduler_cuts, 0);
     rb_define_method(klass, "kept", scheduler_kept, 0);
     rb_define_method(klass, "given", scheduler_given, 0);
     rb_define_method(klass, "quiet?", scheduler_is_quiet, 0);
-    rb_define_method(klass, "end_slice", scheduler_end_slice, 0);
+    rb_define_method(klass, "end_timeslice", scheduler_end_timeslice, 0);
+    rb_define_alias(klass, "end_slice", "end_timeslice");
     rb_define_method(klass, "give_way", scheduler_give_way, 1);
     rb_define_method(klass, "masked", scheduler_masked, 1);
     rb_define_method(klass, "masked?", scheduler_is_masked, 0);
     rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
-    nb_slice_job_prepare(slice_over);
+    nb_timeslice_job_prepare(timeslice_over);
 }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/patience"
-require_relative "../../support/slices"
+require_relative "../../support/timeslices"
 require "json"
 require "monitor"
 require "set"
@@ -9,12 +9,12 @@ require "timeout"
 require "neverblock"
 
 # Time slices: a fiber that does not wait is left where it is, whatever it is in, and goes on as if nothing had been.
-class SchedulerSlicesTest < Minitest::Test
-  include Slices
+class SchedulerTimeslicesTest < Minitest::Test
+  include Timeslices
 
   def test_a_fiber_that_never_waits_lets_one_run_that_is_ready
     done = false
-    in_slices do
+    in_timeslices do
       fiber { sleep(0) && (nil until done) }
       fiber { sleep(0) && done = true }
     end
@@ -30,7 +30,7 @@ class SchedulerSlicesTest < Minitest::Test
     }
     wakes.each do |name, wake|
       done = false
-      in_slices do
+      in_timeslices do
         fiber { sleep(0) && (nil until done) }
         fiber { wake.call && done = name }
       end
@@ -41,7 +41,7 @@ class SchedulerSlicesTest < Minitest::Test
   # Whatever ends their slices: in each turn a fiber writes at least once.
   def test_fibers_that_compute_take_turns_in_the_order_in_which_they_were_left
     order = []
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       3.times do |i|
         fiber do
           sleep(0)
@@ -59,7 +59,7 @@ class SchedulerSlicesTest < Minitest::Test
     heap = Array.new(1_000_000) { +"" }
     first = Enumerator.produce do
       order = []
-      in_slices do |scheduler|
+      in_timeslices do |scheduler|
         fiber { sleep(0) && be_cut && order << :computes }
         fiber do
           sleep(0)
@@ -91,7 +91,7 @@ class SchedulerSlicesTest < Minitest::Test
   end
 
   def test_one_that_computes_alone_is_left_by_nobody
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       fiber do
         sleep(0)
         looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -103,7 +103,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   # The loop has a poller from its first sleep on.
   def test_while_nobody_waits_it_is_quiet_until_the_fiber_has_given_another_something_to_do
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       queue = Queue.new
       got = nil
       fiber { got = queue.pop }
@@ -121,7 +121,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   # It gets quiet again, until then, as soon as a job has seen the timer: that may come before the look here, but not each time.
   def test_it_is_quiet_no_longer_than_to_the_next_timer_be_it_the_fibers_own
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       fiber do
         sleep(0.001)
         ended = (1..50).any? do
@@ -137,7 +137,7 @@ class SchedulerSlicesTest < Minitest::Test
   def test_of_what_comes_around_the_time_it_gets_quiet_nothing_is_lost
     rounds = 200
     seen = 0
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       reader, writer = IO.pipe
       fiber { seen += 1 while reader.read(1) }
       fiber do
@@ -154,7 +154,7 @@ class SchedulerSlicesTest < Minitest::Test
   end
 
   def test_it_is_quiet_again_when_one_that_was_left_goes_on_alone
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       fiber do
         sleep(0.001)
         3.times { be_cut && (nil until scheduler.quiet?) }
@@ -166,7 +166,7 @@ class SchedulerSlicesTest < Minitest::Test
     in_scheduler do
       scheduler = Fiber.scheduler
       assert_nil scheduler.slice_ms
-      assert_equal [false, 0, 0], [scheduler.end_slice, scheduler.cuts, scheduler.kept]
+      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.cuts, scheduler.kept]
       assert_equal 5, NB.uninterrupted { 5 }
       scheduler.slice_ms = 7
       assert_equal 7, scheduler.slice_ms
@@ -209,7 +209,7 @@ class SchedulerSlicesTest < Minitest::Test
     IN_BLOCKS.each do |name, work|
       expected = work.call(-> {})
       found = Array.new(2)
-      in_slices do |scheduler|
+      in_timeslices do |scheduler|
         2.times { |i| fiber { sleep(0) && found[i] = work.call(-> { !be_cut }) } }
         fiber { sleep(0) } # somebody else
         scheduler
@@ -222,7 +222,7 @@ class SchedulerSlicesTest < Minitest::Test
     mutex = Mutex.new
     inside = 0
     all = []
-    in_slices do
+    in_timeslices do
       5.times do |i|
         fiber do
           sleep(0)
@@ -242,7 +242,7 @@ class SchedulerSlicesTest < Minitest::Test
   def test_so_does_a_monitor_which_its_fiber_enters_again
     monitor = Monitor.new
     inside = 0
-    in_slices do
+    in_timeslices do
       4.times do
         fiber do
           sleep(0)
@@ -263,7 +263,7 @@ class SchedulerSlicesTest < Minitest::Test
     changed = ConditionVariable.new
     items = []
     taken = []
-    in_slices do
+    in_timeslices do
       3.times do
         fiber do
           mutex.synchronize do
@@ -291,7 +291,7 @@ class SchedulerSlicesTest < Minitest::Test
   def test_queues_lose_nothing
     queue = SizedQueue.new(2)
     taken = []
-    in_slices do
+    in_timeslices do
       2.times { |i| fiber { 10.times { |n| queue.push((i * 10) + n) && be_cut } } }
       2.times { fiber { 10.times { taken << queue.pop && be_cut } } }
     end
@@ -313,7 +313,7 @@ class SchedulerSlicesTest < Minitest::Test
       be_cut
       steps << :ensure
     end
-    in_slices do
+    in_timeslices do
       fiber { sleep(0) && found = work.call }
       fiber { sleep(0) && assert_nil($!) }
     end
@@ -322,7 +322,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   # `$~` belongs to a method's call. (Blocks of one call share it, among fibers as among threads.)
   def test_fiber_locals_and_match_data_stay_the_fibers
-    in_slices { 4.times { |i| fiber { sleep(0) && match(i) } } }
+    in_timeslices { 4.times { |i| fiber { sleep(0) && match(i) } } }
   end
 
   def match(number)
@@ -339,7 +339,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_the_body_of_an_enumerator_is_left_and_goes_on_where_it_was
     all = Array.new(2) { [] }
-    in_slices do
+    in_timeslices do
       2.times do |i|
         fiber do
           sleep(0)
@@ -359,7 +359,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_enumerators_within_enumerators
     all = []
-    in_slices do
+    in_timeslices do
       2.times do
         fiber do
           sleep(0)
@@ -374,7 +374,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_a_fiber_of_the_applications_own_is_left_in_the_one_that_has_resumed_it
     all = []
-    in_slices do
+    in_timeslices do
       2.times do |i|
         fiber do
           sleep(0)
@@ -393,7 +393,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_fibers_that_transfer_to_each_other_too
     all = []
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         home = Fiber.current
@@ -444,7 +444,7 @@ class SchedulerSlicesTest < Minitest::Test
   def test_what_a_fiber_is_given_by_another_is_not_lost_where_a_slice_ends
     GIVEN.each do |name, make|
       lost = nil
-      in_slices do |scheduler|
+      in_timeslices do |scheduler|
         over = false
         fiber do
           lost = lost_among_switches(scheduler, make.call)
@@ -463,7 +463,7 @@ class SchedulerSlicesTest < Minitest::Test
     until_cuts = scheduler.cuts + CUTS_WITH_GIFTS
     number = 0
     while scheduler.cuts < until_cuts
-      scheduler.end_slice
+      scheduler.end_timeslice
       return number if give.call(number += 1) != number
     end
   end
@@ -495,7 +495,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   # A fiber switches and switches, as `make` says, until its slices have ended often; then the block.
   def among_switches(make)
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       over = false
       fiber do
         sleep(0)
@@ -543,7 +543,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_a_timeout_that_is_over_is_raised_in_a_fiber_that_computes
     steps = []
-    in_slices do
+    in_timeslices do
       fiber do
         sleep(0)
         Timeout.timeout(0.002) do
@@ -561,9 +561,9 @@ class SchedulerSlicesTest < Minitest::Test
   # Ruby takes what was raised and the next job together, and runs the job first.
   def test_what_is_raised_in_one_that_computes_is_its_own_though_its_slice_ends_again_at_once
     late = 0
-    in_slices do |scheduler|
+    in_timeslices do |scheduler|
       running = 4
-      asker = Thread.new { scheduler.end_slice && Thread.pass while running.positive? }
+      asker = Thread.new { scheduler.end_timeslice && Thread.pass while running.positive? }
       running.times do
         fiber do
           sleep(0)
@@ -583,7 +583,7 @@ class SchedulerSlicesTest < Minitest::Test
   # Another interrupt comes before what a limit raises, and nobody waits whose turn would end the slice once more.
   def test_a_limit_ends_one_that_computes_though_another_interrupt_came_first
     late = 0
-    in_slices do
+    in_timeslices do
       thread = Thread.current
       over = false
       waker = Thread.new { thread.wakeup && sleep(0.0003) until over }
@@ -603,7 +603,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_what_is_raised_into_a_fiber_that_was_left_comes_at_its_next_wait
     steps = []
-    in_slices do
+    in_timeslices do
       waits = false
       left = fiber do
         sleep(0)
@@ -626,7 +626,7 @@ class SchedulerSlicesTest < Minitest::Test
   if RUBY_VERSION >= "3.3"
     def test_a_fiber_that_was_left_is_killed_at_its_next_wait
       steps = []
-      in_slices do
+      in_timeslices do
         waits = false
         left = fiber do
           sleep(0)
@@ -692,7 +692,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_a_collection_and_a_compaction_keep_what_a_fiber_that_was_left_holds
     found = []
-    in_slices do
+    in_timeslices do
       3.times do |i|
         fiber do
           sleep(0)
@@ -713,7 +713,7 @@ class SchedulerSlicesTest < Minitest::Test
 
   def test_under_a_stressed_collector
     found = []
-    in_slices do
+    in_timeslices do
       2.times do |i|
         fiber do
           sleep(0)

@@ -1,14 +1,14 @@
 /*
- * slices.h - what is known of the slice of time that a scheduler's thread gives the fiber it runs.
+ * timeslices.h - what is known of the slice of time that a scheduler's thread gives the fiber it runs.
  * The loop tells of each switch and sleep, the ticker's thread reads it without Ruby's lock
- * (slices/slice_look.h), and the job that ends a slice decides by it (slices/slice.h).
+ * (timeslices/timeslice_look.h), and the job that ends a slice decides by it (timeslices/timeslice.h).
  *
  * Where a job, or the switch to a fiber whose slice had ended before, has found that nobody else
  * waits, it is quiet: whoever brings something makes the loop's poller readable, for which the
  * ticker sleeps, and until that happens nobody has to look.
  */
-#ifndef NB_BINDING_SLICES_H
-#define NB_BINDING_SLICES_H
+#ifndef NB_BINDING_TIMESLICES_H
+#define NB_BINDING_TIMESLICES_H
 
 #include <ruby.h>
 #include <stdatomic.h>
@@ -26,11 +26,11 @@
 
 /* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look
    at it. */
-struct nb_slices {
-    nb_slices *next;
+struct nb_timeslices {
+    nb_timeslices *next;
     nb_clockwork_look *look; /* the ticker's, to be removed with them; NULL: it has none */
     nb_scheduler *scheduler;
-    int64_t slice_ns;
+    int64_t timeslice_ns;
     clockid_t clock; /* of what the thread runs, if it is `clocked` */
     bool clocked;
     _Atomic int64_t switched_ns; /* when the thread began to run its fiber; 0: it runs none */
@@ -66,37 +66,37 @@ struct nb_slices {
 
 /* Slices of so long, in the list of those that are in use; freed by nobody. NULL: there is no
    memory. */
-nb_slices *nb_slices_make(nb_scheduler *scheduler, int64_t slice_ns);
+nb_timeslices *nb_timeslices_make(nb_scheduler *scheduler, int64_t timeslice_ns);
 /* Out of the list. They may be made again, and a thread without the lock may still look at them. */
-void nb_slices_put_away(nb_slices *slices);
+void nb_timeslices_put_away(nb_timeslices *timeslices);
 /* Those in use in this process, by `next`. */
-nb_slices *nb_slices_in_use(void);
+nb_timeslices *nb_timeslices_in_use(void);
 /* The scheduler has none any more; in the child of a fork too, where the ticker has none of it. */
-void nb_slices_close(nb_scheduler *scheduler);
+void nb_timeslices_close(nb_scheduler *scheduler);
 
 /* A fiber is about to run: `cut`: it goes on where its slice had ended, right after
    nb_loop_work_waits. */
-void nb_slices_switch(nb_slices *slices, int64_t now_ns, bool cut);
+void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool cut);
 /* No fiber runs. */
-void nb_slices_rest(nb_slices *slices);
+void nb_timeslices_rest(nb_timeslices *timeslices);
 /* The thread is about to sleep without Ruby's lock; it waits for it; it has it again. */
-void nb_slices_sleep(nb_slices *slices);
-void nb_slices_want_lock(nb_slices *slices);
-void nb_slices_have_lock(nb_slices *slices);
-/* The loop runs on the calling thread from now on, until nb_slices_sleep. */
-void nb_slices_begin(nb_slices *slices);
+void nb_timeslices_sleep(nb_timeslices *timeslices);
+void nb_timeslices_want_lock(nb_timeslices *timeslices);
+void nb_timeslices_have_lock(nb_timeslices *timeslices);
+/* The loop runs on the calling thread from now on, until nb_timeslices_sleep. */
+void nb_timeslices_begin(nb_timeslices *timeslices);
 /* The fiber that runs, or another thread with the GVL, has made something that waits for the
    fiber's end. */
-void nb_slices_work_comes(nb_slices *slices);
+void nb_timeslices_work_comes(nb_timeslices *timeslices);
 
 /* Does something wait, as far as it can be seen from another thread, too: by all but the
    descriptors? */
-bool nb_slices_work_is_seen(const nb_scheduler *scheduler);
+bool nb_timeslices_work_is_seen(const nb_scheduler *scheduler);
 /* Would the source bring something if the running fiber's turn ended? */
-bool nb_slices_source_starves(const nb_scheduler *scheduler);
+bool nb_timeslices_source_starves(const nb_scheduler *scheduler);
 /* Right after nb_loop_work_waits, which has read what the poller knew. False: something waits, or
    nothing tells of it. */
-bool nb_slices_begin_quiet(nb_slices *slices, int64_t now_ns);
-void nb_slices_end_quiet(nb_slices *slices);
+bool nb_timeslices_begin_quiet(nb_timeslices *timeslices, int64_t now_ns);
+void nb_timeslices_end_quiet(nb_timeslices *timeslices);
 
 #endif

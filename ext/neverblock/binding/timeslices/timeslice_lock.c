@@ -1,0 +1,81 @@
+/*
+ * timeslice_lock.c - see timeslice_lock.h.
+ */
+#include "binding/timeslices/timeslice_lock.h"
+
+#include <ruby.h>
+#include <ruby/thread.h>
+#include <time.h>
+
+#include "binding/state/timeslices.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+/* How long a thread that gives the lock up stays away from it at most, and between two looks
+   whether it was taken. */
+#define NB_GIVE_NS NB_NS_PER_MS
+#define NB_GIVE_STEP_NS 50000
+
+static void nap(void) {
+    struct timespec step = {0, NB_GIVE_STEP_NS};
+    nanosleep(&step, NULL);
+}
+
+static bool has_run(const nb_timeslices *timeslices) {
+    return timeslices->clocked && nb_thread_ran_ns(timeslices->clock) != timeslices->ran_ns;
+}
+
+typedef struct give_call {
+    const nb_timeslices *timeslices;
+    uint32_t lock; /* as it was; even: the thread was in the middle of a fiber */
+    bool taken;
+} give_call;
+
+static void *until_taken(void *argument) {
+    give_call *call = argument;
+    const nb_timeslices *timeslices = call->timeslices;
+    for (int64_t waited_ns = 0; waited_ns < NB_GIVE_NS && !call->taken; waited_ns += NB_GIVE_STEP_NS) {
+        nap();
+        call->taken = call->lock & 1 ? timeslices->lock != call->lock : has_run(timeslices);
+    }
+    return NULL;
+}
+
+/* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be
+   swallowed. */
+static bool give_lock_to(nb_timeslices *timeslices) {
+    give_call call = {timeslices, timeslices->lock, false};
+    timeslices->given++;
+    if (timeslices->clocked) timeslices->ran_ns = nb_thread_ran_ns(timeslices->clock);
+    rb_nogvl(until_taken, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    return call.taken;
+}
+
+/* The thread is awake and does not have the lock. Between two fibers, and in one that has not had
+   its slice, it is to have it at once; in one that computes when others wait, else after a slice.
+   The fiber may sit in a call without the lock as well, which nothing tells: then it is not taken,
+   and not offered again for a slice. */
+static bool is_due(nb_timeslices *timeslices, int64_t now_ns) {
+    int64_t switched_ns = timeslices->switched_ns;
+    if (timeslices->asleep || now_ns - timeslices->given_ns < timeslices->timeslice_ns) return false;
+    if (timeslices->idle_ns < switched_ns || has_run(timeslices)) {
+        timeslices->idle_ns = now_ns;
+        if (timeslices->clocked) timeslices->ran_ns = nb_thread_ran_ns(timeslices->clock);
+    }
+    if (switched_ns == 0 || timeslices->idle_ns - switched_ns < timeslices->timeslice_ns) return true;
+    return now_ns - timeslices->idle_ns >= timeslices->timeslice_ns ||
+           nb_timeslices_work_is_seen(timeslices->scheduler) || nb_timeslices_source_starves(timeslices->scheduler);
+}
+
+void nb_timeslice_give_lock(void) {
+    int64_t now_ns = nb_clock_monotonic_ns();
+    for (nb_timeslices *timeslices = nb_timeslices_in_use(); timeslices; timeslices = timeslices->next) {
+        if (timeslices->lock & 1) {
+            give_lock_to(timeslices);
+            return;
+        }
+        if (!is_due(timeslices, now_ns)) continue;
+        if (!give_lock_to(timeslices)) timeslices->given_ns = now_ns;
+        return;
+    }
+}

@@ -1,0 +1,125 @@
+/*
+ * timeslice_look.c - see timeslice_look.h.
+ */
+#include "binding/timeslices/timeslice_look.h"
+
+#include <poll.h>
+
+#include "binding/base/ticker.h"
+#include "binding/timeslices/timeslice_job.h"
+#include "binding/state/timeslices.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+/* Where the fiber could not be left, the next question comes so soon: an Enumerator that was just
+   between two fibers is not a moment later, though most questions meet it there. So many come as
+   soon; the next ones after twice, three times that: what cannot be left for long is not asked all
+   the time. */
+#define NB_AGAIN_NS (NB_NS_PER_MS / 10)
+#define NB_AGAIN_COUNT 32
+/* For so long after one was put off. Else the answer is looked for when the next question would
+   come: each look wakes a thread. */
+#define NB_PUT_OFF_NS NB_NS_PER_S
+/* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for
+   so long. */
+#define NB_CONTENDED_NS NB_NS_PER_S
+/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice
+   as long the ticker looks each millisecond, unless it is quiet, lest it looks while one of the
+   others runs, and next when that would have had a slice. */
+#define NB_CUT_SEEN_NS (20 * NB_NS_PER_MS)
+/* A thread that is awake and has not run for so long sits in a call, and does not wait for the
+   lock. */
+#define NB_STILL_NS (200 * NB_NS_PER_MS)
+
+static int64_t look_at_lock(nb_timeslices *timeslices, uint32_t lock, int64_t now_ns) {
+    if (lock != timeslices->lock_seen) {
+        timeslices->lock_seen = lock;
+        timeslices->lock_seen_ns = now_ns;
+    } else if (now_ns - timeslices->lock_seen_ns >= NB_CUT_NS / 2) {
+        timeslices->contended_ns = now_ns;
+        nb_timeslice_job_ask();
+    }
+    return now_ns + NB_CUT_NS;
+}
+
+/* A thread from which Ruby has taken the lock, in a fiber or between two, tells nobody that it
+   waits for it. */
+static void look_at_thread(nb_timeslices *timeslices, int64_t now_ns) {
+    if (!timeslices->clocked) return;
+    int64_t ran_ns = nb_thread_ran_ns(timeslices->clock);
+    if (ran_ns != timeslices->ran_seen_ns) {
+        timeslices->ran_seen_ns = ran_ns;
+        timeslices->still_ns = now_ns;
+    } else if (now_ns - timeslices->still_ns >= NB_CUT_NS / 2 && now_ns - timeslices->still_ns < NB_STILL_NS) {
+        timeslices->contended_ns = now_ns;
+        nb_timeslice_job_ask();
+    }
+}
+
+static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
+
+/* Of the last question, as far as is known. */
+static bool was_put_off(const nb_timeslices *timeslices) { return timeslices->kept != timeslices->kept_seen; }
+
+static int64_t again_ns(const nb_timeslices *timeslices) {
+    return was_put_off(timeslices) ? smaller(NB_AGAIN_NS * (1 + timeslices->again / NB_AGAIN_COUNT), NB_CUT_NS)
+                                   : NB_CUT_NS;
+}
+
+static int64_t answer_ns(const nb_timeslices *timeslices, int64_t now_ns) {
+    bool lately = timeslices->put_off_ns != 0 && now_ns - timeslices->put_off_ns < NB_PUT_OFF_NS;
+    return lately ? NB_AGAIN_NS : NB_CUT_NS;
+}
+
+/* The first look after a question is for its answer. */
+static int64_t ask_for_end(nb_timeslices *timeslices, int64_t switched_ns, int64_t now_ns) {
+    bool same = timeslices->stint_ns == switched_ns;
+    if (was_put_off(timeslices)) timeslices->put_off_ns = now_ns;
+    if (same && now_ns < timeslices->asked_ns + again_ns(timeslices))
+        return timeslices->asked_ns + again_ns(timeslices);
+    timeslices->again = same && was_put_off(timeslices) ? timeslices->again + 1 : 0;
+    timeslices->stint_ns = switched_ns;
+    timeslices->asked_ns = now_ns;
+    timeslices->kept_seen = timeslices->kept;
+    nb_timeslice_job_ask();
+    return now_ns + answer_ns(timeslices, now_ns);
+}
+
+static bool is_readable(int fd) {
+    struct pollfd looked_at = {.fd = fd, .events = POLLIN};
+    return poll(&looked_at, 1, 0) > 0;
+}
+
+static int64_t look_at_fiber(nb_timeslices *timeslices, int64_t now_ns, int *fd) {
+    int64_t switched_ns = timeslices->switched_ns, until_ns = timeslices->quiet_until_ns;
+    /* Between two fibers for long, as in a collection, it is to be looked at all the same: a loop that has not slept goes on without a word to the ticker. */
+    if (switched_ns == 0) return timeslices->asleep ? NB_TICKER_NEVER : now_ns + NB_TICKER_IDLE_NS;
+    if (timeslices->forced) {
+        nb_timeslice_job_ask();
+        return now_ns;
+    }
+    if (until_ns > now_ns && !is_readable(timeslices->descriptor)) {
+        *fd = timeslices->descriptor;
+        return until_ns;
+    }
+    int64_t due_ns = switched_ns + (timeslices->cut_before ? NB_CUT_NS : timeslices->timeslice_ns);
+    return due_ns > now_ns ? due_ns : ask_for_end(timeslices, switched_ns, now_ns);
+}
+
+static bool is_cut_seen(nb_timeslices *timeslices, int64_t now_ns) {
+    uint64_t cuts = timeslices->cuts;
+    if (timeslices->cut_before || cuts != timeslices->cuts_seen) timeslices->cut_seen_ns = now_ns;
+    timeslices->cuts_seen = cuts;
+    return timeslices->cut_seen_ns != 0 && now_ns - timeslices->cut_seen_ns < NB_CUT_SEEN_NS;
+}
+
+int64_t nb_timeslice_look(void *owner, int64_t now_ns, int *fd) {
+    nb_timeslices *timeslices = owner;
+    uint32_t lock = timeslices->lock;
+    if (lock & 1) return look_at_lock(timeslices, lock, now_ns);
+    if (!timeslices->asleep) look_at_thread(timeslices, now_ns);
+    int64_t next_ns = look_at_fiber(timeslices, now_ns, fd);
+    bool contended = timeslices->contended_ns != 0 && now_ns - timeslices->contended_ns < NB_CONTENDED_NS;
+    bool soon = (is_cut_seen(timeslices, now_ns) && *fd < 0) || contended;
+    return soon && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
+}
