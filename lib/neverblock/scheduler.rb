@@ -148,8 +148,8 @@ module NeverBlock
     # @!method slice_ms
     #   @return [Integer, nil]
 
-    # @!method cuts
-    #   @return [Integer] slices that have ended so
+    # @!method preemptions
+    #   @return [Integer] preemptions: fibers that were left as their time slice had ended
 
     # @!method kept
     #   @return [Integer] times that one was over and the fiber could not be left where it was; it is tried again each millisecond

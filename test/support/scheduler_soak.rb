@@ -90,12 +90,12 @@ class SchedulerSoak
       @books.fiber { waits.live }
     end
     Fiber.scheduler.run
-    @cuts = @cuts.to_i + Fiber.scheduler.cuts
+    @preemptions = @preemptions.to_i + Fiber.scheduler.preemptions
     Fiber.set_scheduler(nil)
   end
 
   def figures(seconds)
-    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, cuts: @cuts, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
+    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, preemptions: @preemptions, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
       kinds: @books.kinds.sort_by { |_, count| -count }.to_h, cancels: @books.had, **@watch.stop, failures: @books.account + @watch.failures }
   end
 end

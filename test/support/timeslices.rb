@@ -18,11 +18,11 @@ module Timeslices
   end
 
   # Returns true when the calling fiber has been left, and goes on again. For a fiber that can be; the others must not compute for long.
-  def be_cut
+  def be_preempted
     scheduler = Fiber.scheduler
-    before = scheduler.cuts
+    before = scheduler.preemptions
     scheduler.end_timeslice
-    nil until scheduler.cuts > before
+    nil until scheduler.preemptions > before
     true
   end
 
@@ -30,10 +30,10 @@ module Timeslices
   # @return [Boolean] whether none has
   def stays?
     scheduler = Fiber.scheduler
-    cuts = scheduler.cuts
+    preemptions = scheduler.preemptions
     kept = scheduler.kept
     scheduler.end_timeslice
-    nil until scheduler.kept >= kept + REFUSALS || scheduler.cuts > cuts
-    scheduler.cuts == cuts
+    nil until scheduler.kept >= kept + REFUSALS || scheduler.preemptions > preemptions
+    scheduler.preemptions == preemptions
   end
 end

@@ -30,7 +30,7 @@ class SpellTest < Minitest::Test
   def test_with_slices_who_has_waited_goes_first_and_it_goes_on_in_its_turn
     order = []
     in_timeslices do |scheduler|
-      fiber { sleep(0) && hand_rows(order, LONG_S) { order.include?(:timer) } && order << scheduler.cuts }
+      fiber { sleep(0) && hand_rows(order, LONG_S) { order.include?(:timer) } && order << scheduler.preemptions }
       fiber { sleep(0) && order << :other && sleep(0.001) && order << :timer }
     end
     assert_equal %i[row other row timer], collapse(order)[0..3]

@@ -23,7 +23,7 @@ class SchedulerLendTest < Minitest::Test
     seen = nil
     in_timeslices do |scheduler|
       2.times { fiber { sleep(0) && (nil until seen) } }
-      fiber { seen = NeverBlock.offload { take_lock(-> { scheduler.cuts }) } }
+      fiber { seen = NeverBlock.offload { take_lock(-> { scheduler.preemptions }) } }
     end
     assert_operator turns_between(seen, TIMES / 2), :<, TURNS_MAX
   end

@@ -43,13 +43,13 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
       fiber do
         sleep(0)
         assert_equal 3, NB.uninterrupted { 3 }
-        be_cut
+        be_preempted
         assert_raises(IOError) { NB.uninterrupted { raise IOError } }
-        be_cut
+        be_preempted
         assert_equal 4, catch(:out) { NB.uninterrupted { throw :out, 4 } }
-        be_cut
+        be_preempted
         [1].each { NB.uninterrupted { break } }
-        be_cut
+        be_preempted
       end
       fiber { sleep(0) }
     end
@@ -66,11 +66,11 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
           sleep(0) while waits
           assert stays?
         end
-        be_cut
+        be_preempted
       end
       fiber do
         sleep(0) until waits
-        be_cut
+        be_preempted
         waits = false
       end
     end
@@ -89,10 +89,10 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
           sleep(0)
           Thread.handle_interrupt(Exception => :never) do
             assert stays?
-            Thread.handle_interrupt(Exception => :immediate) { be_cut }
+            Thread.handle_interrupt(Exception => :immediate) { be_preempted }
             assert stays?
           end
-          be_cut
+          be_preempted
         end
       end
     end
@@ -116,8 +116,8 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
 
   def test_but_in_what_one_calls_that_is_known_to_allow_it_and_in_what_rubys_own_call
     in_timeslices do
-      2.times { fiber { sleep(0) && in_json { be_cut } } }
-      2.times { fiber { sleep(0) && [2, 1].sort_by { be_cut } } }
+      2.times { fiber { sleep(0) && in_json { be_preempted } } }
+      2.times { fiber { sleep(0) && [2, 1].sort_by { be_preempted } } }
     end
   end
 
@@ -172,8 +172,8 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
 
     define_method("test_but_in_a_fiber_resumed_where_none_is_#{way}") do
       in_timeslices do
-        2.times { fiber { sleep(0) && made[-> { be_cut && (sleep(0.001) || true) }].call.then { |answer| assert answer } } }
-        2.times { fiber { sleep(0) && in_json(&made[-> { be_cut && (sleep(0.001) || true) }]) } }
+        2.times { fiber { sleep(0) && made[-> { be_preempted && (sleep(0.001) || true) }].call.then { |answer| assert answer } } }
+        2.times { fiber { sleep(0) && in_json(&made[-> { be_preempted && (sleep(0.001) || true) }]) } }
       end
     end
   end
@@ -183,7 +183,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     in_timeslices do
       fiber do
         sleep(0)
-        one = Enumerator.new { |out| (out << stays?) && (out << be_cut) && sleep(0.001) && out << 3 }
+        one = Enumerator.new { |out| (out << stays?) && (out << be_preempted) && sleep(0.001) && out << 3 }
         stayed = in_libxml { one.next }
         assert_equal [true, true, 3], [stayed, one.next, one.next]
       end
@@ -246,10 +246,10 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
   OURS = eval("->(body) { body.call }", nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
   SPINS = eval(<<~RUBY, nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
     lambda do |scheduler, refusals|
-      cuts, kept = scheduler.cuts, scheduler.kept
+      preemptions, kept = scheduler.preemptions, scheduler.kept
       scheduler.end_timeslice
-      [3].each { nil } until scheduler.kept >= kept + refusals || scheduler.cuts > cuts
-      scheduler.cuts == cuts
+      [3].each { nil } until scheduler.kept >= kept + refusals || scheduler.preemptions > preemptions
+      scheduler.preemptions == preemptions
     end
   RUBY
 
@@ -259,7 +259,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
 
   def test_but_in_an_applications_block_that_code_of_ours_calls
     in_timeslices do
-      2.times { fiber { sleep(0) && OURS.call(-> { be_cut }) } }
+      2.times { fiber { sleep(0) && OURS.call(-> { be_preempted }) } }
     end
   end
 
@@ -275,7 +275,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
       end
       fiber { mutex.synchronize { changed.wait(mutex, slow.new) && woken += 1 } }
       fiber { mutex.synchronize { changed.signal } }
-      fiber { sleep(0) && be_cut }
+      fiber { sleep(0) && be_preempted }
       fiber { sleep(0) && assert_equal(1, woken) }
     end
   end
@@ -364,7 +364,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
       end
       Fiber.schedule { sleep(0) && steps << :other }
       scheduler.run
-      p [scheduler.cuts, steps.sort]
+      p [scheduler.preemptions, steps.sort]
     RUBY
     assert_equal "[0, [:hog, :other]]\n", out
   end
@@ -374,16 +374,16 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     in_timeslices do
       fiber do
         sleep(0)
-        be_cut
+        be_preempted
         pid = fork do
           3_000_000.times { nil }
           w.write(Fiber.scheduler.nil? ? "child" : "scheduler")
         end
-        be_cut
+        be_preempted
         assert_predicate Process.wait2(pid).last, :success?
         w.close
       end
-      fiber { sleep(0) && 5.times { be_cut } }
+      fiber { sleep(0) && 5.times { be_preempted } }
       fiber { assert_equal "child", r.read }
     end
   end
@@ -392,12 +392,12 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     in_timeslices do
       fiber do
         sleep(0)
-        be_cut
+        be_preempted
         pid = fork do
           Thread.new do
             Fiber.set_scheduler(NeverBlock::Scheduler.new)
             Fiber.scheduler.slice_ms = 1
-            2.times { Fiber.schedule { sleep(0) && be_cut } }
+            2.times { Fiber.schedule { sleep(0) && be_preempted } }
           end.join
         end
         assert_predicate Process.wait2(pid).last, :success?

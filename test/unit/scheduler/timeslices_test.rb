@@ -45,7 +45,7 @@ class SchedulerTimeslicesTest < Minitest::Test
       3.times do |i|
         fiber do
           sleep(0)
-          order << i until scheduler.cuts > 9
+          order << i until scheduler.preemptions > 9
         end
       end
     end
@@ -60,7 +60,7 @@ class SchedulerTimeslicesTest < Minitest::Test
     first = Enumerator.produce do
       order = []
       in_timeslices do |scheduler|
-        fiber { sleep(0) && be_cut && order << :computes }
+        fiber { sleep(0) && be_preempted && order << :computes }
         fiber do
           sleep(0)
           scheduler.slice_ms = 10
@@ -96,7 +96,7 @@ class SchedulerTimeslicesTest < Minitest::Test
         sleep(0)
         looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 0.02
-        assert_equal 0, scheduler.cuts
+        assert_equal 0, scheduler.preemptions
       end
     end
   end
@@ -157,7 +157,7 @@ class SchedulerTimeslicesTest < Minitest::Test
     in_timeslices do |scheduler|
       fiber do
         sleep(0.001)
-        3.times { be_cut && (nil until scheduler.quiet?) }
+        3.times { be_preempted && (nil until scheduler.quiet?) }
       end
     end
   end
@@ -166,7 +166,7 @@ class SchedulerTimeslicesTest < Minitest::Test
     in_scheduler do
       scheduler = Fiber.scheduler
       assert_nil scheduler.slice_ms
-      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.cuts, scheduler.kept]
+      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.preemptions, scheduler.kept]
       assert_equal 5, NB.uninterrupted { 5 }
       scheduler.slice_ms = 7
       assert_equal 7, scheduler.slice_ms
@@ -180,29 +180,29 @@ class SchedulerTimeslicesTest < Minitest::Test
 
   # What Ruby code may be in the middle of when its slice ends: a block that C calls, several levels deep.
   IN_BLOCKS = {
-    "sort_by" => ->(cut) { [3, 1, 2].sort_by { |n| cut.call || n } },
-    "sort" => ->(cut) { [3, 1, 2].sort { |a, b| cut.call || (a <=> b) } },
-    "max_by" => ->(cut) { [3, 1, 2].max_by { |n| cut.call || n } },
-    "uniq" => ->(cut) { [3, 3, 2].uniq { |n| cut.call || n } },
-    "group_by" => ->(cut) { [3, 3, 2].group_by { |n| cut.call || n.odd? } },
-    "gsub" => ->(cut) { "a-b-c".gsub(/[abc]/) { |c| cut.call || (c + c.upcase) } },
-    "scan" => ->(cut) { [].tap { |all| "a1b2".scan(/[a-z]\d/) { |c| cut.call || (all << c) } } },
-    "a hash's default" => ->(cut) { Hash.new { |hash, key| cut.call || (hash[key] = key * 2) }.then { |hash| [hash[2], hash[2]] } },
-    "each_with_object" => ->(cut) { (1..3).each_with_object([]) { |n, all| cut.call || (all << n) } },
-    "inject" => ->(cut) { (1..4).inject { |a, b| cut.call || (a + b) } },
-    "lazy" => ->(cut) { (1..Float::INFINITY).lazy.map { |n| cut.call || (n * 2) }.select { |n| (n % 3).zero? }.first(2) },
-    "zip" => ->(cut) { [1, 2].each_entry.zip((3..4).each_entry) { |_| cut.call } },
-    "each_slice" => ->(cut) { (1..5).each_slice(2).map { |slice| cut.call || slice } },
-    "catch" => ->(cut) { catch(:out) { [1].each { |n| cut.call || throw(:out, n) } } },
-    "instance_eval" => ->(cut) { "abc".instance_eval { cut.call || size } },
-    "method_missing" => ->(cut) { Class.new { define_method(:method_missing) { |name, *| cut.call || name } }.new.then { |o| [o.a, o.b] } },
-    "Comparable" => ->(cut) { Struct.new(:n) { include Comparable }.tap { |s| s.define_method(:<=>) { |o| cut.call || (n <=> o.n) } }.then { |s| s.new(1) < s.new(2) } },
-    "JSON" => ->(cut) { JSON.generate([Class.new { define_method(:to_json) { |*| cut.call || "7" } }.new]) },
-    "a string's %" => ->(cut) { format("%s!", Class.new { define_method(:to_s) { cut.call || "7" } }.new) },
-    "coerce" => ->(cut) { 1 + Class.new { define_method(:coerce) { |other| cut.call || [other, 5] } }.new },
-    "a Struct's each" => ->(cut) { Struct.new(:a, :b).new(1, 2).each { |n| cut.call || n }.to_a },
-    "Set" => ->(cut) { Set.new([1, 2]).map { |n| cut.call || n }.to_set.size },
-    "define_finalizer" => ->(cut) { 2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { cut.call || 1 } }
+    "sort_by" => ->(preempt) { [3, 1, 2].sort_by { |n| preempt.call || n } },
+    "sort" => ->(preempt) { [3, 1, 2].sort { |a, b| preempt.call || (a <=> b) } },
+    "max_by" => ->(preempt) { [3, 1, 2].max_by { |n| preempt.call || n } },
+    "uniq" => ->(preempt) { [3, 3, 2].uniq { |n| preempt.call || n } },
+    "group_by" => ->(preempt) { [3, 3, 2].group_by { |n| preempt.call || n.odd? } },
+    "gsub" => ->(preempt) { "a-b-c".gsub(/[abc]/) { |c| preempt.call || (c + c.upcase) } },
+    "scan" => ->(preempt) { [].tap { |all| "a1b2".scan(/[a-z]\d/) { |c| preempt.call || (all << c) } } },
+    "a hash's default" => ->(preempt) { Hash.new { |hash, key| preempt.call || (hash[key] = key * 2) }.then { |hash| [hash[2], hash[2]] } },
+    "each_with_object" => ->(preempt) { (1..3).each_with_object([]) { |n, all| preempt.call || (all << n) } },
+    "inject" => ->(preempt) { (1..4).inject { |a, b| preempt.call || (a + b) } },
+    "lazy" => ->(preempt) { (1..Float::INFINITY).lazy.map { |n| preempt.call || (n * 2) }.select { |n| (n % 3).zero? }.first(2) },
+    "zip" => ->(preempt) { [1, 2].each_entry.zip((3..4).each_entry) { |_| preempt.call } },
+    "each_slice" => ->(preempt) { (1..5).each_slice(2).map { |slice| preempt.call || slice } },
+    "catch" => ->(preempt) { catch(:out) { [1].each { |n| preempt.call || throw(:out, n) } } },
+    "instance_eval" => ->(preempt) { "abc".instance_eval { preempt.call || size } },
+    "method_missing" => ->(preempt) { Class.new { define_method(:method_missing) { |name, *| preempt.call || name } }.new.then { |o| [o.a, o.b] } },
+    "Comparable" => ->(preempt) { Struct.new(:n) { include Comparable }.tap { |s| s.define_method(:<=>) { |o| preempt.call || (n <=> o.n) } }.then { |s| s.new(1) < s.new(2) } },
+    "JSON" => ->(preempt) { JSON.generate([Class.new { define_method(:to_json) { |*| preempt.call || "7" } }.new]) },
+    "a string's %" => ->(preempt) { format("%s!", Class.new { define_method(:to_s) { preempt.call || "7" } }.new) },
+    "coerce" => ->(preempt) { 1 + Class.new { define_method(:coerce) { |other| preempt.call || [other, 5] } }.new },
+    "a Struct's each" => ->(preempt) { Struct.new(:a, :b).new(1, 2).each { |n| preempt.call || n }.to_a },
+    "Set" => ->(preempt) { Set.new([1, 2]).map { |n| preempt.call || n }.to_set.size },
+    "define_finalizer" => ->(preempt) { 2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { preempt.call || 1 } }
   }.freeze
 
   def test_what_c_calls_back_goes_on_as_if_nothing_had_been
@@ -210,7 +210,7 @@ class SchedulerTimeslicesTest < Minitest::Test
       expected = work.call(-> {})
       found = Array.new(2)
       in_timeslices do |scheduler|
-        2.times { |i| fiber { sleep(0) && found[i] = work.call(-> { !be_cut }) } }
+        2.times { |i| fiber { sleep(0) && found[i] = work.call(-> { !be_preempted }) } }
         fiber { sleep(0) } # somebody else
         scheduler
       end
@@ -228,7 +228,7 @@ class SchedulerTimeslicesTest < Minitest::Test
           sleep(0)
           mutex.synchronize do
             assert_equal 1, inside += 1
-            be_cut
+            be_preempted
             all << i
             inside -= 1
           end
@@ -247,9 +247,9 @@ class SchedulerTimeslicesTest < Minitest::Test
         fiber do
           sleep(0)
           monitor.synchronize do
-            be_cut
+            be_preempted
             monitor.synchronize { assert_equal 1, inside += 1 }
-            be_cut
+            be_preempted
             inside -= 1
           end
         end
@@ -267,9 +267,9 @@ class SchedulerTimeslicesTest < Minitest::Test
       3.times do
         fiber do
           mutex.synchronize do
-            be_cut
+            be_preempted
             changed.wait(mutex) while items.empty?
-            be_cut
+            be_preempted
             taken << items.shift
           end
         end
@@ -278,9 +278,9 @@ class SchedulerTimeslicesTest < Minitest::Test
         3.times do |i|
           mutex.synchronize do
             items << i
-            be_cut
+            be_preempted
             changed.signal
-            be_cut
+            be_preempted
           end
         end
       end
@@ -292,8 +292,8 @@ class SchedulerTimeslicesTest < Minitest::Test
     queue = SizedQueue.new(2)
     taken = []
     in_timeslices do
-      2.times { |i| fiber { 10.times { |n| queue.push((i * 10) + n) && be_cut } } }
-      2.times { fiber { 10.times { taken << queue.pop && be_cut } } }
+      2.times { |i| fiber { 10.times { |n| queue.push((i * 10) + n) && be_preempted } } }
+      2.times { fiber { 10.times { taken << queue.pop && be_preempted } } }
     end
     assert_equal (0..19).to_a, taken.sort
   end
@@ -302,15 +302,15 @@ class SchedulerTimeslicesTest < Minitest::Test
     steps = []
     found = nil
     work = lambda do
-      be_cut
+      be_preempted
       raise IOError, "x"
     rescue IOError => e
-      be_cut
+      be_preempted
       assert_same e, $!
       steps << e.message
       7
     ensure
-      be_cut
+      be_preempted
       steps << :ensure
     end
     in_timeslices do
@@ -329,9 +329,9 @@ class SchedulerTimeslicesTest < Minitest::Test
     Thread.current[:slices] = number
     assert_match(/\d/, "n#{number}")
     "n#{number}" =~ /\d/
-    be_cut
+    be_preempted
     assert_equal [number, number.to_s, "n#{number}"], [Thread.current[:slices], $~[0], $~.string]
-    replaced = "a-b".gsub(/[ab]/) { be_cut && ($~[0] * 2) }
+    replaced = "a-b".gsub(/[ab]/) { be_preempted && ($~[0] * 2) }
     assert_equal "aa-bb", replaced
   end
 
@@ -343,8 +343,8 @@ class SchedulerTimeslicesTest < Minitest::Test
       2.times do |i|
         fiber do
           sleep(0)
-          enumerator = Enumerator.new { |out| 3.times { |n| be_cut && out << n } }
-          3.times { all[i] << enumerator.next && be_cut }
+          enumerator = Enumerator.new { |out| 3.times { |n| be_preempted && out << n } }
+          3.times { all[i] << enumerator.next && be_preempted }
           assert_raises(StopIteration) { enumerator.next }
         end
       end
@@ -352,8 +352,8 @@ class SchedulerTimeslicesTest < Minitest::Test
     assert_equal [[0, 1, 2]] * 2, all
   end
 
-  def be_cut_and(value)
-    be_cut
+  def be_preempted_and(value)
+    be_preempted
     value
   end
 
@@ -363,8 +363,8 @@ class SchedulerTimeslicesTest < Minitest::Test
       2.times do
         fiber do
           sleep(0)
-          inner = Enumerator.new { |out| 2.times { |n| out << be_cut_and(n) } }
-          outer = Enumerator.new { |out| 2.times { out << be_cut_and(inner.next) } }
+          inner = Enumerator.new { |out| 2.times { |n| out << be_preempted_and(n) } }
+          outer = Enumerator.new { |out| 2.times { out << be_preempted_and(inner.next) } }
           all << [outer.next, outer.next]
         end
       end
@@ -379,12 +379,12 @@ class SchedulerTimeslicesTest < Minitest::Test
         fiber do
           sleep(0)
           own = Fiber.new(blocking: false) do |a|
-            be_cut
+            be_preempted
             b = Fiber.yield(a + 1)
-            be_cut
+            be_preempted
             b + 10
           end
-          all << [i, own.resume(1), be_cut_and(own.resume(2)), own.alive?]
+          all << [i, own.resume(1), be_preempted_and(own.resume(2)), own.alive?]
         end
       end
     end
@@ -398,14 +398,14 @@ class SchedulerTimeslicesTest < Minitest::Test
         sleep(0)
         home = Fiber.current
         other = Fiber.new(blocking: false) do
-          be_cut
+          be_preempted
           all << :other
           home.transfer
         end
         other.transfer
-        all << be_cut_and(:home)
+        all << be_preempted_and(:home)
       end
-      fiber { sleep(0) && be_cut }
+      fiber { sleep(0) && be_preempted }
     end
     assert_equal %i[other home], all
   end
@@ -439,7 +439,7 @@ class SchedulerTimeslicesTest < Minitest::Test
       ->(n) { own.raise(IOError, n.to_s).tap { own.resume } }
     end
   }.freeze
-  CUTS_WITH_GIFTS = 400
+  PREEMPTIONS_WITH_GIFTS = 400
 
   def test_what_a_fiber_is_given_by_another_is_not_lost_where_a_slice_ends
     GIVEN.each do |name, make|
@@ -450,7 +450,7 @@ class SchedulerTimeslicesTest < Minitest::Test
           lost = lost_among_switches(scheduler, make.call)
           over = true
         end
-        fiber { sleep(0.001) until over } # one that is always ready would put off by 10 ms what was cut
+        fiber { sleep(0.001) until over } # one that is always ready would put off by 10 ms what was preempted
       end
       assert_nil lost, name
     end
@@ -460,9 +460,9 @@ class SchedulerTimeslicesTest < Minitest::Test
   # @return [Integer, nil] which was lost
   def lost_among_switches(scheduler, give)
     sleep(0)
-    until_cuts = scheduler.cuts + CUTS_WITH_GIFTS
+    until_preemptions = scheduler.preemptions + PREEMPTIONS_WITH_GIFTS
     number = 0
-    while scheduler.cuts < until_cuts
+    while scheduler.preemptions < until_preemptions
       scheduler.end_timeslice
       return number if give.call(number += 1) != number
     end
@@ -471,7 +471,7 @@ class SchedulerTimeslicesTest < Minitest::Test
   # The fibers of ours give each other nothing in a switch, so that few ends of its slices are put off.
   def test_an_enumerator_of_ours_is_left_between_its_fibers_too
     skip "Enumerator#next is Ruby's own from 3.3 on" if RUBY_VERSION >= "3.3"
-    among_switches(AMONG_SWITCHES["an enumerator"]) { |scheduler| assert_operator scheduler.kept, :<, scheduler.cuts }
+    among_switches(AMONG_SWITCHES["an enumerator"]) { |scheduler| assert_operator scheduler.kept, :<, scheduler.preemptions }
   end
 
   # Nearly every question meets a switch, in which no end may come; it comes right after it. (In an `each` of C's there may be none before the next switch.)
@@ -487,11 +487,11 @@ class SchedulerTimeslicesTest < Minitest::Test
 
   def test_an_end_of_a_slice_that_meets_a_switch_comes_right_after_it
     AMONG_SWITCHES.each do |name, make|
-      among_switches(make) { |scheduler| assert_operator scheduler.kept, :<=, 4 * scheduler.cuts, name }
+      among_switches(make) { |scheduler| assert_operator scheduler.kept, :<=, 4 * scheduler.preemptions, name }
     end
   end
 
-  CUTS_AMONG_SWITCHES = 40
+  PREEMPTIONS_AMONG_SWITCHES = 40
 
   # A fiber switches and switches, as `make` says, until its slices have ended often; then the block.
   def among_switches(make)
@@ -503,7 +503,7 @@ class SchedulerTimeslicesTest < Minitest::Test
         step.call until over
       end
       fiber do
-        sleep(0.001) until scheduler.cuts >= CUTS_AMONG_SWITCHES
+        sleep(0.001) until scheduler.preemptions >= PREEMPTIONS_AMONG_SWITCHES
         over = true
         yield scheduler
       end
@@ -548,7 +548,7 @@ class SchedulerTimeslicesTest < Minitest::Test
         sleep(0)
         Timeout.timeout(0.002) do
           looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          be_cut until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 30
+          be_preempted until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 30
           steps << :computed
         end
       rescue Timeout::Error
@@ -608,7 +608,7 @@ class SchedulerTimeslicesTest < Minitest::Test
       left = fiber do
         sleep(0)
         waits = true
-        be_cut while waits
+        be_preempted while waits
         steps << :computed
         sleep(5)
       rescue IOError => e
@@ -631,7 +631,7 @@ class SchedulerTimeslicesTest < Minitest::Test
         left = fiber do
           sleep(0)
           waits = true
-          be_cut while waits
+          be_preempted while waits
           steps << :computed
           sleep(5)
           steps << :slept
@@ -655,7 +655,7 @@ class SchedulerTimeslicesTest < Minitest::Test
       Thread.current.report_on_exception = false
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
       Fiber.scheduler.slice_ms = 1
-      2.times { Fiber.schedule { sleep(0) && loop { be_cut && ready << 1 } } }
+      2.times { Fiber.schedule { sleep(0) && loop { be_preempted && ready << 1 } } }
     end
     4.times { ready.pop }
     thread.raise(raised)
@@ -667,7 +667,7 @@ class SchedulerTimeslicesTest < Minitest::Test
     thread = Thread.new do
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
       Fiber.scheduler.slice_ms = 1
-      2.times { Fiber.schedule { sleep(0) && loop { be_cut && ready << 1 } } }
+      2.times { Fiber.schedule { sleep(0) && loop { be_preempted && ready << 1 } } }
     end
     4.times { ready.pop }
     thread.kill
@@ -680,7 +680,7 @@ class SchedulerTimeslicesTest < Minitest::Test
       scheduler.slice_ms = 1
       Fiber.set_scheduler(scheduler)
       steps = []
-      2.times { |i| Fiber.schedule { sleep(0) && be_cut && steps << i } }
+      2.times { |i| Fiber.schedule { sleep(0) && be_preempted && steps << i } }
       Fiber.schedule { sleep(0) && raise(Interrupt, "x") }
       assert_raises(Interrupt) { scheduler.run }
       scheduler.run
@@ -697,7 +697,7 @@ class SchedulerTimeslicesTest < Minitest::Test
         fiber do
           sleep(0)
           text = +"text #{i}"
-          be_cut
+          be_preempted
           found << text
         end
       end
@@ -719,7 +719,7 @@ class SchedulerTimeslicesTest < Minitest::Test
           sleep(0)
           text = "x#{i}"
           GC.stress = true
-          be_cut
+          be_preempted
           GC.stress = false
           found << text
         end

@@ -43,13 +43,14 @@ static uint32_t credit_of(const nb_executor *executor) {
 
 /* What the loop tells of requests that run waits behind those that were given: few of them, where they take long. */
 static uint32_t entry_credit(const nb_executor *executor) {
-    if (nb_scheduler_has_cut(executor->scheduler)) return 1;
+    if (nb_scheduler_has_preempted(executor->scheduler)) return 1;
     return ENTRY_AHEAD + (executor->entry_ns ? (uint32_t)(2 * ENTRY_NS / executor->entry_ns) : 0);
 }
 
 void nb_executor_ask_for_more(nb_executor *executor) {
     nb_board *board = executor->board;
-    atomic_store_explicit(&board->crowds.working, nb_scheduler_has_cut(executor->scheduler), memory_order_relaxed);
+    atomic_store_explicit(&board->crowds.working, nb_scheduler_has_preempted(executor->scheduler),
+                          memory_order_relaxed);
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
     atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
     uint32_t credit = credit_of(executor), entry = entry_credit(executor);
@@ -72,7 +73,7 @@ static void note_computed(nb_task *task, int64_t ns) {
         nb_heap_request_long(nb_scheduler_heap(task->executor->scheduler), task->collections);
 }
 
-void nb_executor_cut(void *owner) {
+void nb_executor_preempted(void *owner) {
     _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
     nb_executor *executor = owner;
     nb_crowds *crowds = &executor->board->crowds;

@@ -17,8 +17,8 @@ void nb_executor_entry_end(nb_executor *executor, int64_t began_ns, uint64_t rec
 /* Asks for as many requests as there are fibers for, a few ahead at most, and says how many there are fibers for. Once a turn. */
 void nb_executor_ask_for_more(nb_executor *executor);
 
-/* The slice of the fiber that runs has ended (nb_scheduler_source.cut). */
-void nb_executor_cut(void *executor);
+/* The slice of the fiber that runs has ended (nb_scheduler_source.preempted). */
+void nb_executor_preempted(void *executor);
 /* The task's request has ended. */
 void nb_executor_leave(nb_task *task);
 

@@ -188,7 +188,7 @@ void nb_executor_attach(nb_executor *executor) {
         .waits = source_waits,
         .watch = source_watch,
         .starves = source_starves,
-        .cut = nb_executor_cut,
+        .preempted = nb_executor_preempted,
         .finished = source_finished,
         .owner = executor,
         .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,

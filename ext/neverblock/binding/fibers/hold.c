@@ -45,7 +45,7 @@ bool nb_hold_covers(const nb_wait *wait) {
         return mode == mode_all;
     case NB_WAIT_PARK:
     case NB_WAIT_SPAWN:
-    case NB_WAIT_CUT:
+    case NB_WAIT_PREEMPTED:
         return false;
     }
     return false;

@@ -45,9 +45,9 @@ static VALUE yield_nothing(VALUE unused) {
    postponed job asks. */
 bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     if (!scheduler->switched || !is_resumed(scheduler)) return false;
-    unsigned uncut = scheduler->uncut;
+    unsigned preempt_disabled = scheduler->preempt_disabled;
     VALUE error = rb_errinfo();
-    scheduler->uncut = uncut + 1;
+    scheduler->preempt_disabled = preempt_disabled + 1;
     scheduler->question = (uint8_t)question;
     scheduler->answer = false;
     int tag = 0;
@@ -56,7 +56,7 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
         nb_wait_defer(scheduler, rb_errinfo());
     if (tag) rb_set_errinfo(error);
     scheduler->question = NB_ASKS_NOTHING;
-    scheduler->uncut = uncut;
+    scheduler->preempt_disabled = preempt_disabled;
     return scheduler->answer;
 }
 
@@ -72,7 +72,7 @@ bool nb_resume_holds(void) {
 typedef struct resume_call {
     nb_scheduler *scheduler;
     nb_resume link;
-    unsigned uncut;
+    unsigned preempt_disabled;
     VALUE self;
     int argc, keywords;
     const VALUE *argv;
@@ -105,14 +105,14 @@ static VALUE resume_end(VALUE argument) {
     scheduler->resumes = call->link.outer;
     if (scheduler->question == NB_ASKS_NOTHING) return Qnil;
     scheduler->question = NB_ASKS_NOTHING;
-    scheduler->uncut = call->uncut;
+    scheduler->preempt_disabled = call->preempt_disabled;
     return Qnil;
 }
 
 static VALUE resume(resume_call *call, VALUE child) {
     VALUE scheduler = call->scheduler->self;
     call->link = (nb_resume){call->scheduler->resumes, rb_fiber_current(), child};
-    call->uncut = call->scheduler->uncut;
+    call->preempt_disabled = call->scheduler->preempt_disabled;
     call->scheduler->resumes = &call->link;
     VALUE value = rb_ensure(resume_body, (VALUE)call, resume_end, (VALUE)call);
     RB_GC_GUARD(scheduler);

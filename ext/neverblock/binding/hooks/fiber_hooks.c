@@ -244,7 +244,7 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
         note_end(wait);
         nb_wait_wake(wait, NB_WOKEN);
     }
-    if ((wait == NULL || wait->kind == NB_WAIT_CUT) && expects_wake(scheduler, fiber))
+    if ((wait == NULL || wait->kind == NB_WAIT_PREEMPTED) && expects_wake(scheduler, fiber))
         rb_hash_aset(scheduler->expecting, fiber, Qtrue);
     return Qnil;
 }

@@ -29,7 +29,7 @@
 #define NB_TRUST_NS (50 * NB_NS_PER_MS)
 /* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at
    most. */
-#define NB_CUT_WAITS_NS (10 * NB_NS_PER_MS)
+#define NB_PREEMPTED_WAITS_MAX_NS (10 * NB_NS_PER_MS)
 
 typedef struct loop_sleep_call {
     nb_scheduler *scheduler;
@@ -72,7 +72,7 @@ static void resume_wait(nb_wait *wait) {
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (scheduler->attached) nb_loop_stamp(scheduler, nb_loop_now(scheduler));
     if (scheduler->timeslices)
-        nb_timeslices_switch(scheduler->timeslices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_CUT);
+        nb_timeslices_switch(scheduler->timeslices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_PREEMPTED);
     if (wait) resume_wait(wait);
     if (fiber == scheduler->loop) return;
 
@@ -298,19 +298,19 @@ static void let_others_run(nb_scheduler *scheduler) {
 
 /* What waits goes first, and one that was cut goes on in each turn after that; but not later than a
    slice of time after the last. */
-static void go_on_with_cut(nb_scheduler *scheduler) {
+static void resume_preempted(nb_scheduler *scheduler) {
     int64_t now_ns = nb_loop_clock(scheduler);
-    if (nb_loop_work_waits(scheduler) && now_ns - scheduler->cut_ns < NB_CUT_WAITS_NS) return;
-    nb_wait *wait = NB_LIST_ENTRY(scheduler->cut.next, nb_wait, link);
+    if (nb_loop_work_waits(scheduler) && now_ns - scheduler->preempted_resumed_ns < NB_PREEMPTED_WAITS_MAX_NS) return;
+    nb_wait *wait = NB_LIST_ENTRY(scheduler->preempted.next, nb_wait, link);
     nb_loop_switch(scheduler, wait->fiber, wait);
-    scheduler->cut_ns = nb_loop_now(scheduler);
+    scheduler->preempted_resumed_ns = nb_loop_now(scheduler);
 }
 
 static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
-    nb_heap_turn(&scheduler->heap, scheduler->parked.count, !nb_list_empty(&scheduler->cut));
+    nb_heap_turn(&scheduler->heap, scheduler->parked.count, !nb_list_empty(&scheduler->preempted));
     with_source = with_source && scheduler->attached;
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
@@ -320,8 +320,8 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     let_others_run(scheduler);
 
     if (until && until->state != NB_WAITING) return;
-    if (!nb_list_empty(&scheduler->cut)) {
-        go_on_with_cut(scheduler);
+    if (!nb_list_empty(&scheduler->preempted)) {
+        resume_preempted(scheduler);
     } else if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watches.count > 0)) {
         busy_poll(scheduler);
     } else if (until || !nothing_left(scheduler)) {

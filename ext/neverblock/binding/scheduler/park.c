@@ -49,7 +49,7 @@ static VALUE park_end(VALUE argument) {
     nb_wait_uncount(wait);
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
     nb_parked_pop(&wait->scheduler->parked, wait->fiber, wait, wait->outer);
-    wait->scheduler->uncut = wait->uncut;
+    wait->scheduler->preempt_disabled = wait->preempt_disabled;
     wait->scheduler->resumes = wait->resumes;
     wait->scheduler->question = wait->question;
     wait->scheduler->masked = wait->masked;
@@ -115,7 +115,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
         park_end((VALUE)wait);
         rb_memerror();
     }
-    wait->scheduler->uncut = 0;
+    wait->scheduler->preempt_disabled = 0;
     wait->scheduler->question = NB_ASKS_NOTHING;
     wait->scheduler->masked = false;
     wait->scheduler->root_shielded = false;
@@ -127,13 +127,13 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
 
 /* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing
    should be, is put off as well. */
-void nb_wait_cut(nb_scheduler *scheduler) {
+void nb_wait_preempt(nb_scheduler *scheduler) {
     nb_wait wait;
-    nb_wait_init(&wait, scheduler, NB_WAIT_CUT);
+    nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);
     if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
     wait.state = NB_READY;
     wait.counted = true;
-    nb_list_append(&scheduler->cut, &wait.link);
+    nb_list_append(&scheduler->preempted, &wait.link);
     scheduler->ready_count++;
     scheduler->watches.dry_fd = -1;
     scheduler->root_shielded = false;
@@ -149,7 +149,7 @@ void nb_wait_cut(nb_scheduler *scheduler) {
 typedef struct spawn_call {
     nb_scheduler *scheduler;
     VALUE fiber, outer_loop;
-    unsigned uncut;
+    unsigned preempt_disabled;
     bool masked, root_shielded;
 } spawn_call;
 
@@ -163,7 +163,7 @@ static VALUE spawn_end(VALUE argument) {
     spawn_call *call = (spawn_call *)argument;
     call->scheduler->loop = call->outer_loop;
     call->scheduler->switched = false;
-    call->scheduler->uncut = call->uncut;
+    call->scheduler->preempt_disabled = call->preempt_disabled;
     call->scheduler->masked = call->masked;
     call->scheduler->root_shielded = call->root_shielded;
     return Qnil;
@@ -174,11 +174,11 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
         spawn_call call = {.scheduler = scheduler,
                            .fiber = fiber,
                            .outer_loop = scheduler->loop,
-                           .uncut = scheduler->uncut,
+                           .preempt_disabled = scheduler->preempt_disabled,
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
         scheduler->loop = rb_fiber_current();
-        scheduler->uncut = 0;
+        scheduler->preempt_disabled = 0;
         scheduler->masked = false;
         scheduler->root_shielded = false;
         rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);

@@ -15,7 +15,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it
    is raised in its next wait. Does not raise. */
-void nb_wait_cut(nb_scheduler *scheduler);
+void nb_wait_preempt(nb_scheduler *scheduler);
 
 /* Scheduler#shield. */
 void nb_park_define(VALUE klass);

@@ -54,7 +54,7 @@ int nb_scheduler_poll_descriptor(VALUE self) {
 
 nb_heap *nb_scheduler_heap(VALUE self) { return &nb_scheduler_get(self)->heap; }
 
-bool nb_scheduler_has_cut(VALUE self) { return !nb_list_empty(&nb_scheduler_get(self)->cut); }
+bool nb_scheduler_has_preempted(VALUE self) { return !nb_list_empty(&nb_scheduler_get(self)->preempted); }
 
 /* --- Switching --- */
 

@@ -57,7 +57,7 @@ bool nb_scheduler_take_want(VALUE scheduler);
    does. The scheduler's own thread, or any with Ruby's lock. */
 VALUE nb_scheduler_root(VALUE scheduler);
 /* Fibers whose slice has ended and that have not gone on since. */
-bool nb_scheduler_has_cut(VALUE scheduler);
+bool nb_scheduler_has_preempted(VALUE scheduler);
 
 /* What decides when Ruby collects, for its fibers. As long as the scheduler. */
 nb_heap *nb_scheduler_heap(VALUE scheduler);

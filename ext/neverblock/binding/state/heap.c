@@ -251,10 +251,10 @@ static void collect_what_is_left(nb_heap *heap) {
     note_alone();
 }
 
-void nb_heap_turn(nb_heap *heap, size_t parked, bool some_cut) {
+void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted) {
     collect_what_has_grown();
     if (parked > heap->room_for) make_room_for_parked(heap);
-    if (heap->collection_due && !some_cut) collect_what_is_left(heap);
+    if (heap->collection_due && !some_preempted) collect_what_is_left(heap);
 }
 
 void nb_heap_define(VALUE module) {

@@ -40,14 +40,14 @@ void nb_heap_let_collect(const nb_heap *heap);
 bool nb_heap_waits(const nb_heap *heap);
 /* A source is attached. Before the first, nothing is a request's. */
 void nb_heap_attached(void);
-/* Between fibers, in the loop fiber; some_cut: fibers wait whose slice has ended. Where more of
+/* Between fibers, in the loop fiber; some_preempted: fibers wait whose slice has ended. Where more of
    them are parked than there is room for in Ruby's heap, it is made for twice as many. And when a
    long request is over (nb_heap_request_over) and none is half done, a collection of what is young,
    swept bit by bit as it is needed: what it has made is garbage by then, and found to be that in
    some 10 ms. Later collections would come in the middle of the next such request, walk all that
    that one keeps, and have the garbage grow old meanwhile, which only collections of all objects
    free. */
-void nb_heap_turn(nb_heap *heap, size_t parked, bool some_cut);
+void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted);
 
 /* A request has computed for NB_HEAP_LONG_NS; nb_heap_request_over is told when it is over.
    Meanwhile collections are put off where it keeps much. And when any whose slice had ended is

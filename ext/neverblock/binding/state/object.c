@@ -64,7 +64,7 @@ static const rb_data_type_t scheduler_type = {
 static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->ready);
     nb_list_init(&scheduler->pass);
-    nb_list_init(&scheduler->cut);
+    nb_list_init(&scheduler->preempted);
     nb_list_init(&scheduler->spawners);
     nb_list_init(&scheduler->files);
     nb_list_init(&scheduler->watches.unproven);
@@ -168,7 +168,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->sleeper.sleeping = false;
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
     scheduler->pending_tag = 0;
-    scheduler->uncut = scheduler->heap.long_requests = 0;
+    scheduler->preempt_disabled = scheduler->heap.long_requests = 0;
     scheduler->resumes = NULL;
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->masked = false;

@@ -42,7 +42,7 @@ typedef struct nb_scheduler_source {
     /* Something would come if turn_end were called: all that it has asked for has. Any thread with the GVL. */
     bool (*starves)(void *owner);
     /* The slice of the fiber that runs has ended: it is about to be left. Or NULL. */
-    void (*cut)(void *owner);
+    void (*preempted)(void *owner);
     /* Nothing will come any more: the loop may end when no fiber is left, parked ones included. */
     bool (*finished)(void *owner);
     void *owner;

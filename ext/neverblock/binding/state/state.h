@@ -41,40 +41,40 @@ struct nb_scheduler {
     VALUE self;
 
     /* --- the fiber that runs; meaningful while `switched` --- */
-    VALUE loop;         /* the fiber that parked fibers transfer to */
-    VALUE root;         /* the root of the fiber that runs (fibers/root.h) */
-    bool root_shielded; /* that root is in a shield block */
-    bool switched;      /* a fiber runs that the loop has switched to */
-    bool parks;         /* the fiber that has come back to the loop waits */
-    bool masked;        /* it is in Thread.handle_interrupt, and interrupts have to wait */
-    unsigned uncut;     /* blocks it is in that no slice may end in */
-    nb_resume *resumes; /* the last of those that have resumed each other down to it, or NULL */
-    uint8_t question;   /* nb_resume_question: the fiber that was resumed has yielded to ask this */
-    bool answer;        /* to the last */
-    uint64_t switches;  /* to fibers, since it was made */
-    bool went_on;       /* since the last switch a fiber did not park, as its descriptor was ready */
+    VALUE loop;                /* the fiber that parked fibers transfer to */
+    VALUE root;                /* the root of the fiber that runs (fibers/root.h) */
+    bool root_shielded;        /* that root is in a shield block */
+    bool switched;             /* a fiber runs that the loop has switched to */
+    bool parks;                /* the fiber that has come back to the loop waits */
+    bool masked;               /* it is in Thread.handle_interrupt, and interrupts have to wait */
+    unsigned preempt_disabled; /* blocks it is in that no slice may end in */
+    nb_resume *resumes;        /* the last of those that have resumed each other down to it, or NULL */
+    uint8_t question;          /* nb_resume_question: the fiber that was resumed has yielded to ask this */
+    bool answer;               /* to the last */
+    uint64_t switches;         /* to fibers, since it was made */
+    bool went_on;              /* since the last switch a fiber did not park, as its descriptor was ready */
     nb_starter starter;
     int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
 
     /* --- fibers that wait --- */
     nb_parked_table parked;
     nb_list ready;
-    nb_list pass; /* the snapshot of `ready` that the current pass works off */
-    nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
+    nb_list pass;      /* the snapshot of `ready` that the current pass works off */
+    nb_list preempted; /* waits of fibers whose slice has ended; each turn goes on with one */
     nb_list spawners;
-    size_t ready_count; /* waits that were woken and whose fiber does not run yet */
-    int64_t cut_ns;     /* when a fiber of `cut` last went on */
-    nb_list overdue;    /* each nb_late that came while its fiber was in no wait that could be ended */
-    nb_list blocks;     /* each nb_late whose block has not ended */
-    nb_list files;      /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
-    nb_list awaiting;   /* waits for the fibers that their own has scheduled (state/children.h) */
-    nb_list children;   /* each nb_child that has not ended */
-    VALUE expecting;    /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
-    VALUE deferred;     /* [fiber, exception] of the others that have to wait for the next wait, or nil */
-    size_t shields;     /* shield blocks that fibers are in: 0 saves looking for one */
-    size_t holds;       /* hold blocks that fibers are in: 0 saves looking for one */
-    size_t lent;        /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
-    int64_t lend_ns;    /* what the thread will have run when it offers the lock again */
+    size_t ready_count;           /* waits that were woken and whose fiber does not run yet */
+    int64_t preempted_resumed_ns; /* when a fiber of `preempted` last went on */
+    nb_list overdue;              /* each nb_late that came while its fiber was in no wait that could be ended */
+    nb_list blocks;               /* each nb_late whose block has not ended */
+    nb_list files;                /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
+    nb_list awaiting;             /* waits for the fibers that their own has scheduled (state/children.h) */
+    nb_list children;             /* each nb_child that has not ended */
+    VALUE expecting; /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
+    VALUE deferred;  /* [fiber, exception] of the others that have to wait for the next wait, or nil */
+    size_t shields;  /* shield blocks that fibers are in: 0 saves looking for one */
+    size_t holds;    /* hold blocks that fibers are in: 0 saves looking for one */
+    size_t lent;     /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
+    int64_t lend_ns; /* what the thread will have run when it offers the lock again */
 
     /* --- what wakes them --- */
     nb_timers timers;

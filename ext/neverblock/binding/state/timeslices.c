@@ -75,8 +75,9 @@ bool nb_timeslices_source_starves(const nb_scheduler *scheduler) {
 
 static int64_t quiet_until_ns(const nb_timeslices *timeslices, int64_t now_ns) {
     const nb_scheduler *scheduler = timeslices->scheduler;
-    int64_t until_ns = now_ns + (timeslices->allocates ? NB_CUT_NS : smaller(timeslices->timeslice_ns, NB_QUIET_NS));
-    if (!nb_list_empty(&scheduler->cut))
+    int64_t until_ns = now_ns + (timeslices->allocates ? NB_PREEMPT_GRANULARITY_NS
+                                                       : smaller(timeslices->timeslice_ns, NB_QUIET_NS));
+    if (!nb_list_empty(&scheduler->preempted))
         until_ns = smaller(until_ns, timeslices->switched_ns + timeslices->timeslice_ns);
     return smaller(until_ns, nb_timers_next_ns(&scheduler->timers));
 }
@@ -114,13 +115,13 @@ void nb_timeslices_work_comes(nb_timeslices *timeslices) {
 
 /* --- What the loop tells --- */
 
-void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool cut) {
+void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preempted) {
     nb_timeslices_end_quiet(timeslices);
-    timeslices->gc_known = !cut && !nb_list_empty(&timeslices->scheduler->cut);
+    timeslices->gc_known = !preempted && !nb_list_empty(&timeslices->scheduler->preempted);
     if (timeslices->gc_known) timeslices->gc_ms = nb_gc_ms();
-    atomic_store_explicit(&timeslices->cut_before, cut, memory_order_relaxed);
+    atomic_store_explicit(&timeslices->preempted_before, preempted, memory_order_relaxed);
     atomic_store_explicit(&timeslices->switched_ns, now_ns, memory_order_relaxed);
-    if (cut && !nb_timeslices_begin_quiet(timeslices, now_ns)) nb_ticker_ring();
+    if (preempted && !nb_timeslices_begin_quiet(timeslices, now_ns)) nb_ticker_ring();
 }
 
 void nb_timeslices_rest(nb_timeslices *timeslices) {

@@ -22,7 +22,7 @@
 
 /* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks
    again; and how long a thread that waits for Ruby's lock is left to. */
-#define NB_CUT_NS NB_NS_PER_MS
+#define NB_PREEMPT_GRANULARITY_NS NB_NS_PER_MS
 
 /* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look
    at it. */
@@ -33,13 +33,13 @@ struct nb_timeslices {
     int64_t timeslice_ns;
     clockid_t clock; /* of what the thread runs, if it is `clocked` */
     bool clocked;
-    _Atomic int64_t switched_ns; /* when the thread began to run its fiber; 0: it runs none */
-    _Atomic bool cut_before;     /* the fiber's slice had ended, and it has not waited since */
-    _Atomic uint32_t lock;       /* odd: the thread waits for Ruby's lock */
-    _Atomic bool asleep;         /* it does not want it */
-    _Atomic bool forced;         /* the next job cuts that may, whatever the time is */
-    _Atomic uint32_t kept;       /* ends that were put off, as the fiber could not be left there */
-    _Atomic uint64_t cuts;       /* slices that have ended */
+    _Atomic int64_t switched_ns;   /* when the thread began to run its fiber; 0: it runs none */
+    _Atomic bool preempted_before; /* the fiber's slice had ended, and it has not waited since */
+    _Atomic uint32_t lock;         /* odd: the thread waits for Ruby's lock */
+    _Atomic bool asleep;           /* it does not want it */
+    _Atomic bool forced;           /* the next job cuts that may, whatever the time is */
+    _Atomic uint32_t kept;         /* ends that were put off, as the fiber could not be left there */
+    _Atomic uint64_t preemptions;  /* slices that have ended */
     _Atomic int64_t
         quiet_until_ns;     /* until then nobody waits for the fiber's time unless `descriptor` gets readable; or 0 */
     _Atomic int descriptor; /* the poller's */
@@ -58,10 +58,10 @@ struct nb_timeslices {
     int64_t lock_seen_ns, contended_ns;
     int64_t ran_seen_ns, still_ns; /* what the thread had run, and since when it has not run more */
     int64_t stint_ns, asked_ns;    /* the stint for which it has asked last, and when */
-    uint64_t cuts_seen;
-    int64_t cut_seen_ns;       /* when there was last a fiber that was cut */
-    uint32_t kept_seen, again; /* what was put off by then; how many in a row have been, of this stint */
-    int64_t put_off_ns;        /* when it was last seen that one had been; 0: never */
+    uint64_t preemptions_seen;
+    int64_t preemption_seen_ns; /* when there was last a fiber that was cut */
+    uint32_t kept_seen, again;  /* what was put off by then; how many in a row have been, of this stint */
+    int64_t put_off_ns;         /* when it was last seen that one had been; 0: never */
 };
 
 /* Slices of so long, in the list of those that are in use; freed by nobody. NULL: there is no
@@ -74,9 +74,9 @@ nb_timeslices *nb_timeslices_in_use(void);
 /* The scheduler has none any more; in the child of a fork too, where the ticker has none of it. */
 void nb_timeslices_close(nb_scheduler *scheduler);
 
-/* A fiber is about to run: `cut`: it goes on where its slice had ended, right after
+/* A fiber is about to run: `preempted`: it goes on where its slice had ended, right after
    nb_loop_work_waits. */
-void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool cut);
+void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preempted);
 /* No fiber runs. */
 void nb_timeslices_rest(nb_timeslices *timeslices);
 /* The thread is about to sleep without Ruby's lock; it waits for it; it has it again. */

@@ -25,7 +25,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .masked = scheduler->masked,
                       .root_shielded = scheduler->root_shielded,
                       .question = scheduler->question,
-                      .uncut = scheduler->uncut,
+                      .preempt_disabled = scheduler->preempt_disabled,
                       .resumes = scheduler->resumes,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
@@ -81,7 +81,7 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
 }
 
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
-    if (wait->kind == NB_WAIT_CUT) {
+    if (wait->kind == NB_WAIT_PREEMPTED) {
         if (overdue || !NIL_P(wait->exception)) return false;
         wait->exception = exception;
         return true;

@@ -14,13 +14,13 @@
 #include "binding/state/state.h"
 
 typedef enum nb_wait_kind {
-    NB_WAIT_PARK,  /* nb_scheduler_park: nb_scheduler_ready wakes it */
-    NB_WAIT_SLEEP, /* kernel_sleep: its deadline or unblock */
-    NB_WAIT_BLOCK, /* block: its deadline or unblock */
-    NB_WAIT_IO,    /* its descriptors or its deadline */
-    NB_WAIT_SPAWN, /* until the fiber it has started parks or ends */
-    NB_WAIT_ASK,   /* a native thread's answer */
-    NB_WAIT_CUT,   /* for nothing: its fiber's slice of time has ended (timeslices/timeslice.h) */
+    NB_WAIT_PARK,      /* nb_scheduler_park: nb_scheduler_ready wakes it */
+    NB_WAIT_SLEEP,     /* kernel_sleep: its deadline or unblock */
+    NB_WAIT_BLOCK,     /* block: its deadline or unblock */
+    NB_WAIT_IO,        /* its descriptors or its deadline */
+    NB_WAIT_SPAWN,     /* until the fiber it has started parks or ends */
+    NB_WAIT_ASK,       /* a native thread's answer */
+    NB_WAIT_PREEMPTED, /* for nothing: its fiber's slice of time has ended (timeslices/timeslice.h) */
 } nb_wait_kind;
 
 typedef enum nb_wait_state {
@@ -54,7 +54,7 @@ struct nb_wait {
     bool masked;   /* the scheduler's, while this fiber does not run */
     bool root_shielded;
     uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
-    unsigned uncut;
+    unsigned preempt_disabled;
     nb_resume *resumes;
 };
 

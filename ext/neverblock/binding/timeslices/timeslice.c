@@ -47,9 +47,9 @@ static bool is_overdue(nb_scheduler *scheduler) {
 static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_timeslices *timeslices = scheduler->timeslices;
     int64_t ran = ran_ns(timeslices);
-    if (ran < (timeslices->cut_before ? NB_CUT_NS : first_ns)) return false;
+    if (ran < (timeslices->preempted_before ? NB_PREEMPT_GRANULARITY_NS : first_ns)) return false;
     if (is_overdue(scheduler)) return true;
-    if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->cut)) return true;
+    if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->preempted)) return true;
     if (nb_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
     nb_timeslices_begin_quiet(timeslices, nb_clock_monotonic_ns());
     return false;
@@ -77,7 +77,8 @@ static bool is_rubys(nb_scheduler *scheduler) {
    without the hooks for what a fiber that was cut may hold; one in the table is on its way into a
    wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
-    if (!scheduler->switched || scheduler->uncut > 0 || scheduler->masked || nb_hold_now(scheduler)) return true;
+    if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_hold_now(scheduler))
+        return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
     if (fiber == scheduler->loop || fiber == scheduler->starter.fiber) return true;
@@ -130,9 +131,9 @@ static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
 
 static void leave(nb_scheduler *scheduler) {
     nb_timeslices_end_quiet(scheduler->timeslices);
-    scheduler->timeslices->cuts++;
-    if (scheduler->attached && scheduler->source.cut) scheduler->source.cut(scheduler->source.owner);
-    nb_wait_cut(scheduler);
+    scheduler->timeslices->preemptions++;
+    if (scheduler->attached && scheduler->source.preempted) scheduler->source.preempted(scheduler->source.owner);
+    nb_wait_preempt(scheduler);
 }
 
 /* What a limit of the running fiber raises is raised here, or where this cannot be, in its next
@@ -220,9 +221,9 @@ static VALUE scheduler_slice_ms(VALUE self) {
     return scheduler->timeslices ? LL2NUM(scheduler->timeslices->timeslice_ns / NB_NS_PER_MS) : Qnil;
 }
 
-static VALUE scheduler_cuts(VALUE self) {
+static VALUE scheduler_preemptions(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->cuts) : INT2FIX(0);
+    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->preemptions) : INT2FIX(0);
 }
 
 static VALUE scheduler_kept(VALUE self) {
@@ -264,7 +265,7 @@ static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
 
 typedef struct region {
     nb_scheduler *scheduler;
-    unsigned uncut;
+    unsigned preempt_disabled;
     bool masked;
 } region;
 
@@ -277,15 +278,15 @@ static VALUE yield_nothing(VALUE argument) {
    more. */
 static VALUE region_end(VALUE argument) {
     const region *left = (const region *)argument;
-    left->scheduler->uncut = left->uncut;
+    left->scheduler->preempt_disabled = left->preempt_disabled;
     left->scheduler->masked = left->masked;
     return Qnil;
 }
 
-static VALUE in_region(nb_scheduler *scheduler, unsigned uncut, bool masked) {
-    region entered = {scheduler, scheduler->uncut, scheduler->masked};
+static VALUE in_region(nb_scheduler *scheduler, unsigned preempt_disabled, bool masked) {
+    region entered = {scheduler, scheduler->preempt_disabled, scheduler->masked};
     VALUE self = scheduler->self;
-    scheduler->uncut = uncut;
+    scheduler->preempt_disabled = preempt_disabled;
     scheduler->masked = masked;
     VALUE result = rb_ensure(yield_nothing, Qnil, region_end, (VALUE)&entered);
     RB_GC_GUARD(self);
@@ -298,14 +299,14 @@ static VALUE uninterrupted(VALUE module) {
     rb_need_block();
     nb_scheduler *scheduler = nb_scheduler_of_thread();
     if (scheduler == NULL || scheduler->timeslices == NULL) return rb_yield_values(0);
-    return in_region(scheduler, scheduler->uncut + 1, scheduler->masked);
+    return in_region(scheduler, scheduler->preempt_disabled + 1, scheduler->masked);
 }
 
 /* masked(true or false) { } */
 static VALUE scheduler_masked(VALUE self, VALUE masked) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_need_block();
-    return in_region(scheduler, scheduler->uncut, RTEST(masked));
+    return in_region(scheduler, scheduler->preempt_disabled, RTEST(masked));
 }
 
 static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
@@ -313,7 +314,8 @@ static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->ma
 void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
-    rb_define_method(klass, "cuts", scheduler_cuts, 0);
+    rb_define_method(klass, "preemptions", scheduler_preemptions, 0);
+    rb_define_alias(klass, "cuts", "preemptions");
     rb_define_method(klass, "kept", scheduler_kept, 0);
     rb_define_method(klass, "given", scheduler_given, 0);
     rb_define_method(klass, "quiet?", scheduler_is_quiet, 0);

@@ -4,7 +4,7 @@
  * The ticker (timeslices/timeslice_look.h) asks Ruby for a postponed job (timeslices/timeslice_job.h) when a fiber
  * has run too long. A job is Ruby's to run, later or on another thread than was meant: so it
  * decides anew, by what it finds in the thread it runs on, and a job that comes too late does
- * nothing. There, wherever Ruby could switch threads as well, the fiber is put into the list `cut`
+ * nothing. There, wherever Ruby could switch threads as well, the fiber is put into the list `preempted`
  * and transfers to the loop, as a fiber that waits does. docs/decisions/0007 says where that must
  * not be, and how each case is kept out.
  */

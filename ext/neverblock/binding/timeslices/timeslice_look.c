@@ -23,10 +23,10 @@
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for
    so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
-/* One that was cut goes on this soon (NB_CUT_WAITS_NS), in the middle of what others do: for twice
+/* One that was cut goes on this soon (NB_PREEMPTED_WAITS_MAX_NS), in the middle of what others do: for twice
    as long the ticker looks each millisecond, unless it is quiet, lest it looks while one of the
    others runs, and next when that would have had a slice. */
-#define NB_CUT_SEEN_NS (20 * NB_NS_PER_MS)
+#define NB_PREEMPTION_SEEN_NS (20 * NB_NS_PER_MS)
 /* A thread that is awake and has not run for so long sits in a call, and does not wait for the
    lock. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
@@ -35,11 +35,11 @@ static int64_t look_at_lock(nb_timeslices *timeslices, uint32_t lock, int64_t no
     if (lock != timeslices->lock_seen) {
         timeslices->lock_seen = lock;
         timeslices->lock_seen_ns = now_ns;
-    } else if (now_ns - timeslices->lock_seen_ns >= NB_CUT_NS / 2) {
+    } else if (now_ns - timeslices->lock_seen_ns >= NB_PREEMPT_GRANULARITY_NS / 2) {
         timeslices->contended_ns = now_ns;
         nb_timeslice_job_ask();
     }
-    return now_ns + NB_CUT_NS;
+    return now_ns + NB_PREEMPT_GRANULARITY_NS;
 }
 
 /* A thread from which Ruby has taken the lock, in a fiber or between two, tells nobody that it
@@ -50,7 +50,8 @@ static void look_at_thread(nb_timeslices *timeslices, int64_t now_ns) {
     if (ran_ns != timeslices->ran_seen_ns) {
         timeslices->ran_seen_ns = ran_ns;
         timeslices->still_ns = now_ns;
-    } else if (now_ns - timeslices->still_ns >= NB_CUT_NS / 2 && now_ns - timeslices->still_ns < NB_STILL_NS) {
+    } else if (now_ns - timeslices->still_ns >= NB_PREEMPT_GRANULARITY_NS / 2 &&
+               now_ns - timeslices->still_ns < NB_STILL_NS) {
         timeslices->contended_ns = now_ns;
         nb_timeslice_job_ask();
     }
@@ -62,13 +63,14 @@ static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : 
 static bool was_put_off(const nb_timeslices *timeslices) { return timeslices->kept != timeslices->kept_seen; }
 
 static int64_t again_ns(const nb_timeslices *timeslices) {
-    return was_put_off(timeslices) ? smaller(NB_AGAIN_NS * (1 + timeslices->again / NB_AGAIN_COUNT), NB_CUT_NS)
-                                   : NB_CUT_NS;
+    return was_put_off(timeslices)
+               ? smaller(NB_AGAIN_NS * (1 + timeslices->again / NB_AGAIN_COUNT), NB_PREEMPT_GRANULARITY_NS)
+               : NB_PREEMPT_GRANULARITY_NS;
 }
 
 static int64_t answer_ns(const nb_timeslices *timeslices, int64_t now_ns) {
     bool lately = timeslices->put_off_ns != 0 && now_ns - timeslices->put_off_ns < NB_PUT_OFF_NS;
-    return lately ? NB_AGAIN_NS : NB_CUT_NS;
+    return lately ? NB_AGAIN_NS : NB_PREEMPT_GRANULARITY_NS;
 }
 
 /* The first look after a question is for its answer. */
@@ -102,15 +104,17 @@ static int64_t look_at_fiber(nb_timeslices *timeslices, int64_t now_ns, int *fd)
         *fd = timeslices->descriptor;
         return until_ns;
     }
-    int64_t due_ns = switched_ns + (timeslices->cut_before ? NB_CUT_NS : timeslices->timeslice_ns);
+    int64_t due_ns = switched_ns +
+                     (timeslices->preempted_before ? NB_PREEMPT_GRANULARITY_NS : timeslices->timeslice_ns);
     return due_ns > now_ns ? due_ns : ask_for_end(timeslices, switched_ns, now_ns);
 }
 
-static bool is_cut_seen(nb_timeslices *timeslices, int64_t now_ns) {
-    uint64_t cuts = timeslices->cuts;
-    if (timeslices->cut_before || cuts != timeslices->cuts_seen) timeslices->cut_seen_ns = now_ns;
-    timeslices->cuts_seen = cuts;
-    return timeslices->cut_seen_ns != 0 && now_ns - timeslices->cut_seen_ns < NB_CUT_SEEN_NS;
+static bool was_preempted_lately(nb_timeslices *timeslices, int64_t now_ns) {
+    uint64_t preemptions = timeslices->preemptions;
+    if (timeslices->preempted_before || preemptions != timeslices->preemptions_seen)
+        timeslices->preemption_seen_ns = now_ns;
+    timeslices->preemptions_seen = preemptions;
+    return timeslices->preemption_seen_ns != 0 && now_ns - timeslices->preemption_seen_ns < NB_PREEMPTION_SEEN_NS;
 }
 
 int64_t nb_timeslice_look(void *owner, int64_t now_ns, int *fd) {
@@ -120,6 +124,6 @@ int64_t nb_timeslice_look(void *owner, int64_t now_ns, int *fd) {
     if (!timeslices->asleep) look_at_thread(timeslices, now_ns);
     int64_t next_ns = look_at_fiber(timeslices, now_ns, fd);
     bool contended = timeslices->contended_ns != 0 && now_ns - timeslices->contended_ns < NB_CONTENDED_NS;
-    bool soon = (is_cut_seen(timeslices, now_ns) && *fd < 0) || contended;
-    return soon && next_ns > now_ns + NB_CUT_NS ? now_ns + NB_CUT_NS : next_ns;
+    bool soon = (was_preempted_lately(timeslices, now_ns) && *fd < 0) || contended;
+    return soon && next_ns > now_ns + NB_PREEMPT_GRANULARITY_NS ? now_ns + NB_PREEMPT_GRANULARITY_NS : next_ns;
 }
