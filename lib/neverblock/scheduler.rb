@@ -151,7 +151,7 @@ module NeverBlock
     # @!method preemptions
     #   @return [Integer] preemptions: fibers that were left as their time slice had ended
 
-    # @!method kept
+    # @!method preemptions_missed
     #   @return [Integer] times that one was over and the fiber could not be left where it was; it is tried again each millisecond
 
     # @!method given

@@ -31,9 +31,9 @@ module Timeslices
   def stays?
     scheduler = Fiber.scheduler
     preemptions = scheduler.preemptions
-    kept = scheduler.kept
+    missed = scheduler.preemptions_missed
     scheduler.end_timeslice
-    nil until scheduler.kept >= kept + REFUSALS || scheduler.preemptions > preemptions
+    nil until scheduler.preemptions_missed >= missed + REFUSALS || scheduler.preemptions > preemptions
     scheduler.preemptions == preemptions
   end
 end

@@ -246,9 +246,9 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
   OURS = eval("->(body) { body.call }", nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
   SPINS = eval(<<~RUBY, nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
     lambda do |scheduler, refusals|
-      preemptions, kept = scheduler.preemptions, scheduler.kept
+      preemptions, missed = scheduler.preemptions, scheduler.preemptions_missed
       scheduler.end_timeslice
-      [3].each { nil } until scheduler.kept >= kept + refusals || scheduler.preemptions > preemptions
+      [3].each { nil } until scheduler.preemptions_missed >= missed + refusals || scheduler.preemptions > preemptions
       scheduler.preemptions == preemptions
     end
   RUBY
@@ -359,7 +359,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
       steps = []
       Fiber.schedule do
         sleep(0)
-        nil until scheduler.kept > 3
+        nil until scheduler.preemptions_missed > 3
         steps << :hog
       end
       Fiber.schedule { sleep(0) && steps << :other }

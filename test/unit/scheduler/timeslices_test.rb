@@ -166,7 +166,7 @@ class SchedulerTimeslicesTest < Minitest::Test
     in_scheduler do
       scheduler = Fiber.scheduler
       assert_nil scheduler.slice_ms
-      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.preemptions, scheduler.kept]
+      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.preemptions, scheduler.preemptions_missed]
       assert_equal 5, NB.uninterrupted { 5 }
       scheduler.slice_ms = 7
       assert_equal 7, scheduler.slice_ms
@@ -471,7 +471,7 @@ class SchedulerTimeslicesTest < Minitest::Test
   # The fibers of ours give each other nothing in a switch, so that few ends of its slices are put off.
   def test_an_enumerator_of_ours_is_left_between_its_fibers_too
     skip "Enumerator#next is Ruby's own from 3.3 on" if RUBY_VERSION >= "3.3"
-    among_switches(AMONG_SWITCHES["an enumerator"]) { |scheduler| assert_operator scheduler.kept, :<, scheduler.preemptions }
+    among_switches(AMONG_SWITCHES["an enumerator"]) { |scheduler| assert_operator scheduler.preemptions_missed, :<, scheduler.preemptions }
   end
 
   # Nearly every question meets a switch, in which no end may come; it comes right after it. (In an `each` of C's there may be none before the next switch.)
@@ -487,7 +487,7 @@ class SchedulerTimeslicesTest < Minitest::Test
 
   def test_an_end_of_a_slice_that_meets_a_switch_comes_right_after_it
     AMONG_SWITCHES.each do |name, make|
-      among_switches(make) { |scheduler| assert_operator scheduler.kept, :<=, 4 * scheduler.preemptions, name }
+      among_switches(make) { |scheduler| assert_operator scheduler.preemptions_missed, :<=, 4 * scheduler.preemptions, name }
     end
   end
 
@@ -523,18 +523,18 @@ class SchedulerTimeslicesTest < Minitest::Test
     option, count = THROWN_AWAY
     command = ["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }]
       require "neverblock/scheduler"
-      kept = 0
+      missed = 0
       Thread.new do
         Fiber.set_scheduler(scheduler = NeverBlock::Scheduler.new)
         scheduler.slice_ms = 1
-        Fiber.schedule { sleep(0.001) until (kept = scheduler.kept) >= #{REFUSALS} }
+        Fiber.schedule { sleep(0.001) until (missed = scheduler.preemptions_missed) >= #{REFUSALS} }
         Fiber.schedule do
           sleep(0)
           own = Fiber.new(blocking: false) { loop { Fiber.yield } }
-          own.resume until kept >= #{REFUSALS}
+          own.resume until missed >= #{REFUSALS}
         end
       end.join
-      print kept >= #{REFUSALS}, " ", #{count}
+      print missed >= #{REFUSALS}, " ", #{count}
     RUBY
     assert_equal "true 0", IO.popen(command, &:read)
   end

@@ -33,13 +33,13 @@ struct nb_timeslices {
     int64_t timeslice_ns;
     clockid_t clock; /* of what the thread runs, if it is `clocked` */
     bool clocked;
-    _Atomic int64_t switched_ns;   /* when the thread began to run its fiber; 0: it runs none */
-    _Atomic bool preempted_before; /* the fiber's slice had ended, and it has not waited since */
-    _Atomic uint32_t lock;         /* odd: the thread waits for Ruby's lock */
-    _Atomic bool asleep;           /* it does not want it */
-    _Atomic bool forced;           /* the next job cuts that may, whatever the time is */
-    _Atomic uint32_t kept;         /* ends that were put off, as the fiber could not be left there */
-    _Atomic uint64_t preemptions;  /* slices that have ended */
+    _Atomic int64_t switched_ns;         /* when the thread began to run its fiber; 0: it runs none */
+    _Atomic bool preempted_before;       /* the fiber's slice had ended, and it has not waited since */
+    _Atomic uint32_t lock;               /* odd: the thread waits for Ruby's lock */
+    _Atomic bool asleep;                 /* it does not want it */
+    _Atomic bool forced;                 /* the next job cuts that may, whatever the time is */
+    _Atomic uint32_t preemptions_missed; /* ends that were put off, as the fiber could not be left there */
+    _Atomic uint64_t preemptions;        /* slices that have ended */
     _Atomic int64_t
         quiet_until_ns;     /* until then nobody waits for the fiber's time unless `descriptor` gets readable; or 0 */
     _Atomic int descriptor; /* the poller's */
@@ -59,9 +59,9 @@ struct nb_timeslices {
     int64_t ran_seen_ns, still_ns; /* what the thread had run, and since when it has not run more */
     int64_t stint_ns, asked_ns;    /* the stint for which it has asked last, and when */
     uint64_t preemptions_seen;
-    int64_t preemption_seen_ns; /* when there was last a fiber that was cut */
-    uint32_t kept_seen, again;  /* what was put off by then; how many in a row have been, of this stint */
-    int64_t put_off_ns;         /* when it was last seen that one had been; 0: never */
+    int64_t preemption_seen_ns;  /* when there was last a fiber that was cut */
+    uint32_t missed_seen, again; /* what was put off by then; how many in a row have been, of this stint */
+    int64_t missed_ns;           /* when it was last seen that one had been; 0: never */
 };
 
 /* Slices of so long, in the list of those that are in use; freed by nobody. NULL: there is no

@@ -152,7 +152,7 @@ static void end_timeslice(nb_scheduler *scheduler) {
     timeslices->allocates = nb_heap_computes(&scheduler->heap);
     if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
     if (!may_end(scheduler, arrived)) {
-        timeslices->kept++;
+        timeslices->preemptions_missed++;
         return;
     }
     timeslices->forced = false;
@@ -226,9 +226,9 @@ static VALUE scheduler_preemptions(VALUE self) {
     return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->preemptions) : INT2FIX(0);
 }
 
-static VALUE scheduler_kept(VALUE self) {
+static VALUE scheduler_preemptions_missed(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->timeslices ? UINT2NUM(scheduler->timeslices->kept) : INT2FIX(0);
+    return scheduler->timeslices ? UINT2NUM(scheduler->timeslices->preemptions_missed) : INT2FIX(0);
 }
 
 static VALUE scheduler_given(VALUE self) {
@@ -316,7 +316,8 @@ void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
     rb_define_method(klass, "preemptions", scheduler_preemptions, 0);
     rb_define_alias(klass, "cuts", "preemptions");
-    rb_define_method(klass, "kept", scheduler_kept, 0);
+    rb_define_method(klass, "preemptions_missed", scheduler_preemptions_missed, 0);
+    rb_define_alias(klass, "kept", "preemptions_missed");
     rb_define_method(klass, "given", scheduler_given, 0);
     rb_define_method(klass, "quiet?", scheduler_is_quiet, 0);
     rb_define_method(klass, "end_timeslice", scheduler_end_timeslice, 0);

@@ -19,7 +19,7 @@
 #define NB_AGAIN_COUNT 32
 /* For so long after one was put off. Else the answer is looked for when the next question would
    come: each look wakes a thread. */
-#define NB_PUT_OFF_NS NB_NS_PER_S
+#define NB_MISSED_LATELY_NS NB_NS_PER_S
 /* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for
    so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
@@ -60,29 +60,31 @@ static void look_at_thread(nb_timeslices *timeslices, int64_t now_ns) {
 static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
 
 /* Of the last question, as far as is known. */
-static bool was_put_off(const nb_timeslices *timeslices) { return timeslices->kept != timeslices->kept_seen; }
+static bool was_missed(const nb_timeslices *timeslices) {
+    return timeslices->preemptions_missed != timeslices->missed_seen;
+}
 
 static int64_t again_ns(const nb_timeslices *timeslices) {
-    return was_put_off(timeslices)
+    return was_missed(timeslices)
                ? smaller(NB_AGAIN_NS * (1 + timeslices->again / NB_AGAIN_COUNT), NB_PREEMPT_GRANULARITY_NS)
                : NB_PREEMPT_GRANULARITY_NS;
 }
 
 static int64_t answer_ns(const nb_timeslices *timeslices, int64_t now_ns) {
-    bool lately = timeslices->put_off_ns != 0 && now_ns - timeslices->put_off_ns < NB_PUT_OFF_NS;
+    bool lately = timeslices->missed_ns != 0 && now_ns - timeslices->missed_ns < NB_MISSED_LATELY_NS;
     return lately ? NB_AGAIN_NS : NB_PREEMPT_GRANULARITY_NS;
 }
 
 /* The first look after a question is for its answer. */
 static int64_t ask_for_end(nb_timeslices *timeslices, int64_t switched_ns, int64_t now_ns) {
     bool same = timeslices->stint_ns == switched_ns;
-    if (was_put_off(timeslices)) timeslices->put_off_ns = now_ns;
+    if (was_missed(timeslices)) timeslices->missed_ns = now_ns;
     if (same && now_ns < timeslices->asked_ns + again_ns(timeslices))
         return timeslices->asked_ns + again_ns(timeslices);
-    timeslices->again = same && was_put_off(timeslices) ? timeslices->again + 1 : 0;
+    timeslices->again = same && was_missed(timeslices) ? timeslices->again + 1 : 0;
     timeslices->stint_ns = switched_ns;
     timeslices->asked_ns = now_ns;
-    timeslices->kept_seen = timeslices->kept;
+    timeslices->missed_seen = timeslices->preemptions_missed;
     nb_timeslice_job_ask();
     return now_ns + answer_ns(timeslices, now_ns);
 }
