@@ -63,7 +63,7 @@ module NeverBlock
     #   @return [true]
 
     # @!method block(blocker, timeout = nil)
-    #   Hook of Mutex, Queue, Thread#join...: parks until #unblock names this fiber. Waiting for a Thread is a #lend.
+    #   Hook of Mutex, Queue, Thread#join...: parks until #unblock names this fiber. Waiting for a Thread is a #yield_lock.
     #   @param timeout [Numeric, nil] seconds
     #   @return [Boolean] false when the time was over first
 
@@ -133,7 +133,7 @@ module NeverBlock
     #   @param mode [Boolean] false: a block in which waits park again
     #   @return what the block returns; whatever way it is left, the mode ends with it
 
-    # @!method lend
+    # @!method yield_lock
     #   Calls the block, in which the fiber waits for what another Ruby thread does for it. Meanwhile the loop offers Ruby's lock to other threads after each
     #   turn, where with fibers always ready it would keep it for 100 ms at a time; half of its time at most.
     #   @return what the block returns
@@ -154,7 +154,7 @@ module NeverBlock
     # @!method preemptions_missed
     #   @return [Integer] times that one was over and the fiber could not be left where it was; it is tried again each millisecond
 
-    # @!method given
+    # @!method lock_handoffs
     #   @return [Integer] times another Ruby thread that computed was made to give Ruby's lock up for this one
 
     # @!method end_timeslice

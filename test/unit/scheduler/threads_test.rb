@@ -219,11 +219,11 @@ class SchedulerThreadsTest < Minitest::Test
       end
       scheduler = ready.pop
       Thread.pass until Thread.list.all? { |thread| thread == Thread.main || thread.status == "sleep" }
-      before = scheduler.given
+      before = scheduler.lock_handoffs
       puts "ready"
       $stdout.flush
       nil until over
-      puts scheduler.given - before
+      puts scheduler.lock_handoffs - before
       $stdout.flush
       exit!
     RUBY

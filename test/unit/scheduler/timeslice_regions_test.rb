@@ -411,7 +411,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     hog = Thread.new { nil until done }
     in_timeslices do |scheduler|
       fiber do
-        sleep(0.001) until scheduler.given > 2
+        sleep(0.001) until scheduler.lock_handoffs > 2
         done = true
       end
     end

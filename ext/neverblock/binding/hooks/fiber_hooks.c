@@ -179,11 +179,11 @@ static VALUE scheduler_yield(VALUE self) {
 }
 
 /* A fork meanwhile has set it to 0. */
-static void take_back(nb_scheduler *scheduler) {
-    if (scheduler->lent > 0) scheduler->lent--;
+static void end_yield_lock(nb_scheduler *scheduler) {
+    if (scheduler->lock_yielders > 0) scheduler->lock_yielders--;
 }
 
-static void leave_thread(nb_wait *wait) { take_back(wait->scheduler); }
+static void leave_thread(nb_wait *wait) { end_yield_lock(wait->scheduler); }
 
 /* Ruby's own locks (of a file that is being required) have no class. */
 static bool is_thread(VALUE blocker) {
@@ -201,7 +201,7 @@ static nb_wait_outcome await_thread(join *self, nb_scheduler *scheduler, VALUE t
     self->thread = thread;
     self->ends = false;
     nb_wait_init(&self->wait, scheduler, NB_WAIT_BLOCK);
-    scheduler->lent++;
+    scheduler->lock_yielders++;
     self->wait.leave = leave_thread;
     return nb_wait_park(&self->wait, deadline_ns);
 }
@@ -266,21 +266,21 @@ static VALUE scheduler_raise_in(int argc, VALUE *argv, VALUE self) {
     return interrupt(self, argv[0], rb_ary_new_from_values(argc - 1, argv + 1));
 }
 
-static VALUE lend_body(VALUE argument) {
+static VALUE yield_lock_body(VALUE argument) {
     (void)argument;
     return rb_yield_values(0);
 }
 
-static VALUE lend_end(VALUE self) {
-    take_back(nb_scheduler_get(self));
+static VALUE yield_lock_end(VALUE self) {
+    end_yield_lock(nb_scheduler_get(self));
     return Qnil;
 }
 
-/* lend { } */
-static VALUE scheduler_lend(VALUE self) {
+/* yield_lock { } */
+static VALUE scheduler_yield_lock(VALUE self) {
     rb_need_block();
-    nb_scheduler_get(self)->lent++;
-    return rb_ensure(lend_body, Qnil, lend_end, self);
+    nb_scheduler_get(self)->lock_yielders++;
+    return rb_ensure(yield_lock_body, Qnil, yield_lock_end, self);
 }
 
 /* Whether the loop of this thread's scheduler has switched to the fiber that runs, or to one that
@@ -357,7 +357,8 @@ void nb_fiber_hooks_define(VALUE klass) {
     rb_define_method(klass, "unblock", scheduler_unblock, 2);
     rb_define_method(klass, "fiber_interrupt", scheduler_fiber_interrupt, 2);
     rb_define_method(klass, "raise_in", scheduler_raise_in, -1);
-    rb_define_method(klass, "lend", scheduler_lend, 0);
+    rb_define_method(klass, "yield_lock", scheduler_yield_lock, 0);
+    rb_define_alias(klass, "lend", "yield_lock");
     rb_define_method(klass, "run", scheduler_run, 0);
     rb_define_method(klass, "inside?", scheduler_inside_p, 0);
     rb_define_method(klass, "close", scheduler_close, 0);

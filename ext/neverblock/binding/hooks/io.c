@@ -108,8 +108,8 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     if (events & RUBY_IO_WRITABLE) interest |= NB_POLL_WRITE;
     if (events & RUBY_IO_PRIORITY) interest |= NB_POLL_PRIORITY;
 
-    VALUE given = argc == 3 ? argv[2] : Qnil, own = NIL_P(given) ? timeout_of(argv[0]) : Qnil;
-    int64_t deadline_ns = nb_wait_deadline(scheduler, NIL_P(own) ? given : own);
+    VALUE timeout = argc == 3 ? argv[2] : Qnil, own = NIL_P(timeout) ? timeout_of(argv[0]) : Qnil;
+    int64_t deadline_ns = nb_wait_deadline(scheduler, NIL_P(own) ? timeout : own);
     nb_watch watch = {.fd = fd, .interest = interest, .io = argv[0], .dry = take_dry(scheduler, fd, interest)};
     uint32_t ready = watch_wait(scheduler, &watch, deadline_ns);
     if (ready == 0 && !NIL_P(own)) raise_io_timeout();

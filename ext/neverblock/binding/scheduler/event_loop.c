@@ -272,9 +272,9 @@ static void busy_poll(nb_scheduler *scheduler) {
    have it that often; so would another executor's loop. So it is offered after each turn. Any
    thread may take it then, and keep it for those 100 ms: the loop runs as long itself before it
    offers the lock again. */
-static void lend_lock(nb_scheduler *scheduler) {
+static void yield_lock(nb_scheduler *scheduler) {
     int64_t run_ns = nb_clock_thread_ns();
-    if (run_ns < scheduler->lend_ns) {
+    if (run_ns < scheduler->yield_lock_ns) {
         rb_thread_check_ints();
         return;
     }
@@ -284,13 +284,13 @@ static void lend_lock(nb_scheduler *scheduler) {
     if (scheduler->timeslices) nb_timeslices_want_lock(scheduler->timeslices);
     rb_thread_schedule();
     if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
-    scheduler->lend_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
+    scheduler->yield_lock_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
-    bool lends = scheduler->lent > 0 && scheduler->ready_count > 0;
-    if (lends || atomic_load_explicit(&nb_sleepers_want_lock, memory_order_relaxed) > 0) {
-        lend_lock(scheduler);
+    bool yields = scheduler->lock_yielders > 0 && scheduler->ready_count > 0;
+    if (yields || atomic_load_explicit(&nb_sleepers_want_lock, memory_order_relaxed) > 0) {
+        yield_lock(scheduler);
     } else {
         rb_thread_check_ints();
     }

@@ -69,12 +69,12 @@ struct nb_scheduler {
     nb_list files;                /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
     nb_list awaiting;             /* waits for the fibers that their own has scheduled (state/children.h) */
     nb_list children;             /* each nb_child that has not ended */
-    VALUE expecting; /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
-    VALUE deferred;  /* [fiber, exception] of the others that have to wait for the next wait, or nil */
-    size_t shields;  /* shield blocks that fibers are in: 0 saves looking for one */
-    size_t holds;    /* hold blocks that fibers are in: 0 saves looking for one */
-    size_t lent;     /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
-    int64_t lend_ns; /* what the thread will have run when it offers the lock again */
+    VALUE expecting;      /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
+    VALUE deferred;       /* [fiber, exception] of the others that have to wait for the next wait, or nil */
+    size_t shields;       /* shield blocks that fibers are in: 0 saves looking for one */
+    size_t holds;         /* hold blocks that fibers are in: 0 saves looking for one */
+    size_t lock_yielders; /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
+    int64_t yield_lock_ns; /* what the thread will have run when it offers the lock again */
 
     /* --- what wakes them --- */
     nb_timers timers;

@@ -44,14 +44,14 @@ struct nb_timeslices {
         quiet_until_ns;     /* until then nobody waits for the fiber's time unless `descriptor` gets readable; or 0 */
     _Atomic int descriptor; /* the poller's */
     bool allocates;         /* much beside objects, as the last job has found */
-    uint64_t given;         /* times another thread has given Ruby's lock up for this one */
+    uint64_t lock_handoffs; /* times another thread has given Ruby's lock up for this one */
     int64_t
         idle_ns; /* since when the thread does not run though it has a fiber to run, as the jobs on other threads have seen it */
-    int64_t ran_ns;   /* what it had run then */
-    int64_t given_ns; /* when it was last offered the lock and did not take it */
-    bool follows;     /* Ruby tells of the thread's switches */
-    VALUE arrived;    /* the fiber of the last that was told of; compared only */
-    size_t gc_ms;     /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
+    int64_t ran_ns;            /* what it had run then */
+    int64_t handoff_failed_ns; /* when it was last offered the lock and did not take it */
+    bool follows;              /* Ruby tells of the thread's switches */
+    VALUE arrived;             /* the fiber of the last that was told of; compared only */
+    size_t gc_ms; /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
     bool gc_known;
     /* the ticker's */
     uint32_t lock_seen;

@@ -167,7 +167,7 @@ static void timeslice_over(void *unused_data) {
     if (scheduler && scheduler->timeslices) {
         end_timeslice(scheduler);
     } else {
-        nb_timeslice_give_lock();
+        nb_timeslice_hand_off_lock();
     }
     errno = error;
 }
@@ -231,9 +231,9 @@ static VALUE scheduler_preemptions_missed(VALUE self) {
     return scheduler->timeslices ? UINT2NUM(scheduler->timeslices->preemptions_missed) : INT2FIX(0);
 }
 
-static VALUE scheduler_given(VALUE self) {
+static VALUE scheduler_lock_handoffs(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
-    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->given) : INT2FIX(0);
+    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->lock_handoffs) : INT2FIX(0);
 }
 
 /* quiet?: nobody waits for the running fiber's time, and nobody looks whether somebody does until
@@ -318,7 +318,8 @@ void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_alias(klass, "cuts", "preemptions");
     rb_define_method(klass, "preemptions_missed", scheduler_preemptions_missed, 0);
     rb_define_alias(klass, "kept", "preemptions_missed");
-    rb_define_method(klass, "given", scheduler_given, 0);
+    rb_define_method(klass, "lock_handoffs", scheduler_lock_handoffs, 0);
+    rb_define_alias(klass, "given", "lock_handoffs");
     rb_define_method(klass, "quiet?", scheduler_is_quiet, 0);
     rb_define_method(klass, "end_timeslice", scheduler_end_timeslice, 0);
     rb_define_alias(klass, "end_slice", "end_timeslice");

@@ -13,11 +13,11 @@
 
 /* How long a thread that gives the lock up stays away from it at most, and between two looks
    whether it was taken. */
-#define NB_GIVE_NS NB_NS_PER_MS
-#define NB_GIVE_STEP_NS 50000
+#define NB_HANDOFF_NS NB_NS_PER_MS
+#define NB_HANDOFF_STEP_NS 50000
 
 static void nap(void) {
-    struct timespec step = {0, NB_GIVE_STEP_NS};
+    struct timespec step = {0, NB_HANDOFF_STEP_NS};
     nanosleep(&step, NULL);
 }
 
@@ -25,30 +25,30 @@ static bool has_run(const nb_timeslices *timeslices) {
     return timeslices->clocked && nb_thread_ran_ns(timeslices->clock) != timeslices->ran_ns;
 }
 
-typedef struct give_call {
+typedef struct handoff_call {
     const nb_timeslices *timeslices;
     uint32_t lock; /* as it was; even: the thread was in the middle of a fiber */
-    bool taken;
-} give_call;
+    bool acquired;
+} handoff_call;
 
-static void *until_taken(void *argument) {
-    give_call *call = argument;
+static void *await_acquired(void *argument) {
+    handoff_call *call = argument;
     const nb_timeslices *timeslices = call->timeslices;
-    for (int64_t waited_ns = 0; waited_ns < NB_GIVE_NS && !call->taken; waited_ns += NB_GIVE_STEP_NS) {
+    for (int64_t waited_ns = 0; waited_ns < NB_HANDOFF_NS && !call->acquired; waited_ns += NB_HANDOFF_STEP_NS) {
         nap();
-        call->taken = call->lock & 1 ? timeslices->lock != call->lock : has_run(timeslices);
+        call->acquired = call->lock & 1 ? timeslices->lock != call->lock : has_run(timeslices);
     }
     return NULL;
 }
 
 /* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be
    swallowed. */
-static bool give_lock_to(nb_timeslices *timeslices) {
-    give_call call = {timeslices, timeslices->lock, false};
-    timeslices->given++;
+static bool hand_off_lock_to(nb_timeslices *timeslices) {
+    handoff_call call = {timeslices, timeslices->lock, false};
+    timeslices->lock_handoffs++;
     if (timeslices->clocked) timeslices->ran_ns = nb_thread_ran_ns(timeslices->clock);
-    rb_nogvl(until_taken, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
-    return call.taken;
+    rb_nogvl(await_acquired, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    return call.acquired;
 }
 
 /* The thread is awake and does not have the lock. Between two fibers, and in one that has not had
@@ -57,7 +57,7 @@ static bool give_lock_to(nb_timeslices *timeslices) {
    and not offered again for a slice. */
 static bool is_due(nb_timeslices *timeslices, int64_t now_ns) {
     int64_t switched_ns = timeslices->switched_ns;
-    if (timeslices->asleep || now_ns - timeslices->given_ns < timeslices->timeslice_ns) return false;
+    if (timeslices->asleep || now_ns - timeslices->handoff_failed_ns < timeslices->timeslice_ns) return false;
     if (timeslices->idle_ns < switched_ns || has_run(timeslices)) {
         timeslices->idle_ns = now_ns;
         if (timeslices->clocked) timeslices->ran_ns = nb_thread_ran_ns(timeslices->clock);
@@ -67,15 +67,15 @@ static bool is_due(nb_timeslices *timeslices, int64_t now_ns) {
            nb_timeslices_work_is_seen(timeslices->scheduler) || nb_timeslices_source_starves(timeslices->scheduler);
 }
 
-void nb_timeslice_give_lock(void) {
+void nb_timeslice_hand_off_lock(void) {
     int64_t now_ns = nb_clock_monotonic_ns();
     for (nb_timeslices *timeslices = nb_timeslices_in_use(); timeslices; timeslices = timeslices->next) {
         if (timeslices->lock & 1) {
-            give_lock_to(timeslices);
+            hand_off_lock_to(timeslices);
             return;
         }
         if (!is_due(timeslices, now_ns)) continue;
-        if (!give_lock_to(timeslices)) timeslices->given_ns = now_ns;
+        if (!hand_off_lock_to(timeslices)) timeslices->handoff_failed_ns = now_ns;
         return;
     }
 }

@@ -6,6 +6,6 @@
 
 /* In the job, on a thread that has no slices: gives the lock up for one that waits for it, for a
    moment at most. */
-void nb_timeslice_give_lock(void);
+void nb_timeslice_hand_off_lock(void);
 
 #endif

@@ -39,7 +39,7 @@ module NeverBlock
       def call(job, on_cancel)
         begin
           submit(job)
-          outcome = lend { job.wait }
+          outcome = yield_lock { job.wait }
         rescue Exception => e # rubocop:disable Lint/RescueException -- cancelled, by whatever
           raise abandon(job, on_cancel, e)
         end
@@ -90,9 +90,9 @@ module NeverBlock
       private
 
       # A loop that is busy offers its worker Ruby's lock.
-      def lend(&block)
+      def yield_lock(&block)
         scheduler = Fiber.scheduler
-        scheduler.respond_to?(:lend) ? scheduler.lend(&block) : block.call
+        scheduler.respond_to?(:yield_lock) ? scheduler.yield_lock(&block) : block.call
       end
 
       def empty

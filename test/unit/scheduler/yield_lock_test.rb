@@ -3,8 +3,8 @@
 require_relative "../../support/timeslices"
 require "neverblock/verbs/offload"
 
-# Scheduler#lend: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
-class SchedulerLendTest < Minitest::Test
+# Scheduler#yield_lock: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
+class SchedulerYieldLockTest < Minitest::Test
   include Timeslices
 
   TURN_S = 0.0002
@@ -28,29 +28,29 @@ class SchedulerLendTest < Minitest::Test
     assert_operator turns_between(seen, TIMES / 2), :<, TURNS_MAX
   end
 
-  def test_who_waits_for_a_thread_lends
+  def test_who_waits_for_a_thread_yields_the_lock
     assert_operator turns_beside { |turn| Thread.new { take_lock(turn) }.value }, :<, TURNS_MAX
   end
 
-  def test_any_wait_can_lend
+  def test_any_wait_can_yield_the_lock
     found = turns_beside do |turn|
       queue = Queue.new
       Thread.new { queue << take_lock(turn) }
-      Fiber.scheduler.lend { queue.pop }
+      Fiber.scheduler.yield_lock { queue.pop }
     end
     assert_operator found, :<, TURNS_MAX
   end
 
-  def test_lend_is_its_blocks_value_and_ends_with_an_exception
+  def test_yield_lock_is_its_blocks_value_and_ends_with_an_exception
     in_scheduler do
       scheduler = Fiber.scheduler
-      assert_equal 5, scheduler.lend { scheduler.lend { 5 } }
-      assert_raises(IOError) { scheduler.lend { raise IOError } }
-      assert_raises(LocalJumpError) { scheduler.lend }
+      assert_equal 5, scheduler.yield_lock { scheduler.yield_lock { 5 } }
+      assert_raises(IOError) { scheduler.yield_lock { raise IOError } }
+      assert_raises(LocalJumpError) { scheduler.yield_lock }
     end
   end
 
-  # However often it is offered. (Without a lend Ruby gives each thread half of the time.)
+  # However often it is offered. (Without a yield_lock Ruby gives each thread half of the time.)
   # Without it the loop has some hundredths of the time; how soon the kernel wakes who may have the lock is the machine's affair, hence the best of some plays.
   def test_a_thread_that_keeps_the_lock_leaves_the_loop_a_third_of_the_time
     shares = []
@@ -60,13 +60,13 @@ class SchedulerLendTest < Minitest::Test
 
   private
 
-  # @return [Float] of the processor time of a loop that lends and a thread that keeps the lock, the loop's part
+  # @return [Float] of the processor time of a loop that yields it and a thread that keeps the lock, the loop's part
   def share_beside_a_hog
     done = false
     hog = Thread.new { run_until { done } }
     own = nil
     in_scheduler do
-      fiber { Fiber.scheduler.lend { sleep(0) until done } }
+      fiber { Fiber.scheduler.yield_lock { sleep(0) until done } }
       fiber do
         until_used = used + 0.3 # Ruby 3.1 makes new threads of native ones that have run others
         own = run_until { sleep(0) and used > until_used }
