@@ -64,26 +64,26 @@ struct watched {
 
     /* the answer */
     _Atomic uint32_t state;
-    _Atomic int64_t asked_stint;
-    _Atomic bool half_waited; /* its thread has not run for half of the stint */
+    _Atomic int64_t asked_burst;
+    _Atomic bool half_waited; /* its thread has not run for half of the burst */
     _Atomic bool signalled, collecting;
     int64_t signalled_ran_ns;   /* served_ran_ns when it was */
     int64_t claimed_ran_ns;     /* its thread's clock when the signal met a call */
     size_t served_gc_count;     /* collections when its thread last ran a job */
     _Atomic bool doubted;       /* another had begun when the signal came, and may just have ended */
-    _Atomic int64_t call_stint; /* the stint in which its thread was in a call that must not be interrupted */
-    int64_t answered_stint;
+    _Atomic int64_t call_burst; /* the burst in which its thread was in a call that must not be interrupted */
+    int64_t answered_burst;
     nb_stall stall;
     /* what it is compared with, noted with Ruby's lock */
     _Atomic bool compare;
     _Atomic int64_t quiet_since_ns; /* it was asked then, or has run a job of ours, whatever that could say */
     _Atomic int64_t served_ran_ns;  /* its thread's clock at that job */
-    int64_t compared_stint, compared_ran_ns;
+    int64_t compared_burst, compared_ran_ns;
     size_t compared_gc_ms;
 
     /* the ticker's */
     nb_stall_watch watch;
-    int64_t ran_ns, ran_at_ns;    /* the thread's clock at the first look at the stint */
+    int64_t ran_ns, ran_at_ns;    /* the thread's clock at the first look at the burst */
     _Atomic int64_t asked_ran_ns; /* the thread's clock when it was first asked since its last job */
     int64_t heard_ran_ns;         /* served_ran_ns then */
     nb_stall_culprit culprit;
@@ -206,7 +206,7 @@ static int64_t unserved_ns(const watched *one) {
 
 static void compare(watched *one) {
     if (!atomic_exchange(&one->compare, false)) return;
-    one->compared_stint = nb_executor_switched_ns(one->executor);
+    one->compared_burst = nb_executor_switched_ns(one->executor);
     one->compared_ran_ns = ran_ns(one);
     one->compared_gc_ms = nb_gc_ms();
 }
@@ -274,7 +274,7 @@ static bool claim(watched *one) {
 }
 
 static bool still_there(const watched *one) {
-    return nb_executor_switched_ns(one->executor) == atomic_load(&one->asked_stint);
+    return nb_executor_switched_ns(one->executor) == atomic_load(&one->asked_burst);
 }
 
 /* What the thread has to have run since it was compared. */
@@ -288,7 +288,7 @@ static int64_t wanted_ns(const watched *one) {
 static bool find_ruby_or_gc(watched *one) {
     bool seen = atomic_exchange(&one->collecting, false);
     one->stall.kind = NB_STALL_gc;
-    if (one->compared_stint != atomic_load(&one->asked_stint)) {
+    if (one->compared_burst != atomic_load(&one->asked_burst)) {
         if (seen) return true;
         atomic_store(&one->compare, true);
         compare(one);
@@ -302,7 +302,7 @@ static bool find_ruby_or_gc(watched *one) {
 /* The job runs where the call returns, whose frame is still there. */
 static bool returns_from_call(watched *one) {
     one->stall.kind = NB_STALL_c_call;
-    return atomic_load(&one->call_stint) == atomic_load(&one->asked_stint);
+    return atomic_load(&one->call_burst) == atomic_load(&one->asked_burst);
 }
 
 /* False: the thread is between two fibers, or it is too early. */
@@ -360,7 +360,7 @@ static bool answer(watched *one, VALUE current) {
                  still_there(one);
     if (known) {
         nb_stalls_trace_request(&one->stall, one->executor);
-        one->answered_stint = atomic_load(&one->asked_stint);
+        one->answered_burst = atomic_load(&one->asked_burst);
     }
     atomic_store(&one->state, known ? ANSWERED : ASKED);
     return true;
@@ -387,7 +387,7 @@ static void answer_in_signal(watched *one) {
     if (known) {
         nb_stalls_trace_signalled(&one->stall);
         nb_stalls_trace_request(&one->stall, one->executor);
-        one->answered_stint = atomic_load(&one->asked_stint);
+        one->answered_burst = atomic_load(&one->asked_burst);
     }
     atomic_store(&one->state, known ? ANSWERED : ASKED);
 }
@@ -440,10 +440,12 @@ static void interrupt(watched *one) {
     }
     one->waits_in = nb_thread_waits_in(one->thread_number);
     if (one->waits_in && strcmp(one->waits_in, "futex(2)") == 0) return;
-    atomic_store(&one->call_stint, one->watch.stint_ns);
+    atomic_store(&one->call_burst, one->watch.burst_began_ns);
 }
 
-static bool in_call(const watched *one, int64_t stint_ns) { return atomic_load(&one->call_stint) == stint_ns; }
+static bool in_call(const watched *one, int64_t burst_began_ns) {
+    return atomic_load(&one->call_burst) == burst_began_ns;
+}
 
 /* --- the ticker's part --- */
 
@@ -476,7 +478,7 @@ static bool work_waits(const watched *one) {
 }
 
 static void ask(watched *one) {
-    atomic_store(&one->asked_stint, one->watch.stint_ns);
+    atomic_store(&one->asked_burst, one->watch.burst_began_ns);
     atomic_store(&one->collecting, false);
     atomic_store(&one->doubted, false);
     one->waits_in = NULL;
@@ -515,7 +517,7 @@ static bool doubted(watched *one) {
 
 static bool answered(watched *one) {
     if (doubted(one) || atomic_load(&one->state) != ANSWERED) return false;
-    if (one->answered_stint == one->watch.stint_ns) return true;
+    if (one->answered_burst == one->watch.burst_began_ns) return true;
     atomic_store(&one->state, IDLE);
     return false;
 }
@@ -571,7 +573,7 @@ static bool debugged(const watched *one) { return one->culprit.prompt || nb_proc
 /* Its thread has not come to say where it is: of that, what the system tells. */
 static void describe_unheard(watched *one) {
     clear(&one->stall);
-    one->stall.kind = in_call(one, one->watch.stint_ns) ? NB_STALL_c_call : NB_STALL_unknown;
+    one->stall.kind = in_call(one, one->watch.burst_began_ns) ? NB_STALL_c_call : NB_STALL_unknown;
 }
 
 static void tell(watched *one, int64_t now_ns) {
@@ -584,7 +586,7 @@ static void tell(watched *one, int64_t now_ns) {
     if (heard) count(one);
     decide(one, now_ns);
     if (!one->told) return;
-    write_entry(one, nb_stall_entry_begun, now_ns - one->watch.stint_ns);
+    write_entry(one, nb_stall_entry_begun, now_ns - one->watch.burst_began_ns);
     one->untold[one->row] = 0;
 }
 
@@ -596,9 +598,9 @@ static void tell_over(watched *one, int64_t lasted_ns) {
 }
 
 /* What could not be asked while it lasted was said when the call returned. */
-static bool said_late(watched *one, int64_t stint_ns) {
-    if (atomic_load(&one->state) != ANSWERED || one->answered_stint != stint_ns) return false;
-    return in_call(one, stint_ns);
+static bool said_late(watched *one, int64_t burst_began_ns) {
+    if (atomic_load(&one->state) != ANSWERED || one->answered_burst != burst_began_ns) return false;
+    return in_call(one, burst_began_ns);
 }
 
 /* It was not told while it lasted. */
@@ -613,7 +615,7 @@ static void tell_late(watched *one, int64_t now_ns, int64_t lasted_ns) {
 
 static nb_stall_sight sight_of(watched *one, int64_t now_ns) {
     nb_stall_sight sight = {.now_ns = now_ns, .switched_ns = nb_executor_switched_ns(one->executor)};
-    if (sight.switched_ns != one->watch.stint_ns) {
+    if (sight.switched_ns != one->watch.burst_began_ns) {
         one->ran_ns = ran_ns(one);
         one->ran_at_ns = now_ns;
         return sight;
@@ -632,9 +634,9 @@ static int64_t look(void *owner, int64_t now_ns, int *fd) {
     (void)fd;
     watched *one = owner;
     nb_stall_sight sight = sight_of(one, now_ns);
-    int64_t stint_ns = one->watch.stint_ns;
+    int64_t burst_began_ns = one->watch.burst_began_ns;
     nb_stall_next next = nb_stall_watch_look(&one->watch, &sight);
-    bool late = (next.what & (NB_STALL_LATE | NB_STALL_OVER)) && said_late(one, stint_ns);
+    bool late = (next.what & (NB_STALL_LATE | NB_STALL_OVER)) && said_late(one, burst_began_ns);
     if (late) blame(one, true);
     if (late && (next.what & NB_STALL_LATE)) tell_late(one, now_ns, next.lasted_ns);
     if (next.what & NB_STALL_OVER) tell_over(one, next.lasted_ns);
@@ -733,7 +735,7 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     take_signal();
     start_reporter();
     one->begun = true;
-    /* No stint is of interest sooner. */
+    /* No burst is of interest sooner. */
     int64_t idle_ns = NB_STALL_FIRST(one->watch.stall_ns);
     if (!nb_ticker_add(look, one, idle_ns > NB_TICKER_IDLE_NS ? idle_ns : NB_TICKER_IDLE_NS)) nb_stalls_end(executor);
 }

@@ -56,11 +56,11 @@ struct nb_timeslices {
     /* the ticker's */
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
-    int64_t ran_seen_ns, still_ns; /* what the thread had run, and since when it has not run more */
-    int64_t stint_ns, asked_ns;    /* the stint for which it has asked last, and when */
+    int64_t ran_seen_ns, still_ns;    /* what the thread had run, and since when it has not run more */
+    int64_t burst_began_ns, asked_ns; /* the burst for which it has asked last, and when */
     uint64_t preemptions_seen;
     int64_t preemption_seen_ns;  /* when there was last a fiber that was cut */
-    uint32_t missed_seen, again; /* what was put off by then; how many in a row have been, of this stint */
+    uint32_t missed_seen, again; /* what was put off by then; how many in a row have been, of this burst */
     int64_t missed_ns;           /* when it was last seen that one had been; 0: never */
 };
 

@@ -77,12 +77,12 @@ static int64_t answer_ns(const nb_timeslices *timeslices, int64_t now_ns) {
 
 /* The first look after a question is for its answer. */
 static int64_t ask_for_end(nb_timeslices *timeslices, int64_t switched_ns, int64_t now_ns) {
-    bool same = timeslices->stint_ns == switched_ns;
+    bool same = timeslices->burst_began_ns == switched_ns;
     if (was_missed(timeslices)) timeslices->missed_ns = now_ns;
     if (same && now_ns < timeslices->asked_ns + again_ns(timeslices))
         return timeslices->asked_ns + again_ns(timeslices);
     timeslices->again = same && was_missed(timeslices) ? timeslices->again + 1 : 0;
-    timeslices->stint_ns = switched_ns;
+    timeslices->burst_began_ns = switched_ns;
     timeslices->asked_ns = now_ns;
     timeslices->missed_seen = timeslices->preemptions_missed;
     nb_timeslice_job_ask();
