@@ -143,7 +143,7 @@ module NeverBlock
     #   An executor of the server has them by its configuration (`executor { slice_ms 10 }`), no other scheduler has unless it is told. Not on the main
     #   thread, where a fiber may be in a trap handler.
     #   @param milliseconds [Integer, nil] 1 to 60,000; nil: fibers switch only where they wait
-    #   @raise [Error] when there is no thread for the ticker that watches
+    #   @raise [Error] when there is no thread for the watchdog
 
     # @!method slice_ms
     #   @return [Integer, nil]
@@ -158,7 +158,7 @@ module NeverBlock
     #   @return [Integer] times another Ruby thread that computed was made to give Ruby's lock up for this one
 
     # @!method end_timeslice
-    #   For tests: ends the slice of the fiber that the ticker finds running next, be it over or not, if it may be left where it is.
+    #   For tests: ends the slice of the fiber that the watchdog finds running next, be it over or not, if it may be left where it is.
     #   @return [Boolean] false: there are no slices
 
     # @!method give_way(seconds)

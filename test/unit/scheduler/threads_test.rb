@@ -238,7 +238,7 @@ class SchedulerThreadsTest < Minitest::Test
 
   private
 
-  # Long enough for who wants the lock to be offered it by the ticker, which asks each millisecond.
+  # Long enough for who wants the lock to be offered it by the watchdog, which asks each millisecond.
   def stop_and_go(pid, times:)
     times.times do
       Process.kill("STOP", pid)

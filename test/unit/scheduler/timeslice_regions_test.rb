@@ -313,7 +313,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
           fiber do
             sleep(0)
             scheduler.end_timeslice
-            asked = LONG + LONG # some ms in one instruction: the ticker has asked when the wait begins, and nothing has looked
+            asked = LONG + LONG # some ms in one instruction: the watchdog has asked when the wait begins, and nothing has looked
             found << NBLoading
           end
           fiber { sleep(0) until asked && seen.push(waiter.status) }
@@ -420,7 +420,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     done = true
   end
 
-  def test_the_process_ends_while_fibers_are_left_and_the_ticker_looks
+  def test_the_process_ends_while_fibers_are_left_and_the_watchdog_looks
     out = run_ruby(<<~RUBY)
       ready = Queue.new
       Thread.new do

@@ -30,7 +30,7 @@
 #include "stall/stall_places.h"
 #include "stall/stall_watch.h"
 #include "binding/stalls/stalls_trace.h"
-#include "binding/base/ticker.h"
+#include "binding/base/watchdog.h"
 #include "binding/timeslices/interrupt.h"
 
 /* Ruby code looks for interrupts far more often: a thread that has run so long without is in a C call. */
@@ -48,18 +48,18 @@
 /* Stalls by one culprit are all counted, and an entry is made of the first in this time. */
 #define TELL_EVERY_NS (10 * NB_NS_PER_S)
 
-/* Who has the answer: nobody (IDLE), whoever comes first (ASKED), one that writes it, the ticker's thread (ANSWERED). */
+/* Who has the answer: nobody (IDLE), whoever comes first (ASKED), one that writes it, the watchdog's thread (ANSWERED). */
 typedef enum answer_state { IDLE, ASKED, WRITING, ANSWERED } answer_state;
 
 typedef struct watched watched;
 struct watched {
     watched *next;         /* in all_watched, for ever: a signal or a job that comes late still finds it */
-    nb_executor *executor; /* NULL: free. Changed with Ruby's lock, while the ticker does not look */
+    nb_executor *executor; /* NULL: free. Changed with Ruby's lock, while the watchdog does not look */
     pthread_t thread;
     long thread_number;
     clockid_t clock;
     bool clocked;
-    bool begun; /* the ticker looks */
+    bool begun; /* the watchdog looks */
     bool lane;  /* what keeps its thread is meant to, but where it holds Ruby's lock */
 
     /* the answer */
@@ -81,7 +81,7 @@ struct watched {
     int64_t compared_burst, compared_ran_ns;
     size_t compared_gc_ms;
 
-    /* the ticker's */
+    /* the watchdog's */
     nb_stall_watch watch;
     int64_t ran_ns, ran_at_ns;    /* the thread's clock at the first look at the burst */
     _Atomic int64_t asked_ran_ns; /* the thread's clock when it was first asked since its last job */
@@ -447,7 +447,7 @@ static bool in_call(const watched *one, int64_t burst_began_ns) {
     return atomic_load(&one->call_burst) == burst_began_ns;
 }
 
-/* --- the ticker's part --- */
+/* --- the watchdog's part --- */
 
 /* Its thread may be so new that it has not had the lock once. */
 static bool reporter_waits_for_lock(void) {
@@ -737,7 +737,8 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     one->begun = true;
     /* No burst is of interest sooner. */
     int64_t idle_ns = NB_STALL_FIRST(one->watch.stall_ns);
-    if (!nb_ticker_add(look, one, idle_ns > NB_TICKER_IDLE_NS ? idle_ns : NB_TICKER_IDLE_NS)) nb_stalls_end(executor);
+    if (!nb_watchdog_add(look, one, idle_ns > NB_WATCHDOG_IDLE_NS ? idle_ns : NB_WATCHDOG_IDLE_NS))
+        nb_stalls_end(executor);
 }
 
 VALUE nb_stalls_end(nb_executor *executor) {
@@ -745,7 +746,7 @@ VALUE nb_stalls_end(nb_executor *executor) {
     if (!one) return Qnil;
     VALUE ending = Qnil;
     if (one->begun && !nb_executor_in_child(executor)) {
-        nb_ticker_remove(look, one);
+        nb_watchdog_remove(look, one);
         ending = leave_reporter();
     }
     one->begun = false;

@@ -1,11 +1,11 @@
 /*
  * timeslices.h - what is known of the slice of time that a scheduler's thread gives the fiber it runs.
- * The loop tells of each switch and sleep, the ticker's thread reads it without Ruby's lock
+ * The loop tells of each switch and sleep, the watchdog's thread reads it without Ruby's lock
  * (timeslices/timeslice_look.h), and the job that ends a slice decides by it (timeslices/timeslice.h).
  *
  * Where a job, or the switch to a fiber whose slice had ended before, has found that nobody else
  * waits, it is quiet: whoever brings something makes the loop's poller readable, for which the
- * ticker sleeps, and until that happens nobody has to look.
+ * watchdog sleeps, and until that happens nobody has to look.
  */
 #ifndef NB_BINDING_TIMESLICES_H
 #define NB_BINDING_TIMESLICES_H
@@ -20,15 +20,15 @@
 #include "os/clock.h"
 #include "poll/clockwork.h"
 
-/* What a fiber that was cut, and has not waited since, may run at least; how often the ticker asks
+/* What a fiber that was cut, and has not waited since, may run at least; how often the watchdog asks
    again; and how long a thread that waits for Ruby's lock is left to. */
 #define NB_PREEMPT_GRANULARITY_NS NB_NS_PER_MS
 
-/* What the ticker reads is atomic. Never freed but used again: a thread without the lock may look
+/* What the watchdog reads is atomic. Never freed but used again: a thread without the lock may look
    at it. */
 struct nb_timeslices {
     nb_timeslices *next;
-    nb_clockwork_look *look; /* the ticker's, to be removed with them; NULL: it has none */
+    nb_clockwork_look *look; /* the watchdog's, to be removed with them; NULL: it has none */
     nb_scheduler *scheduler;
     int64_t timeslice_ns;
     clockid_t clock; /* of what the thread runs, if it is `clocked` */
@@ -53,7 +53,7 @@ struct nb_timeslices {
     VALUE arrived;             /* the fiber of the last that was told of; compared only */
     size_t gc_ms; /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
     bool gc_known;
-    /* the ticker's */
+    /* the watchdog's */
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
     int64_t ran_seen_ns, still_ns;    /* what the thread had run, and since when it has not run more */
@@ -71,7 +71,7 @@ nb_timeslices *nb_timeslices_make(nb_scheduler *scheduler, int64_t timeslice_ns)
 void nb_timeslices_put_away(nb_timeslices *timeslices);
 /* Those in use in this process, by `next`. */
 nb_timeslices *nb_timeslices_in_use(void);
-/* The scheduler has none any more; in the child of a fork too, where the ticker has none of it. */
+/* The scheduler has none any more; in the child of a fork too, where the watchdog has none of it. */
 void nb_timeslices_close(nb_scheduler *scheduler);
 
 /* A fiber is about to run: `preempted`: it goes on where its slice had ended, right after

@@ -9,7 +9,7 @@
 #include <ruby/fiber/scheduler.h>
 
 #include "binding/base/module.h"
-#include "binding/base/ticker.h"
+#include "binding/base/watchdog.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/hold.h"
 #include "binding/fibers/resume.h"
@@ -185,7 +185,7 @@ static void open(nb_scheduler *scheduler, int64_t timeslice_ns) {
     scheduler->timeslices = timeslices;
     timeslices->look = nb_timeslice_look;
     if (!NIL_P(scheduler->loop)) nb_timeslices_begin(timeslices);
-    if (nb_ticker_add(nb_timeslice_look, timeslices, NB_TICKER_IDLE_NS)) return;
+    if (nb_watchdog_add(nb_timeslice_look, timeslices, NB_WATCHDOG_IDLE_NS)) return;
     nb_timeslices_close(scheduler);
     rb_raise(nb_error_class, "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");
 }
@@ -243,12 +243,12 @@ static VALUE scheduler_is_quiet(VALUE self) {
     return scheduler->timeslices && scheduler->timeslices->quiet_until_ns != 0 ? Qtrue : Qfalse;
 }
 
-/* end_slice: the slice of a fiber ends where the ticker next finds one running that may be left. */
+/* end_slice: the slice of a fiber ends where the watchdog next finds one running that may be left. */
 static VALUE scheduler_end_timeslice(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (scheduler->timeslices == NULL) return Qfalse;
     scheduler->timeslices->forced = true;
-    nb_ticker_ring();
+    nb_watchdog_ring();
     return Qtrue;
 }
 

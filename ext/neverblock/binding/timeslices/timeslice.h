@@ -1,7 +1,7 @@
 /*
  * timeslice.h - the end of a running fiber's slice of time.
  *
- * The ticker (timeslices/timeslice_look.h) asks Ruby for a postponed job (timeslices/timeslice_job.h) when a fiber
+ * The watchdog (timeslices/timeslice_look.h) asks Ruby for a postponed job (timeslices/timeslice_job.h) when a fiber
  * has run too long. A job is Ruby's to run, later or on another thread than was meant: so it
  * decides anew, by what it finds in the thread it runs on, and a job that comes too late does
  * nothing. There, wherever Ruby could switch threads as well, the fiber is put into the list `preempted`
@@ -14,7 +14,7 @@
 #include <ruby.h>
 
 /* Time slices of so many ms from now on; 0: none any more. Raises NeverBlock::Error when there is
-   no thread for the ticker. */
+   no thread for the watchdog. */
 void nb_scheduler_timeslice(VALUE scheduler, unsigned slice_ms);
 /* slice_ms as Ruby has it: an Integer, or nil, which is 0. Raises ArgumentError. */
 unsigned nb_timeslice_ms_read(VALUE slice_ms);

@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-#include "binding/base/ticker.h"
+#include "binding/base/watchdog.h"
 #include "binding/timeslices/timeslice_job.h"
 #include "binding/state/timeslices.h"
 #include "os/clock.h"
@@ -20,11 +20,11 @@
 /* For so long after one was put off. Else the answer is looked for when the next question would
    come: each look wakes a thread. */
 #define NB_MISSED_LATELY_NS NB_NS_PER_S
-/* After a thread of Ruby has kept the lock from an executor, the ticker looks each millisecond for
+/* After a thread of Ruby has kept the lock from an executor, the watchdog looks each millisecond for
    so long. */
 #define NB_CONTENDED_NS NB_NS_PER_S
 /* One that was cut goes on this soon (NB_PREEMPTED_WAITS_MAX_NS), in the middle of what others do: for twice
-   as long the ticker looks each millisecond, unless it is quiet, lest it looks while one of the
+   as long the watchdog looks each millisecond, unless it is quiet, lest it looks while one of the
    others runs, and next when that would have had a slice. */
 #define NB_PREEMPTION_SEEN_NS (20 * NB_NS_PER_MS)
 /* A thread that is awake and has not run for so long sits in a call, and does not wait for the
@@ -96,8 +96,8 @@ static bool is_readable(int fd) {
 
 static int64_t look_at_fiber(nb_timeslices *timeslices, int64_t now_ns, int *fd) {
     int64_t switched_ns = timeslices->switched_ns, until_ns = timeslices->quiet_until_ns;
-    /* Between two fibers for long, as in a collection, it is to be looked at all the same: a loop that has not slept goes on without a word to the ticker. */
-    if (switched_ns == 0) return timeslices->asleep ? NB_TICKER_NEVER : now_ns + NB_TICKER_IDLE_NS;
+    /* Between two fibers for long, as in a collection, it is to be looked at all the same: a loop that has not slept goes on without a word to the watchdog. */
+    if (switched_ns == 0) return timeslices->asleep ? NB_WATCHDOG_NEVER : now_ns + NB_WATCHDOG_IDLE_NS;
     if (timeslices->forced) {
         nb_timeslice_job_ask();
         return now_ns;
