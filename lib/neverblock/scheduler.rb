@@ -125,7 +125,7 @@ module NeverBlock
     #   #fiber_interrupt with the arguments of Kernel#raise.
     #   @return [Boolean, nil]
 
-    # @!method hold(mode = true, &block)
+    # @!method pin(mode = true, &block)
     #   Calls the block; what the current fiber waits for in it keeps the thread, as without a scheduler: sleep, IO, IO.select, processes and addresses.
     #   Meanwhile timers, descriptors and answers are served, so that others become ready, but none runs before the wait is over; Timeout, Thread#raise
     #   and signals end it. What another fiber of this thread may have to end parks as ever, or it would last for ever: Mutex, Queue,
@@ -184,8 +184,8 @@ module NeverBlock
     #   How often the loop has gone on with a fiber. A fiber that finds the same number as before has not parked since.
     #   @return [Integer]
 
-    # @!method held?
-    #   @return [Boolean] whether the current fiber is in a {#hold}
+    # @!method pinned?
+    #   @return [Boolean] whether the current fiber is in a {#pin}
 
     if RUBY_VERSION >= "3.4"
       # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: opening, looking up, renaming, removing and closing files, zlib, copies of
@@ -195,7 +195,7 @@ module NeverBlock
       # @param work [#call]
       def blocking_operation_wait(work)
         fiber = Fiber.current
-        return Compat.blocking { work.call } if held? || @at_once.equal?(fiber) || Offload.interrupting?
+        return Compat.blocking { work.call } if pinned? || @at_once.equal?(fiber) || Offload.interrupting?
 
         site = Blockers.site
         return Compat.blocking { Blockers.timed(site, true) { work.call } } if Blockers.here?(site)

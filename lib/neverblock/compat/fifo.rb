@@ -9,7 +9,7 @@ module NeverBlock
       # @return [Boolean] whether the name is that of a FIFO, in a fiber that may park
       def self.waits?(name)
         scheduler = Compat.scheduler
-        scheduler && !name.is_a?(Integer) && !scheduler.held? && File.pipe?(name)
+        scheduler && !name.is_a?(Integer) && !scheduler.pinned? && File.pipe?(name)
       rescue TypeError, ArgumentError
         false # Ruby says so too
       end

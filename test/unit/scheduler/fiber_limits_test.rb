@@ -57,7 +57,7 @@ class SchedulerFiberLimitsTest < Minitest::Test
 
   def test_it_ends_a_wait_that_keeps_the_thread
     kept = nil
-    in_scheduler { kept = kept(WAYS) { Fiber.scheduler.hold { sleep(0.5) } } }
+    in_scheduler { kept = kept(WAYS) { Fiber.scheduler.pin { sleep(0.5) } } }
     assert_empty kept.call
   end
 

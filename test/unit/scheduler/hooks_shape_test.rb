@@ -10,7 +10,7 @@ class SchedulerHooksShapeTest < Minitest::Test
 
   ALWAYS = %i[
     fiber kernel_sleep block unblock yield fiber_interrupt io_wait io_select io_read io_pread io_pwrite address_resolve process_wait timeout_after
-    run close scheduler_close hold held?
+    run close scheduler_close pin pinned?
   ].freeze
 
   # Notes each hook's arguments on its way.
@@ -92,7 +92,7 @@ class SchedulerHooksShapeTest < Minitest::Test
       fiber { (turns += 1) && sleep(0) until ended }
       fiber do
         before = turns
-        packed = Fiber.scheduler.hold { Zlib.deflate(text) }
+        packed = Fiber.scheduler.pin { Zlib.deflate(text) }
         assert_equal before, turns
         assert_equal text, Zlib.inflate(packed)
       ensure

@@ -20,7 +20,7 @@ typedef enum frame_kind {
     FRAME_OURS,     /* stays */
     FRAME_OTHERS,   /* an application's or a gem's: may be left */
     FRAME_STAYS,    /* whoever is above it stays */
-    FRAME_HOLDS,    /* the same, and waits above it hold the thread */
+    FRAME_PINS,     /* the same, and waits above it hold the thread */
     FRAME_SWITCHES, /* Ruby's own, which stays itself: it may be between two fibers */
     FRAME_NOTHING,  /* as Ruby's own, and what it calls may be between two fibers that give each other nothing */
 } frame_kind;
@@ -66,7 +66,7 @@ static const char *const allows[] = {
    (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the
    isolates that a thread has entered, which it leaves in reverse order (mini_racer,
    Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
-static const char *const holds[] = {
+static const char *const pins[] = {
     "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
 };
 
@@ -185,8 +185,7 @@ static bool is_stand_in(const void *function) {
 static frame_kind kind_by_library(VALUE entry) {
     const char *name = NULL;
     const void *library = library_of(function_of(entry), &name);
-    if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds))
-        return FRAME_HOLDS;
+    if (library == NULL || name == NULL || ends_with_one_of(name, pins, sizeof pins / sizeof *pins)) return FRAME_PINS;
     if (library == our_library) return is_stand_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
     if (is_rubys(library, name) || ends_with_one_of(name, allows, sizeof allows / sizeof *allows)) return FRAME_RUBY;
     return FRAME_STAYS;
@@ -242,7 +241,7 @@ static frame_kind look_up(VALUE frame) {
     }
     *place_of(frame) = (known_frame){frame, kind};
     known_count++;
-    watches = watches || kind == FRAME_HOLDS;
+    watches = watches || kind == FRAME_PINS;
     return kind;
 }
 
@@ -262,7 +261,7 @@ nb_place nb_frames_place(void) {
     bool found = false;
     for (int i = 0; i < count; i++) {
         frame_kind kind = look_up(frames[i]);
-        if (kind == FRAME_STAYS || kind == FRAME_HOLDS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
+        if (kind == FRAME_STAYS || kind == FRAME_PINS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
         found = found || kind == FRAME_OTHERS;
     }
     if (!found && count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
@@ -278,11 +277,11 @@ static bool any_is(unsigned kinds) {
     return false;
 }
 
-bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_HOLDS); }
+bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_PINS); }
 
 bool nb_frames_watched(void) { return watches; }
 
-bool nb_frames_hold(void) { return watches && any_is(1u << FRAME_HOLDS); }
+bool nb_frames_pin(void) { return watches && any_is(1u << FRAME_PINS); }
 
 /* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */
 static VALUE scheduler_s_watch_frames(VALUE klass) {

@@ -24,9 +24,9 @@ nb_place nb_frames_place(void);
 /* Does a function lie below the current fiber's frames above which no slice ends? */
 bool nb_frames_below(void);
 /* Does one that holds the thread? What those tell that have resumed the fiber is asked by
-   nb_resume_holds. */
-bool nb_frames_hold(void);
-/* Is a library loaded whose functions hold the thread? Else nb_frames_hold is false. */
+   nb_resume_pins. */
+bool nb_frames_pin(void);
+/* Is a library loaded whose functions hold the thread? Else nb_frames_pin is false. */
 bool nb_frames_watched(void);
 
 /* A function of ours that does what Ruby's own does: it is taken for Ruby's. Before any frame is

@@ -60,11 +60,11 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     return scheduler->answer;
 }
 
-bool nb_resume_holds(void) {
+bool nb_resume_pins(void) {
     if (!nb_frames_watched()) return false;
-    if (nb_frames_hold()) return true;
+    if (nb_frames_pin()) return true;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    return scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD);
+    return scheduler && nb_resume_ask(scheduler, NB_ASKS_PIN);
 }
 
 /* --- The fiber that is asked --- */
@@ -83,7 +83,7 @@ typedef struct resume_call {
 static void answer(nb_scheduler *scheduler) {
     nb_resume_question question = scheduler->question;
     scheduler->question = NB_ASKS_NOTHING;
-    bool found = question == NB_ASKS_HOLD ? nb_resume_holds() : nb_frames_below();
+    bool found = question == NB_ASKS_PIN ? nb_resume_pins() : nb_frames_below();
     scheduler->answer = found || (question == NB_ASKS_PREEMPT && nb_resume_ask(scheduler, question));
 }
 

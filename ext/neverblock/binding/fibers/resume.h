@@ -23,7 +23,7 @@ bool nb_resume_is_above(const nb_resume *last, VALUE fiber);
 
 /* Does the running fiber run above a C function that keeps something for its thread, so that it has
    to wait where it is; do those that have resumed it? */
-bool nb_resume_holds(void);
+bool nb_resume_pins(void);
 
 void nb_resume_define(VALUE klass);
 

@@ -4,7 +4,7 @@
 #include "binding/hooks/hooks.h"
 
 #include "binding/fibers/frames.h"
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
@@ -27,7 +27,7 @@ void nb_hooks_define(VALUE module) {
     VALUE klass = nb_object_define(module);
     nb_closing_define(klass);
     nb_fiber_hooks_define(klass);
-    nb_hold_define(klass);
+    nb_pin_define(klass);
     nb_timeslice_define(klass, module);
     nb_frames_define(klass);
     nb_resume_define(klass);

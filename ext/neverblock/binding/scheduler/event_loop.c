@@ -330,7 +330,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
 }
 
 /* Who becomes ready meanwhile stays in the ready queue. */
-void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait) {
+void nb_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait) {
     for (;;) {
         nb_loop_expire(scheduler);
         if (nb_inbox_pending(scheduler->inbox)) drain_inbox(scheduler);

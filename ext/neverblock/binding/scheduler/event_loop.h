@@ -25,7 +25,7 @@ void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);
 void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
 /* Serves timers, descriptors and inbox on the current fiber, and lets no other run, until the wait
    is woken. Raises. */
-void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait);
+void nb_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait);
 /* Tells the source of a switch at this time; 0: of a sleep. */
 void nb_loop_stamp(nb_scheduler *scheduler, int64_t time_ns);
 

@@ -3,7 +3,7 @@
  */
 #include "binding/scheduler/park.h"
 
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 #include "binding/fibers/root.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
@@ -20,8 +20,8 @@ static VALUE park_body(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     nb_scheduler *scheduler = wait->scheduler;
 
-    if (wait->held) {
-        nb_loop_hold(scheduler, wait);
+    if (wait->pinned) {
+        nb_loop_pinned(scheduler, wait);
         return Qnil;
     }
     if (!scheduler->switched) {
@@ -104,7 +104,7 @@ static bool is_shielded(const nb_wait *wait) {
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
-    wait->held = nb_hold_covers(wait);
+    wait->pinned = nb_pin_covers(wait);
     wait->shielded = is_shielded(wait);
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {

@@ -109,7 +109,7 @@ static VALUE timed_yield(uint64_t key, bool here) {
  * Blockers.elsewhere(key) { }. */
 static VALUE at_site(VALUE self) {
     uint64_t key = key_here();
-    if (nb_site_here(nb_sites_find(&sites, key)) || nb_resume_holds()) return timed_yield(key, true);
+    if (nb_site_here(nb_sites_find(&sites, key)) || nb_resume_pins()) return timed_yield(key, true);
     VALUE number = ULL2NUM(key);
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
@@ -120,7 +120,7 @@ static VALUE site(VALUE self) { return ULL2NUM(key_here()); }
 
 /* here?(key) -> whether a call of the place is made here. */
 static VALUE here_p(VALUE self, VALUE key) {
-    return nb_site_here(nb_sites_find(&sites, NUM2ULL(key))) || nb_resume_holds() ? Qtrue : Qfalse;
+    return nb_site_here(nb_sites_find(&sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
 }
 
 /* timed(key, here) { } -> what the block returns; the place learns how long it took, here or elsewhere. */

@@ -29,7 +29,7 @@ typedef struct nb_resume nb_resume;
 
 /* What a fiber asks of who has resumed it (fibers/resume.h): does a wait hold the thread; may its
    slice not end? */
-typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_PREEMPT } nb_resume_question;
+typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_PIN, NB_ASKS_PREEMPT } nb_resume_question;
 
 /* What starts new fibers (fibers/start.h). */
 typedef struct nb_starter {
@@ -72,7 +72,7 @@ struct nb_scheduler {
     VALUE expecting;      /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
     VALUE deferred;       /* [fiber, exception] of the others that have to wait for the next wait, or nil */
     size_t shields;       /* shield blocks that fibers are in: 0 saves looking for one */
-    size_t holds;         /* hold blocks that fibers are in: 0 saves looking for one */
+    size_t pins;          /* pin blocks that fibers are in: 0 saves looking for one */
     size_t lock_yielders; /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
     int64_t yield_lock_ns; /* what the thread will have run when it offers the lock again */
 

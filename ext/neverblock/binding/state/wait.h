@@ -50,7 +50,7 @@ struct nb_wait {
     nb_wait_outcome outcome;
     bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
     bool counted;  /* in ready_count */
-    bool held;     /* keeps the thread: no other fiber runs until it ends (fibers/hold.c) */
+    bool pinned;   /* keeps the thread: no other fiber runs until it ends (fibers/pin.c) */
     bool masked;   /* the scheduler's, while this fiber does not run */
     bool root_shielded;
     uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */

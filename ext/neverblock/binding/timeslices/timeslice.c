@@ -11,7 +11,7 @@
 #include "binding/base/module.h"
 #include "binding/base/watchdog.h"
 #include "binding/fibers/frames.h"
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
@@ -77,7 +77,7 @@ static bool is_rubys(nb_scheduler *scheduler) {
    without the hooks for what a fiber that was cut may hold; one in the table is on its way into a
    wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
-    if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_hold_now(scheduler))
+    if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_pin_now(scheduler))
         return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();

@@ -1,8 +1,8 @@
 /*
- * hold.c - see hold.h. The mode is a fiber-local, so that it ends with its fiber however that ends;
- * `holds` only says whether looking for it is worth while.
+ * pin.c - see pin.h. The mode is a fiber-local, so that it ends with its fiber however that ends;
+ * `pins` only says whether looking for it is worth while.
  */
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 
 #include <ruby.h>
 #include <ruby/debug.h>
@@ -32,15 +32,15 @@ static bool mutex_sleeps(void) {
 
 /* Above a C function that holds the thread it is as in a block that does. What another thread may
    end at any time is not asked about: those who ask may let one run. */
-bool nb_hold_covers(const nb_wait *wait) {
-    VALUE mode = wait->scheduler->holds > 0 ? mode_now() : Qnil;
+bool nb_pin_covers(const nb_wait *wait) {
+    VALUE mode = wait->scheduler->pins > 0 ? mode_now() : Qnil;
     switch (wait->kind) {
     case NB_WAIT_IO:
     case NB_WAIT_ASK:
-        return !NIL_P(mode) || nb_resume_holds();
+        return !NIL_P(mode) || nb_resume_pins();
     case NB_WAIT_SLEEP:
         if (NIL_P(mode) && !nb_frames_watched()) return false;
-        return mode == mode_all || (!mutex_sleeps() && (!NIL_P(mode) || nb_resume_holds()));
+        return mode == mode_all || (!mutex_sleeps() && (!NIL_P(mode) || nb_resume_pins()));
     case NB_WAIT_BLOCK:
         return mode == mode_all;
     case NB_WAIT_PARK:
@@ -51,37 +51,36 @@ bool nb_hold_covers(const nb_wait *wait) {
     return false;
 }
 
-bool nb_hold_now(const nb_scheduler *scheduler) { return scheduler->holds > 0 && !NIL_P(mode_now()); }
+bool nb_pin_now(const nb_scheduler *scheduler) { return scheduler->pins > 0 && !NIL_P(mode_now()); }
 
-typedef struct hold_call {
+typedef struct pin_call {
     nb_scheduler *scheduler;
     VALUE (*body)(VALUE);
     VALUE argument, mode, outer;
-} hold_call;
+} pin_call;
 
-static VALUE hold_body(VALUE argument) {
-    hold_call *call = (hold_call *)argument;
-    call->scheduler->holds++;
+static VALUE pin_body(VALUE argument) {
+    pin_call *call = (pin_call *)argument;
+    call->scheduler->pins++;
     mode_set(call->mode);
     return call->body(call->argument);
 }
 
-static VALUE hold_end(VALUE argument) {
-    hold_call *call = (hold_call *)argument;
+static VALUE pin_end(VALUE argument) {
+    pin_call *call = (pin_call *)argument;
     mode_set(call->outer);
-    call->scheduler->holds--;
+    call->scheduler->pins--;
     return Qnil;
 }
 
 static VALUE with_mode(nb_scheduler *scheduler, VALUE mode, VALUE (*body)(VALUE), VALUE argument) {
-    hold_call call = {.scheduler = scheduler, .body = body, .argument = argument, .mode = mode, .outer = mode_now()};
+    pin_call call = {.scheduler = scheduler, .body = body, .argument = argument, .mode = mode, .outer = mode_now()};
     if (call.mode == call.outer) return body(argument);
-    return rb_ensure(hold_body, (VALUE)&call, hold_end, (VALUE)&call);
+    return rb_ensure(pin_body, (VALUE)&call, pin_end, (VALUE)&call);
 }
 
-VALUE nb_hold_on(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument) {
-    return nb_hold_now(scheduler) || nb_resume_holds() ? with_mode(scheduler, mode_all, body, argument)
-                                                       : body(argument);
+VALUE nb_pin_call(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument) {
+    return nb_pin_now(scheduler) || nb_resume_pins() ? with_mode(scheduler, mode_all, body, argument) : body(argument);
 }
 
 static VALUE yield_nothing(VALUE argument) {
@@ -89,8 +88,8 @@ static VALUE yield_nothing(VALUE argument) {
     return rb_yield_values(0);
 }
 
-/* hold(mode = true) { } */
-static VALUE scheduler_hold(int argc, VALUE *argv, VALUE self) {
+/* pin(mode = true) { } */
+static VALUE scheduler_pin(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 0, 1);
     rb_need_block();
@@ -100,14 +99,16 @@ static VALUE scheduler_hold(int argc, VALUE *argv, VALUE self) {
     return result;
 }
 
-static VALUE scheduler_held_p(VALUE self) {
-    return nb_hold_now(nb_scheduler_get(self)) || nb_resume_holds() ? Qtrue : Qfalse;
+static VALUE scheduler_pinned_p(VALUE self) {
+    return nb_pin_now(nb_scheduler_get(self)) || nb_resume_pins() ? Qtrue : Qfalse;
 }
 
-void nb_hold_define(VALUE klass) {
-    id_mode = rb_intern("__neverblock_hold__");
+void nb_pin_define(VALUE klass) {
+    id_mode = rb_intern("__neverblock_pin__");
     mode_waits = ID2SYM(rb_intern("waits"));
     mode_all = ID2SYM(rb_intern("all"));
-    rb_define_method(klass, "hold", scheduler_hold, -1);
-    rb_define_method(klass, "held?", scheduler_held_p, 0);
+    rb_define_method(klass, "pin", scheduler_pin, -1);
+    rb_define_alias(klass, "hold", "pin");
+    rb_define_method(klass, "pinned?", scheduler_pinned_p, 0);
+    rb_define_alias(klass, "held?", "pinned?");
 }

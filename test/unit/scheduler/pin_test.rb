@@ -5,87 +5,87 @@ require "io/wait"
 require "socket"
 require "timeout"
 
-# Scheduler#hold: the waits of a fiber keep the thread. A second fiber, which gives way to others for ever, counts the turns it has; that it had none while
+# Scheduler#pin: the waits of a fiber keep the thread. A second fiber, which gives way to others for ever, counts the turns it has; that it had none while
 # the first one waited is what is asked, and what ends the wait comes from another thread or from the clock.
-class SchedulerHoldTest < Minitest::Test
+class SchedulerPinTest < Minitest::Test
   include SchedulerHarness
 
-  def test_a_held_sleep_lets_no_other_fiber_run
+  def test_a_pinned_sleep_lets_no_other_fiber_run
     assert_keeps_the_thread { sleep(0.01) }
     assert_keeps_the_thread { sleep(0) }
   end
 
-  def test_a_held_wait_for_a_descriptor_lets_no_other_fiber_run
+  def test_a_pinned_wait_for_a_descriptor_lets_no_other_fiber_run
     held_from_outside(&:wait_readable)
     held_from_outside { |r| r.wait_readable(0.001) || r.wait_readable }
   end
 
-  def test_a_held_read_and_write_let_no_other_fiber_run
+  def test_a_pinned_read_and_write_let_no_other_fiber_run
     held_from_outside { |r| assert_equal "x", r.read(1) }
     held_from_outside(UNIXSocket.pair) { |r| assert_equal "x", r.readpartial(5) }
   end
 
-  def test_a_held_write_to_a_slow_reader_lets_no_other_fiber_run
+  def test_a_pinned_write_to_a_slow_reader_lets_no_other_fiber_run
     in_scheduler do
       r, w = IO.pipe
       me = Thread.current
       beside do
         reader = Thread.new { (Thread.pass until me.stop?) || r.read.bytesize }
-        held { w.write("x" * 300_000) and w.close }
+        pinned { w.write("x" * 300_000) and w.close }
         assert_equal 300_000, reader.value
       end
     end
   end
 
-  def test_a_held_io_select_lets_no_other_fiber_run
+  def test_a_pinned_io_select_lets_no_other_fiber_run
     held_from_outside { |r| assert_equal [[r], [], []], IO.select([r]) }
     silent = IO.pipe
     assert_keeps_the_thread { assert_nil(IO.select([silent.first], nil, nil, 0.001)) }
   end
 
-  def test_a_held_wait_for_a_process_lets_no_other_fiber_run
+  def test_a_pinned_wait_for_a_process_lets_no_other_fiber_run
     assert_keeps_the_thread { assert_equal 7, Process.wait2(spawn("exit 7")).last.exitstatus }
     assert_keeps_the_thread { assert_equal "8\n", `echo 8` }
   end
 
-  def test_a_held_wait_for_any_process_of_a_group_lets_no_other_fiber_run
+  def test_a_pinned_wait_for_any_process_of_a_group_lets_no_other_fiber_run
     assert_keeps_the_thread do
       pid = spawn("exit 9", pgroup: true)
       assert_equal 9, Process.wait2(-pid).last.exitstatus
     end
   end
 
-  def test_a_held_question_for_an_address_lets_no_other_fiber_run
+  def test_a_pinned_question_for_an_address_lets_no_other_fiber_run
     name = "127.#{rand(1..255)}.#{rand(65_536)}" # the cache does not know it: inet_aton(3)
     assert_keeps_the_thread { refute_empty Fiber.scheduler.address_resolve(name) }
   end
 
-  def test_what_became_ready_meanwhile_runs_when_the_held_wait_is_over
+  def test_what_became_ready_meanwhile_runs_when_the_pinned_wait_is_over
     order = []
     in_scheduler do
       r, w = IO.pipe
       fiber { r.read(1) and order << :reader }
       fiber { sleep(0.001) and order << :sleeper }
       fiber do
-        Fiber.scheduler.hold do
+        Fiber.scheduler.pin do
           w.write("x")
           sleep(0.01)
-          order << :held
+          order << :pinned
         end
       end
     end
-    assert_equal :held, order.first
-    assert_equal %i[held reader sleeper], order.sort
+    assert_equal :pinned, order.first
+    assert_equal %i[pinned reader sleeper], order.sort
   end
 
-  def test_a_mutex_and_a_queue_that_another_fiber_serves_park_the_held_fiber
+  def test_a_mutex_and_a_queue_that_another_fiber_serves_park_the_pinned_fiber
     in_scheduler do
       mutex = Mutex.new
       queue = Queue.new
       gate = Gate.new(1)
       fiber { mutex.synchronize { gate.wait_full } }
       fiber do
-        Fiber.scheduler.hold do
+        Fiber.scheduler.pin do
           gate.enter
           mutex.synchronize { nil }
           assert_equal 1, queue.pop
@@ -95,23 +95,23 @@ class SchedulerHoldTest < Minitest::Test
     end
   end
 
-  def test_a_condition_variable_parks_the_held_fiber_with_and_without_a_timeout
+  def test_a_condition_variable_parks_the_pinned_fiber_with_and_without_a_timeout
     [[], [60]].each do |timeout|
       mutex = Mutex.new
       condition = ConditionVariable.new
       gate = Gate.new(1)
       in_scheduler do
-        fiber { Fiber.scheduler.hold { mutex.synchronize { gate.enter and condition.wait(mutex, *timeout) } } }
+        fiber { Fiber.scheduler.pin { mutex.synchronize { gate.enter and condition.wait(mutex, *timeout) } } }
         when_full(gate) { mutex.synchronize { condition.signal } }
       end
     end
   end
 
-  def test_hold_false_within_hold_lets_others_run_again
+  def test_pin_false_within_pin_lets_others_run_again
     in_scheduler do
       beside do
         before = @turns
-        Fiber.scheduler.hold { Fiber.scheduler.hold(false) { sleep(0) } and held { sleep(0.001) } }
+        Fiber.scheduler.pin { Fiber.scheduler.pin(false) { sleep(0) } and pinned { sleep(0.001) } }
         assert_operator @turns, :>, before
       end
     end
@@ -121,28 +121,28 @@ class SchedulerHoldTest < Minitest::Test
     in_scheduler do
       scheduler = Fiber.scheduler
       fiber do
-        assert_raises(IndexError) { scheduler.hold { scheduler.hold { raise IndexError } } }
-        refute_predicate scheduler, :held?
-        catch(:out) { scheduler.hold { throw :out } }
-        refute_predicate scheduler, :held?
+        assert_raises(IndexError) { scheduler.pin { scheduler.pin { raise IndexError } } }
+        refute_predicate scheduler, :pinned?
+        catch(:out) { scheduler.pin { throw :out } }
+        refute_predicate scheduler, :pinned?
       end
     end
   end
 
-  def test_hold_gives_the_value_of_its_block_and_held_p_is_of_the_current_fiber
+  def test_pin_gives_the_value_of_its_block_and_pinned_p_is_of_the_current_fiber
     in_scheduler do
       scheduler = Fiber.scheduler
       fiber do
         seen = []
-        value = scheduler.hold do
-          fiber { seen << scheduler.held? }
-          seen << scheduler.held? << scheduler.hold(false) { scheduler.held? } << scheduler.held?
+        value = scheduler.pin do
+          fiber { seen << scheduler.pinned? }
+          seen << scheduler.pinned? << scheduler.pin(false) { scheduler.pinned? } << scheduler.pinned?
           :value
         end
         assert_equal :value, value
         assert_equal [false, true, false, true], seen
-        refute_predicate scheduler, :held?
-        assert_raises(LocalJumpError) { scheduler.hold }
+        refute_predicate scheduler, :pinned?
+        assert_raises(LocalJumpError) { scheduler.pin }
       end
     end
   end
@@ -151,19 +151,19 @@ class SchedulerHoldTest < Minitest::Test
     in_scheduler do
       queue = Queue.new
       gate = Gate.new(2)
-      fiber { Fiber.scheduler.hold { queue.pop } }
+      fiber { Fiber.scheduler.pin { queue.pop } }
       2.times { fiber { gate.enter and gate.wait_full } }
       when_full(gate) { queue << 1 }
     end
   end
 
-  def test_a_timeout_interrupts_a_held_wait
+  def test_a_timeout_interrupts_a_pinned_wait
     silent = IO.pipe
     assert_keeps_the_thread { assert_raises(Timeout::Error) { Timeout.timeout(0.005) { sleep } } }
     assert_keeps_the_thread { assert_raises(Timeout::Error) { Timeout.timeout(0.005) { silent.first.read(1) } } }
   end
 
-  def test_a_raise_from_another_thread_interrupts_a_held_wait
+  def test_a_raise_from_another_thread_interrupts_a_pinned_wait
     in_scheduler do
       me = Thread.current
       inside = Queue.new
@@ -173,20 +173,20 @@ class SchedulerHoldTest < Minitest::Test
           Thread.pass until me.stop?
           me.raise(IndexError)
         end
-        Fiber.scheduler.hold { assert_raises(IndexError) { inside << true and sleep } }
+        Fiber.scheduler.pin { assert_raises(IndexError) { inside << true and sleep } }
         other.join
       end
     end
   end
 
-  def test_a_signal_handler_runs_during_a_held_wait_of_the_main_thread
+  def test_a_signal_handler_runs_during_a_pinned_wait_of_the_main_thread
     script = <<~RUBY
       require "neverblock/scheduler"
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
       r, w = IO.pipe
       trap(:USR1) { w.write("x") }
       Fiber.schedule do
-        Fiber.scheduler.hold { Process.kill(:USR1, Process.pid) and puts r.read(1) }
+        Fiber.scheduler.pin { Process.kill(:USR1, Process.pid) and puts r.read(1) }
       end
     RUBY
     output = IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read)
@@ -197,7 +197,7 @@ class SchedulerHoldTest < Minitest::Test
     in_scheduler do
       order = []
       fiber do
-        Fiber.scheduler.hold do
+        Fiber.scheduler.pin do
           fiber { order << 1 and sleep(0) and order << 3 }
           sleep(0.001)
           order << 2
@@ -211,10 +211,10 @@ class SchedulerHoldTest < Minitest::Test
   end
 
   # Its spawner too waits until it ends or waits in earnest.
-  def test_a_fiber_that_holds_from_its_first_moment_keeps_its_spawner_waiting
+  def test_a_fiber_that_pins_itself_from_its_first_moment_keeps_its_spawner_waiting
     in_scheduler do
       order = []
-      fiber { Fiber.scheduler.hold { sleep(0.001) and order << 1 } }
+      fiber { Fiber.scheduler.pin { sleep(0.001) and order << 1 } }
       order << 2
       fiber { assert_equal([1, 2], order) }
     end
@@ -222,15 +222,15 @@ class SchedulerHoldTest < Minitest::Test
 
   private
 
-  # Runs the block held, in a fiber beside one that counts its turns, and asserts that the count stood still.
+  # Runs the block pinned, in a fiber beside one that counts its turns, and asserts that the count stood still.
   def assert_keeps_the_thread(&block)
-    in_scheduler { beside { held(&block) } }
+    in_scheduler { beside { pinned(&block) } }
   end
 
-  # The same with what a block of its own needs around the wait; #held is to be called in it.
-  def held
+  # The same with what a block of its own needs around the wait; #pinned is to be called in it.
+  def pinned
     before = @turns
-    value = Fiber.scheduler.hold { yield }
+    value = Fiber.scheduler.pin { yield }
     assert_equal before, @turns
     value
   end
@@ -253,7 +253,7 @@ class SchedulerHoldTest < Minitest::Test
     end
   end
 
-  # Runs the block held with a readable end, which another thread writes to once this one stands still.
+  # Runs the block pinned with a readable end, which another thread writes to once this one stands still.
   def held_from_outside(ends = IO.pipe)
     in_scheduler do
       r, w = ends
@@ -261,7 +261,7 @@ class SchedulerHoldTest < Minitest::Test
       writer = nil
       beside do
         writer = Thread.new { (Thread.pass until me.stop?) || w.write("x") }
-        held { yield r }
+        pinned { yield r }
         writer.join
       end
     end
