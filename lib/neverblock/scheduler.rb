@@ -197,11 +197,11 @@ module NeverBlock
         fiber = Fiber.current
         return Compat.blocking { work.call } if pinned? || @at_once.equal?(fiber) || Offload.interrupting?
 
-        site = Blockers.site
-        return Compat.blocking { Blockers.timed(site, true) { work.call } } if Blockers.here?(site)
+        call_site = Blockers.call_site
+        return Compat.blocking { Blockers.timed(call_site, true) { work.call } } if Blockers.here?(call_site)
 
         done = false
-        shield { NeverBlock.offload(on_cancel: :wait) { (Blockers.timed(site, false) { work.call } || true) && (done = fiber) && nil } }
+        shield { NeverBlock.offload(on_cancel: :wait) { (Blockers.timed(call_site, false) { work.call } || true) && (done = fiber) && nil } }
       rescue Offload::NoWorker # where no thread can be made
         nil
       ensure

@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
 # Calls that may keep the thread and that no hook of Ruby tells of: made here where they are quick, on a thread of NB.offload where they are not. Each place in the code that
-# makes such calls is judged by itself: its first calls are made elsewhere, and once they have been found quick it is trusted, until one is slow (core/base/sites.h,
+# makes such calls is judged by itself: its first calls are made elsewhere, and once they have been found quick it is trusted, until one is slow (core/base/call_sites.h,
 # docs/decisions/0009). Only calls that release Ruby's lock while they wait are worth it: the others stop every thread.
 #
 #   compat/slow_files.rb   files and folders, where Ruby has no hook
 #   scheduler.rb           #blocking_operation_wait of Ruby 3.4: the same, and zlib
 #   blockers/*.rb          gems, one file each, put in place when they are loaded
 #
-# at_site, site, here?, timed and forget are in C (ext/neverblock/binding/stalls/blockers.c).
+# at_call_site, call_site, here?, timed and forget are in C (ext/neverblock/binding/stalls/blockers.c).
 
 require "neverblock/boot/native"
 
 module NeverBlock
   module Blockers
-    # @!method self.at_site
+    # @!method self.at_call_site
     #   Calls the block, here or elsewhere, as the place that asks has earned: the calling method, its caller's line, and that one's caller's.
     #   @return what the block returns
     #   @raise what the block raises

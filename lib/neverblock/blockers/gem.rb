@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What the files beside this one are made with: methods of a gem that compute or wait in C, without Ruby's lock, for as long as they take. In a fiber of our loop each is made by
-# a thread where it is not quick (Blockers.at_site); elsewhere it is as it was.
+# a thread where it is not quick (Blockers.at_call_site); elsewhere it is as it was.
 
 require "neverblock/blockers/calls"
 
@@ -64,7 +64,7 @@ module NeverBlock
       # @return [Module]
       def around(names, options: true)
         parameters = options ? "*arguments, **options, &block" : "*arguments"
-        code = names.map { |name| "def #{name}(#{parameters}) = NeverBlock::Compat.scheduler ? NeverBlock::Blockers.at_site { super } : super\n" }
+        code = names.map { |name| "def #{name}(#{parameters}) = NeverBlock::Compat.scheduler ? NeverBlock::Blockers.at_call_site { super } : super\n" }
         Module.new { module_eval(code.join, __FILE__, __LINE__ - 1) }
       end
     end

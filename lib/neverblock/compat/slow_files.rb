@@ -37,7 +37,7 @@ module NeverBlock
           def open(*arguments, **options, &block)
             return super unless Compat.scheduler
 
-            folder = Blockers.at_site { super(*arguments, **options, &nil) }
+            folder = Blockers.at_call_site { super(*arguments, **options, &nil) }
             return folder unless block
 
             begin
@@ -53,7 +53,7 @@ module NeverBlock
           def copy_stream(source, target, *numbers)
             return super unless Compat.scheduler && SlowFiles.file?(source) && SlowFiles.file?(target)
 
-            Blockers.at_site { super }
+            Blockers.at_call_site { super }
           end
         end
 

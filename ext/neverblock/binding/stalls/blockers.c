@@ -13,14 +13,14 @@
 #include <ruby/version.h>
 
 #include "base/hash.h"
-#include "base/sites.h"
+#include "base/call_sites.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "binding/fibers/resume.h"
 
 enum { FRAMES = 3, SELF = 1, KEY_SPARE_BITS = 3 };
 
-static nb_sites sites;
+static nb_call_sites call_sites;
 static ID id_elsewhere;
 
 /* A Fixnum, which costs nothing. */
@@ -84,16 +84,16 @@ typedef struct timed_call {
    says that the call was slow, and nothing that it was quick. */
 static int64_t time_of(const timed_call *call) {
     int64_t took_ns = clock_ns() - call->began_ns;
-    if (took_ns < NB_SITES_QUICK_NS) return took_ns;
+    if (took_ns < NB_CALL_SITES_QUICK_NS) return took_ns;
     nb_thread_use used = nb_thread_used();
     if (used.preempted == call->used.preempted) return took_ns;
     int64_t ran_ns = used.ran_ns - call->used.ran_ns;
-    return ran_ns < NB_SITES_QUICK_NS ? NB_SITES_QUICK_NS : ran_ns;
+    return ran_ns < NB_CALL_SITES_QUICK_NS ? NB_CALL_SITES_QUICK_NS : ran_ns;
 }
 
 static VALUE timed_end(VALUE argument) {
     timed_call *call = (timed_call *)argument;
-    nb_site_ended(nb_sites_find(&sites, call->key), call->here, time_of(call));
+    nb_call_site_ended(nb_call_sites_find(&call_sites, call->key), call->here, time_of(call));
     end_timing();
     return Qnil;
 }
@@ -105,22 +105,22 @@ static VALUE timed_yield(uint64_t key, bool here) {
     return rb_ensure(rb_yield, Qnil, timed_end, (VALUE)&call);
 }
 
-/* at_site { } -> what the block returns, called here or by
+/* at_call_site { } -> what the block returns, called here or by
  * Blockers.elsewhere(key) { }. */
-static VALUE at_site(VALUE self) {
+static VALUE at_call_site(VALUE self) {
     uint64_t key = key_here();
-    if (nb_site_here(nb_sites_find(&sites, key)) || nb_resume_pins()) return timed_yield(key, true);
+    if (nb_call_site_here(nb_call_sites_find(&call_sites, key)) || nb_resume_pins()) return timed_yield(key, true);
     VALUE number = ULL2NUM(key);
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
 
-/* site -> the key of the place that asks: for those who call in ways of their
+/* call_site -> the key of the place that asks: for those who call in ways of their
  * own. */
-static VALUE site(VALUE self) { return ULL2NUM(key_here()); }
+static VALUE call_site(VALUE self) { return ULL2NUM(key_here()); }
 
 /* here?(key) -> whether a call of the place is made here. */
 static VALUE here_p(VALUE self, VALUE key) {
-    return nb_site_here(nb_sites_find(&sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
+    return nb_call_site_here(nb_call_sites_find(&call_sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
 }
 
 /* timed(key, here) { } -> what the block returns; the place learns how long it took, here or elsewhere. */
@@ -128,7 +128,7 @@ static VALUE timed(VALUE self, VALUE key, VALUE here) { return timed_yield(NUM2U
 
 /* forget -> nil: no place is trusted any more. */
 static VALUE forget(VALUE self) {
-    sites = (nb_sites){0};
+    call_sites = (nb_call_sites){0};
     return Qnil;
 }
 
@@ -136,8 +136,8 @@ void nb_blockers_define(VALUE module) {
     VALUE blockers = rb_define_module_under(module, "Blockers");
     id_elsewhere = rb_intern("elsewhere");
     hear_of_the_lock();
-    rb_define_singleton_method(blockers, "at_site", at_site, 0);
-    rb_define_singleton_method(blockers, "site", site, 0);
+    rb_define_singleton_method(blockers, "at_call_site", at_call_site, 0);
+    rb_define_singleton_method(blockers, "call_site", call_site, 0);
     rb_define_singleton_method(blockers, "here?", here_p, 1);
     rb_define_singleton_method(blockers, "timed", timed, 2);
     rb_define_singleton_method(blockers, "forget", forget, 0);
