@@ -29,17 +29,17 @@ module NeverBlock
     # @return [Boolean, Symbol] whether the end of its time is behind it; :unbegun: so it is, and the application was not called
     def report(error, env)
       interruption = Interruption.of(error)
-      overdue = interruption.is_a?(DeadlineExceeded)
-      return :unbegun if overdue && !interruption.deadline.begun?
+      expired = interruption.is_a?(DeadlineExceeded)
+      return :unbegun if expired && !interruption.deadline.begun?
 
-      if overdue && (error.equal?(interruption) || error.is_a?(Cancelled))
+      if expired && (error.equal?(interruption) || error.is_a?(Cancelled))
         log&.warn("#{request(env)}: #{interruption.message}#{place(error)}", **id(env))
-      elsif interruption && !overdue
+      elsif interruption && !expired
         log&.info("#{request(env)}: its client has left; it ended by #{error.class}: #{error.message}#{place(error)}", **id(env)) unless error.equal?(interruption)
       else
         log&.error("#{request(env)} failed", error, **id(env))
       end
-      overdue
+      expired
     end
 
     def request(env)

@@ -99,16 +99,16 @@ typedef struct settings {
     VALUE spool_directory, poller, version, ruby_version; /* the strings its pointers point into */
 } settings;
 
-static char *optional_text(VALUE *kept, VALUE value) {
+static char *optional_text(VALUE *holder, VALUE value) {
     if (NIL_P(value)) return NULL;
     StringValueCStr(value);
-    *kept = rb_str_new_frozen(value);
-    return RSTRING_PTR(*kept);
+    *holder = rb_str_new_frozen(value);
+    return RSTRING_PTR(*holder);
 }
 
 /* Takes one keyword into the configuration; false when there is no such setting. */
-static bool set(settings *given, const char *name, VALUE value) {
-    nb_server_config *config = &given->config;
+static bool set(settings *wanted, const char *name, VALUE value) {
+    nb_server_config *config = &wanted->config;
 #define NB_SET(type, field, standard)                                    \
     if (strcmp(name, #field) == 0) {                                     \
         config->field = (type)nb_engine_number(value, (type)-1, #field); \
@@ -119,13 +119,13 @@ static bool set(settings *given, const char *name, VALUE value) {
     if (strcmp(name, "log_fd") == 0) {
         config->log_fd = NUM2INT(value);
     } else if (strcmp(name, "spool_directory") == 0) {
-        config->spool_directory = optional_text(&given->spool_directory, value);
+        config->spool_directory = optional_text(&wanted->spool_directory, value);
     } else if (strcmp(name, "poller") == 0) {
-        config->poller = optional_text(&given->poller, value);
+        config->poller = optional_text(&wanted->poller, value);
     } else if (strcmp(name, "version") == 0) {
-        config->version = optional_text(&given->version, value);
+        config->version = optional_text(&wanted->version, value);
     } else if (strcmp(name, "ruby_version") == 0) {
-        config->ruby_version = optional_text(&given->ruby_version, value);
+        config->ruby_version = optional_text(&wanted->ruby_version, value);
     } else {
         return false;
     }
@@ -148,20 +148,20 @@ static int set_keyword(VALUE key, VALUE value, VALUE argument) {
 static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE keywords;
     nb_engine *engine = get(self);
-    settings given = {.spool_directory = Qnil, .poller = Qnil, .version = Qnil, .ruby_version = Qnil};
+    settings wanted = {.spool_directory = Qnil, .poller = Qnil, .version = Qnil, .ruby_version = Qnil};
     rb_scan_args(argc, argv, ":", &keywords);
-    nb_server_config_default(&given.config);
-    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&given);
+    nb_server_config_default(&wanted.config);
+    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&wanted);
     if (engine->pid) rb_raise(nb_error_class, "an engine is initialized once");
     nb_server *server;
-    nb_status status = nb_server_create(&given.config, &server);
+    nb_status status = nb_server_create(&wanted.config, &server);
     if (status != NB_OK) nb_raise_status(status, "the server could not be made");
     engine->server = server;
     engine->pid = getpid();
-    RB_GC_GUARD(given.spool_directory);
-    RB_GC_GUARD(given.poller);
-    RB_GC_GUARD(given.version);
-    RB_GC_GUARD(given.ruby_version);
+    RB_GC_GUARD(wanted.spool_directory);
+    RB_GC_GUARD(wanted.poller);
+    RB_GC_GUARD(wanted.version);
+    RB_GC_GUARD(wanted.ruby_version);
     return self;
 }
 

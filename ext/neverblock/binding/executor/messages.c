@@ -164,11 +164,11 @@ static void take_connection(nb_port *port, const nb_hijacked_message *message) {
     nb_task *task = nb_executor_task_for(executor, message->message.exchange);
     size_t size = (size_t)message->size;
     int fd = nb_channel_take(port->channel, message->fd);
-    nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
-    if (taken) {
-        *taken = (nb_handover){.fd = fd, .size = size};
-        memcpy(taken->bytes, message + 1, size);
-        task->taken = taken;
+    nb_handover *handover = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*handover) + size) : NULL;
+    if (handover) {
+        *handover = (nb_handover){.fd = fd, .size = size};
+        memcpy(handover->bytes, message + 1, size);
+        task->handover = handover;
     } else {
         if (fd >= 0) nb_net_close(fd, true);
         if (task) task->gone = true;
@@ -226,7 +226,7 @@ static bool blocked(const nb_port *port) {
 bool nb_port_drain(nb_port *port) {
     nb_executor *executor = port->executor;
     const nb_message *message;
-    port->taken = 0;
+    port->messages_taken = 0;
     port->in_hand = false;
     if (port->room_first && !blocked(port)) wake_for_room(port);
     while ((message = nb_port_next_message(port))) {
@@ -235,7 +235,7 @@ bool nb_port_drain(nb_port *port) {
         receive(port, message);
         if (nb_executor_in_child(executor)) return false;
     }
-    if (port->taken) nb_ring_release(&port->requests);
+    if (port->messages_taken) nb_ring_release(&port->requests);
     answer_refused(port);
     nb_port_tell_taken(port);
     return true;

@@ -19,7 +19,7 @@ const nb_message *nb_port_next_message(nb_port *port) {
     size_t bytes;
     if (port->in_hand) {
         nb_ring_advance(&port->requests);
-        if (++port->taken % RELEASE_EVERY == 0) nb_ring_release(&port->requests);
+        if (++port->messages_taken % RELEASE_EVERY == 0) nb_ring_release(&port->requests);
     }
     port->in_hand = false;
     return nb_ring_peek(&port->requests, &bytes);

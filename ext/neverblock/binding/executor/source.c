@@ -28,7 +28,7 @@ static void ring_loops(nb_executor *executor) {
 /* Each turn begins with another port, so that no loop's requests are always the first. */
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
-    unsigned taken = 0;
+    unsigned messages = 0;
     uint64_t received = executor->received;
     int64_t began_ns = nb_scheduler_now(executor->scheduler);
     nb_executor_entry_begin(executor, began_ns);
@@ -37,12 +37,12 @@ static bool source_drain(void *owner) {
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_port *port = &executor->ports[number];
         if (!nb_port_drain(port)) return false;
-        taken += port->taken;
+        messages += port->messages_taken;
         number = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
     }
     executor->port_next = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
     nb_executor_entry_end(executor, began_ns, executor->received - received);
-    return taken > 0;
+    return messages > 0;
 }
 
 /* No request will come any more. */
@@ -58,10 +58,10 @@ static bool ends(const nb_executor *executor) {
 static void trim_pool(nb_executor *executor) {
     int64_t now = nb_executor_switched_ns(executor);
     if (now - executor->trimmed_ns < TRIM_EVERY_NS) return;
-    uint32_t kept = executor->running_peak - executor->running;
+    uint32_t keep = executor->running_peak - executor->running;
     executor->trimmed_ns = now;
     executor->running_peak = executor->running;
-    nb_task_retire_idle(executor, kept);
+    nb_task_retire_idle(executor, keep);
 }
 
 /* All that are: what they have is given in the order in which it came (dispatch/queues.h). */

@@ -19,7 +19,7 @@ bool nb_executor_is_called(const nb_executor *executor) {
 }
 
 /* The executor's switch, if it was in it when the lock was free before, and nobody has found that out; else 0. */
-static int64_t kept_in_ns(const nb_executor *executor, int64_t free_before_ns) {
+static int64_t blocked_in_ns(const nb_executor *executor, int64_t free_before_ns) {
     int64_t switched_ns = nb_executor_switched_ns(executor);
     return switched_ns > free_before_ns || get(&executor->board->pulse.blocked_ns) == switched_ns ? 0 : switched_ns;
 }
@@ -28,10 +28,10 @@ static int64_t kept_in_ns(const nb_executor *executor, int64_t free_before_ns) {
    kept as well, or they would have been asked: the lock was free for all of them. */
 static void let_in(nb_executor *executor, int64_t free_before_ns) {
     bool some = false;
-    for (const nb_executor *kept = executor->helps; kept; kept = kept->helps) {
-        int64_t switched_ns = kept_in_ns(kept, free_before_ns);
+    for (const nb_executor *blocked = executor->helps; blocked; blocked = blocked->helps) {
+        int64_t switched_ns = blocked_in_ns(blocked, free_before_ns);
         if (!switched_ns) continue;
-        atomic_store_explicit(&kept->board->pulse.blocked_ns, switched_ns, memory_order_release);
+        atomic_store_explicit(&blocked->board->pulse.blocked_ns, switched_ns, memory_order_release);
         some = true;
     }
     if (some) nb_count(&executor->board->figures.let_in, 1);

@@ -128,7 +128,7 @@ static bool too_late(nb_task *task) {
     if (request->body_fd >= 0) close((int)request->body_fd);
     task->head_request = request->method == NB_METHOD_HEAD;
     task->request = NULL;
-    return task->unbegun = task->overdue = true;
+    return task->unbegun = task->expired = true;
 }
 
 /* A plain array, the usual body, has nothing to close. */
@@ -148,7 +148,7 @@ static VALUE report(VALUE argument) {
     VALUE arguments[] = {task->error, task->env};
     end_deadline(task);
     VALUE end = rb_funcallv(task->executor->self, id_report, 2, arguments);
-    task->overdue = RTEST(end);
+    task->expired = RTEST(end);
     task->unbegun = end == ID2SYM(id_unbegun);
     return Qnil;
 }
@@ -312,7 +312,7 @@ static void forget(nb_task *task) {
     task->step = 0;
     nb_executor_leave(task);
     task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
-    task->head_sent = task->ended = task->unbegun = task->overdue = false;
+    task->head_sent = task->ended = task->unbegun = task->expired = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);
@@ -473,12 +473,12 @@ bool nb_task_not_begun(const nb_task *task, const nb_request_message *request) {
 void nb_task_drop(nb_task *task) { forget_with_fiber(task); }
 
 /* A task that is taken out here comes back without a fiber when that has ended. */
-void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
+void nb_task_retire_idle(nb_executor *executor, uint32_t keep) {
     nb_task **link = &executor->idle;
     while (*link) {
         nb_task *task = *link;
-        if (kept > 0 || NIL_P(task->fiber)) {
-            kept -= kept > 0;
+        if (keep > 0 || NIL_P(task->fiber)) {
+            keep -= keep > 0;
             link = &task->next;
             continue;
         }

@@ -27,7 +27,7 @@ void nb_task_give_back(nb_task *task);
 bool nb_task_not_begun(const nb_task *task, const nb_request_message *request);
 /* Puts one whose fiber could not begin back into the pool, without that fiber and its request. */
 void nb_task_drop(nb_task *task);
-/* Ends the fibers of idle tasks, the `kept` used last excepted. */
-void nb_task_retire_idle(nb_executor *executor, uint32_t kept);
+/* Ends the fibers of idle tasks, the `keep` used last excepted. */
+void nb_task_retire_idle(nb_executor *executor, uint32_t keep);
 
 #endif

@@ -40,7 +40,7 @@ static uint32_t ready_now(int fd, uint32_t interest) {
    not past an exception that waits for the next wait. */
 static bool ready_at_once(nb_scheduler *scheduler, nb_watch *watch) {
     if ((watch->interest & NB_POLL_WRITE) == 0 || watch->dry || scheduler->went_on) return false;
-    if (!nb_list_empty(&scheduler->overdue) || !NIL_P(scheduler->deferred) || nb_watches_any(scheduler, watch->fd))
+    if (!nb_list_empty(&scheduler->expired) || !NIL_P(scheduler->deferred) || nb_watches_any(scheduler, watch->fd))
         return false;
     watch->ready = ready_now(watch->fd, watch->interest);
     scheduler->went_on = watch->ready != 0;

@@ -27,12 +27,12 @@ typedef struct handles {
     handle *to_free;
 } handles;
 
-typedef struct kept_type {
+typedef struct deferred_type {
     const rb_data_type_t *original;
-    rb_data_type_t kept;
-} kept_type;
+    rb_data_type_t deferring;
+} deferred_type;
 
-static kept_type types[TYPES_MAX];
+static deferred_type types[TYPES_MAX];
 static handle *by_data[PLACES]; /* under Ruby's lock, as all here */
 
 static handle **place_of(void *data) { return &by_data[((uintptr_t)data >> ADDRESS_BITS_UNUSED) % PLACES]; }
@@ -101,15 +101,15 @@ static handles *get(VALUE self) {
 }
 
 /* NULL: of no type that can be kept. */
-static const rb_data_type_t *kept(const rb_data_type_t *original) {
+static const rb_data_type_t *deferring_type(const rb_data_type_t *original) {
     for (size_t i = 0; i < TYPES_MAX; i++) {
-        if (types[i].original == original) return &types[i].kept;
+        if (types[i].original == original) return &types[i].deferring;
         if (types[i].original) continue;
         types[i].original = original;
-        types[i].kept = *original;
-        types[i].kept.parent = original;
-        types[i].kept.function.dfree = free_later;
-        return &types[i].kept;
+        types[i].deferring = *original;
+        types[i].deferring.parent = original;
+        types[i].deferring.function.dfree = free_later;
+        return &types[i].deferring;
     }
     return NULL;
 }
@@ -120,7 +120,7 @@ static VALUE keep(VALUE self, VALUE object) {
     if (!RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return object;
     const rb_data_type_t *original = RTYPEDDATA_TYPE(object);
     if (original->function.dfree == free_later || !original->function.dfree) return object;
-    const rb_data_type_t *type = kept(original);
+    const rb_data_type_t *type = deferring_type(original);
     if (!type) return object;
     handle *one = malloc(sizeof *one);
     if (!one) return object;

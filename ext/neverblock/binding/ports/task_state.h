@@ -29,7 +29,7 @@ struct nb_task {
     VALUE input;                  /* a spooled body's file, or a streamed body, to be closed; else Qnil */
     VALUE writer;                 /* the fiber that waits for room or for the client */
     VALUE socket;                 /* the client's, hijacked; Qnil */
-    nb_handover *taken;           /* a connection that came for it and is no socket yet; owned; NULL: none */
+    nb_handover *handover;        /* a connection that came for it and is no socket yet; owned; NULL: none */
     VALUE deadline;               /* a Deadline::OfRequest until the application has returned its head, or Qnil */
     nb_limit limit;               /* what ends the request from outside, while the application answers */
     nb_request_message *request;  /* in the ring; valid until the fiber first parks */
@@ -48,7 +48,7 @@ struct nb_task {
     bool events;      /* its response is an event stream, whose client never only half-closes */
     bool cancellable; /* its client's leaving ends it where it waits */
     bool unbegun;     /* its deadline had passed before the application was called */
-    bool overdue;     /* its deadline has ended it: 503 */
+    bool expired;     /* its deadline has ended it: 503 */
     bool head_sent;
     bool ended;          /* the last part was sent */
     bool waits_drained;  /* parked until the backlog is low */

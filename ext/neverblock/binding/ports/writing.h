@@ -40,7 +40,7 @@ void nb_executor_flush(nb_task *task);
 /* Body bytes a response may have sent since its backlog was last known to be low; then its writer
    parks. */
 uint64_t nb_executor_backlog_high(const nb_task *task);
-/* Parks until the connection that was asked for is the task's (`taken`). Raises
+/* Parks until the connection that was asked for is the task's (`handover`). Raises
    NeverBlock::ClientGone, and what is raised into the fiber meanwhile. */
 void nb_executor_wait_hijacked(nb_task *task);
 /* Tells the loop what the task's application has taken of its streamed body, now or when the ring

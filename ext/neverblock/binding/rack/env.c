@@ -317,8 +317,8 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
     for (uint32_t i = 0; i < request->header_count; i++) {
         const nb_request_header *header = &request->headers[i];
         if (header->field != NB_FIELD_X_REQUEST_ID) continue;
-        const char *given = at(request, header->value);
-        if (is_request_id(given, header->value.size)) return id_string(builder, given, header->value.size);
+        const char *value = at(request, header->value);
+        if (is_request_id(value, header->value.size)) return id_string(builder, value, header->value.size);
     }
     char id[NB_REQUEST_ID_PREFIX_BYTES + COUNT_DIGITS];
     memcpy(id, builder->request_id_prefix, NB_REQUEST_ID_PREFIX_BYTES);

@@ -36,13 +36,13 @@ static VALUE socket_class(int fd) {
 }
 
 static VALUE make_socket(nb_task *task) {
-    const nb_handover *taken = task->taken;
-    VALUE socket = rb_funcall(socket_class(taken->fd), id_for_fd, 1, INT2NUM(taken->fd));
-    task->taken = NULL;
+    const nb_handover *handover = task->handover;
+    VALUE socket = rb_funcall(socket_class(handover->fd), id_for_fd, 1, INT2NUM(handover->fd));
+    task->handover = NULL;
     task->socket = socket;
     rb_ivar_set(socket, id_spared, Qtrue); /* the client's: lib/neverblock/scheduler/sockets.rb */
-    VALUE bytes = rb_str_new(taken->bytes, (long)taken->size);
-    nb_free((void *)(uintptr_t)taken);
+    VALUE bytes = rb_str_new(handover->bytes, (long)handover->size);
+    nb_free((void *)(uintptr_t)handover);
     if (RSTRING_LEN(bytes) > 0) rb_funcall(socket, id_ungetbyte, 1, bytes);
     return socket;
 }
@@ -68,10 +68,10 @@ VALUE nb_hijack_take(nb_task *task) {
 }
 
 void nb_hijack_drop(nb_task *task) {
-    if (!task->taken) return;
-    nb_net_close(task->taken->fd, true);
-    nb_free(task->taken);
-    task->taken = NULL;
+    if (!task->handover) return;
+    nb_net_close(task->handover->fd, true);
+    nb_free(task->handover);
+    task->handover = NULL;
 }
 
 /* call -> the client's socket, also in env["rack.hijack_io"]. In the request's thread, before anything of the response was sent; again, it

@@ -933,7 +933,7 @@ void nb_response_fail(nb_task *task) {
     if (task->ended) return;
     if (task->head_sent) {
         send_part(task, (nb_slice){NULL, 0}, NB_PART_LAST | NB_PART_ABORTED);
-    } else if (task->overdue) {
+    } else if (task->expired) {
         nb_slice fields = task->unbegun ? NB_SLICE(TEXT_FIELD RETRY_FIELD) : NB_SLICE(TEXT_FIELD);
         send_own(task, 503, fields, NB_SLICE(UNAVAILABLE), NB_RESPONSE_OVERDUE);
     } else {

@@ -16,7 +16,7 @@
 /* Sends head and body. Raises NeverBlock::Error for a response that breaks the rules, what the body raised, or
  * NeverBlock::ClientGone. */
 void nb_response_send(nb_task *task, VALUE response);
-/* For a task whose response failed: a 500, or a 503 when it is overdue, if nothing was sent yet, else the mark that the
+/* For a task whose response failed: a 500, or a 503 when its deadline has passed, if nothing was sent yet, else the mark that the
  * body is cut. Raises what nb_executor_reserve does. */
 void nb_response_fail(nb_task *task);
 

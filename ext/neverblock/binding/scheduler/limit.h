@@ -21,9 +21,9 @@ void nb_late_leave(nb_late *late);
 void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns);
 /* Its time has come. */
 void nb_late_raise(nb_scheduler *scheduler, nb_late *late);
-/* The first that has something to raise in the running fiber, still listed as overdue, or NULL: its
+/* The first that has something to raise in the running fiber, still listed as expired, or NULL: its
    own, or that of a fiber that has resumed it. */
-nb_late *nb_late_overdue(nb_scheduler *scheduler);
+nb_late *nb_late_expired(nb_scheduler *scheduler);
 
 /* --- limits --- */
 

@@ -86,8 +86,8 @@ static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
 /* What was to be raised in this fiber since before it began to wait, or nil. */
 static VALUE raised_before(const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
-    if (!nb_list_empty(&scheduler->overdue)) {
-        nb_late *late = nb_late_overdue(scheduler);
+    if (!nb_list_empty(&scheduler->expired)) {
+        nb_late *late = nb_late_expired(scheduler);
         if (late) {
             nb_list_remove(&late->link);
             return late->raises;

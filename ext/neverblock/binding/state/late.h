@@ -20,9 +20,9 @@ struct nb_alarm {
     void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
 };
 
-/* Raised in the wait its fiber is in, or listed as overdue until the next. */
+/* Raised in the wait its fiber is in, or listed as expired until the next. */
 typedef struct nb_late {
-    nb_list link;  /* in the scheduler's overdue list */
+    nb_list link;  /* in the scheduler's list of those that have expired */
     nb_list block; /* in its list of blocks, which keeps the fiber alive */
     VALUE fiber;
     VALUE raises; /* an array of raise's arguments */

@@ -68,7 +68,7 @@ static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->spawners);
     nb_list_init(&scheduler->files);
     nb_list_init(&scheduler->watches.unproven);
-    nb_list_init(&scheduler->overdue);
+    nb_list_init(&scheduler->expired);
     nb_list_init(&scheduler->blocks);
     nb_list_init(&scheduler->awaiting);
     nb_list_init(&scheduler->children);
@@ -152,8 +152,8 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     }
     for (size_t i = 1; i <= scheduler->timers.count; i++)
         scheduler->timers.slots[i].timer->index = 0;
-    while (!nb_list_empty(&scheduler->overdue))
-        nb_list_remove(scheduler->overdue.next);
+    while (!nb_list_empty(&scheduler->expired))
+        nb_list_remove(scheduler->expired.next);
     while (!nb_list_empty(&scheduler->blocks))
         nb_list_remove(scheduler->blocks.next);
     nb_children_forget(scheduler);

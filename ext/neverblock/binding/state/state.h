@@ -64,7 +64,7 @@ struct nb_scheduler {
     nb_list spawners;
     size_t ready_count;           /* waits that were woken and whose fiber does not run yet */
     int64_t preempted_resumed_ns; /* when a fiber of `preempted` last went on */
-    nb_list overdue;              /* each nb_late that came while its fiber was in no wait that could be ended */
+    nb_list expired;              /* each nb_late that came while its fiber was in no wait that could be ended */
     nb_list blocks;               /* each nb_late whose block has not ended */
     nb_list files;                /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
     nb_list awaiting;             /* waits for the fibers that their own has scheduled (state/children.h) */

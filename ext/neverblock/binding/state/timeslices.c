@@ -35,7 +35,7 @@ nb_timeslices *nb_timeslices_make(nb_scheduler *scheduler, int64_t timeslice_ns)
                                   .timeslice_ns = timeslice_ns,
                                   .lock = lock & ~UINT32_C(1),
                                   .asleep = true,
-                                  .arrived = Qnil};
+                                  .switched_to = Qnil};
     in_use = timeslices;
     return timeslices;
 }
@@ -91,7 +91,7 @@ bool nb_timeslices_begin_quiet(nb_timeslices *timeslices, int64_t now_ns) {
     bool watches = scheduler->attached && scheduler->source.watch;
     if (watches) scheduler->source.watch(scheduler->source.owner, true);
     if (nb_timeslices_work_is_seen(scheduler) || nb_timeslices_source_starves(scheduler) ||
-        !nb_list_empty(&scheduler->overdue)) {
+        !nb_list_empty(&scheduler->expired)) {
         if (watches) scheduler->source.watch(scheduler->source.owner, false);
         return false;
     }

@@ -50,7 +50,7 @@ struct nb_timeslices {
     int64_t ran_ns;            /* what it had run then */
     int64_t handoff_failed_ns; /* when it was last offered the lock and did not take it */
     bool follows;              /* Ruby tells of the thread's switches */
-    VALUE arrived;             /* the fiber of the last that was told of; compared only */
+    VALUE switched_to;         /* the fiber of the last that was told of; compared only */
     size_t gc_ms; /* what collections had taken when the thread began to run its fiber, if it is `gc_known` */
     bool gc_known;
     /* the watchdog's */

@@ -41,7 +41,7 @@ struct nb_wait {
     VALUE root;                   /* the fiber's root (fibers/root.c), or nil */
     VALUE status;                 /* $? of the root: Ruby keeps one for the thread */
     VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
-    nb_list *overdue;             /* NB_RAISES: the link of the nb_late that raises, or NULL */
+    nb_list *late_link;           /* NB_RAISES: the link of the nb_late that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
     nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
@@ -71,9 +71,9 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
 /* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has
    woken this fiber has woken no other, and what it was woken for must not be lost. Nor must it when
    the wake comes after this and before the fiber runs: the wait then ends as woken, and the
-   exception is raised in the fiber's next wait. `overdue`: the link of the nb_late that raises, or
+   exception is raised in the fiber's next wait. `late_link`: the link of the nb_late that raises, or
    NULL. */
-bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link);
 /* What could not be raised in the current fiber is raised in its next wait. */
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception);
 /* The oldest of those for this fiber, which is raised no more then, or nil. Forgets those of fibers

@@ -37,8 +37,8 @@ static int64_t ran_ns(const nb_timeslices *timeslices) {
 }
 
 /* What a limit raises, and could not when it was due, as another interrupt of Ruby came first. */
-static bool is_overdue(nb_scheduler *scheduler) {
-    return !nb_list_empty(&scheduler->overdue) && nb_late_overdue(scheduler) != NULL;
+static bool has_expired_limit(nb_scheduler *scheduler) {
+    return !nb_list_empty(&scheduler->expired) && nb_late_expired(scheduler) != NULL;
 }
 
 /* Its time is over and others wait for theirs: fibers that have waited for something after a
@@ -48,7 +48,7 @@ static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_timeslices *timeslices = scheduler->timeslices;
     int64_t ran = ran_ns(timeslices);
     if (ran < (timeslices->preempted_before ? NB_PREEMPT_GRANULARITY_NS : first_ns)) return false;
-    if (is_overdue(scheduler)) return true;
+    if (has_expired_limit(scheduler)) return true;
     if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->preempted)) return true;
     if (nb_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
     nb_timeslices_begin_quiet(timeslices, nb_clock_monotonic_ns());
@@ -96,7 +96,7 @@ static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID metho
         rb_thread_remove_event_hook(rb_thread_current(), after_switch);
         return;
     }
-    scheduler->timeslices->arrived = rb_fiber_current();
+    scheduler->timeslices->switched_to = rb_fiber_current();
     nb_timeslice_job_ask();
 }
 
@@ -108,23 +108,23 @@ static void follow_switches(nb_timeslices *timeslices) {
 }
 
 /* The fiber that has been switched to last, if that was told of; else nil. */
-static VALUE take_arrived(nb_timeslices *timeslices) {
-    VALUE arrived = timeslices->arrived;
-    if (NIL_P(arrived)) return Qnil;
-    timeslices->arrived = Qnil;
+static VALUE take_switched_to(nb_timeslices *timeslices) {
+    VALUE switched_to = timeslices->switched_to;
+    if (NIL_P(switched_to)) return Qnil;
+    timeslices->switched_to = Qnil;
     timeslices->follows = false;
     rb_thread_remove_event_hook(rb_thread_current(), after_switch);
-    return arrived;
+    return switched_to;
 }
 
 /* A fiber that was just switched to has not taken yet what it was given, but will have when it next
    looks for interrupts: the frame of what has switched, in C, is still there. */
-static bool may_end(nb_scheduler *scheduler, VALUE arrived) {
+static bool may_end(nb_scheduler *scheduler, VALUE switched_to) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_STAYS) return false;
     if (found == NB_PLACE_BETWEEN) {
-        if (NIL_P(arrived)) follow_switches(scheduler->timeslices);
-        if (arrived != rb_fiber_current()) return false;
+        if (NIL_P(switched_to)) follow_switches(scheduler->timeslices);
+        if (switched_to != rb_fiber_current()) return false;
     }
     return !nb_resume_ask(scheduler, NB_ASKS_PREEMPT);
 }
@@ -138,26 +138,26 @@ static void leave(nb_scheduler *scheduler) {
 
 /* What a limit of the running fiber raises is raised here, or where this cannot be, in its next
    wait. */
-static void raise_overdue(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
-    nb_late *late = nb_late_overdue(scheduler);
+static void raise_expired(nb_scheduler *scheduler) {
+    if (nb_list_empty(&scheduler->expired) || stays(scheduler)) return;
+    nb_late *late = nb_late_expired(scheduler);
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }
 
 /* What Thread#raise has brought to this thread comes first, and to the fiber that runs. */
 static void end_timeslice(nb_scheduler *scheduler) {
     nb_timeslices *timeslices = scheduler->timeslices;
-    VALUE arrived = take_arrived(timeslices);
+    VALUE switched_to = take_switched_to(timeslices);
     if (timeslices->switched_ns == 0 || rb_thread_interrupted(rb_thread_current())) return;
     timeslices->allocates = nb_heap_computes(&scheduler->heap);
     if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
-    if (!may_end(scheduler, arrived)) {
+    if (!may_end(scheduler, switched_to)) {
         timeslices->preemptions_missed++;
         return;
     }
     timeslices->forced = false;
     leave(scheduler);
-    if (scheduler->timeslices == timeslices) raise_overdue(scheduler);
+    if (scheduler->timeslices == timeslices) raise_expired(scheduler);
 }
 
 static void timeslice_over(void *unused_data) {
