@@ -39,7 +39,7 @@ SOURCES = {
   "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
   "binding/ports" => %w[port running writing],
   "binding/rack" => %w[env env_keys hijack hints input response upgrade],
-  "binding/stalls" => %w[blockers stalls stalls_trace],
+  "binding/stalls" => %w[blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched],
   "binding/executor" => %w[entry executor executor_figures messages requests source spare task],
   "binding" => %w[neverblock]
 }.freeze

@@ -61,7 +61,7 @@ struct nb_executor {
     bool finished;           /* run has returned, with no request left */
     bool over;               /* run has ended: the channel may be gone */
     VALUE stalls;            /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
-    struct watched *watched; /* stalls/stalls.h */
+    struct nb_watched *watched; /* stalls/watched.h; NULL: it is not watched */
     nb_executor *next;       /* of those that run in this process */
 };
 
