@@ -51,7 +51,7 @@ static void in_child(void) {
     clockwork = NULL;
 }
 
-/* The virtual machine goes away, and observers may use it. */
+/* Ruby's virtual machine ends, which observers may use. */
 static void vm_ends(ruby_vm_t *vm) {
     (void)vm;
     if (clockwork) stop();

@@ -20,7 +20,7 @@ typedef enum frame_kind {
     FRAME_OURS,     /* stays */
     FRAME_OTHERS,   /* an application's or a gem's: may be left */
     FRAME_STAYS,    /* whoever is above it stays */
-    FRAME_PINS,     /* the same, and waits above it hold the thread */
+    FRAME_PINS,     /* the same, and the fiber above it is pinned */
     FRAME_SWITCHES, /* Ruby's own, which stays itself: it may be between two fibers */
     FRAME_NOTHING,  /* as Ruby's own, and what it calls may be between two fibers that give each other nothing */
 } frame_kind;
@@ -34,8 +34,8 @@ static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
 static size_t known_count;
 static VALUE keeper, our_folder, ruby_folder;
 
-/* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find
-   half done. */
+/* Files of ours that stand in for C code of Ruby's own, and leave nothing half done that others
+   could see. */
 static const char *const stands_in[] = {"neverblock/compat/enumerator.rb"};
 /* The same, and all fibers they switch to or from are given nothing. */
 static const char *const gives_nothing[] = {"neverblock/compat/enumerator/cursor.rb"};
@@ -220,7 +220,7 @@ static frame_kind kind_of(VALUE frame) {
     return begins_with(path, ruby_folder) ? FRAME_RUBY : FRAME_OTHERS;
 }
 
-/* A library with functions that hold is loaded: waits look for them. */
+/* A library with functions that pin is loaded: waits look for them. */
 static bool watches;
 
 static known_frame *place_of(VALUE frame) {
@@ -283,7 +283,7 @@ bool nb_frames_watched(void) { return watches; }
 
 bool nb_frames_pin(void) { return watches && any_is(1u << FRAME_PINS); }
 
-/* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */
+/* watch_frames: a library is loaded whose functions pin the fiber that they call. */
 static VALUE scheduler_s_watch_frames(VALUE klass) {
     watches = true;
     return klass;

@@ -1,6 +1,6 @@
 /*
- * pin.c - see pin.h. The mode is a fiber-local, so that it ends with its fiber however that ends;
- * `pins` only says whether looking for it is worth while.
+ * pin.c - see pin.h. The mode is a fiber-local, so that it ends with its fiber however that ends.
+ * `pins` says whether looking for it is worth while.
  */
 #include "binding/fibers/pin.h"
 
@@ -19,8 +19,8 @@ static VALUE mode_now(void) { return rb_thread_local_aref(rb_thread_current(), i
 
 static void mode_set(VALUE mode) { rb_thread_local_aset(rb_thread_current(), id_mode, mode); }
 
-/* ConditionVariable#wait arrives as kernel_sleep, but is ended by another fiber as a Mutex or a
-   Queue is. What calls the hook is told from the frames: the hook's own, Mutex#sleep's. */
+/* ConditionVariable#wait comes as kernel_sleep, but another fiber ends it, as it ends a wait for a
+   Mutex or a Queue. The frames tell it apart: the hook's own, and Mutex#sleep's. */
 static bool mutex_sleeps(void) {
     enum { FRAMES = 2 };
     VALUE frames[FRAMES];
@@ -30,8 +30,8 @@ static bool mutex_sleeps(void) {
     return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "Thread::Mutex#sleep") == 0;
 }
 
-/* Above a C function that holds the thread it is as in a block that does. What another thread may
-   end at any time is not asked about: those who ask may let one run. */
+/* Above a C function that pins, waits keep the thread as in a pin block. A wait that another thread
+   may end at any time does not ask the frames, as asking may let a thread run. */
 bool nb_pin_covers(const nb_wait *wait) {
     VALUE mode = wait->scheduler->pins > 0 ? mode_now() : Qnil;
     switch (wait->kind) {

@@ -41,7 +41,7 @@ static VALUE yield_nothing(VALUE unused) {
     return rb_fiber_yield(1, &nothing);
 }
 
-/* No slice ends meanwhile: there is something on its way. Nothing is raised here, as a wait or a
+/* No preemption meanwhile: a question is on its way. Nothing is raised here, as a wait or a
    postponed job asks. */
 bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     if (!scheduler->switched || !is_resumed(scheduler)) return false;

@@ -196,7 +196,7 @@ typedef struct join {
     bool ends; /* the thread itself has woken this wait */
 } join;
 
-/* Who waits for a thread (Thread#join, Thread#value) lends it Ruby's lock. */
+/* A wait for a thread (Thread#join, Thread#value) yields it the GVL. */
 static nb_wait_outcome await_thread(join *self, nb_scheduler *scheduler, VALUE thread, int64_t deadline_ns) {
     self->thread = thread;
     self->ends = false;

@@ -352,7 +352,8 @@ static ssize_t move(file_transfer *transfer) {
     ssize_t moved = transfer->writes ? write_now(transfer->fd, bytes, left, from)
                                      : nb_file_read_now(transfer->fd, bytes, left, from);
     if (moved > 0) return moved;
-    /* Linux 5.9 and 5.10 also say 0 before the end of a file (preadv2(2)). At the end nothing waits. */
+    /* Linux 5.9 and 5.10 also say 0 before the end of a file (preadv2(2)). At the end nothing
+       waits. */
     if (moved == 0) return move_here(transfer);
     if (errno == EOPNOTSUPP && lies_in_memory(transfer->fd)) return move_here(transfer);
     if (errno == EAGAIN || errno == EOPNOTSUPP) return move_in_thread(transfer);

@@ -1,6 +1,7 @@
 /*
- * hijack.c - see hijack.h. Every request has an object of its own, so that an env kept too long never takes the connection of another; it
- * holds nothing but the number of its exchange, in place of a pointer.
+ * hijack.c - see hijack.h. Every request has an object of its own, so that an env which is kept too
+ * long never takes the connection of another request. In place of a pointer the object has the
+ * number of its exchange.
  */
 #include "binding/rack/hijack.h"
 
@@ -63,7 +64,7 @@ VALUE nb_hijack_take(nb_task *task) {
     VALUE socket = make_socket(task);
     send_message(task, NB_MESSAGE_BODY, NB_PART_LAST);
     task->ended = true;
-    nb_limit_close(&task->limit); /* it has no deadline any more, and its client is the application's */
+    nb_limit_close(&task->limit); /* its deadline ends, and its client's leaving is the application's to see */
     return socket;
 }
 
@@ -74,8 +75,9 @@ void nb_hijack_drop(nb_task *task) {
     task->handover = NULL;
 }
 
-/* call -> the client's socket, also in env["rack.hijack_io"]. In the request's thread, before anything of the response was sent; again, it
-   gives the same. May park the fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
+/* call -> the client's socket, also in env["rack.hijack_io"]. To be called on the request's thread
+   before anything of the response was sent; called again, it returns the same socket. May park the
+   fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
 static VALUE hijack_call(VALUE self) {
     nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hijack_type);
     nb_task *task = nb_executor_find_task(exchange);

@@ -40,7 +40,7 @@ static void check_status(const nb_response_head *gathered) {
     rb_raise(nb_error_class, "a response's status is 200 to 599, or 101; the application gave %d", gathered->status);
 }
 
-/* The body's to_ary is not asked, nor whether it can be iterated: it is called with the connection. */
+/* The body is called with the connection: neither its to_ary nor its each is used. */
 static void take_upgrade(const nb_task *task, nb_response_head *gathered) {
     if (gathered->status != 101 && !gathered->protocol) return;
     gathered->hijack = nb_upgrade_callee(task, gathered->status, gathered->protocol, gathered->upgrade_named,
@@ -82,7 +82,7 @@ static uint64_t array_bytes(VALUE body) {
     return bytes;
 }
 
-/* The usual response: one or a few short strings. Head and body leave together. */
+/* The usual response is one or a few short strings: head and body are one part. */
 static void send_small_array(nb_task *task, nb_response_head *gathered, VALUE body, size_t body_bytes) {
     size_t fields_bytes = gathered->size;
     for (long i = 0; i < RARRAY_LEN(body); i++) {
@@ -102,7 +102,8 @@ static void send_large_array(nb_task *task, const nb_response_head *gathered, VA
     nb_response_send_body(task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
 }
 
-/* The content of a body that an application has put into chunks itself (Transfer-Encoding: chunked), which is the server's business; or Qnil: it has not. */
+/* The content of a body that the application has put into chunks itself (Transfer-Encoding:
+   chunked), which is the server's business. Qnil: the body is not in chunks. */
 static VALUE without_chunks(VALUE body) {
     VALUE joined = rb_ary_join(body, Qnil);
     nb_chunked chunked;
@@ -141,7 +142,8 @@ typedef struct send_call {
     nb_response_head gathered;
 } send_call;
 
-/* The body's to_ary closes it (Rack SPEC 3.1, "The Body"). False: it has none, or nothing came of it. */
+/* False: the body has no to_ary, or that returned no Array. to_ary closes the body (Rack SPEC 3.1,
+   "The Body"). */
 static bool send_as_array(nb_task *task, nb_response_head *gathered, VALUE body) {
     if (gathered->rack2 || !rb_respond_to(body, id_to_ary)) return false;
     VALUE array = rb_check_array_type(body);
@@ -159,20 +161,21 @@ static VALUE call_hijack(VALUE argument) {
     return rb_funcallv(call->gathered.hijack, id_call, 1, &call->task->socket);
 }
 
-/* The callable may have given the socket to another before it raised; but mostly nobody has it. */
+/* Mostly nobody has the socket when the callable raises; one that was given to another is closed
+   too. */
 static VALUE close_hijacked(VALUE argument, VALUE error) {
     rb_io_close(((send_call *)argument)->task->socket);
     rb_exc_raise(error);
 }
 
-/* The head, and the connection is the application's: the body is ignored. */
+/* Sends the head; then the connection is the application's, and the body is ignored. */
 static void send_hijacked(send_call *call) {
     nb_response_send_head(call->task, &call->gathered, (nb_slice){NULL, 0}, NB_RESPONSE_HANDOVER);
     nb_hijack_take(call->task);
     rb_rescue2(call_hijack, (VALUE)call, close_hijacked, (VALUE)call, rb_eException, (VALUE)0);
 }
 
-/* A HEAD request is answered as a GET would be, which the file decides (RFC 9110 section 9.3.2). */
+/* A file also answers a HEAD request, as its GET would be answered (RFC 9110 section 9.3.2). */
 static bool file_allowed(const nb_response_head *gathered) {
     return gathered->status != 204 && gathered->status != 304;
 }
@@ -202,7 +205,8 @@ static void send_any(nb_task *task, nb_response_head *gathered, VALUE body) {
     }
 }
 
-/* Most of the time an event stream waits for something to say: its client's leaving ends that, or streams would pile up. */
+/* An event stream mostly waits for an event. Its client's leaving ends that wait, or streams of
+   clients that have left would pile up. */
 static void begin_events(nb_task *task) {
     task->events = task->cancellable = true;
     if (task->left) nb_executor_raise_gone(task);
@@ -232,7 +236,7 @@ static VALUE free_head(VALUE argument) {
 }
 
 void nb_response_send(nb_task *task, VALUE response) {
-    bool hijacked = task->ended; /* what it returns is ignored, but for the body's close */
+    bool hijacked = task->ended; /* then the response is ignored, but its body is closed */
     VALUE array = hijacked && !RB_TYPE_P(response, T_ARRAY) ? Qnil : rb_check_array_type(response);
     if (NIL_P(array) || RARRAY_LEN(array) != 3) {
         if (hijacked) return;
@@ -258,7 +262,7 @@ void nb_response_send(nb_task *task, VALUE response) {
 #define RETRY_FIELD "retry-after: 1\r\n"
 #define UNAVAILABLE "503 Service Unavailable\n"
 
-/* A whole answer in place of the application's. */
+/* Sends an answer of the server's own in place of the application's. */
 static void send_own(nb_task *task, int status, nb_slice fields, nb_slice body, uint16_t flags) {
     task->status = task->gone || task->left ? Qnil : INT2FIX(status);
     task->headers = Qnil;
@@ -270,7 +274,7 @@ static void send_own(nb_task *task, int status, nb_slice fields, nb_slice body, 
     nb_response_send_head(task, &gathered, body, NB_PART_LAST | flags);
 }
 
-/* Who may try again without harm is told when: the application has not seen the request. */
+/* A client is told when to try again where the application has not seen the request. */
 void nb_response_fail(nb_task *task) {
     if (task->ended) return;
     if (task->head_sent) {

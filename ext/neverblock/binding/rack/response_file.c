@@ -34,15 +34,16 @@ static int open_regular(const char *path, struct stat *found) {
     return -1;
 }
 
-/* What the request, as the application and its middleware have left it, says of the file. */
+/* The conditions of the request for the file, as the application and its middleware have left them
+   in the environment. */
 typedef struct conditions {
     nb_file_request request;
-    VALUE values[NB_FIELD_COUNT]; /* the strings its slices point into */
-    bool hold;
+    VALUE values[NB_FIELD_COUNT]; /* the strings that `request` points into */
+    bool apply;
 } conditions;
 
 static nb_slice condition(conditions *read, const nb_task *task, nb_field field) {
-    VALUE value = read->hold ? rb_hash_lookup(task->env, nb_env_field_keys[field]) : Qnil;
+    VALUE value = read->apply ? rb_hash_lookup(task->env, nb_env_field_keys[field]) : Qnil;
     if (!RB_TYPE_P(value, T_STRING)) return (nb_slice){NULL, 0};
     read->values[field] = rb_str_new_frozen(value);
     return nb_string_slice(read->values[field]);
@@ -52,7 +53,7 @@ static void read_conditions(conditions *read, const nb_task *task, const nb_resp
     VALUE method = rb_hash_lookup(task->env, nb_env_keys.request_method);
     bool get = RB_TYPE_P(method, T_STRING) && nb_slice_equal(nb_string_slice(method), NB_SLICE("GET"));
     memset(read, 0, sizeof(*read));
-    read->hold = (get || task->head_request) && gathered->status == 200 && !gathered->ranged && !gathered->encoded;
+    read->apply = (get || task->head_request) && gathered->status == 200 && !gathered->ranged && !gathered->encoded;
     read->request = (nb_file_request){
         .method = task->head_request ? NB_METHOD_HEAD : NB_METHOD_GET,
         .if_match = condition(read, task, NB_FIELD_IF_MATCH),
@@ -69,7 +70,8 @@ static void put_bytes(char **out, const char *bytes, size_t size) {
     *out += size;
 }
 
-/* `path`, or the head's descriptor, which is the loop's from here on; then the path is what a report says. */
+/* Sends `path`, or the head's descriptor, which is the loop's from now on. Beside a descriptor the
+   path is what a report of the download says. */
 static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, const struct stat *found) {
     conditions read;
     read_conditions(&read, task, gathered);
@@ -93,7 +95,7 @@ static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, co
         .size = found ? (uint64_t)found->st_size : 0,
         .modified_ns = found ? modified_ns(found) : 0,
         .naming = gathered->naming,
-        .conditional = read.hold,
+        .conditional = read.apply,
         .path_bytes = (uint32_t)path_bytes,
         .id_bytes = (uint32_t)id_bytes,
         .request_bytes = (uint32_t)request_bytes,
@@ -111,8 +113,6 @@ static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, co
     RB_GC_GUARD(path);
 }
 
-/* X-Sendfile, X-Accel-Redirect: the loop looks whether there is such a file, and answers 404 where not. What length the application gave is that
-   of the body it did not send. */
 void nb_response_send_path(nb_task *task, nb_response_head *gathered) {
     if (RSTRING_LEN(gathered->path) > NB_NAMED_PATH_BYTES_MAX)
         rb_raise(nb_error_class, "the path of X-Sendfile or X-Accel-Redirect has more than %u bytes",
@@ -122,11 +122,11 @@ void nb_response_send_path(nb_task *task, nb_response_head *gathered) {
     send_named(task, gathered, gathered->path, NULL);
 }
 
-/* to_path: the application chose the file, so it is opened where the application runs. False: it must be read by `each`. */
+/* The file is opened where the application runs, as the application has chosen it. */
 bool nb_response_send_file(nb_task *task, nb_response_head *gathered, VALUE body) {
     VALUE path = rb_funcall(body, rb_intern("to_path"), 0);
     if (NIL_P(path)) return false;
-    path = rb_get_path(path); /* Rails gives the Pathname that its send_file was given */
+    path = rb_get_path(path); /* Rails gives the Pathname that its send_file was called with */
     struct stat found;
     gathered->fd = open_regular(StringValueCStr(path), &found);
     if (gathered->fd < 0) return false;

@@ -73,26 +73,27 @@ static bool names_close(nb_slice value) {
     return false;
 }
 
-/* Whatever it names, the client does not see it. */
+/* The field is taken out of the response, whatever it names. */
 static void take_name(nb_response_head *gathered, nb_naming naming, nb_slice value) {
     if (value.size == 0) return;
     gathered->naming = (uint16_t)naming;
     gathered->path = rb_str_new(value.data, (long)value.size);
 }
 
-/* The loop judges it: one that is too long arrives as such. */
+/* The loop judges the id. An id that is too long arrives there as one. */
 static void take_id(nb_response_head *gathered, nb_slice value) {
     size_t size = value.size <= NB_REPORT_ID_BYTES_MAX ? value.size : NB_REPORT_ID_BYTES_MAX + 1;
     gathered->id = size ? rb_str_new(value.data, (long)size) : Qfalse;
 }
 
-/* The fields that are the server's business, taken out of the lines. True: `value` was one of them. */
+/* Takes a field that the server sets or reads itself. True: its line is left out of the
+   response. */
 static bool take_own(nb_response_head *gathered, nb_slice name, nb_slice value) {
     switch (name.size) {
     case 4:
         if (nb_slice_equal_lower(name, NB_SLICE("date"))) gathered->flags |= NB_RESPONSE_HAS_DATE;
         return false;
-    case 6: /* Rack 2 applications may name it; it is the first element of the response */
+    case 6: /* Rack 2 applications may give it; the status is the first element of the response */
         return nb_slice_equal_lower(name, NB_SLICE("status"));
     case 7:
         if (nb_slice_equal_lower(name, NB_SLICE("upgrade"))) gathered->upgrade_named = true;
@@ -147,8 +148,8 @@ static void add_line(nb_response_head *gathered, nb_slice value) {
     nb_response_head_add(gathered, "\r\n", 2);
 }
 
-/* Rack 2 joins several values of one field by newlines. In Rack 3 a newline is a control character like any other, but for the cookies of applications that were
-   written for Rack 2. */
+/* Rack 2 joins several values of one field by newlines. In Rack 3 a newline is a control character.
+   Set-Cookie is an exception, for applications that were written for Rack 2. */
 static bool is_joined(const nb_response_head *gathered) {
     return gathered->rack2 || nb_slice_equal_lower(nb_string_slice(gathered->name), NB_SLICE("set-cookie"));
 }

@@ -3,8 +3,8 @@
  * server takes for itself out of the application's fields.
  *
  * Names and values are checked here, so that no application puts a line of its own into a response
- * (header injection). All functions run in the task's fiber and do not park it. Those that add raise
- * NeverBlock::Error for a field that breaks the rules of HTTP, and NoMemoryError.
+ * (header injection). All functions run in the task's fiber and do not park it. Those that add
+ * raise NeverBlock::Error for a field that breaks the rules of HTTP, and NoMemoryError.
  */
 #ifndef NB_BINDING_RESPONSE_HEAD_H
 #define NB_BINDING_RESPONSE_HEAD_H

@@ -14,13 +14,12 @@ bool nb_response_body_allowed(const nb_task *task, int status) {
     return !task->head_request && status != 204 && status != 304;
 }
 
-/* Nothing more comes of the request's body either: who waits for it is told. */
+/* A fiber that waits for a part of the request's body is woken, and told that no more comes. */
 void nb_response_end(nb_task *task) {
     task->ended = true;
     if (nb_input_is(task->input)) nb_input_look(task->input);
 }
 
-/* Head and the first `body` bytes in one part. */
 void nb_response_send_head(nb_task *task, const nb_response_head *gathered, nb_slice body, uint16_t flags) {
     size_t bytes = sizeof(nb_response_message) + gathered->size + body.size;
     nb_response_message *part = nb_executor_reserve(task, bytes);
@@ -53,8 +52,7 @@ void nb_response_send_part(nb_task *task, nb_slice body, uint16_t flags) {
     nb_executor_send(task, bytes);
 }
 
-/* Body bytes of the next part, for which there is room behind its `head` bytes; and what the response may have sent, as it is after the
-   wait for that room: by then many others may have begun. */
+/* While the fiber waits for room, other responses may begin, which leaves less to this one. */
 size_t nb_response_step(nb_task *task, size_t head_bytes, size_t left, uint64_t *high) {
     size_t step, most;
     do {
@@ -65,8 +63,7 @@ size_t nb_response_step(nb_task *task, size_t head_bytes, size_t left, uint64_t 
     return step;
 }
 
-/* Any number of body bytes, in slices, the writer parked while the client is behind. The last slice carries `flags`.
- * `owner` keeps the bytes. */
+/* The fiber parks while the client is behind. */
 void nb_response_send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags) {
     while (body.size > 0 || (flags & NB_PART_LAST)) {
         if (task->gone) nb_executor_raise_gone(task);
@@ -84,7 +81,6 @@ void nb_response_send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t f
     RB_GC_GUARD(owner);
 }
 
-/* The writer may park while it holds the bytes: nobody may change them meanwhile. */
 VALUE nb_response_frozen_chunk(VALUE chunk) {
     return rb_str_new_frozen(RB_TYPE_P(chunk, T_STRING) ? chunk : rb_obj_as_string(chunk));
 }

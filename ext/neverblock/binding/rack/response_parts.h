@@ -23,9 +23,9 @@ void nb_response_send_part(nb_task *task, nb_slice body, uint16_t flags);
 /* Sends any number of body bytes, in as many parts as they need; the last part carries `flags`.
    owner: the object that keeps the bytes, or nil. */
 void nb_response_send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t flags);
-/* How many of `left` body bytes the next part takes behind `head_bytes` of its own; there is room for
-   it in the ring. *high: the bytes that the response may have under way, as they are after the wait
-   for that room. */
+/* How many of `left` body bytes the next part takes behind `head_bytes` of its own; there is room
+   for it in the ring. *high: the bytes that the response may have under way, as they are after the
+   wait for that room. */
 size_t nb_response_step(nb_task *task, size_t head_bytes, size_t left, uint64_t *high);
 
 /* The response is over. Whoever waits for a part of the request's body is told. */

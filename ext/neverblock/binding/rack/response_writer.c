@@ -38,7 +38,6 @@ void nb_response_writer_close(nb_response_head *gathered) {
     gathered->block = Qfalse;
 }
 
-/* The writer of a block that was called. */
 nb_response_writer *nb_response_writer_enter(VALUE block) {
     nb_response_writer *entered = RTYPEDDATA_DATA(block);
     if (!entered->task) rb_raise(nb_error_class, "the response this block belongs to is over");
@@ -76,8 +75,8 @@ static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
     return Qnil;
 }
 
-/* All that `each` yields; returns its bytes. A block that did not come to its end has left a hole, even if the application has taken no
-   notice. */
+/* Sends all that `each` yields, and returns how many bytes that was. A block that has not come to
+   its end has left a part half sent, even if the application has rescued what ended it. */
 static uint64_t send_yielded(nb_task *task, nb_response_head *gathered, VALUE body) {
     nb_response_writer *opened = nb_response_writer_open(task, gathered, rb_cObject);
     VALUE block = gathered->block;
@@ -90,20 +89,21 @@ static uint64_t send_yielded(nb_task *task, nb_response_head *gathered, VALUE bo
     return sent;
 }
 
-/* The body was written as far as it goes: its clean end, or an error. */
+/* The application has written the whole body: ends it, or raises where its length is wrong. */
 static void end_body(nb_task *task, const nb_response_head *gathered, uint64_t sent) {
     if (sent < gathered->content_length) nb_response_check_length(gathered->content_length, sent);
     if (!task->ended) nb_response_send_body(task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
     nb_response_check_length(gathered->content_length, sent);
 }
 
-/* Before the body has anything to say. A stream may last: nothing is kept for its head meanwhile. */
+/* For a body that may last: the head is sent before the first bytes are there, and its buffer is
+   not kept meanwhile. */
 static void send_head_alone(nb_task *task, nb_response_head *gathered) {
     nb_response_send_head(task, gathered, (nb_slice){NULL, 0}, 0);
     nb_response_head_give_back(task->executor, gathered);
 }
 
-/* An event stream's client waits for the head, not for the first event. */
+/* The client of an event stream waits for the head, and the first event may be late. */
 void nb_response_send_each(nb_task *task, nb_response_head *gathered, VALUE body) {
     if (gathered->events) send_head_alone(task, gathered);
     uint64_t sent = send_yielded(task, gathered, body);
@@ -118,7 +118,7 @@ void nb_response_send_each(nb_task *task, nb_response_head *gathered, VALUE body
 
 /* --- call --- */
 
-/* An executor that was ended by an exception has left its responses where they were. */
+/* An executor that an exception has ended has left its responses open. */
 static nb_response_writer *stream_of(VALUE self) {
     nb_response_writer *stream = rb_check_typeddata(self, &writer_type);
     if (stream->task && stream->task->executor->over) stream->task = NULL;
@@ -131,8 +131,8 @@ static nb_response_writer *stream_open(VALUE self) {
     return stream;
 }
 
-/* write(*objects) -> bytes. Each goes to the client at once; parks while the client is behind. Raises IOError when closed,
- * NeverBlock::ClientGone. */
+/* write(*objects) -> bytes. Each object is sent to the client at once; parks while the client is
+   behind. Raises IOError when the stream is closed, and NeverBlock::ClientGone. */
 static VALUE stream_write(int argc, VALUE *argv, VALUE self) {
     size_t bytes = 0;
     for (int i = 0; i < argc; i++) {
@@ -152,7 +152,7 @@ static VALUE stream_append(VALUE self, VALUE object) {
     return self;
 }
 
-/* Nothing is held back here; what is written leaves now and not at the turn's end. */
+/* flush: what was written leaves now, and not at the end of the turn. */
 static VALUE stream_flush(VALUE self) {
     const nb_task *task = stream_open(self)->task;
     if (!nb_executor_in_child(task->executor) && rb_thread_current() == task->executor->thread)
@@ -160,7 +160,8 @@ static VALUE stream_flush(VALUE self) {
     return self;
 }
 
-/* Never the place where a body that went wrong is told of: that is when its call has ended. */
+/* close_write: does not raise where the body has the wrong length; that is told when the body's
+   call has returned. */
 static VALUE stream_close_write(VALUE self) {
     nb_response_writer *stream = stream_of(self);
     if (!stream->task || stream->write_closed) return Qnil;
@@ -190,7 +191,7 @@ static VALUE stream_closed_p(VALUE self) {
     return open ? Qfalse : Qtrue;
 }
 
-/* read(length = nil, buffer = nil): of rack.input. */
+/* read(length = nil, buffer = nil): as of rack.input. */
 static VALUE stream_read(int argc, VALUE *argv, VALUE self) {
     const nb_response_writer *stream = stream_of(self);
     if (!stream->task || stream->read_closed) rb_raise(rb_eIOError, "closed stream");

@@ -29,8 +29,9 @@ typedef struct nb_response_writer {
 nb_response_writer *nb_response_writer_open(nb_task *task, nb_response_head *gathered, VALUE class);
 /* The writer of the head, if there is one, writes no more. Does not raise. */
 void nb_response_writer_close(nb_response_head *gathered);
-/* A write begins: sets `busy`, which the caller clears at its end. block: the writer's object. Raises
-   NeverBlock::Error on another thread, during another write, and when the response is over. */
+/* A write begins: sets `busy`, which the caller clears at its end. block: the writer's object.
+   Raises NeverBlock::Error on another thread, during another write, and when the response is
+   over. */
 nb_response_writer *nb_response_writer_enter(VALUE block);
 
 /* Sends a body that responds to `each`, and the head with its first bytes. */

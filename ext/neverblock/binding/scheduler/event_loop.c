@@ -27,8 +27,7 @@
 /* A loop that never sleeps proves a kept registration after this time: so late is a fiber at most
    whose descriptor was closed and given out again unheard. */
 #define NB_TRUST_NS (50 * NB_NS_PER_MS)
-/* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at
-   most. */
+/* Work that comes all the time keeps a preempted fiber from going on for so long at most. */
 #define NB_PREEMPTED_WAITS_MAX_NS (10 * NB_NS_PER_MS)
 
 typedef struct loop_sleep_call {
@@ -223,7 +222,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     }
 
     bool heap_waits = bound_by_heap(scheduler, &call);
-    if (!scheduler->switched) nb_loop_stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
+    if (!scheduler->switched) nb_loop_stamp(scheduler, 0); /* a pinned fiber counts as running */
     if (!scheduler->switched && scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
     if (scheduler->timeslices) nb_timeslices_sleep(scheduler->timeslices);
     scheduler->sleeper.thread = pthread_self();
@@ -267,11 +266,12 @@ static void busy_poll(nb_scheduler *scheduler) {
     if (nb_loop_now(scheduler) - scheduler->watches.polled_ns >= NB_BUSY_POLL_NS) nb_loop_poll(scheduler);
 }
 
-/* While fibers are ready, or were cut, the loop never sleeps, and Ruby takes its lock away every
-   100 ms only: a thread that works for a fiber of ours, and needs the lock several times, would
-   have it that often; so would another executor's loop. So it is offered after each turn. Any
-   thread may take it then, and keep it for those 100 ms: the loop runs as long itself before it
-   offers the lock again. */
+/* Releases the GVL for another thread, and takes it again. While fibers are ready or preempted the
+   loop never sleeps, and Ruby takes its lock away every 100 ms only (TIME_QUANTUM_MSEC in
+   thread.c). A thread that works for a fiber of ours, or another executor's loop, would have the
+   lock that seldom, and may need it several times. So it is yielded after each turn. Any thread may
+   take it then and keep it for those 100 ms: the loop runs for as long itself before it yields
+   again. */
 static void yield_lock(nb_scheduler *scheduler) {
     int64_t run_ns = nb_clock_thread_ns();
     if (run_ns < scheduler->yield_lock_ns) {
@@ -296,8 +296,8 @@ static void let_others_run(nb_scheduler *scheduler) {
     }
 }
 
-/* What waits goes first, and one that was cut goes on in each turn after that; but not later than a
-   slice of time after the last. */
+/* What waits goes first; then each turn goes on with one preempted fiber. It waits no longer than
+   NB_PREEMPTED_WAITS_MAX_NS after the last one. */
 static void resume_preempted(nb_scheduler *scheduler) {
     int64_t now_ns = nb_loop_clock(scheduler);
     if (nb_loop_work_waits(scheduler) && now_ns - scheduler->preempted_resumed_ns < NB_PREEMPTED_WAITS_MAX_NS) return;

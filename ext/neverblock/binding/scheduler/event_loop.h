@@ -15,7 +15,7 @@
 /* Asks the poller without waiting, and makes ready whom it names; true when it knew something. Any
    fiber of the scheduler's thread. */
 bool nb_loop_poll(nb_scheduler *scheduler);
-/* Is there anything to do before the next fiber of `preempted` goes on? Asks the poller. */
+/* Is there anything to do before the next preempted fiber goes on? Asks the poller. */
 bool nb_loop_work_waits(nb_scheduler *scheduler);
 /* Transfers to a fiber that is not parked or whose wait is taken out of its queue; returns when it
    has parked or ended. Raises. */

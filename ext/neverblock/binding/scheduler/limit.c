@@ -69,8 +69,8 @@ void nb_late_raise(nb_scheduler *scheduler, nb_late *late) {
     nb_list_append(&scheduler->expired, &late->link);
 }
 
-/* What a limit raises may have come to its fiber, which deals with it now, out of one that it had
-   resumed. */
+/* What a limit raises may have come to its fiber out of one that it had resumed, and the fiber
+   deals with it now. */
 static bool was_raised(const nb_late *late) {
     VALUE error = late->once ? rb_gv_get("$!") : Qnil;
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);

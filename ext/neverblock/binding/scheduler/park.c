@@ -66,7 +66,8 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
     if (deadline_ns == INT64_MAX || wait->state != NB_WAITING) return true;
     if (deadline_ns <= scheduler->now_ns) {
         nb_wait_wake(wait, NB_TIMED_OUT);
-        /* The fiber's turn may come before the alarms': a timeout that is over raises in this wait. */
+        /* The fiber's turn may come before the alarms': a timeout that is over raises in this
+           wait. */
         nb_loop_expire(scheduler);
         return true;
     }
@@ -96,7 +97,7 @@ static VALUE raised_before(const nb_wait *wait) {
     return NIL_P(scheduler->deferred) ? Qnil : nb_wait_take_deferred(scheduler, wait->fiber);
 }
 
-/* In a shield block of its own, or resumed from one of its root's. */
+/* Is the fiber in a shield block of its own, or resumed from one of its root fiber's? */
 static bool is_shielded(const nb_wait *wait) {
     if (wait->scheduler->shields == 0) return false;
     if (wait->root_shielded && wait->fiber != wait->root) return true;
@@ -125,8 +126,8 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     return wait->outcome;
 }
 
-/* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing
-   should be, is put off as well. */
+/* Nothing may leave the postponed job that this runs in: what is raised in the switch back, though
+   nothing should be, is deferred as well. */
 void nb_wait_preempt(nb_scheduler *scheduler) {
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);

@@ -1,9 +1,8 @@
 /*
- * blockers.c - see blockers.h. A place is the method that asks, its caller's
- * line, and that one's caller's: three frames, by rb_profile_frames(), which
- * makes no object. Their addresses are compared and never followed: where code
- * is gone and other code has its address, that one is taken for it until it has
- * been learned anew.
+ * blockers.c - see blockers.h. A call site is the method that asks, the line of its caller, and the
+ * line of the caller's caller: three frames, by rb_profile_frames, which makes no object. The
+ * frames' addresses are compared and never followed. Where code is freed and other code gets its
+ * address, that code is taken for the old call site until it has been learned anew.
  */
 #include "binding/stalls/blockers.h"
 
@@ -23,7 +22,7 @@ enum { FRAMES = 3, SELF = 1, KEY_SPARE_BITS = 3 };
 static nb_call_sites call_sites;
 static ID id_elsewhere;
 
-/* A Fixnum, which costs nothing. */
+/* The key of the call site that asks; small enough for a Fixnum, which is no object. */
 static uint64_t key_here(void) {
     VALUE frames[FRAMES];
     int lines[FRAMES];
@@ -38,9 +37,11 @@ static uint64_t key_here(void) {
 
 /* --- How long a call takes --- */
 
-/* Not what it has waited for Ruby's lock when it had ended: beside one that computes every call would be slow, wherever it is made. From 3.3 on Ruby tells of that. */
+/* The time in which a call that has ended waits for the GVL does not count: beside a thread that
+   computes every call would be slow, wherever it is made. From Ruby 3.3 on Ruby tells of these
+   waits. */
 #if RUBY_API_VERSION_MAJOR > 3 || RUBY_API_VERSION_MINOR >= 3
-static _Thread_local unsigned timed_here; /* calls of this thread that are under way */
+static _Thread_local unsigned timed_here; /* calls that this thread is timing */
 static _Thread_local int64_t ready_ns, waited_ns;
 
 static void lock_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused) {
@@ -80,8 +81,9 @@ typedef struct timed_call {
     nb_thread_use used; /* when it began */
 } timed_call;
 
-/* Where the processor was taken from the thread meanwhile (whom the lock is given to likes to run at once, and where the giver does), only what it ran
-   says that the call was slow, and nothing that it was quick. */
+/* What the call took, in ns. Where the thread was preempted by the kernel meanwhile, only the time
+   that it ran may say that the call was slow, and nothing that it was quick. A thread that is given
+   the GVL is often woken on the processor of the thread that gave it. */
 static int64_t time_of(const timed_call *call) {
     int64_t took_ns = clock_ns() - call->began_ns;
     if (took_ns < NB_CALL_SITES_QUICK_NS) return took_ns;
@@ -105,8 +107,8 @@ static VALUE timed_yield(uint64_t key, bool here) {
     return rb_ensure(rb_yield, Qnil, timed_end, (VALUE)&call);
 }
 
-/* at_call_site { } -> what the block returns, called here or by
- * Blockers.elsewhere(key) { }. */
+/* at_call_site { } -> what the block returns; it is called here, or by Blockers.elsewhere(key) {
+   }. */
 static VALUE at_call_site(VALUE self) {
     uint64_t key = key_here();
     if (nb_call_site_here(nb_call_sites_find(&call_sites, key)) || nb_resume_pins()) return timed_yield(key, true);
@@ -114,19 +116,19 @@ static VALUE at_call_site(VALUE self) {
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
 
-/* call_site -> the key of the place that asks: for those who call in ways of their
- * own. */
+/* call_site -> the key of the call site that asks: for methods that call in ways of their own. */
 static VALUE call_site(VALUE self) { return ULL2NUM(key_here()); }
 
-/* here?(key) -> whether a call of the place is made here. */
+/* here?(key) -> whether calls of this call site are made here. */
 static VALUE here_p(VALUE self, VALUE key) {
     return nb_call_site_here(nb_call_sites_find(&call_sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
 }
 
-/* timed(key, here) { } -> what the block returns; the place learns how long it took, here or elsewhere. */
+/* timed(key, here) { } -> what the block returns. The call site learns how long it took, here or on
+   another thread. */
 static VALUE timed(VALUE self, VALUE key, VALUE here) { return timed_yield(NUM2ULL(key), RTEST(here)); }
 
-/* forget -> nil: no place is trusted any more. */
+/* forget -> nil: no call site is trusted any more. */
 static VALUE forget(VALUE self) {
     call_sites = (nb_call_sites){0};
     return Qnil;

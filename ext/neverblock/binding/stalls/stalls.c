@@ -14,8 +14,8 @@
 #include "binding/stalls/watched.h"
 #include "os/clock.h"
 
-/* Ruby code looks for interrupts far more often: a thread that has run for longer without doing so is
-   in a C call. */
+/* Ruby code looks for interrupts far more often: a thread that has run for longer without doing so
+   is in a C call. */
 #define UNSERVED_NS (10 * NB_NS_PER_MS)
 /* A Ruby thread that has the GVL and processor time answers within this time. */
 #define UNANSWERED_NS (500 * NB_NS_PER_MS)
@@ -55,8 +55,8 @@ static void withdraw(nb_watched *one) {
 /* --- What a look sees --- */
 
 /* Nobody can answer: the reporter waits for the GVL, and the executor's thread runs without looking
-   for interrupts, or sleeps while no other thread can have the GVL. Native threads of a busy process
-   may leave that open, so the second case is bounded in time. */
+   for interrupts, or sleeps while no other thread can have the GVL. Native threads of a busy
+   process may leave that open, so the second case is bounded in time. */
 static bool is_stuck(const nb_watched *one, int64_t now_ns) {
     if (!nb_stalls_reporter_waits_for_lock()) return false;
     if (nb_watched_unserved_ns(one) >= UNSERVED_NS) return true;

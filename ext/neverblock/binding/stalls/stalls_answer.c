@@ -37,9 +37,10 @@ static int64_t compared_min_ns(const nb_watched *one) {
     return part_ns < COMPARED_NS ? part_ns : COMPARED_NS;
 }
 
-/* Sets the kind: a garbage collection, if more than half of what the thread ran since the comparison
-   was collections, or if a signal has met one and nothing could be compared; else Ruby code. Both
-   times are of the processor's clock. False: the thread has not run for long enough to say. */
+/* Sets the kind: a garbage collection, if more than half of what the thread ran since the
+   comparison was collections, or if a signal has met one and nothing could be compared; else Ruby
+   code. Both times are of the processor's clock. False: the thread has not run for long enough to
+   say. */
 static bool find_ruby_or_gc(nb_watched *one) {
     bool seen = atomic_exchange(&one->collecting, false);
     one->stall.kind = NB_STALL_gc;
@@ -81,9 +82,10 @@ static bool stays_in_call(const nb_watched *one) {
 
 static VALUE status_of(VALUE thread) { return rb_funcall(thread, id_status, 0); }
 
-/* By another thread, which has the GVL now. The executor's thread that is asleep by its status is in
-   a call that has released the GVL. Else it waits for the GVL: it has yielded it, or another thread
-   keeps it. False: Ruby code makes short calls, or the thread that keeps the GVL is to answer. */
+/* By another thread, which has the GVL now. The executor's thread that is asleep by its status is
+   in a call that has released the GVL. Else it waits for the GVL: it has yielded it, or another
+   thread keeps it. False: Ruby code makes short calls, or the thread that keeps the GVL is to
+   answer. */
 static bool describe_from_elsewhere(nb_watched *one, VALUE current) {
     if (returns_from_call(one)) {
         nb_stalls_trace_thread(&one->stall, one->executor->thread);

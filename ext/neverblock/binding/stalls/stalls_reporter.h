@@ -1,9 +1,9 @@
 /*
- * stalls_reporter.h - the Ruby thread "nb-stalls" that answers where a fiber is when the fiber's own
- * thread cannot: while a call has released Ruby's lock (GVL).
+ * stalls_reporter.h - the Ruby thread "nb-stalls" that answers where a fiber is when the fiber's
+ * own thread cannot: while a call has released Ruby's lock (GVL).
  *
- * There is one in a process, from the first executor that is watched to the last. A forked child has
- * none of its parent's.
+ * There is one in a process, from the first executor that is watched to the last. A forked child
+ * has none of its parent's.
  */
 #ifndef NB_BINDING_STALLS_REPORTER_H
 #define NB_BINDING_STALLS_REPORTER_H

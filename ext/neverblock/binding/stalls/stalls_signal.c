@@ -43,7 +43,8 @@ void nb_stalls_signal_install(void) {
     if (!handles_signal()) sigaction(SIGURG, &ours, &before);
 }
 
-/* Ruby's threads change their native threads (M:N threads, Ruby 3.3): pthread_t does not name one. */
+/* Ruby's threads change their native threads (M:N threads, Ruby 3.3): pthread_t does not name
+   one. */
 static bool threads_move(void) {
     const char *set = getenv("RUBY_MN_THREADS");
     return set && strcmp(set, "1") == 0;

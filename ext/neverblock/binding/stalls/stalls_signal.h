@@ -3,10 +3,10 @@
  * it is from within a C call that keeps the GVL.
  *
  * SIGURG is ignored by default (signal(7)): one that comes late does no harm. A handler that the
- * application had installed before is called for each signal that is not ours. A handler that it has
- * installed since stays, and then nothing is interrupted. A thread whose system call would notice
- * the signal (EINTR) is not interrupted either: its burst is noted as one in a call, and the job
- * that runs when the call returns tells where that was.
+ * application had installed before is called for each signal that is not ours. A handler that it
+ * has installed since stays, and then nothing is interrupted. A thread whose system call would
+ * notice the signal (EINTR) is not interrupted either: its burst is noted as one in a call, and the
+ * job that runs when the call returns tells where that was.
  */
 #ifndef NB_BINDING_STALLS_SIGNAL_H
 #define NB_BINDING_STALLS_SIGNAL_H

@@ -2,10 +2,11 @@
  * watched.h - what the stall watch knows of one executor: the question where its fiber is, the
  * answer to it, and the settings by which a stall is told.
  *
- * Threads: the executor's, the watchdog's (stalls/stalls.h), the reporter (stalls/stalls_reporter.h)
- * and a signal handler use a record at once. What two of them use is atomic, or belongs to whoever
- * has claimed the answer (`state`). A record is never freed: a signal or a job that comes late still
- * finds it. The record of an executor that has ended is used again for the next.
+ * Threads: the executor's, the watchdog's (stalls/stalls.h), the reporter
+ * (stalls/stalls_reporter.h) and a signal handler use a record at once. What two of them use is
+ * atomic, or belongs to whoever has claimed the answer (`state`). A record is never freed: a signal
+ * or a job that comes late still finds it. The record of an executor that has ended is used again
+ * for the next.
  */
 #ifndef NB_BINDING_WATCHED_H
 #define NB_BINDING_WATCHED_H

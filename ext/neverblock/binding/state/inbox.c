@@ -15,7 +15,7 @@ struct nb_inbox {
     nb_parcel *posted;   /* newest first */
     size_t out;          /* parcels expected and not yet drained */
     bool closed;
-    _Atomic bool pending; /* something has arrived; readable without the lock */
+    _Atomic bool pending; /* something was posted; read without the lock */
 };
 
 static void inbox_destroy(nb_inbox *inbox) {

@@ -32,9 +32,9 @@ void nb_inbox_expect(nb_inbox **inbox, nb_sleeper *sleeper, nb_parcel *parcel);
 void nb_inbox_unexpect(nb_parcel *parcel);
 /* Any thread, without the GVL: the parcel is done. */
 void nb_inbox_post(nb_parcel *parcel);
-/* Has something arrived? inbox: NULL: there is none, here and below. */
+/* Was something posted that was not taken? inbox: NULL where there is none, here and below. */
 bool nb_inbox_pending(const nb_inbox *inbox);
-/* What has arrived, by `next`, newest first. */
+/* Takes what was posted, by `next`, newest first. */
 nb_parcel *nb_inbox_take(nb_inbox *inbox);
 /* The sleeper's wake is about to be closed. */
 void nb_inbox_mute(nb_inbox *inbox);

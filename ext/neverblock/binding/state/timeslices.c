@@ -10,17 +10,17 @@
 #include "binding/base/watchdog.h"
 #include "os/thread.h"
 
-/* So long at most it is quiet: what a fiber allocates is looked at in the job, too. */
+/* It is quiet for no longer, as the job also looks at what the fiber allocates. */
 #define NB_QUIET_NS (10 * NB_NS_PER_MS)
 
 static nb_timeslices *in_use, *unused;
 
-/* --- Which there are --- */
+/* --- All of the process --- */
 
 nb_timeslices *nb_timeslices_in_use(void) { return in_use; }
 
-/* Whether the thread waits for the lock is told by an odd number, and by how it changes: it goes on
-   from where it was. */
+/* The watchdog tells by the count whether the thread still waits for the GVL or waits again: a
+   struct that is used again goes on counting. */
 nb_timeslices *nb_timeslices_make(nb_scheduler *scheduler, int64_t timeslice_ns) {
     nb_timeslices *timeslices = unused;
     if (timeslices) {
@@ -82,7 +82,7 @@ static int64_t quiet_until_ns(const nb_timeslices *timeslices, int64_t now_ns) {
     return smaller(until_ns, nb_timers_next_ns(&scheduler->timers));
 }
 
-/* What is read later keeps the poller readable. What came before the source watched is seen
+/* Work that comes later makes the poller readable. Work that came before the source watched is seen
    here. */
 bool nb_timeslices_begin_quiet(nb_timeslices *timeslices, int64_t now_ns) {
     nb_scheduler *scheduler = timeslices->scheduler;
@@ -113,7 +113,7 @@ void nb_timeslices_work_comes(nb_timeslices *timeslices) {
     nb_watchdog_ring();
 }
 
-/* --- What the loop tells --- */
+/* --- Told by the loop --- */
 
 void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preempted) {
     nb_timeslices_end_quiet(timeslices);

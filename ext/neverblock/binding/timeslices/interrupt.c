@@ -11,12 +11,12 @@
 
 typedef enum question_state {
     QUESTION_NONE,
-    QUESTION_ASKED,  /* the helper has not come to it, and it can be taken back */
-    QUESTION_TAKEN,  /* the helper calls Thread#raise: the job waits for that to end, whatever else ends its wait */
-    QUESTION_RAISED, /* it has */
+    QUESTION_ASKED,  /* the helper has not taken it, and the job may take it back */
+    QUESTION_TAKEN,  /* the helper calls Thread#raise, and the job waits for the end of that */
+    QUESTION_RAISED, /* Thread#raise has returned */
 } question_state;
 
-/* One question at a time. Changed with Ruby's lock held, but for `state`, which `lock` guards. */
+/* One question at a time. Changed with the GVL; `state` is guarded by `lock`. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -29,7 +29,7 @@ static struct {
 static unsigned helper_generation;
 static ID id_raise;
 
-/* True: it was `from`, and is `to` now. */
+/* Changes the state if it is `from`. True: it was. */
 static bool change(question_state from, question_state to) {
     pthread_mutex_lock(&helper.lock);
     bool changes = helper.state == from;
@@ -41,8 +41,8 @@ static bool change(question_state from, question_state to) {
 
 /* --- The helper --- */
 
-/* wanted: Ruby wants this helper to leave its wait. Each has a flag of its own, guarded by `lock`: one
-   that is being ended may wait beside its successor. */
+/* wanted: Ruby wants this helper to leave its wait. Each helper has a flag of its own, guarded by
+   `lock`: one that is being ended may wait beside its successor. */
 static void *await_question(void *wanted) {
     pthread_mutex_lock(&helper.lock);
     while (helper.state != QUESTION_ASKED && !*(bool *)wanted)
@@ -127,8 +127,7 @@ static void *await_answer(void *unused) {
     return NULL;
 }
 
-/* Ruby calls this whenever somebody wants the thread: the helper, who raises into it, and
-   others. */
+/* Ruby calls this when anything wants the thread: the helper that raises into it, and others. */
 static void take_back(void *unused) {
     (void)unused;
     change(QUESTION_ASKED, QUESTION_NONE);
@@ -148,7 +147,7 @@ bool nb_interrupt_self(VALUE raises) {
     return raised;
 }
 
-/* False: it is to be sent again, and cannot be. */
+/* Sends again what has ended the call. False: it cannot be sent. */
 static bool send_again(VALUE error) {
     if (RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)))
         return true;

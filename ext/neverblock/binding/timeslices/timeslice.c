@@ -24,26 +24,27 @@
 #include "binding/state/timeslices.h"
 #include "os/clock.h"
 
-/* A slice that is never too short to get anywhere. */
+/* The longest time slice that may be set. */
 #define NB_TIMESLICE_MS_MAX 60000
 
-/* --- The end of a slice --- */
+/* --- Whether to preempt --- */
 
-/* Not what was collected meanwhile, beside one that was cut: that is for the most part of what that
-   one has made, and another that happens to meet it is not to wait behind it for that. */
+/* How long the fiber has run. Beside a preempted fiber a garbage collection is mostly for what that
+   one has made, and does not count for the fiber that it happens to meet. */
 static int64_t ran_ns(const nb_timeslices *timeslices) {
     int64_t collected_ns = timeslices->gc_known ? (int64_t)(nb_gc_ms() - timeslices->gc_ms) * NB_NS_PER_MS : 0;
     return nb_clock_monotonic_ns() - timeslices->switched_ns - collected_ns;
 }
 
-/* What a limit raises, and could not when it was due, as another interrupt of Ruby came first. */
+/* A limit of the fiber has expired, and could not raise when it was due, as another interrupt of
+   Ruby came first. */
 static bool has_expired_limit(nb_scheduler *scheduler) {
     return !nb_list_empty(&scheduler->expired) && nb_late_expired(scheduler) != NULL;
 }
 
-/* Its time is over and others wait for theirs: fibers that have waited for something after a
-   millisecond, if the fiber has had a whole first slice before; those whose slice has ended after a
-   slice. Or it is to be ended itself. */
+/* The fiber's time is over: it has run for first_ns (a preempted fiber that goes on, for the
+   granularity), and others wait. Fibers that have waited for something go first; preempted fibers
+   wait for a whole time slice. Or a limit of the fiber has expired. */
 static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_timeslices *timeslices = scheduler->timeslices;
     int64_t ran = ran_ns(timeslices);
@@ -60,12 +61,13 @@ static VALUE sleeps_or_is_sent(VALUE thread) {
     return RTEST(sleeps) ? sleeps : rb_funcall(thread, rb_intern("pending_interrupt?"), 0);
 }
 
-/* Is the fiber in the middle of a wait of Ruby's own that no hook knows, as for a constant that
-   another thread is loading (3.1: variable.c, autoload_sleep)? What the thread's state says is of
-   that fiber, and another that waits so would leave it asleep (thread.c, sleep_forever). Or was it
-   sent something that Ruby has taken together with the job, which it runs first (thread.c,
-   rb_threadptr_execute_interrupts)? The flag is down, and whoever runs next would have it. What is
-   sent during these calls would be raised in the job, which swallows it: it is sent again. */
+/* Does Ruby need this fiber to go on? It may be in a wait of Ruby's own that no hook knows, as for
+   a constant that another thread loads (3.1: variable.c, autoload_sleep). The state of the thread
+   is that of this fiber then, and another such wait would leave the thread asleep (thread.c,
+   sleep_forever). Or Ruby has taken an interrupt together with the job, which it runs first
+   (thread.c, rb_threadptr_execute_interrupts): the flag is down, and the next fiber would get the
+   interrupt. An interrupt that comes during the calls here would be raised in the job, which
+   swallows it: it is sent again. */
 static bool is_rubys(nb_scheduler *scheduler) {
     VALUE unsent, answer = nb_interrupt_call(sleeps_or_is_sent, rb_thread_current(), &unsent);
     if (answer != Qundef) return RTEST(answer);
@@ -73,9 +75,9 @@ static bool is_rubys(nb_scheduler *scheduler) {
     return true;
 }
 
-/* The main thread's fibers may be in a trap handler, which nothing tells. A blocking fiber waits
-   without the hooks for what a fiber that was cut may hold; one in the table is on its way into a
-   wait or out of it. */
+/* May the fiber not be left, whatever its frames say? A fiber of the main thread may be in a trap
+   handler, which nothing tells. A blocking fiber waits without the hooks for what a preempted fiber
+   may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
     if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_pin_now(scheduler))
         return true;
@@ -87,8 +89,8 @@ static bool stays(nb_scheduler *scheduler) {
 
 static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
 
-/* Ruby tells of a switch right after the look for interrupts in it (cont.c, fiber_switch), which is
-   where the job has met it, and before anything else may happen. */
+/* The event hook. Ruby calls it right after it has looked for interrupts in the switch (cont.c,
+   fiber_switch), where the job may have run, and before anything else happens. */
 static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass) {
     (void)event, (void)data, (void)self, (void)method, (void)klass;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
@@ -100,14 +102,14 @@ static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID metho
     nb_timeslice_job_ask();
 }
 
-/* From now until the next job, as each switch pays for being told of. */
+/* Hooks the event until the next job, as each switch pays for it. */
 static void follow_switches(nb_timeslices *timeslices) {
     if (timeslices->follows || !nb_timeslice_job_may_follow()) return;
     timeslices->follows = true;
     rb_thread_add_event_hook(rb_thread_current(), after_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
 }
 
-/* The fiber that has been switched to last, if that was told of; else nil. */
+/* The fiber of the last switch, if the hook has told of it; else nil. */
 static VALUE take_switched_to(nb_timeslices *timeslices) {
     VALUE switched_to = timeslices->switched_to;
     if (NIL_P(switched_to)) return Qnil;
@@ -117,8 +119,9 @@ static VALUE take_switched_to(nb_timeslices *timeslices) {
     return switched_to;
 }
 
-/* A fiber that was just switched to has not taken yet what it was given, but will have when it next
-   looks for interrupts: the frame of what has switched, in C, is still there. */
+/* May the fiber be left? One that was just switched to has not yet taken the value that it was
+   given, as the C frame of the switch is still there. It will have when it next looks for
+   interrupts. */
 static bool may_end(nb_scheduler *scheduler, VALUE switched_to) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_STAYS) return false;
@@ -136,15 +139,15 @@ static void leave(nb_scheduler *scheduler) {
     nb_wait_preempt(scheduler);
 }
 
-/* What a limit of the running fiber raises is raised here, or where this cannot be, in its next
-   wait. */
+/* Raises what an expired limit of the running fiber raises; where that cannot be here, its next
+   wait raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->expired) || stays(scheduler)) return;
     nb_late *late = nb_late_expired(scheduler);
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }
 
-/* What Thread#raise has brought to this thread comes first, and to the fiber that runs. */
+/* What Thread#raise has sent to this thread goes first, to the fiber that runs. */
 static void end_timeslice(nb_scheduler *scheduler) {
     nb_timeslices *timeslices = scheduler->timeslices;
     VALUE switched_to = take_switched_to(timeslices);
@@ -172,7 +175,7 @@ static void timeslice_over(void *unused_data) {
     errno = error;
 }
 
-/* --- Opening and closing --- */
+/* --- On and off --- */
 
 static void open(nb_scheduler *scheduler, int64_t timeslice_ns) {
     if (scheduler->timeslices) {
@@ -236,14 +239,15 @@ static VALUE scheduler_lock_handoffs(VALUE self) {
     return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->lock_handoffs) : INT2FIX(0);
 }
 
-/* quiet?: nobody waits for the running fiber's time, and nobody looks whether somebody does until
-   something comes. */
+/* quiet? -> whether nobody waits for the running fiber's time, and nobody looks before something
+   comes. */
 static VALUE scheduler_is_quiet(VALUE self) {
     const nb_scheduler *scheduler = nb_scheduler_get(self);
     return scheduler->timeslices && scheduler->timeslices->quiet_until_ns != 0 ? Qtrue : Qfalse;
 }
 
-/* end_slice: the slice of a fiber ends where the watchdog next finds one running that may be left. */
+/* end_timeslice: for tests. Preempts the fiber that the watchdog next finds running, if it may be
+   left. */
 static VALUE scheduler_end_timeslice(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (scheduler->timeslices == NULL) return Qfalse;
@@ -274,8 +278,7 @@ static VALUE yield_nothing(VALUE argument) {
     return rb_yield_values(0);
 }
 
-/* A fork in the block has set both to nothing, and a fiber that has ended in it may have left
-   more. */
+/* A fork in the block has cleared both, and a fiber that has ended in it may have left more. */
 static VALUE region_end(VALUE argument) {
     const region *left = (const region *)argument;
     left->scheduler->preempt_disabled = left->preempt_disabled;

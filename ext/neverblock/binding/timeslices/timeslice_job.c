@@ -15,9 +15,9 @@ void nb_timeslice_job_prepare(nb_timeslice_job *job) { handle = rb_postponed_job
 
 bool nb_timeslice_job_may_follow(void) { return true; }
 #else
-/* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first and fills it
-   then; between the two the old contents of the place may be run (vm_trace.c,
-   postponed_job_register). So each place is filled once, with what may be run at any time. */
+/* Before Ruby 3.3 a thread that registers a job takes a place in Ruby's list first, and fills it
+   then. In between Ruby may run what the place held before (vm_trace.c, postponed_job_register). So
+   each place is filled once with a function that may run at any time. */
 static void do_nothing(void *unused_data) { (void)unused_data; }
 
 static nb_timeslice_job *asked_for;

@@ -1,6 +1,7 @@
 /*
- * timeslice_job.h - the postponed job that ends a slice: Ruby runs it in the thread it meets, its lock
- * held, between two instructions of Ruby code or where a C function lets interrupts act.
+ * timeslice_job.h - the postponed job that preempts a fiber. Ruby runs it on the thread that it
+ * meets, with the GVL, between two instructions of Ruby code or where a C function lets interrupts
+ * act.
  */
 #ifndef NB_BINDING_TIMESLICE_JOB_H
 #define NB_BINDING_TIMESLICE_JOB_H
@@ -9,13 +10,13 @@
 
 typedef void nb_timeslice_job(void *unused);
 
-/* The job that is asked for from now on. Once. */
+/* Sets the job. Once, with the GVL. */
 void nb_timeslice_job_prepare(nb_timeslice_job *job);
-/* Any thread, with or without Ruby's lock. */
+/* Asks for the job. Any thread, with or without the GVL. */
 void nb_timeslice_job_ask(void);
-/* May the switches of fibers be followed by an event hook? YJIT before Ruby 3.3 throws away all
-   that it has compiled when a hook is added for any event a TracePoint may have (vm_trace.c,
-   update_global_event_hook), and does not compile it again: that is dearer than ends of slices that
+/* May an event hook follow the switches of fibers? YJIT before Ruby 3.3 throws away all that it has
+   compiled when a hook is added for any event that a TracePoint may have (vm_trace.c,
+   update_global_event_hook), and does not compile it again. That costs more than preemptions that
    come later. */
 bool nb_timeslice_job_may_follow(void);
 

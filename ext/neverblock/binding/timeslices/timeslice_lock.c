@@ -11,8 +11,8 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
-/* How long a thread that gives the lock up stays away from it at most, and between two looks
-   whether it was taken. */
+/* A thread that hands the GVL off stays away from it for so long at most, and looks so often
+   whether it was acquired. */
 #define NB_HANDOFF_NS NB_NS_PER_MS
 #define NB_HANDOFF_STEP_NS 50000
 
@@ -27,7 +27,7 @@ static bool has_run(const nb_timeslices *timeslices) {
 
 typedef struct handoff_call {
     const nb_timeslices *timeslices;
-    uint32_t lock; /* as it was; even: the thread was in the middle of a fiber */
+    uint32_t lock; /* as it was; even: the thread was running a fiber */
     bool acquired;
 } handoff_call;
 
@@ -41,8 +41,7 @@ static void *await_acquired(void *argument) {
     return NULL;
 }
 
-/* Not by rb_thread_schedule, which lets a Thread#kill act: in a job of Ruby 3.1 that would be
-   swallowed. */
+/* Not by rb_thread_schedule, which lets a Thread#kill act: Ruby 3.1 would swallow that in a job. */
 static bool hand_off_lock_to(nb_timeslices *timeslices) {
     handoff_call call = {timeslices, timeslices->lock, false};
     timeslices->lock_handoffs++;
@@ -51,10 +50,11 @@ static bool hand_off_lock_to(nb_timeslices *timeslices) {
     return call.acquired;
 }
 
-/* The thread is awake and does not have the lock. Between two fibers, and in one that has not had
-   its slice, it is to have it at once; in one that computes when others wait, else after a slice.
-   The fiber may sit in a call without the lock as well, which nothing tells: then it is not taken,
-   and not offered again for a slice. */
+/* Is the GVL to be handed off to this thread, which is awake and does not have it? Between two
+   fibers, and in a fiber whose time slice has not ended, at once. In another fiber at once if
+   others wait, else after a time slice. The fiber may also be in a call without the GVL, which
+   nothing tells: the thread does not acquire the GVL then, and is not offered it again for a time
+   slice. */
 static bool is_due(nb_timeslices *timeslices, int64_t now_ns) {
     int64_t switched_ns = timeslices->switched_ns;
     if (timeslices->asleep || now_ns - timeslices->handoff_failed_ns < timeslices->timeslice_ns) return false;

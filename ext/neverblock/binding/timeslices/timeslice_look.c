@@ -11,24 +11,23 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
-/* Where the fiber could not be left, the next question comes so soon: an Enumerator that was just
-   between two fibers is not a moment later, though most questions meet it there. So many come as
-   soon; the next ones after twice, three times that: what cannot be left for long is not asked all
-   the time. */
+/* A preemption that was missed is asked for again so soon: an Enumerator that was between two
+   fibers is not a moment later, though most questions meet it there. So many questions come as
+   soon, the next ones after twice and three times that, as a fiber may not be left for long. */
 #define NB_AGAIN_NS (NB_NS_PER_MS / 10)
 #define NB_AGAIN_COUNT 32
-/* For so long after one was put off. Else the answer is looked for when the next question would
-   come: each look wakes a thread. */
+/* For so long after one was missed the watchdog looks for each answer soon. Else it looks when the
+   next question would come, as each look wakes a thread. */
 #define NB_MISSED_LATELY_NS NB_NS_PER_S
-/* After a thread of Ruby has kept the lock from an executor, the watchdog looks each millisecond for
-   so long. */
+/* For so long after a thread has kept the GVL from an executor the watchdog looks at each
+   granularity. */
 #define NB_CONTENDED_NS NB_NS_PER_S
-/* One that was cut goes on this soon (NB_PREEMPTED_WAITS_MAX_NS), in the middle of what others do: for twice
-   as long the watchdog looks each millisecond, unless it is quiet, lest it looks while one of the
-   others runs, and next when that would have had a slice. */
+/* A preempted fiber goes on within half of this time (NB_PREEMPTED_WAITS_MAX_NS) while others run.
+   For so long after a preemption the watchdog looks at each granularity, unless it is quiet: else a
+   look that meets another fiber would set the next one to the end of that fiber's time slice. */
 #define NB_PREEMPTION_SEEN_NS (20 * NB_NS_PER_MS)
-/* A thread that is awake and has not run for so long sits in a call, and does not wait for the
-   lock. */
+/* A thread that is awake and has not run for so long is in a call, and does not wait for the
+   GVL. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
 
 static int64_t look_at_lock(nb_timeslices *timeslices, uint32_t lock, int64_t now_ns) {
@@ -42,8 +41,7 @@ static int64_t look_at_lock(nb_timeslices *timeslices, uint32_t lock, int64_t no
     return now_ns + NB_PREEMPT_GRANULARITY_NS;
 }
 
-/* A thread from which Ruby has taken the lock, in a fiber or between two, tells nobody that it
-   waits for it. */
+/* A thread from which Ruby has taken the GVL does not tell that it waits for it. */
 static void look_at_thread(nb_timeslices *timeslices, int64_t now_ns) {
     if (!timeslices->clocked) return;
     int64_t ran_ns = nb_thread_ran_ns(timeslices->clock);
@@ -59,7 +57,7 @@ static void look_at_thread(nb_timeslices *timeslices, int64_t now_ns) {
 
 static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
 
-/* Of the last question, as far as is known. */
+/* Was the last preemption that was asked for missed, as far as is known? */
 static bool was_missed(const nb_timeslices *timeslices) {
     return timeslices->preemptions_missed != timeslices->missed_seen;
 }
@@ -96,7 +94,8 @@ static bool is_readable(int fd) {
 
 static int64_t look_at_fiber(nb_timeslices *timeslices, int64_t now_ns, int *fd) {
     int64_t switched_ns = timeslices->switched_ns, until_ns = timeslices->quiet_until_ns;
-    /* Between two fibers for long, as in a collection, it is to be looked at all the same: a loop that has not slept goes on without a word to the watchdog. */
+    /* A loop that stays between two fibers for long, as in a collection, does not tell the watchdog
+       when it goes on: so it is looked at all the same. */
     if (switched_ns == 0) return timeslices->asleep ? NB_WATCHDOG_NEVER : now_ns + NB_WATCHDOG_IDLE_NS;
     if (timeslices->forced) {
         nb_timeslice_job_ask();
