@@ -106,7 +106,7 @@ module NeverBlock
 
     # @!method timeout_after(seconds, exception, *arguments, &block)
     #   Hook of Timeout.timeout: raises in the wait the fiber is in when the time is over, once. When that wait has just got what it waited for, it returns it,
-    #   and the next one raises. A block that does not wait is not interrupted, but where one of its slices ends.
+    #   and the next one raises. A block that does not wait is not interrupted, but where one of its time slices ends.
 
     # @!method cancellable
     #   Calls the block; Cancellation#cancel, with the arguments of Kernel#raise, then raises in the wait this fiber is in, or at the block's next, as
@@ -131,11 +131,11 @@ module NeverBlock
     #   and signals end it. What another fiber of this thread may have to end parks as ever, or it would last for ever: Mutex, Queue,
     #   ConditionVariable, Thread#join, and the server's own waits. The mode is the fiber's: fibers that it schedules or resumes do not have it.
     #   @param mode [Boolean] false: a block in which waits park again
-    #   @return what the block returns; whatever way it is left, the mode ends with it
+    #   @return what the block returns; whatever way it is left, the mode ends with it. Alias: hold
 
     # @!method yield_lock
-    #   Calls the block, in which the fiber waits for what another Ruby thread does for it. Meanwhile the loop offers Ruby's lock to other threads after each
-    #   turn, where with fibers always ready it would keep it for 100 ms at a time; half of its time at most.
+    #   Calls the block, in which the fiber waits for what another Ruby thread does for it. Meanwhile the loop yields Ruby's lock to other threads after each
+    #   turn, where with fibers always ready it would keep it for 100 ms at a time; half of its time at most. Alias: lend
     #   @return what the block returns
 
     # @!method slice_ms=(milliseconds)
@@ -149,26 +149,26 @@ module NeverBlock
     #   @return [Integer, nil]
 
     # @!method preemptions
-    #   @return [Integer] preemptions: fibers that were left as their time slice had ended
+    #   @return [Integer] how often a fiber was preempted: left where it was, as its time slice had ended. Alias: cuts
 
     # @!method preemptions_missed
-    #   @return [Integer] times that one was over and the fiber could not be left where it was; it is tried again each millisecond
+    #   @return [Integer] preemptions that were due where the fiber could not be left; each is tried again after a millisecond at most. Alias: kept
 
     # @!method lock_handoffs
-    #   @return [Integer] times another Ruby thread that computed was made to give Ruby's lock up for this one
+    #   @return [Integer] times another Ruby thread that computed was made to hand Ruby's lock off to this one. Alias: given
 
     # @!method end_timeslice
-    #   For tests: ends the slice of the fiber that the watchdog finds running next, be it over or not, if it may be left where it is.
-    #   @return [Boolean] false: there are no slices
+    #   For tests: preempts the fiber that the watchdog finds running next, whatever its time, if it may be left where it is. Alias: end_slice
+    #   @return [Boolean] false: there are no time slices
 
     # @!method give_way(seconds)
-    #   Ends the slice of the current fiber, if it is over and others wait, where no job may: in a block that is called by C code of a library (its rows). It goes on in
-    #   its turn; what is to be raised into it is raised in its next wait, not here.
-    #   @param seconds [Numeric] of the first slice since it has waited, where that is shorter than the others
-    #   @return [Boolean] false: there are no slices, or none may end here
+    #   Preempts the current fiber, if its time slice has ended and others wait, where no job may: in a block that is called by C code of a library (its rows). It goes
+    #   on in its turn; what is to be raised into it is raised in its next wait, not here.
+    #   @param seconds [Numeric] of the first time slice since it has waited, where that is shorter than the others
+    #   @return [Boolean] false: there are no time slices, or the fiber may not be left here
 
     # @!method masked(masked)
-    #   Calls the block, in which no slice ends if `masked`: compat/handle_interrupt.rb.
+    #   Calls the block, in which the fiber is not preempted if `masked`: compat/handle_interrupt.rb.
     #   @return what the block returns
 
     # @!method masked?
@@ -185,7 +185,7 @@ module NeverBlock
     #   @return [Integer]
 
     # @!method pinned?
-    #   @return [Boolean] whether the current fiber is in a {#pin}
+    #   @return [Boolean] whether the current fiber is pinned, by #pin or by a C function that keeps something for its thread. Alias: held?
 
     if RUBY_VERSION >= "3.4"
       # Hook of C functions that may be called on another thread (RB_NOGVL_OFFLOAD_SAFE: opening, looking up, renaming, removing and closing files, zlib, copies of

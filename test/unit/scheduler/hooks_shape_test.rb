@@ -13,6 +13,9 @@ class SchedulerHooksShapeTest < Minitest::Test
     run close scheduler_close pin pinned?
   ].freeze
 
+  # What methods were called before they got the words of the field.
+  OLD_NAMES = { cuts: :preemptions, kept: :preemptions_missed, given: :lock_handoffs, lend: :yield_lock, end_slice: :end_timeslice, hold: :pin, held?: :pinned? }.freeze
+
   # Notes each hook's arguments on its way.
   class Recorder < NeverBlock::Scheduler
     attr_reader :calls
@@ -28,6 +31,10 @@ class SchedulerHooksShapeTest < Minitest::Test
         super(*arguments, &block)
       end
     end
+  end
+
+  def test_the_old_names_of_methods_are_aliases
+    OLD_NAMES.each { |old, new| assert_equal NeverBlock::Scheduler.instance_method(new), NeverBlock::Scheduler.instance_method(old), old }
   end
 
   def test_hooks_that_every_ruby_has
