@@ -1,6 +1,6 @@
 /*
- * entry.h - how many requests an executor begins with in a turn, how many it asks for, and what it
- * tells of those that compute for long (intake/crowds.h). docs/decisions/0010.
+ * entry.h - how many requests an executor begins with in a turn, and how many it asks for. And what
+ * it tells of requests that compute for long (intake/crowds.h). docs/decisions/0010.
  *
  * All functions run on the executor's thread with the GVL.
  */

@@ -25,7 +25,7 @@ bool nb_resume_is_above(const nb_resume *last, VALUE fiber) {
 
 /* --- The fiber that asks --- */
 
-/* Between two fibers the record may be that of a fiber which has just yielded. */
+/* Between two fibers the record may be that of a fiber that has just yielded. */
 static bool is_resumed(const nb_scheduler *scheduler) {
     VALUE fiber = rb_fiber_current();
     const nb_resume *last = scheduler->resumes;
@@ -79,7 +79,7 @@ typedef struct resume_call {
     VALUE (*again)(VALUE self);
 } resume_call;
 
-/* In the fiber that has resumed it: what it asks for, it asks in its name. */
+/* In the fiber that was asked: it looks at its own frames, and asks on in the name of the first. */
 static void answer(nb_scheduler *scheduler) {
     nb_resume_question question = scheduler->question;
     scheduler->question = NB_ASKS_NOTHING;
@@ -98,7 +98,7 @@ static VALUE resume_body(VALUE argument) {
     return value;
 }
 
-/* What was raised may have kept a question from its answer. */
+/* An exception may have left a question unanswered. */
 static VALUE resume_end(VALUE argument) {
     const resume_call *call = (const resume_call *)argument;
     nb_scheduler *scheduler = call->scheduler;
@@ -129,7 +129,8 @@ static VALUE fiber_resume(int argc, VALUE *argv, VALUE self) {
 
 /* --- Enumerator, from Ruby 3.3 on (before, lib/neverblock/compat/enumerator.rb resumes) --- */
 
-/* What was yielded for the question is nobody's element: `peek` has kept it for the next call. */
+/* The value that was yielded for the question is no element: `peek` has stored it for the next
+   call. */
 #if RUBY_API_VERSION_CODE >= 30300
 static VALUE enumerator_next_method;
 

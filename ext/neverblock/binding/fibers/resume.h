@@ -1,8 +1,8 @@
 /*
  * resume.h - fibers that a fiber has resumed, and the frames of the fibers that have resumed it.
  *
- * A fiber that is resumed in the callback of a C library has frames of its own, and the library's
- * call is half done below it all the same: an example is an Enumerator's fiber, whose `next` the
+ * A fiber that is resumed in the callback of a C library has frames of its own. The library's call
+ * is half done below it all the same: an example is an Enumerator's fiber, whose `next` the
  * callback calls. Ruby shows nobody the frames of another fiber. So where such a fiber is about to
  * wait or to be preempted, it yields to the fiber that has resumed it. That fiber looks at its own
  * frames, asks on where it was resumed itself, and resumes it with the answer. Only a fiber that

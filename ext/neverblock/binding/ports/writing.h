@@ -1,6 +1,6 @@
 /*
- * writing.h - what a task's fiber sends to its loop, and its waits for room in the response ring,
- * for the client, and for a connection that it takes over.
+ * writing.h - what a task's fiber sends to its loop. And its waits: for room in the response ring,
+ * for the client, and for a connection that it takes over. The executor's thread, with the GVL.
  */
 #ifndef NB_BINDING_WRITING_H
 #define NB_BINDING_WRITING_H

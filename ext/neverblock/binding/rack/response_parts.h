@@ -28,7 +28,7 @@ void nb_response_send_body(nb_task *task, VALUE owner, nb_slice body, uint16_t f
    wait for that room. */
 size_t nb_response_step(nb_task *task, size_t head_bytes, size_t left, uint64_t *high);
 
-/* The response is over. Whoever waits for a part of the request's body is told. */
+/* The response is over. A fiber that waits for a part of the request's body is told. */
 void nb_response_end(nb_task *task);
 /* May a response of this status to the task's request have a body? */
 bool nb_response_body_allowed(const nb_task *task, int status);

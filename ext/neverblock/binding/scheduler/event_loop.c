@@ -160,9 +160,8 @@ static int64_t left_ns(const loop_sleep_call *call) {
     return left > 0 ? left : 0;
 }
 
-/* Any signal ends the system call, such as SIGCONT or one that Ruby has the main thread see to.
-   Whoever came back for that would want Ruby's lock, take it from a fiber that computes, and sleep
-   again. */
+/* Any signal ends the system call, such as SIGCONT or one that the main thread handles. The loop
+   sleeps on without the GVL: to take it for that would interrupt a fiber that computes. */
 static void wait_in_poller(loop_sleep_call *call) {
     const nb_scheduler *scheduler = call->scheduler;
     for (int64_t timeout_ns = call->timeout_ns;; timeout_ns = left_ns(call)) {
@@ -329,7 +328,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     }
 }
 
-/* Who becomes ready meanwhile stays in the ready queue. */
+/* Fibers that become ready meanwhile stay in the ready queue. */
 void nb_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait) {
     for (;;) {
         nb_loop_expire(scheduler);

@@ -13,9 +13,9 @@
 
 static ID id_shield;
 
-/* Without a loop fiber to go to, because it is this one or has resumed this one, the fiber runs the
-   loop itself. Whoever else transfers here (an application's own Fiber#transfer) does not end the
-   wait. */
+/* A fiber without a loop fiber to go to, because it is that one or has resumed it, runs the loop
+   itself. A transfer to this fiber by another (an application's own Fiber#transfer) does not end
+   the wait. */
 static VALUE park_body(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     nb_scheduler *scheduler = wait->scheduler;

@@ -81,9 +81,9 @@ typedef struct timed_call {
     nb_thread_use used; /* when it began */
 } timed_call;
 
-/* What the call took, in ns. Where the thread was preempted by the kernel meanwhile, only the time
-   that it ran may say that the call was slow, and nothing that it was quick. A thread that is given
-   the GVL is often woken on the processor of the thread that gave it. */
+/* What the call took, in ns. If the kernel has preempted the thread meanwhile, the time that it ran
+   may say that the call was slow; nothing then says that it was quick. A thread that is given the
+   GVL is often woken on the processor of the thread that gave it. */
 static int64_t time_of(const timed_call *call) {
     int64_t took_ns = clock_ns() - call->began_ns;
     if (took_ns < NB_CALL_SITES_QUICK_NS) return took_ns;

@@ -13,8 +13,8 @@
 #include "binding/timeslices/interrupt.h"
 #include "os/clock.h"
 
-/* A thread has to run for so long, but no longer than two fifths of stall_ms, before it is said
-   whether it ran Ruby code or collected garbage: one collection takes up to half of that. */
+/* So long a thread has to run before it is said whether it ran Ruby code or collected garbage: one
+   collection takes up to half of that. Two fifths of stall_ms are enough. */
 #define COMPARED_NS (40 * NB_NS_PER_MS)
 /* An answer of the job that takes longer is the last of that job. A trace takes far less, unless
    Ruby collects meanwhile. */
@@ -37,10 +37,10 @@ static int64_t compared_min_ns(const nb_watched *one) {
     return part_ns < COMPARED_NS ? part_ns : COMPARED_NS;
 }
 
-/* Sets the kind: a garbage collection, if more than half of what the thread ran since the
-   comparison was collections, or if a signal has met one and nothing could be compared; else Ruby
-   code. Both times are of the processor's clock. False: the thread has not run for long enough to
-   say. */
+/* Sets the kind. It is a garbage collection if more than half of what the thread ran since the
+   comparison was collections, or if a signal has met one and nothing could be compared. Else it is
+   Ruby code. Both times are of the processor's clock. False: the thread has not run for long enough
+   to say. */
 static bool find_ruby_or_gc(nb_watched *one) {
     bool seen = atomic_exchange(&one->collecting, false);
     one->stall.kind = NB_STALL_gc;

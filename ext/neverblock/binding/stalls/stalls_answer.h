@@ -1,13 +1,13 @@
 /*
- * stalls_answer.h - finds out where the fiber of a watched executor is, for whoever comes to answer
- * first.
+ * stalls_answer.h - finds out where the fiber of a watched executor is.
  *
  * Three ways, the gentlest first:
  *   - a postponed job of Ruby, in the executor's own thread: the fiber runs Ruby code;
  *   - the job or the reporter (stalls/stalls_reporter.h) in another Ruby thread: the
  *     executor's thread is in a call that has released the GVL, or waits for it;
  *   - a signal (stalls/stalls_signal.h): the executor's thread is in a C call that keeps the GVL.
- * Whoever answers claims the record's place for the answer (nb_answer_state) and writes it there.
+ * The thread that answers first claims the record's place for the answer (nb_answer_state), and
+ * writes it there.
  */
 #ifndef NB_BINDING_STALLS_ANSWER_H
 #define NB_BINDING_STALLS_ANSWER_H

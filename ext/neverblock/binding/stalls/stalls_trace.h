@@ -1,7 +1,6 @@
 /*
- * stalls_trace.h - where a thread is, as the lines of a backtrace: told by the thread itself, by
- * another thread that has the GVL, or in a signal while the thread is in a C call that keeps the
- * GVL.
+ * stalls_trace.h - where a thread is, as the lines of a backtrace. The thread tells it itself, or
+ * another thread that has the GVL, or a signal while the thread is in a C call that keeps the GVL.
  */
 #ifndef NB_BINDING_STALLS_TRACE_H
 #define NB_BINDING_STALLS_TRACE_H

@@ -4,9 +4,9 @@
  *
  * Threads: the executor's, the watchdog's (stalls/stalls.h), the reporter
  * (stalls/stalls_reporter.h) and a signal handler use a record at once. What two of them use is
- * atomic, or belongs to whoever has claimed the answer (`state`). A record is never freed: a signal
- * or a job that comes late still finds it. The record of an executor that has ended is used again
- * for the next.
+ * atomic, or belongs to the thread that has claimed the answer (`state`). A record is never freed:
+ * a signal or a job that comes late still finds it. The record of an executor that has ended is
+ * used again for the next.
  */
 #ifndef NB_BINDING_WATCHED_H
 #define NB_BINDING_WATCHED_H
@@ -29,10 +29,10 @@
 /* A call in which a thread has run for less since a collection may be that collection's end. */
 #define NB_STALLS_DOUBTED_NS NB_NS_PER_MS
 
-/* Who has the place for the answer. */
+/* Which thread has the place for the answer. */
 typedef enum nb_answer_state {
     NB_ANSWER_IDLE,    /* nobody: nothing was asked */
-    NB_ANSWER_ASKED,   /* whoever comes first */
+    NB_ANSWER_ASKED,   /* the first that claims it */
     NB_ANSWER_WRITING, /* the thread that has claimed it */
     NB_ANSWER_READY,   /* the watchdog's thread */
 } nb_answer_state;
@@ -114,7 +114,7 @@ int64_t nb_watched_unserved_ns(const nb_watched *one);
 bool nb_watched_still_there(const nb_watched *one);
 /* Was the thread, in the burst with this stamp, in a call that is not interrupted? Any thread. */
 bool nb_watched_in_call(const nb_watched *one, int64_t burst_began_ns);
-/* An empty answer: no request, no lines. Whoever has claimed it. */
+/* Empties the answer: no request, no lines. The thread that has claimed it. */
 void nb_watched_clear_answer(nb_watched *one);
 
 #endif

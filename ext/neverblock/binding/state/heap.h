@@ -1,8 +1,8 @@
 /*
- * heap.h - when Ruby collects, for one scheduler: room in Ruby's heap for many parked fibers
- * (NeverBlock::Heap.fill and .count_malloc, lib/neverblock/scheduler/heap.rb), what a long
- * computation allocates beside its objects, left uncounted, collections put off while one keeps
- * much, and a collection when it is over.
+ * heap.h - when Ruby collects garbage, for one scheduler. Room in Ruby's heap is made for many
+ * parked fibers (NeverBlock::Heap.fill and .count_malloc, lib/neverblock/scheduler/heap.rb). What a
+ * long computation allocates beside its objects is left uncounted. Collections are put off while a
+ * computation keeps much, and one is made when it is over. All functions take the GVL.
  */
 #ifndef NB_BINDING_HEAP_H
 #define NB_BINDING_HEAP_H
@@ -43,8 +43,8 @@ void nb_heap_attached(void);
    where more are parked than there is room for. And when a long request is over
    (nb_heap_request_over), and none is half done, collects what is young, swept bit by bit as it is
    needed: what the request has made is garbage by then. A later collection would come in the middle
-   of the next such request, walk all that that one keeps, and have the garbage grow old, which only
-   collections of all objects free. some_preempted: there are preempted fibers. */
+   of the next such request, and walk all that that one keeps. Garbage would grow old meanwhile,
+   which only collections of all objects free. some_preempted: there are preempted fibers. */
 void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted);
 
 /* A request has computed for NB_HEAP_LONG_NS; nb_heap_request_over is told when it is over.

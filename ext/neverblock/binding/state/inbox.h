@@ -1,10 +1,10 @@
 /*
  * inbox.h - where native threads leave their answers for a scheduler's loop, which they wake.
  *
- * A parcel is a heap block that outlives the wait when it must: the thread owns it until
- * nb_inbox_post, the loop from then until it has woken the wait, the waiter from then on. Who stops
- * waiting sets parcel->wait to NULL, under the GVL; the loop then gives the parcel to `abandoned`.
- * The inbox outlives its scheduler for as long as a parcel is out.
+ * A parcel is a heap block that may outlive the wait. The thread owns it until nb_inbox_post, the
+ * loop from then until it has woken the wait, the waiter from then on. A fiber that stops waiting
+ * sets parcel->wait to NULL, with the GVL; the loop then gives the parcel to `abandoned`. The inbox
+ * outlives its scheduler for as long as a parcel is out.
  */
 #ifndef NB_BINDING_INBOX_H
 #define NB_BINDING_INBOX_H

@@ -141,9 +141,9 @@ void nb_scheduler_release(nb_scheduler *scheduler) {
 
 /* --- Fork --- */
 
-/* In a child only the forking fiber lives on. The others' waits are cut loose, in case something
-   still ends them; the parent's epoll is closed unchanged (its registrations belong to both
-   processes). */
+/* In a child only the fiber that has forked lives on. The waits of the others are unlinked, in case
+   something still ends them. The parent's epoll is closed unchanged, as its registrations belong to
+   both processes. */
 void nb_scheduler_forget(nb_scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->parked.capacity; i++) {
         for (nb_wait *wait = scheduler->parked.slots[i].wait; wait; wait = wait->outer) {
@@ -179,7 +179,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     init_lists(scheduler);
     nb_watches_forget(scheduler);
     nb_watches_deinit(scheduler);
-    scheduler->inbox = NULL; /* left: a thread that is no more may hold its lock */
+    scheduler->inbox = NULL; /* left as it is: a thread of the parent may have locked it */
     nb_scheduler_release(scheduler);
 }
 

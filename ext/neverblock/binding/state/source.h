@@ -37,7 +37,7 @@ typedef struct nb_scheduler_source {
     void (*turn_end)(void *owner);
     /* Has something come that the next drain takes? Any fiber of the scheduler's thread. */
     bool (*waits)(void *owner);
-    /* watched: from now on whoever brings something makes wake_fd readable, though the loop does
+    /* watched: from now on the first bringer of work makes wake_fd readable, though the loop does
        not sleep. Fences, so that `waits` and `starves` tell right after this call what came before
        it. Not watched: not any more. Or NULL. */
     void (*watch)(void *owner, bool watched);

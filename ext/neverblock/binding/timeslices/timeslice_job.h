@@ -14,9 +14,9 @@ typedef void nb_timeslice_job(void *unused);
 void nb_timeslice_job_prepare(nb_timeslice_job *job);
 /* Asks for the job. Any thread, with or without the GVL. */
 void nb_timeslice_job_ask(void);
-/* May an event hook follow the switches of fibers? YJIT before Ruby 3.3 throws away all that it has
-   compiled when a hook is added for any event that a TracePoint may have (vm_trace.c,
-   update_global_event_hook), and does not compile it again. That costs more than preemptions that
+/* May an event hook follow the switches of fibers? Before Ruby 3.3 YJIT throws away all that it has
+   compiled when a hook is added for an event that a TracePoint may have (vm_trace.c,
+   update_global_event_hook). It does not compile it again, which costs more than preemptions that
    come later. */
 bool nb_timeslice_job_may_follow(void);
 
