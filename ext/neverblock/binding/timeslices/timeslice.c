@@ -122,7 +122,7 @@ static VALUE take_switched_to(nb_timeslices *timeslices) {
 /* May the fiber be left? One that was just switched to has not yet taken the value that it was
    given, as the C frame of the switch is still there. It will have when it next looks for
    interrupts. */
-static bool may_end(nb_scheduler *scheduler, VALUE switched_to) {
+static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_STAYS) return false;
     if (found == NB_PLACE_BETWEEN) {
@@ -132,7 +132,7 @@ static bool may_end(nb_scheduler *scheduler, VALUE switched_to) {
     return !nb_resume_ask(scheduler, NB_ASKS_PREEMPT);
 }
 
-static void leave(nb_scheduler *scheduler) {
+static void preempt(nb_scheduler *scheduler) {
     nb_timeslices_end_quiet(scheduler->timeslices);
     scheduler->timeslices->preemptions++;
     if (scheduler->attached && scheduler->source.preempted) scheduler->source.preempted(scheduler->source.owner);
@@ -154,12 +154,12 @@ static void end_timeslice(nb_scheduler *scheduler) {
     if (timeslices->switched_ns == 0 || rb_thread_interrupted(rb_thread_current())) return;
     timeslices->allocates = nb_heap_computes(&scheduler->heap);
     if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
-    if (!may_end(scheduler, switched_to)) {
+    if (!may_preempt(scheduler, switched_to)) {
         timeslices->preemptions_missed++;
         return;
     }
     timeslices->forced = false;
-    leave(scheduler);
+    preempt(scheduler);
     if (scheduler->timeslices == timeslices) raise_expired(scheduler);
 }
 
@@ -262,7 +262,7 @@ static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
     int64_t first_ns = (int64_t)(NUM2DBL(seconds) * NB_NS_PER_S);
     if (scheduler->timeslices == NULL || scheduler->timeslices->switched_ns == 0 || stays(scheduler)) return Qfalse;
     int64_t timeslice_ns = scheduler->timeslices->timeslice_ns;
-    if (is_over(scheduler, first_ns < timeslice_ns ? first_ns : timeslice_ns)) leave(scheduler);
+    if (is_over(scheduler, first_ns < timeslice_ns ? first_ns : timeslice_ns)) preempt(scheduler);
     RB_GC_GUARD(self);
     return Qtrue;
 }
