@@ -9,7 +9,7 @@
 require "mkmf"
 
 SOURCES = {
-  "core/base" => %w[alloc assert buffer histogram log pool ring sites status tally text timer utf8],
+  "core/base" => %w[alloc assert buffer call_sites histogram log pool ring status tally text timer utf8],
   "core/os" => %w[
     clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2 page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],
@@ -31,17 +31,17 @@ SOURCES = {
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],
   "core/server" => %w[server],
-  "binding/base" => %w[forks module ruby_log ticker],
+  "binding/base" => %w[forks module ruby_log watchdog],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports link],
-  "binding/state" => %w[children heap inbox loop_time object parked sleeper slices wait watches],
-  "binding/fibers" => %w[frames hold resume root start transfer],
+  "binding/state" => %w[children heap inbox loop_time object parked sleeper timeslices wait watches],
+  "binding/fibers" => %w[frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
-  "binding/slices" => %w[interrupt slice slice_job slice_lock slice_look],
+  "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
   "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
   "binding/ports" => %w[port running writing],
-  "binding/rack" => %w[env env_keys hijack hints input response upgrade],
-  "binding/stalls" => %w[blockers stalls stalls_trace],
+  "binding/rack" => %w[env env_keys hijack hints input response response_file response_head response_parts response_writer upgrade],
+  "binding/stalls" => %w[blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched],
   "binding/executor" => %w[entry executor executor_figures messages requests source spare task],
   "binding" => %w[neverblock]
 }.freeze

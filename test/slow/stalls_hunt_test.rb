@@ -191,7 +191,8 @@ class StallsHuntTest < Minitest::Test
   def note_sums(books)
     metrics = admin("/metrics")
     helped = metrics.scan(/^neverblock_executor_helped_total\S* (\d+)/).sum { |count,| count.to_i }
-    sums = { preemptions: books["cuts"], "hand-overs": helped, "lock given": books["given"], "windows of GC.stress": books["counts"]["windows of GC.stress"].to_i }
+    sums = { preemptions: books["preemptions"], "hand-overs": helped, "lock hand-offs": books["lock_handoffs"],
+             "windows of GC.stress": books["counts"]["windows of GC.stress"].to_i }
     sums.each { |name, count| SUMS[name] += count }
     puts "  #{sums}, #{SUMS[:requests]} requests so far"
   end

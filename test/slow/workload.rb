@@ -129,12 +129,12 @@ module Workload
     # Tasks that compute, once all have begun, until the slice of one has ended.
     def sliced(_env)
       scheduler = Fiber.scheduler
-      before = scheduler.cuts
+      before = scheduler.preemptions
       [200, {}, NeverBlock.all(*Array.new(3) { |n| -> { sleep(0) && computed_until_cut(scheduler, before) && "#{n};" } })]
     end
 
     def computed_until_cut(scheduler, before)
-      (1..500).sort_by { |m| (m * 7919) % 10_007 } until scheduler.cuts > before
+      (1..500).sort_by { |m| (m * 7919) % 10_007 } until scheduler.preemptions > before
       true
     end
 

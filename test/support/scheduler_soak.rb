@@ -74,7 +74,7 @@ class SchedulerSoak
   # Asks for the end of a slice all the time, wherever a fiber may be.
   def slice
     loop do
-      @sliced.each(&:end_slice)
+      @sliced.each(&:end_timeslice)
       sleep(SLICE_PAUSE_S)
     end
   end
@@ -90,12 +90,12 @@ class SchedulerSoak
       @books.fiber { waits.live }
     end
     Fiber.scheduler.run
-    @cuts = @cuts.to_i + Fiber.scheduler.cuts
+    @preemptions = @preemptions.to_i + Fiber.scheduler.preemptions
     Fiber.set_scheduler(nil)
   end
 
   def figures(seconds)
-    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, cuts: @cuts, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
+    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, preemptions: @preemptions, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
       kinds: @books.kinds.sort_by { |_, count| -count }.to_h, cancels: @books.had, **@watch.stop, failures: @books.account + @watch.failures }
   end
 end

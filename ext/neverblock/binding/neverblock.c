@@ -6,7 +6,7 @@
 #include "binding/base/forks.h"
 #include "binding/base/module.h"
 #include "binding/base/ruby_log.h"
-#include "binding/base/ticker.h"
+#include "binding/base/watchdog.h"
 #include "binding/engine/engine.h"
 #include "binding/engine/engine_algorithms.h"
 #include "binding/engine/engine_files.h"
@@ -21,15 +21,18 @@
 #include "os/subreaper.h"
 #include "os/syscalls.h"
 
-/* subreaper -> true: orphans among the descendants are children of this process from now on; false: the system does not have that. */
+/* subreaper -> true: orphans among the descendants become children of this process from now on;
+   false: the system has no such thing. */
 static VALUE subreaper(VALUE self) { return nb_subreaper_become() ? Qtrue : Qfalse; }
 
-/* end_with_parent(true or false) -> whether the system has that: this process is killed when its parent ends. */
+/* end_with_parent(true or false) -> whether the system can: this process is killed when its parent
+   ends. */
 static VALUE end_with_parent(VALUE self, VALUE wanted) {
     return nb_subreaper_end_with_parent(RTEST(wanted)) ? Qtrue : Qfalse;
 }
 
-/* calls_refused -> names of system calls that this kernel does not have, or a filter refuses. */
+/* calls_refused -> names of system calls that this kernel does not have, or that a filter
+   refuses. */
 static VALUE calls_refused(VALUE self) {
     const char *names[NB_SYSCALLS_MAX];
     size_t count = nb_syscalls_refused(names);
@@ -84,7 +87,7 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_engine_algorithms_define(engine);
     nb_link_define(nb_module, engine);
     nb_log_define(nb_module);
-    nb_ticker_define();
+    nb_watchdog_define();
     nb_hooks_define(nb_module);
     nb_executor_define(nb_module);
     nb_hints_define(nb_module);

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Wraps methods of a gem that compute or wait in C, without Ruby's lock, for a long time. In a fiber
-# of our loop a thread makes those calls where they are not quick (Blockers.at_site). Elsewhere they
+# of our loop a thread makes those calls where they are not quick (Blockers.at_call_site). Elsewhere they
 # are unchanged. The files beside this one use it.
 
 require "neverblock/blockers/calls"
@@ -77,7 +77,7 @@ module NeverBlock
         parameters = options ? "*arguments, **options, &block" : "*arguments"
         code = names.map do |name|
           "def #{name}(#{parameters}) = NeverBlock::Compat.scheduler ? " \
-            "NeverBlock::Blockers.at_site { super } : super\n"
+            "NeverBlock::Blockers.at_call_site { super } : super\n"
         end
         Module.new { module_eval(code.join, __FILE__, __LINE__ - 3) }
       end

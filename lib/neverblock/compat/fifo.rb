@@ -10,7 +10,7 @@ module NeverBlock
       # @return [Boolean] whether it is a FIFO's name, in a fiber that may park
       def self.waits?(name)
         scheduler = Compat.scheduler
-        scheduler && !name.is_a?(Integer) && !scheduler.held? && File.pipe?(name)
+        scheduler && !name.is_a?(Integer) && !scheduler.pinned? && File.pipe?(name)
       rescue TypeError, ArgumentError
         false # Ruby itself raises for such a name
       end

@@ -44,7 +44,7 @@ module NeverBlock
           def open(*arguments, **options, &block)
             return super unless Compat.scheduler
 
-            folder = Blockers.at_site { super(*arguments, **options, &nil) }
+            folder = Blockers.at_call_site { super(*arguments, **options, &nil) }
             return folder unless block
 
             begin
@@ -61,7 +61,7 @@ module NeverBlock
             return super unless Compat.scheduler
             return super unless SlowFiles.file?(source) && SlowFiles.file?(target)
 
-            Blockers.at_site { super }
+            Blockers.at_call_site { super }
           end
         end
 

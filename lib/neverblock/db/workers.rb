@@ -22,7 +22,7 @@ module NeverBlock
         # @return [Boolean] whether the current fiber belongs to our loop and may park
         def parks?
           scheduler = Compat.scheduler
-          !scheduler.nil? && !scheduler.held?
+          !scheduler.nil? && !scheduler.pinned?
         end
 
         # Calls the block on a thread and parks the fiber until it has ended.

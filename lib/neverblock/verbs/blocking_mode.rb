@@ -23,7 +23,7 @@ module NeverBlock
     raise ArgumentError, "NB.neverblock needs a block: the mode ends with it" unless block
 
     scheduler = Compat.scheduler
-    return scheduler.hold(!mode, &block) if scheduler
+    return scheduler.pin(!mode, &block) if scheduler
     return yield if mode || !Fiber.current_scheduler
 
     Compat.blocking(&block)
@@ -33,6 +33,6 @@ module NeverBlock
   #   loop and in a blocking block
   def self.neverblocking?
     scheduler = Compat.scheduler
-    scheduler ? !scheduler.held? : !Fiber.current_scheduler.nil?
+    scheduler ? !scheduler.pinned? : !Fiber.current_scheduler.nil?
   end
 end

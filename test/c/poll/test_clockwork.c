@@ -1,5 +1,5 @@
 /*
- * test_clockwork.c - the thread that looks: when lookers are called, that it sleeps while none wants it, and that no stir is lost.
+ * test_clockwork.c - the thread that looks: when observers are called, that it sleeps while none wants it, and that no stir is lost.
  */
 #include "support/test.h"
 
@@ -41,7 +41,7 @@ static nb_clockwork *started(void) {
     return clockwork;
 }
 
-static void each_looker_is_called_again_when_it_wants_to_and_not_before(void **state) {
+static void each_observer_is_called_again_when_it_wants_to_and_not_before(void **state) {
     (void)state;
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
     watcher seldom = {.looked = NB_TEST_GATE, .wants_ns = 3600 * NB_NS_PER_S};
@@ -53,12 +53,12 @@ static void each_looker_is_called_again_when_it_wants_to_and_not_before(void **s
     nb_test_gate_wait(&often.looked, 40);
     assert_int_equal(1, nb_test_gate_count(&seldom.looked));
     assert_false(often.early);
-    assert_int_equal(2, nb_clockwork_lookers(clockwork));
+    assert_int_equal(2, nb_clockwork_observers(clockwork));
     nb_clockwork_destroy(clockwork);
 }
 
 /* What wants to be called while the thread is awake for another is, and does not wake it: both always see the same round. */
-static void a_looker_whose_time_is_near_does_not_wake_the_thread(void **state) {
+static void an_observer_whose_time_is_near_does_not_wake_the_thread(void **state) {
     (void)state;
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = 8 * NB_NS_PER_MS};
     watcher near = {.looked = NB_TEST_GATE, .wants_ns = 10 * NB_NS_PER_MS};
@@ -95,7 +95,7 @@ static void the_thread_blocks_signals(void **state) {
     assert_false(w.early);
 }
 
-static void a_removed_looker_is_not_called_any_more(void **state) {
+static void a_removed_observer_is_not_called_any_more(void **state) {
     (void)state;
     watcher gone = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
     watcher stays = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
@@ -108,7 +108,7 @@ static void a_removed_looker_is_not_called_any_more(void **state) {
     nb_test_gate_wait(&stays.looked, nb_test_gate_count(&stays.looked) + 20);
     assert_int_equal(before, nb_test_gate_count(&gone.looked));
     nb_clockwork_remove(clockwork, watch, &gone);
-    assert_int_equal(1, nb_clockwork_lookers(clockwork));
+    assert_int_equal(1, nb_clockwork_observers(clockwork));
     nb_clockwork_destroy(clockwork);
 }
 
@@ -151,7 +151,7 @@ static void while_nobody_wants_anything_it_sleeps_until_it_is_stirred(void **sta
     nb_clockwork_destroy(clockwork);
 }
 
-/* A round of the test's: the stirrer publishes it and stirs; the looker has to see it, be the thread asleep, falling asleep or awake. */
+/* A round of the test's: the stirrer publishes it and stirs; the observer has to see it, be the thread asleep, falling asleep or awake. */
 typedef struct rounds {
     _Atomic unsigned published, seen;
 } rounds;
@@ -197,7 +197,7 @@ static int64_t read_wake(void *owner, int64_t now_ns, int *fd) {
     return now_ns + 3600 * NB_NS_PER_S;
 }
 
-static void a_looker_is_called_when_its_descriptor_is_readable(void **state) {
+static void an_observer_is_called_when_its_descriptor_is_readable(void **state) {
     (void)state;
     enum { READERS = 9 };
     reader readers[READERS];
@@ -239,7 +239,7 @@ static void a_ring_has_all_look_at_once(void **state) {
 }
 
 /* Beside one that wants to be called every millisecond: so the thread is awake, and waits again, all the time. */
-static void lookers_come_and_go_while_descriptors_are_watched(void **state) {
+static void observers_come_and_go_while_descriptors_are_watched(void **state) {
     (void)state;
     enum { READERS = 12 };
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = NB_NS_PER_MS};
@@ -293,7 +293,7 @@ static void all_look_from_time_to_time_where_somebody_has_closed_its_descriptor(
     nb_wake_deinit(&r.wake);
 }
 
-static void it_ends_from_its_deepest_sleep_and_with_no_looker_at_all(void **state) {
+static void it_ends_from_its_deepest_sleep_and_with_no_observer_at_all(void **state) {
     (void)state;
     long live = nb_alloc_live();
     nb_clockwork *clockwork = started();
@@ -322,10 +322,10 @@ static void without_memory_nothing_is_added_and_nothing_starts(void **state) {
     for (; status == NB_OK; added++)
         status = nb_clockwork_add(clockwork, watch, &w, IDLE_NS);
     assert_status(NB_NO_MEMORY, status);
-    assert_int_equal(added - 1, nb_clockwork_lookers(clockwork));
+    assert_int_equal(added - 1, nb_clockwork_observers(clockwork));
     for (; added <= 20; added++)
         assert_status(NB_OK, nb_clockwork_add(clockwork, watch, &w, IDLE_NS));
-    assert_int_equal(20, nb_clockwork_lookers(clockwork));
+    assert_int_equal(20, nb_clockwork_observers(clockwork));
     nb_clockwork_destroy(clockwork);
     assert_int_equal(live, nb_alloc_live());
 }
@@ -333,18 +333,18 @@ static void without_memory_nothing_is_added_and_nothing_starts(void **state) {
 int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_looker_is_called_again_when_it_wants_to_and_not_before),
-        cmocka_unit_test(a_looker_whose_time_is_near_does_not_wake_the_thread),
+        cmocka_unit_test(each_observer_is_called_again_when_it_wants_to_and_not_before),
+        cmocka_unit_test(an_observer_whose_time_is_near_does_not_wake_the_thread),
         cmocka_unit_test(the_thread_blocks_signals),
-        cmocka_unit_test(a_removed_looker_is_not_called_any_more),
+        cmocka_unit_test(a_removed_observer_is_not_called_any_more),
         cmocka_unit_test(who_wants_nothing_is_called_as_often_as_it_was_said),
         cmocka_unit_test(while_nobody_wants_anything_it_sleeps_until_it_is_stirred),
         cmocka_unit_test(no_stir_is_lost_around_falling_asleep),
-        cmocka_unit_test(a_looker_is_called_when_its_descriptor_is_readable),
+        cmocka_unit_test(an_observer_is_called_when_its_descriptor_is_readable),
         cmocka_unit_test(a_ring_has_all_look_at_once),
-        cmocka_unit_test(lookers_come_and_go_while_descriptors_are_watched),
+        cmocka_unit_test(observers_come_and_go_while_descriptors_are_watched),
         cmocka_unit_test(all_look_from_time_to_time_where_somebody_has_closed_its_descriptor),
-        cmocka_unit_test(it_ends_from_its_deepest_sleep_and_with_no_looker_at_all),
+        cmocka_unit_test(it_ends_from_its_deepest_sleep_and_with_no_observer_at_all),
         cmocka_unit_test(without_memory_nothing_is_added_and_nothing_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

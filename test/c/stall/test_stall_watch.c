@@ -51,7 +51,7 @@ static void one_that_sleeps_wants_no_look(void **state) {
     assert_true(next.again_ns == NB_STALL_NEVER);
 }
 
-static void each_stint_begins_anew(void **state) {
+static void each_burst_begins_anew(void **state) {
     (void)state;
     for (int i = 0; i < 10; i++) {
         sight.switched_ns = BEGAN + 24 * i * MS;
@@ -120,7 +120,7 @@ static void one_that_falls_asleep_has_lasted_until_now(void **state) {
     assert_true(next.again_ns == NB_STALL_NEVER);
 }
 
-static void a_question_of_a_stint_that_is_over_is_withdrawn(void **state) {
+static void a_question_of_a_burst_that_is_over_is_withdrawn(void **state) {
     (void)state;
     ask();
     sight.switched_ns = BEGAN + 76 * MS;
@@ -206,14 +206,14 @@ int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(one_that_sleeps_wants_no_look, fresh),
-        cmocka_unit_test_setup(each_stint_begins_anew, fresh),
+        cmocka_unit_test_setup(each_burst_begins_anew, fresh),
         cmocka_unit_test_setup(a_call_that_cannot_be_left_is_told_when_its_time_has_come, fresh),
         cmocka_unit_test_setup(a_call_of_which_nothing_could_be_said_is_told_when_it_is_over, fresh),
         cmocka_unit_test_setup(one_that_was_shorter_than_a_stall_is_not, fresh),
         cmocka_unit_test_setup(an_answer_that_comes_late_is_told_at_once, fresh),
         cmocka_unit_test_setup(its_end_is_told_once, fresh),
         cmocka_unit_test_setup(one_that_falls_asleep_has_lasted_until_now, fresh),
-        cmocka_unit_test_setup(a_question_of_a_stint_that_is_over_is_withdrawn, fresh),
+        cmocka_unit_test_setup(a_question_of_a_burst_that_is_over_is_withdrawn, fresh),
         cmocka_unit_test_setup(ruby_code_that_nobody_waits_for_is_no_stall, fresh),
         cmocka_unit_test_setup(ruby_code_is_one_when_work_has_waited_for_that_long, fresh),
         cmocka_unit_test_setup(ruby_code_that_comes_to_a_call_it_cannot_leave_is_found_there, fresh),

@@ -37,7 +37,8 @@ module StallsHunt
     # @return [Hash]
     def told
       schedulers = Work::HEAP.synchronize { ObjectSpace.each_object(NeverBlock::Scheduler).to_a }
-      { counts: sums, faults: @faults.dup, cuts: schedulers.sum(&:cuts), kept: schedulers.sum(&:kept), given: schedulers.sum(&:given), gc: GC.count }
+      figures = %i[preemptions preemptions_missed lock_handoffs].to_h { |name| [name, schedulers.sum(&name)] }
+      { counts: sums, faults: @faults.dup, **figures, gc: GC.count }
     end
 
     private

@@ -12,7 +12,7 @@ module Style
       "admin" => 13, "server" => 14
     }.freeze
     # The rooms of the binding, the lowest first; its own files, which define everything, come after them. All of them may include the core.
-    ROOMS = %w[base mysql engine state fibers scheduler slices hooks ports rack stalls executor].freeze
+    ROOMS = %w[base mysql engine state fibers scheduler timeslices hooks ports rack stalls executor].freeze
     CORE = "ext/neverblock/core"
     BINDING = "ext/neverblock/binding"
     PUBLIC = "include/neverblock.h" # beside the core, with nothing of it

@@ -59,9 +59,9 @@ class CollectionsPutOffTest < Minitest::Test
       def ask(path) = Net::HTTP.get(URI(@server.urls.first + path))
 
       def leave
-        cuts = Fiber.scheduler.cuts
+        preemptions = Fiber.scheduler.preemptions
         @leave.times { Object.new }
-        nil until Fiber.scheduler.cuts > cuts
+        nil until Fiber.scheduler.preemptions > preemptions
       end
 
       def compute

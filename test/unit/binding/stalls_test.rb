@@ -3,7 +3,7 @@
 require_relative "binding_case"
 require "fiddle"
 
-# The watch at work all the time: after a millisecond each stint is asked where it is, by job, thread and signal, while requests go on, garbage is collected at
+# The watch at work all the time: after a millisecond each burst is asked where it is, by job, thread and signal, while requests go on, garbage is collected at
 # every object and executors come and go.
 class StallsBindingTest < BindingCase
   WORDS = [Fiddle::Handle::DEFAULT["poll"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT].freeze
@@ -20,7 +20,7 @@ class StallsBindingTest < BindingCase
     "/raises" => -> { Array.new(3) { Integer("x", exception: false) }.fetch(7) { raise ArgumentError, "wanted" } }
   }.freeze
 
-  def test_requests_are_answered_right_while_each_stint_is_looked_into
+  def test_requests_are_answered_right_while_each_burst_is_looked_into
     run_with_watch
     KINDS.each_key { |path| 5.times { assert_answered(path) } }
     @told = false

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../support/slices"
+require_relative "../../support/timeslices"
 require "neverblock/db/cpu_burst"
 
 # What is handed rows by C code gives way between two of them: as one that computes where there are slices, else by a wait.
 class CpuBurstTest < Minitest::Test
-  include Slices
+  include Timeslices
 
   LONG_S = 3600
 
@@ -29,8 +29,8 @@ class CpuBurstTest < Minitest::Test
 
   def test_with_slices_who_has_waited_goes_first_and_it_goes_on_in_its_turn
     order = []
-    in_slices do |scheduler|
-      fiber { sleep(0) && hand_rows(order, LONG_S) { order.include?(:timer) } && order << scheduler.cuts }
+    in_timeslices do |scheduler|
+      fiber { sleep(0) && hand_rows(order, LONG_S) { order.include?(:timer) } && order << scheduler.preemptions }
       fiber { sleep(0) && order << :other && sleep(0.001) && order << :timer }
     end
     assert_equal %i[row other row timer], collapse(order)[0..3]
@@ -39,7 +39,7 @@ class CpuBurstTest < Minitest::Test
 
   def test_with_slices_a_deadline_is_met
     ended = nil
-    in_slices do
+    in_timeslices do
       fiber do
         NeverBlock.deadline(0.001) { hand_rows([], LONG_S) { false } }
       rescue NeverBlock::DeadlineExceeded => e
@@ -51,7 +51,7 @@ class CpuBurstTest < Minitest::Test
 
   def test_in_a_region_that_is_not_left_nobody_else_runs
     order = []
-    in_slices do
+    in_timeslices do
       fiber { sleep(0) && NeverBlock.uninterrupted { hand_rows(order, LONG_S) { over? } } }
       fiber { sleep(0) && order << :other }
     end

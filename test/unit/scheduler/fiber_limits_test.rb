@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../../support/scheduler_harness"
-require_relative "../../support/slices"
+require_relative "../../support/timeslices"
 require "timeout"
 
 # Limits in fibers that another has resumed, and that have resumed others themselves.
 class SchedulerFiberLimitsTest < Minitest::Test
   include SchedulerHarness
-  include Slices
+  include Timeslices
 
   # How a block is called in a fiber within the running one.
   WITHIN = {
@@ -51,13 +51,13 @@ class SchedulerFiberLimitsTest < Minitest::Test
 
   def test_it_ends_a_computation_there
     kept = nil
-    in_slices { kept = kept(WAYS) { compute } }
+    in_timeslices { kept = kept(WAYS) { compute } }
     assert_empty kept.call
   end
 
   def test_it_ends_a_wait_that_keeps_the_thread
     kept = nil
-    in_scheduler { kept = kept(WAYS) { Fiber.scheduler.hold { sleep(0.5) } } }
+    in_scheduler { kept = kept(WAYS) { Fiber.scheduler.pin { sleep(0.5) } } }
     assert_empty kept.call
   end
 
@@ -70,7 +70,7 @@ class SchedulerFiberLimitsTest < Minitest::Test
 
   def test_of_limits_in_several_fibers_each_ends_its_own_block
     seen = []
-    in_slices do
+    in_timeslices do
       fiber do
         outer = Class.new(StandardError)
         Timeout.timeout(0.05, outer) { within(:enumerator) { seen << ended { within(:fiber, :enumerator) { compute } } and within(:fiber) { compute } } }

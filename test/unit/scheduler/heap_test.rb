@@ -10,7 +10,7 @@ class SchedulerHeapTest < Minitest::Test
   FREE = "free = -> { GC.start; GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) }"
   IN_SLICE = "def in_slice(&computes) = NB.run { Fiber.scheduler.slice_ms = 1 and Fiber.schedule { sleep(0) && computes.call } }"
   # The main thread's fibers are looked at, and never left.
-  LOOKED_AT = "def be_looked_at = (kept = Fiber.scheduler.kept) && Fiber.scheduler.end_slice && (nil until Fiber.scheduler.kept > kept)"
+  LOOKED_AT = "def be_looked_at = (missed = Fiber.scheduler.preemptions_missed) && Fiber.scheduler.end_timeslice && (nil until Fiber.scheduler.preemptions_missed > missed)"
 
   def test_many_parked_fibers_have_room_in_the_heap_that_stays
     assert_equal "true true", script(<<~RUBY)

@@ -10,8 +10,11 @@ class SchedulerHooksShapeTest < Minitest::Test
 
   ALWAYS = %i[
     fiber kernel_sleep block unblock yield fiber_interrupt io_wait io_select io_read io_pread io_pwrite address_resolve process_wait timeout_after
-    run close scheduler_close hold held?
+    run close scheduler_close pin pinned?
   ].freeze
+
+  # What methods were called before they got the words of the field.
+  OLD_NAMES = { cuts: :preemptions, kept: :preemptions_missed, given: :lock_handoffs, lend: :yield_lock, end_slice: :end_timeslice, hold: :pin, held?: :pinned? }.freeze
 
   # Notes each hook's arguments on its way.
   class Recorder < NeverBlock::Scheduler
@@ -28,6 +31,10 @@ class SchedulerHooksShapeTest < Minitest::Test
         super(*arguments, &block)
       end
     end
+  end
+
+  def test_the_old_names_of_methods_are_aliases
+    OLD_NAMES.each { |old, new| assert_equal NeverBlock::Scheduler.instance_method(new), NeverBlock::Scheduler.instance_method(old), old }
   end
 
   def test_hooks_that_every_ruby_has
@@ -92,7 +99,7 @@ class SchedulerHooksShapeTest < Minitest::Test
       fiber { (turns += 1) && sleep(0) until ended }
       fiber do
         before = turns
-        packed = Fiber.scheduler.hold { Zlib.deflate(text) }
+        packed = Fiber.scheduler.pin { Zlib.deflate(text) }
         assert_equal before, turns
         assert_equal text, Zlib.inflate(packed)
       ensure

@@ -219,11 +219,11 @@ class SchedulerThreadsTest < Minitest::Test
       end
       scheduler = ready.pop
       Thread.pass until Thread.list.all? { |thread| thread == Thread.main || thread.status == "sleep" }
-      before = scheduler.given
+      before = scheduler.lock_handoffs
       puts "ready"
       $stdout.flush
       nil until over
-      puts scheduler.given - before
+      puts scheduler.lock_handoffs - before
       $stdout.flush
       exit!
     RUBY
@@ -238,7 +238,7 @@ class SchedulerThreadsTest < Minitest::Test
 
   private
 
-  # Long enough for who wants the lock to be offered it by the ticker, which asks each millisecond.
+  # Long enough for who wants the lock to be offered it by the watchdog, which asks each millisecond.
   def stop_and_go(pid, times:)
     times.times do
       Process.kill("STOP", pid)

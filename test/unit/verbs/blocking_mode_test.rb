@@ -3,7 +3,7 @@
 require_relative "verbs_case"
 require "socket"
 
-# NB.neverblock and NB.neverblocking?: which waits keep the thread, and how the mode ends. (What #hold does to each wait: test/unit/scheduler/hold_test.rb.)
+# NB.neverblock and NB.neverblocking?: which waits keep the thread, and how the mode ends. (What #pin does to each wait: test/unit/scheduler/pin_test.rb.)
 class BlockingModeTest < VerbsCase
   def test_fibers_of_a_loop_are_in_evented_mode_and_nothing_else_is
     refute_predicate NB, :neverblocking?

@@ -1,7 +1,7 @@
 /*
- * forks.h - the number of forks that this process descends from. What remembers the number of its
- * making, and finds another, is in the child of a fork: its threads are not there, and its
- * descriptors are the parent's.
+ * forks.h - the number of forks that this process descends from. An object that was made at another
+ * number is its parent's: its threads do not run here, and its descriptors are shared with the
+ * parent.
  */
 #ifndef NB_BINDING_FORKS_H
 #define NB_BINDING_FORKS_H

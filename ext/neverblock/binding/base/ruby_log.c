@@ -1,5 +1,5 @@
 /*
- * ruby_log.c - see ruby_log.h. What people read is made in lib/neverblock/log.rb; here are only the bytes' way out.
+ * ruby_log.c - see ruby_log.h. lib/neverblock/log.rb makes the text; here its bytes are written.
  */
 #include "binding/base/ruby_log.h"
 
@@ -47,8 +47,8 @@ static VALUE log_allocate(VALUE class) {
     return self;
 }
 
-/* The writer thread does not live in a fork's child: there a new log takes over, the old one's memory is left behind.
- */
+/* A forked child has no writer thread: it opens a log of its own, and leaves the parent's memory
+   alone. */
 static nb_log *writer(VALUE self) {
     nb_ruby_log *log = get(self);
     if (log->log && log->pid == getpid()) return log->log;
@@ -61,7 +61,7 @@ static nb_log *writer(VALUE self) {
 
 nb_log *nb_ruby_log_of(VALUE log) { return NIL_P(log) ? NULL : writer(log); }
 
-/* Log.new(fd = 2): fd is a descriptor number and stays the caller's. */
+/* Log.new(fd = 2): writes to this descriptor, which stays the caller's. */
 static VALUE log_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE fd;
     rb_scan_args(argc, argv, "01", &fd);
@@ -70,7 +70,7 @@ static VALUE log_initialize(int argc, VALUE *argv, VALUE self) {
     return self;
 }
 
-/* write(text) -> bytes. Never blocks: what finds no room is dropped and counted. */
+/* write(text) -> bytes. Never blocks: text that finds no room is dropped and counted. */
 static VALUE log_write(VALUE self, VALUE text) {
     StringValue(text);
     nb_log_write(writer(self), RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
@@ -90,7 +90,8 @@ static void *flush(void *pointer) {
     return NULL;
 }
 
-/* flush(timeout_ms = 1000): waits until all is written; blocks the thread, for use at the process's end. */
+/* flush(timeout_ms = 1000): waits until all is written. Blocks the thread: for the end of the
+   process. */
 static VALUE log_flush(int argc, VALUE *argv, VALUE self) {
     VALUE timeout;
     rb_scan_args(argc, argv, "01", &timeout);

@@ -1,5 +1,5 @@
 /*
- * ruby_log.h - NeverBlock::Log: the never-blocking log (core/base/log.h) as a Ruby object.
+ * ruby_log.h - NeverBlock::Log: the log that never blocks (base/log.h) as a Ruby object.
  */
 #ifndef NB_BINDING_RUBY_LOG_H
 #define NB_BINDING_RUBY_LOG_H
@@ -10,7 +10,8 @@
 
 void nb_log_define(VALUE module);
 
-/* What this process writes to, as long as the Log lives; NULL of nil. Raises what Log#write raises. */
+/* The log of a NeverBlock::Log in this process; NULL for nil. Valid as long as the object. Raises
+   as Log#write does. */
 nb_log *nb_ruby_log_of(VALUE log);
 
 #endif

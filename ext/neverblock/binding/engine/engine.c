@@ -15,14 +15,14 @@
 #include "binding/base/module.h"
 #include "base/list.h"
 
-/* How often join looks whether the loop has ended: only a shutdown waits here, and signals stay answered in between. */
+/* join looks so often whether the loop has ended, and lets signals be answered in between. */
 #define JOIN_STEP_US 5000
 
 typedef struct nb_engine {
     nb_server *server; /* NULL: closed */
     pid_t pid;         /* the process it belongs to */
     bool started;
-    unsigned executors; /* inside run: they use the server's memory without asking */
+    unsigned executors; /* how many run, and use the server's memory without asking */
     nb_list all;        /* every engine of the process, for fork */
 } nb_engine;
 
@@ -93,22 +93,23 @@ uint64_t nb_engine_number(VALUE value, uint64_t max, const char *name) {
     return result;
 }
 
-/* Lives on the stack: a string that only an array held would be moved by a compaction, and its bytes with it. */
+/* Lives on the stack, where the collector sees the strings: those that only an Array refers to may
+   be moved by a compaction, and their bytes with them. */
 typedef struct settings {
     nb_server_config config;
-    VALUE spool_directory, poller, version, ruby_version; /* the strings its pointers point into */
+    VALUE spool_directory, poller, version, ruby_version; /* the strings that `config` points into */
 } settings;
 
-static char *optional_text(VALUE *kept, VALUE value) {
+static char *optional_text(VALUE *holder, VALUE value) {
     if (NIL_P(value)) return NULL;
     StringValueCStr(value);
-    *kept = rb_str_new_frozen(value);
-    return RSTRING_PTR(*kept);
+    *holder = rb_str_new_frozen(value);
+    return RSTRING_PTR(*holder);
 }
 
-/* Takes one keyword into the configuration; false when there is no such setting. */
-static bool set(settings *given, const char *name, VALUE value) {
-    nb_server_config *config = &given->config;
+/* Takes one keyword into the configuration. False: there is no such setting. */
+static bool set(settings *wanted, const char *name, VALUE value) {
+    nb_server_config *config = &wanted->config;
 #define NB_SET(type, field, standard)                                    \
     if (strcmp(name, #field) == 0) {                                     \
         config->field = (type)nb_engine_number(value, (type)-1, #field); \
@@ -119,13 +120,13 @@ static bool set(settings *given, const char *name, VALUE value) {
     if (strcmp(name, "log_fd") == 0) {
         config->log_fd = NUM2INT(value);
     } else if (strcmp(name, "spool_directory") == 0) {
-        config->spool_directory = optional_text(&given->spool_directory, value);
+        config->spool_directory = optional_text(&wanted->spool_directory, value);
     } else if (strcmp(name, "poller") == 0) {
-        config->poller = optional_text(&given->poller, value);
+        config->poller = optional_text(&wanted->poller, value);
     } else if (strcmp(name, "version") == 0) {
-        config->version = optional_text(&given->version, value);
+        config->version = optional_text(&wanted->version, value);
     } else if (strcmp(name, "ruby_version") == 0) {
-        config->ruby_version = optional_text(&given->ruby_version, value);
+        config->ruby_version = optional_text(&wanted->ruby_version, value);
     } else {
         return false;
     }
@@ -140,32 +141,31 @@ static int set_keyword(VALUE key, VALUE value, VALUE argument) {
     return ST_CONTINUE;
 }
 
-/*
- * Engine.new(**settings): settings of Engine::DEFAULTS (units in their names), and log_fd (-1: no log), spool_directory
- * (TMPDIR or /tmp), poller ("epoll", "poll"), version and ruby_version (for the admin pages). Raises ArgumentError for an unknown setting, NeverBlock::Error or
- * SystemCallError when the system refuses.
- */
+/* Engine.new(**settings): settings of Engine::DEFAULTS (their names end with their units), and
+   log_fd (-1: no log), spool_directory (default: TMPDIR or /tmp), poller ("epoll", "poll"), version
+   and ruby_version (for the admin pages). Raises ArgumentError for an unknown setting, and
+   NeverBlock::Error or SystemCallError when the system refuses. */
 static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE keywords;
     nb_engine *engine = get(self);
-    settings given = {.spool_directory = Qnil, .poller = Qnil, .version = Qnil, .ruby_version = Qnil};
+    settings wanted = {.spool_directory = Qnil, .poller = Qnil, .version = Qnil, .ruby_version = Qnil};
     rb_scan_args(argc, argv, ":", &keywords);
-    nb_server_config_default(&given.config);
-    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&given);
+    nb_server_config_default(&wanted.config);
+    if (!NIL_P(keywords)) rb_hash_foreach(keywords, set_keyword, (VALUE)&wanted);
     if (engine->pid) rb_raise(nb_error_class, "an engine is initialized once");
     nb_server *server;
-    nb_status status = nb_server_create(&given.config, &server);
+    nb_status status = nb_server_create(&wanted.config, &server);
     if (status != NB_OK) nb_raise_status(status, "the server could not be made");
     engine->server = server;
     engine->pid = getpid();
-    RB_GC_GUARD(given.spool_directory);
-    RB_GC_GUARD(given.poller);
-    RB_GC_GUARD(given.version);
-    RB_GC_GUARD(given.ruby_version);
+    RB_GC_GUARD(wanted.spool_directory);
+    RB_GC_GUARD(wanted.poller);
+    RB_GC_GUARD(wanted.version);
+    RB_GC_GUARD(wanted.ruby_version);
     return self;
 }
 
-/* Raises what a listen that failed means. */
+/* Raises the error of a listen that has failed. */
 static _Noreturn void raise_listen(nb_status status, VALUE where) {
     if (status == NB_TOO_LARGE) rb_syserr_fail(ENAMETOOLONG, RSTRING_PTR(where));
     if (status == NB_FULL)
@@ -191,8 +191,8 @@ static VALUE engine_admin_unix(VALUE self, VALUE path, VALUE mode) {
     return path;
 }
 
-/* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError (Errno::EADDRINUSE,
- * EACCES, EADDRNOTAVAIL). */
+/* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError
+   (Errno::EADDRINUSE, EACCES, EADDRNOTAVAIL). */
 static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
     uint16_t wanted = (uint16_t)nb_engine_number(port, UINT16_MAX, "port"), bound = 0;
     int waiting = (int)nb_engine_number(backlog, INT_MAX, "backlog");
@@ -202,7 +202,8 @@ static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE back
     return UINT2NUM(bound);
 }
 
-/* listen_unix(path, mode, backlog) -> path. mode: permission bits, 0 for the umask's. Raises SystemCallError. */
+/* listen_unix(path, mode, backlog) -> path. mode: permission bits, 0 for the umask's. Raises
+   SystemCallError. */
 static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlog) {
     unsigned bits = (unsigned)nb_engine_number(mode, 07777, "mode");
     int waiting = (int)nb_engine_number(backlog, INT_MAX, "backlog");
@@ -222,8 +223,9 @@ static uint8_t choice(VALUE value) {
     return NIL_P(value) ? NB_ROUTE_UNSAID : RTEST(value) ? NB_ROUTE_YES : NB_ROUTE_NO;
 }
 
-/* lane(threads, queue) -> its number, from 1, for routes: so many threads of each process run its requests, one at a time each, and so many wait at most. Raises
- * NeverBlock::Error after start or when there are too many. */
+/* lane(threads, queue) -> the number of a new lane, from 1, for routes. In each process so many
+   threads run its requests, each thread one at a time; so many requests wait at most. Raises
+   NeverBlock::Error after start, and when there are too many lanes. */
 static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
     uint16_t made = 0, count = (uint16_t)nb_engine_number(threads, NB_CHANNELS_MAX, "threads");
     uint32_t waiting_max = (uint32_t)nb_engine_number(queue, UINT32_MAX, "queue");
@@ -234,7 +236,8 @@ static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
     return UINT2NUM(made);
 }
 
-/* learn_lanes(lane) -> lane: requests whose calls keep executors again and again go there. Raises NeverBlock::Error after start or for a lane there is not. */
+/* learn_lanes(lane) -> lane: requests whose calls block executors again and again go to this lane.
+   Raises NeverBlock::Error after start, and for a lane that does not exist. */
 static VALUE engine_learn_lanes(VALUE self, VALUE lane) {
     nb_status status = nb_server_learn_lanes(nb_engine_server(self),
                                              (uint16_t)nb_engine_number(lane, NB_LANES_MAX, "lane"));
@@ -270,9 +273,10 @@ static VALUE add_rules(VALUE argument) {
     return Qnil;
 }
 
-/* lane_rules = [[methods, pattern, lane], ...]: what the application says of its requests, the first that takes one wins. methods: a bit for each, as in LANE_METHODS;
- * pattern: as core/intake/path_pattern.h has it; lane: 0 for fibers. Any time. Raises ArgumentError for what is no rule, NeverBlock::Error for too many; then it
- * is as before. */
+/* lane_rules = [[methods, pattern, lane], ...]: which lane the application wants for its requests;
+   the first rule that takes a request wins. methods: bits of LANE_METHODS. pattern: as
+   intake/path_pattern.h has it. lane: 0 for fibers. At any time. Raises ArgumentError for a row
+   that is no rule, and NeverBlock::Error when there are too many; then the rules are as before. */
 static VALUE engine_set_lane_rules(VALUE self, VALUE rows) {
     int tag = 0;
     nb_server *server = nb_engine_server(self);
@@ -297,9 +301,11 @@ static VALUE lane_methods(void) {
     return rb_obj_freeze(methods);
 }
 
-/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane) -> its number, from 1. pattern: an absolute path, or a prefix that
- * ends with "*". cancel_on_disconnect, algorithm (its number), rate (bytes a second), lane (its number, 0 for fibers whatever is learned): nil for what the whole server does. The first that matches
- * wins. Raises ArgumentError for what is no pattern, NeverBlock::Error after start or when there are too many. */
+/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane) -> the number of a new
+   route, from 1; the first route that matches a request wins. pattern: an absolute path, or a
+   prefix that ends with "*". algorithm: its number. rate: bytes a second. lane: its number; 0:
+   fibers, whatever is learned. nil: as the whole server does. Raises ArgumentError for what is no
+   pattern, and NeverBlock::Error after start or when there are too many. */
 static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
     VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane;
     uint16_t made = 0;
@@ -331,7 +337,8 @@ static void *set_unavailable(void *argument) {
     return NULL;
 }
 
-/* unavailable = seconds or nil: while no channel serves, requests are answered 503, to be tried again so much later; nil: they wait. */
+/* unavailable = seconds or nil: while no channel serves, requests are answered 503, with so many
+   seconds as Retry-After; nil: they wait. */
 static VALUE engine_set_unavailable(VALUE self, VALUE seconds) {
     unavailable_call call = {.server = nb_engine_server(self)};
     if (!NIL_P(seconds)) call.seconds = (uint32_t)nb_engine_number(seconds, UINT32_MAX, "unavailable");
@@ -347,13 +354,14 @@ static VALUE engine_start(VALUE self) {
     return self;
 }
 
-/* Stops listening, lets requests end, then ends the executors. Returns at once; any thread. */
+/* drain: stops listening, lets requests end, then ends the executors. Returns at once. Any
+   thread. */
 static VALUE engine_drain(VALUE self) {
     if (nb_engine_alive(self)) nb_server_drain(get(self)->server);
     return self;
 }
 
-/* Cuts every connection now. */
+/* stop_now: closes every connection now. Any thread. */
 static VALUE engine_stop_now(VALUE self) {
     if (nb_engine_alive(self)) nb_server_stop_now(get(self)->server);
     return self;
@@ -363,8 +371,8 @@ static VALUE engine_running(VALUE self) {
     return (nb_engine_alive(self) && nb_server_running(get(self)->server)) ? Qtrue : Qfalse;
 }
 
-/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The thread waits.
- */
+/* join(timeout_seconds = nil) -> true when the loop has ended, false when the time is over. The
+   thread waits. */
 static VALUE engine_join(int argc, VALUE *argv, VALUE self) {
     VALUE timeout;
     rb_scan_args(argc, argv, "01", &timeout);
@@ -393,8 +401,9 @@ static void *destroy(void *server) {
     return NULL;
 }
 
-/* Ends everything at once and frees it. A closed engine answers every call but close, drain, stop_now, running? and join
- * with NeverBlock::Error. Raises it itself while an executor runs: that one ends first (stop_now). */
+/* close: ends everything at once and frees it. Then close, drain, stop_now, running? and join do
+   nothing, and every other call raises NeverBlock::Error. Raises it itself while an executor runs,
+   which stop_now ends first. */
 static VALUE engine_close(VALUE self) {
     nb_engine *engine = get(self);
     nb_server *server = engine->server;
@@ -412,13 +421,14 @@ static void abandon(nb_engine *engine) {
     engine->server = NULL;
 }
 
-/* For the child of a fork: closes the descriptors of the parent's server, without a word to its clients. */
+/* abandon: for the child of a fork. Closes the descriptors of the parent's server; the parent's
+   clients notice nothing. */
 static VALUE engine_abandon(VALUE self) {
     abandon(get(self));
     return Qnil;
 }
 
-/* The same for every engine; compat/fork.rb calls it in each child. */
+/* after_fork: abandons every engine; compat/fork.rb calls it in each child. */
 static VALUE engine_s_after_fork(VALUE class) {
     for (nb_list *link = all_engines.next; link != &all_engines; link = link->next)
         abandon(NB_LIST_ENTRY(link, nb_engine, all));

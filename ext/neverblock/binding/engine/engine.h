@@ -1,5 +1,7 @@
 /*
- * engine.h - NeverBlock::Engine: the native server (core/server/server.h) as a Ruby object.
+ * engine.h - NeverBlock::Engine: the native server (server/server.h) as a Ruby object.
+ *
+ * An engine belongs to the process that made it. All functions take the GVL.
  */
 #ifndef NB_BINDING_ENGINE_H
 #define NB_BINDING_ENGINE_H
@@ -8,18 +10,23 @@
 
 #include "server/server.h"
 
-/* Engine: the class, to which the other files of this room add their methods. */
+/* Defines the class and returns it: the other files of this folder add their methods. */
 VALUE nb_engine_define(VALUE module);
 
-/* An integer of 0 to `max`, of which an error says `name`. A Float is none: 1.5 would be taken for port 1. */
+/* The value of an Integer from 0 to `max`. Raises TypeError for anything else, as a Float would be
+   cut to an integer, and ArgumentError when it is out of range. name: what the error calls the
+   value. */
 uint64_t nb_engine_number(VALUE value, uint64_t max, const char *name);
 
-/* The server behind `engine`; raises NeverBlock::Error when it is closed or was inherited by a fork. */
+/* The server of an Engine. Raises NeverBlock::Error when it is closed, or in the child of a
+   fork. */
 nb_server *nb_engine_server(VALUE engine);
-/* For an executor about to run: as nb_engine_server, raises also before start. The engine is not closed until nb_engine_leave. */
+/* The same for an executor that is about to run; raises also before start. The engine is not closed
+   before nb_engine_leave. */
 nb_server *nb_engine_enter(VALUE engine);
 void nb_engine_leave(VALUE engine);
-/* True while the server's memory exists: an executor that outlives its engine must not touch its channel. */
+/* Does the server's memory exist? An executor that outlives its engine must not touch its
+   channel. */
 bool nb_engine_alive(VALUE engine);
 
 #endif

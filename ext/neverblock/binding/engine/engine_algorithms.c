@@ -1,5 +1,5 @@
 /*
- * engine_algorithms.c - the algorithms that send files (core/send/algorithms.h), told to Ruby by name and number.
+ * engine_algorithms.c - the algorithms that send files (send/algorithms.h), by name and number.
  */
 #include "binding/engine/engine_algorithms.h"
 
@@ -16,7 +16,9 @@ static VALUE s_algorithms(VALUE class) {
     return hash;
 }
 
-/* Engine.add_algorithm(address) -> its name. Raises ArgumentError for a table that cannot be, NeverBlock::Error when there is no room. */
+/* Engine.add_algorithm(address) -> the name of the nb_algorithm at this address (neverblock.h).
+   Raises ArgumentError for a table that is not valid, and NeverBlock::Error when there is no
+   room. */
 static VALUE s_add_algorithm(VALUE class, VALUE address) {
     uintptr_t place = (uintptr_t)NUM2ULL(address);
     const nb_algorithm *algorithm = (const nb_algorithm *)place;

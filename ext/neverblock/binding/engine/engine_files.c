@@ -1,5 +1,6 @@
 /*
- * engine_files.c - Engine's folders: what a server is told of files before it starts (core/answers/site.h).
+ * engine_files.c - Engine's folders: what a server is told of files before it starts
+ * (answers/site.h).
  */
 #include "binding/engine/engine_files.h"
 
@@ -28,7 +29,8 @@ static void check(nb_status status, VALUE what) {
     nb_raise_status(status, StringValueCStr(what));
 }
 
-/* public_dir(path): a folder whose files are served before the application is asked, behind those told before. Raises SystemCallError. */
+/* public_dir(path): a folder whose files are served before the application is asked; folders that
+   were added before go first. Raises SystemCallError. */
 static VALUE engine_public_dir(VALUE self, VALUE path) {
     check(nb_site_serve(site_of(self), StringValueCStr(path)), path);
     return self;
@@ -40,20 +42,22 @@ static VALUE engine_sendfile_root(VALUE self, VALUE path) {
     return self;
 }
 
-/* accel(prefix, path): the folder that X-Accel-Redirect means by the beginning of its path. Raises SystemCallError, ArgumentError. */
+/* accel(prefix, path): the folder that a path of X-Accel-Redirect with this prefix means. Raises
+   SystemCallError, ArgumentError. */
 static VALUE engine_accel(VALUE self, VALUE prefix, VALUE path) {
     nb_site *site = site_of(self);
     check(nb_site_accelerate(site, slice_of(&prefix), StringValueCStr(path)), path);
     return self;
 }
 
-/* index_file(name): stands for its folder, behind those told before. */
+/* index_file(name): a file that answers for its folder; names that were added before go first. */
 static VALUE engine_index_file(VALUE self, VALUE name) {
     check(nb_site_add_index(site_of(self), slice_of(&name)), name);
     return self;
 }
 
-/* cache_rule(pattern, value): the cache-control of served files; the first that matches wins. */
+/* cache_rule(pattern, value): the Cache-Control of served files; the first rule that matches
+   wins. */
 static VALUE engine_cache_rule(VALUE self, VALUE pattern, VALUE value) {
     nb_site *site = site_of(self);
     nb_slice text = slice_of(&pattern);
@@ -62,7 +66,7 @@ static VALUE engine_cache_rule(VALUE self, VALUE pattern, VALUE value) {
     return self;
 }
 
-/* mime(ending, type): the media type of files whose names end so; a later row counts more. */
+/* mime(ending, type): the media type of files whose names end so; a later row wins. */
 static VALUE engine_mime(VALUE self, VALUE ending, VALUE type) {
     nb_site *site = site_of(self);
     nb_slice text = slice_of(&ending);

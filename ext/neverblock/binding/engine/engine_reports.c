@@ -1,5 +1,6 @@
 /*
- * engine_reports.c - Engine's reports of downloads that an application has named (core/figures/reports.h).
+ * engine_reports.c - Engine's reports of downloads that an application has named
+ * (figures/reports.h).
  */
 #include "binding/engine/engine_reports.h"
 
@@ -10,7 +11,8 @@
 
 static ID result_names[NB_DOWNLOAD_RESULT_COUNT], fate_names[NB_REPORT_FATE_COUNT];
 
-/* open_reports: the descriptor, the engine's, that is readable when a report can be taken. Before start. */
+/* open_reports -> a descriptor that is readable when a report can be taken; the engine closes it.
+   Before start. */
 static VALUE engine_open_reports(VALUE self) {
     int fd = -1;
     nb_status status = nb_server_reports_open(nb_engine_server(self), &fd);
@@ -21,14 +23,14 @@ static VALUE engine_open_reports(VALUE self) {
 
 static VALUE text_of(nb_slice bytes) { return rb_utf8_str_new(bytes.data, (long)bytes.size); }
 
-/* What is the server's own end is, to the application, a download that was not finished. */
+/* Ends that are the server's own are "aborted" for the application. */
 static VALUE result_of(const nb_report *report) {
     uint16_t result = report->result;
     if (result == NB_DOWNLOAD_shrunk || result == NB_DOWNLOAD_stopped) result = NB_DOWNLOAD_aborted;
     return ID2SYM(result_names[result < NB_DOWNLOAD_RESULT_COUNT ? result : NB_DOWNLOAD_aborted]);
 }
 
-/* take_report: [id, path, bytes, seconds, result], or nil: there is none now. One thread. */
+/* take_report -> [id, path, bytes, seconds, result]; nil: there is none now. One thread. */
 static VALUE engine_take_report(VALUE self) {
     _Alignas(nb_report) char place[NB_REPORT_BYTES_MAX];
     nb_report *report = (nb_report *)(void *)place;
@@ -37,7 +39,8 @@ static VALUE engine_take_report(VALUE self) {
                                 ULL2NUM(report->bytes), DBL2NUM((double)report->duration_ns / 1e9), result_of(report));
 }
 
-/* count_reports(fate, count): for the figures. fate: :posted, :refused, :called, :failed or :lost. */
+/* count_reports(fate, count): adds to the figures. fate: :posted, :refused, :called, :failed or
+   :lost. */
 static VALUE engine_count_reports(VALUE self, VALUE fate, VALUE count) {
     ID name = rb_sym2id(fate);
     unsigned found = 0;

@@ -16,17 +16,17 @@
 
 typedef struct front_end {
     VALUE engine;
-    nb_channel *channel; /* the first of its link; NULL: it has ended */
+    nb_channel *channel; /* of the first link; NULL: it has ended */
     uint16_t number;
     int32_t pid;
-    bool serves; /* it is the server's */
+    bool serves; /* it was given to the server, which destroys it */
 } front_end;
 
 static VALUE channel_class, link_class;
 
 static void front_mark(void *pointer) { rb_gc_mark(((front_end *)pointer)->engine); }
 
-/* One that was given to the server is destroyed with it. */
+/* The server destroys a channel that it was given. */
 static void front_free(void *pointer) {
     front_end *end = pointer;
     if (!end->serves && end->channel) nb_link_destroy_all(end->channel->link);
@@ -50,7 +50,7 @@ static front_end *front(VALUE self) {
     return end;
 }
 
-/* Its engine is open and it has not ended. */
+/* Raises unless its engine is open and it has not ended. */
 static front_end *open_front(VALUE self) {
     front_end *end = front(self);
     nb_engine_server(end->engine);
@@ -69,8 +69,8 @@ static VALUE channel_new(VALUE engine, uint16_t number, uint16_t spares) {
     return self;
 }
 
-/* channel(number, spares = 0) -> Channel to a worker process that is yet to be started, of a front, with links for so many spares. number: what
- * figures call it, 0..65535. */
+/* channel(number, spares = 0) -> a Channel to a worker process that is yet to be started, with
+   links for so many spares. number: 0 to 65535, what figures call the worker. */
 static VALUE engine_channel(int argc, VALUE *argv, VALUE self) {
     VALUE wanted, spares;
     rb_scan_args(argc, argv, "11", &wanted, &spares);
@@ -88,7 +88,8 @@ static VALUE channel_links(VALUE self) {
     return UINT2NUM(count);
 }
 
-/* descriptors -> [Integer] what the worker makes its Links of: as many for each, that of its executor first. They stay the channel's. */
+/* descriptors -> [Integer] of which the worker makes its Links: as many for each link, those of its
+   first executor first. They stay the channel's. */
 static VALUE channel_descriptors(VALUE self) {
     VALUE list = rb_ary_new();
     for (const nb_link *first = open_front(self)->channel->link, *link = first; link;
@@ -102,7 +103,8 @@ static VALUE channel_descriptors(VALUE self) {
     return list;
 }
 
-/* The worker, or who starts it, has the descriptors: those that the front does not need are closed. */
+/* handed_over: the worker, or the process that forks it, has the descriptors; those that the front
+   does not need are closed. */
 static VALUE channel_handed_over(VALUE self) {
     for (nb_link *first = open_front(self)->channel->link, *link = first; link; link = nb_link_next(first, link)) {
         nb_link_handed_over(link);
@@ -113,7 +115,7 @@ static VALUE channel_handed_over(VALUE self) {
 static VALUE channel_number(VALUE self) { return UINT2NUM(front(self)->number); }
 static VALUE channel_pid(VALUE self) { return front(self)->pid ? INT2NUM(front(self)->pid) : Qnil; }
 
-/* pid = Integer: of its process, told before serve. */
+/* pid = Integer: the process; told before serve. */
 static VALUE channel_set_pid(VALUE self, VALUE pid) {
     front(self)->pid = NUM2INT(pid);
     return pid;
@@ -137,7 +139,8 @@ static void *without_lock_serve(void *argument) {
     return NULL;
 }
 
-/* Its process is given requests from now on. Raises NeverBlock::Error when there are too many. */
+/* serve: the process is sent requests from now on. Raises NeverBlock::Error when there are too many
+   channels. */
 static VALUE channel_serve(VALUE self) {
     loop_call call = call_of(self);
     if (call.end->serves) return self;
@@ -154,7 +157,7 @@ static void *without_lock_retire(void *argument) {
     return NULL;
 }
 
-/* No further request; its executor ends when it has none left. */
+/* retire: sends no further request. Its executor ends when it has none left. */
 static VALUE channel_retire(VALUE self) {
     loop_call call = call_of(self);
     if (call.end->serves) rb_thread_call_without_gvl(without_lock_retire, &call, NULL, NULL);
@@ -175,8 +178,9 @@ static void *without_lock_end(void *argument) {
     return NULL;
 }
 
-/* end -> {failed:, cut:, again:, lines:}: the process has ended. What it had sent is used; of its requests those it had not begun with are
- * run by others (again), those without a response are answered 502 (failed), the others cut. A channel ends once. */
+/* end -> {failed:, cut:, again:, lines:}: the process has ended. What it had sent is used. Requests
+   that it had not begun with are run by others (again). Those without a response are answered 502
+   (failed). Other responses are cut off (cut). A channel ends once. */
 static VALUE channel_end(VALUE self) {
     loop_call call = call_of(self);
     rb_thread_call_without_gvl(without_lock_end, &call, NULL, NULL);
@@ -195,14 +199,15 @@ static void *without_lock_running(void *argument) {
     return NULL;
 }
 
-/* running -> [String] at most ten lines ("GET /path HTTP/1.1", cut to 95 bytes) of requests its process has begun with. */
+/* running -> [String] at most ten lines ("GET /path HTTP/1.1", up to 95 bytes) of requests that the
+   process has begun with. */
 static VALUE channel_running(VALUE self) {
     loop_call call = call_of(self);
     rb_thread_call_without_gvl(without_lock_running, &call, NULL, NULL);
     return lines_of(&call.report);
 }
 
-/* Of all its executors. */
+/* The sum over all executors of the process. */
 static uint64_t count_of(VALUE self, bool running) {
     uint64_t count = 0;
     for (const nb_link *first = open_front(self)->channel->link, *link = first; link;
@@ -214,8 +219,9 @@ static uint64_t count_of(VALUE self, bool running) {
     return count;
 }
 
-/* figures -> {running:, taken:, turns:, busy_ns:, rss_bytes:}; the first two with its spares'; busy_ns: how long its fiber that runs now has, 0 when it
- * waits. rss_bytes: 0 until somebody looks at figures (an admin address). */
+/* figures -> {running:, taken:, turns:, busy_ns:, rss_bytes:}. running and taken are sums with the
+   spares'. busy_ns: how long the fiber that runs now has run; 0: none runs. rss_bytes: 0 until
+   figures are looked at (an admin address). */
 static VALUE channel_figures(VALUE self) {
     nb_board *board = open_front(self)->channel->board;
     VALUE hash = rb_hash_new();
@@ -273,8 +279,8 @@ static VALUE link_allocate(VALUE class) {
     return self;
 }
 
-/* Link.new(*descriptors): of Channel#descriptors, its share of them, in that order; they are the link's from here on. Raises NeverBlock::Error when the front
- * runs another version of this gem. */
+/* Link.new(*descriptors): a link's share of Channel#descriptors, in their order; they are the
+   Link's from now on. Raises NeverBlock::Error when the front runs another version of this gem. */
 static VALUE link_initialize(int argc, VALUE *argv, VALUE self) {
     int descriptors[NB_LINK_DESCRIPTORS_MAX];
     worker_end *end = worker(self);
@@ -292,7 +298,7 @@ static VALUE link_initialize(int argc, VALUE *argv, VALUE self) {
     return self;
 }
 
-/* lane -> Integer: whose executor it is for; 0: one of fibers. */
+/* lane -> Integer: the lane whose executor it is for; 0: an executor of fibers. */
 static VALUE link_lane(VALUE self) {
     const worker_end *end = worker(self);
     if (!end->link) rb_raise(nb_error_class, "this link is not initialized");
@@ -309,7 +315,8 @@ nb_link *nb_link_of(VALUE link) {
     return end->link;
 }
 
-/* For the child of a fork: closes the descriptors of its parent's links; compat/fork.rb calls it. */
+/* after_fork: closes the descriptors of the parent's links; compat/fork.rb calls it in each
+   child. */
 static VALUE link_s_after_fork(VALUE class) {
     for (nb_list *link = all_links.next; link != &all_links; link = link->next) {
         worker_end *end = NB_LIST_ENTRY(link, worker_end, all);

@@ -1,7 +1,10 @@
 /*
- * link.h - the two ends of what lies between a front and a worker process (intake/channel.h) as Ruby objects: NeverBlock::Channel, made by the
- * front's engine, with a link, that is a channel to each I/O loop, for each executor of the process, and NeverBlock::Link, which the worker makes of the
- * descriptors of one and gives to its Executor.
+ * link.h - the two ends of the link between a front and a worker process (intake/channel.h) as Ruby
+ * objects. The front's engine makes NeverBlock::Channel, with a link for each executor of the
+ * process; a link is one channel to each I/O loop. The worker makes NeverBlock::Link of the
+ * descriptors of one link, and gives it to its Executor.
+ *
+ * All functions take the GVL.
  */
 #ifndef NB_BINDING_LINK_H
 #define NB_BINDING_LINK_H
@@ -11,11 +14,12 @@
 
 #include "intake/channel.h"
 
-/* Also defines Engine#channel. */
+/* Defines both classes, and Engine#channel. */
 void nb_link_define(VALUE module, VALUE engine_class);
 
 bool nb_link_is(VALUE object);
-/* Raises NeverBlock::Error when an executor has it already, or in the child of a fork. It lives as long as the Link. */
+/* The link of a Link; valid as long as the object. Raises NeverBlock::Error when it has an executor
+   already, and in the child of a fork. */
 nb_link *nb_link_of(VALUE link);
 
 #endif

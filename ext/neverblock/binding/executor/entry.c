@@ -11,17 +11,20 @@
 #include "intake/crowds.h"
 #include "os/clock.h"
 
-/* Work asked for ahead. Where the requests are small that is many of them, so that neither side is woken for a few. */
+/* Requests are asked for ahead for so much work. Small requests are many then, so that neither side
+   is woken for a few. */
 #define AHEAD_NS (200 * INT64_C(1000))
 
-/* Requests that are begun with in one turn, until each first waits, before those that are ready have theirs: so much time of them, and one more. A burst then
-   keeps nobody waiting, and no more are on their way than are needed to keep the processor busy: who has begun ends first. */
+/* In one turn requests are begun with for so long, and one more; then fibers that are ready run. A
+   flood of requests keeps nobody waiting then. And no more are under way than keep the processor
+   busy: what has begun ends first. */
 #define ENTRY_NS NB_NS_PER_MS
 
-/* Asked for beyond those of two turns, so that the next are there when one ends: the loop may be on its own thread then. */
+/* So many are asked for beyond those of two turns, so that the next are there when a turn ends: the
+   loop may run on its own thread then. */
 #define ENTRY_AHEAD 4
 
-/* A turn's requests count for one in so many. */
+/* Weight of a turn in the moving average. */
 #define ENTRY_WEIGHT 8
 
 void nb_executor_entry_begin(nb_executor *executor, int64_t now_ns) { executor->entry_until_ns = now_ns + ENTRY_NS; }
@@ -41,15 +44,17 @@ static uint32_t credit_of(const nb_executor *executor) {
     return quick < board->credit ? (uint32_t)quick : board->credit;
 }
 
-/* What the loop tells of requests that run waits behind those that were given: few of them, where they take long. */
+/* A bound of the credit: requests that were sent ahead delay what the loop has to tell of those
+   that run. So it is small where requests take long. */
 static uint32_t entry_credit(const nb_executor *executor) {
-    if (nb_scheduler_has_cut(executor->scheduler)) return 1;
+    if (nb_scheduler_has_preempted(executor->scheduler)) return 1;
     return ENTRY_AHEAD + (executor->entry_ns ? (uint32_t)(2 * ENTRY_NS / executor->entry_ns) : 0);
 }
 
 void nb_executor_ask_for_more(nb_executor *executor) {
     nb_board *board = executor->board;
-    atomic_store_explicit(&board->crowds.working, nb_scheduler_has_cut(executor->scheduler), memory_order_relaxed);
+    atomic_store_explicit(&board->crowds.working, nb_scheduler_has_preempted(executor->scheduler),
+                          memory_order_relaxed);
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
     atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
     uint32_t credit = credit_of(executor), entry = entry_credit(executor);
@@ -59,7 +64,7 @@ void nb_executor_ask_for_more(nb_executor *executor) {
     atomic_store_explicit(&board->wanted, wanted, memory_order_release);
 }
 
-/* --- crowds --- */
+/* --- Requests that compute for long --- */
 
 static nb_slice words(const char *text) { return (nb_slice){text, strlen(text)}; }
 
@@ -72,7 +77,7 @@ static void note_computed(nb_task *task, int64_t ns) {
         nb_heap_request_long(nb_scheduler_heap(task->executor->scheduler), task->collections);
 }
 
-void nb_executor_cut(void *owner) {
+void nb_executor_preempted(void *owner) {
     _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
     nb_executor *executor = owner;
     nb_crowds *crowds = &executor->board->crowds;
@@ -106,7 +111,7 @@ static VALUE executor_like_of(VALUE class, VALUE method, VALUE path) {
     return ULL2NUM(nb_like_of(bytes(StringValue(method)), bytes(StringValue(path))));
 }
 
-/* NULL: nobody looks at what it tells. */
+/* What this thread's executor tells the loop; NULL: nobody reads it. */
 static nb_crowds *crowds_here(void) {
     nb_executor *executor = nb_executor_running_here();
     if (!executor || executor->over || nb_executor_in_child(executor)) return NULL;
@@ -119,7 +124,7 @@ static VALUE executor_shut_like(VALUE class, VALUE like) {
     return crowds && nb_crowds_shut(crowds, NUM2ULL(like)) ? Qtrue : Qfalse;
 }
 
-/* The loop is rung for what waits there at the end of the turn, as for credit. */
+/* The loop is rung at the end of the turn for requests that wait there, as for credit. */
 static VALUE executor_open_like(VALUE class, VALUE like) {
     (void)class;
     nb_crowds *crowds = crowds_here();

@@ -23,13 +23,13 @@
 #include "binding/rack/hijack.h"
 #include "binding/rack/response.h"
 #include "binding/scheduler/scheduler.h"
-#include "binding/slices/slice.h"
+#include "binding/timeslices/timeslice.h"
 #include "binding/stalls/stalls.h"
 #include "binding/state/object.h"
 #include "os/memory.h"
 #include "os/thread.h"
 
-/* What the Ruby object holds. */
+/* The data of the Ruby object. */
 typedef struct executor_object {
     nb_executor executor; /* first */
     nb_env_builder env;
@@ -79,7 +79,8 @@ static size_t executor_size(const void *pointer) {
     return bytes;
 }
 
-/* Not WB_PROTECTED: tasks change with every request, a barrier for each field would cost more than marking them. */
+/* Not WB_PROTECTED: tasks change with every request, and a write barrier for each field would cost
+   more than marking them. */
 static const rb_data_type_t executor_type = {
     .wrap_struct_name = "NeverBlock::Executor",
     .function = {.dmark = executor_mark, .dfree = executor_free, .dsize = executor_size},
@@ -142,12 +143,15 @@ static void open_ports(nb_executor *executor, nb_link *link) {
     executor->port_count = link->count;
 }
 
-/*
- * Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls: nil, early_hints: false): owner: an Engine, before its start, or in a worker a Link. fibers:
- * most requests running at once. log: a NeverBlock::Log. helps: the Executor of the same process whose spare it is, which together run no more requests than that
- * one may. lane: of an Engine, the lane whose thread it is. stalls: what NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. Raises NeverBlock::Error when the engine has started or is
- * closed, Errno::EMFILE when there is no descriptor for its scheduler.
- */
+/* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
+   nil, early_hints: false, sendfile: false, accel: nil). owner: an Engine before its start; in a
+   worker a Link. fibers: requests that run at once, at most. log: a NeverBlock::Log. slice_ms: as
+   Scheduler#slice_ms=. helps: the Executor of the same process whose spare this is; both together
+   run no more requests than that one may. lane: of an Engine, the lane whose thread this is.
+   stalls: what NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. sendfile:
+   X-Sendfile names files. accel: the mapping of X-Accel-Redirect. Raises NeverBlock::Error when the
+   engine has started or is closed, and Errno::EMFILE when there is no descriptor for its
+   scheduler. */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
     nb_executor *executor = get(self);
@@ -157,7 +161,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
     executor->stalls = keyword(keywords, "stalls", Qnil);
-    executor->slice_ms = nb_slice_ms_read(keyword(keywords, "slice_ms", Qnil));
+    executor->slice_ms = nb_timeslice_ms_read(keyword(keywords, "slice_ms", Qnil));
     executor->rack2 = rack_is_2();
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");
     executor->fiber_state = rb_path2class("NeverBlock::Pool::FiberState");
@@ -179,7 +183,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->app = app;
     executor->fibers_max = executor->lane ? 1 : (uint32_t)fibers;
     atomic_store_explicit(&nb_executor_figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
-    /* Its descriptors, before clients can take the last ones, and for what goes on once fibers have taken all memory. */
+    /* Takes the scheduler's descriptors before clients can take the last ones, and memory for what
+       goes on when fibers have taken all. */
     nb_scheduler_poll_descriptor(executor->scheduler);
     (void)nb_memory_keep_reserve(NB_EXECUTOR_RESERVE_BYTES);
     RB_GC_GUARD(keywords);
@@ -200,9 +205,9 @@ static VALUE run_scheduler(VALUE scheduler) {
 
 static VALUE report_stray(VALUE self) { return rb_funcall(self, rb_intern("report_stray"), 1, rb_errinfo()); }
 
-/* An error raised into the thread from outside (Thread#raise, as rack-timeout does) while no request ran meets nobody:
-   it is logged, and the requests go on. What is more than a StandardError, and the thread's end, goes on to the caller.
- */
+/* Runs the loop. An error that is raised into the thread from outside (Thread#raise, as
+   rack-timeout does) while no request runs is logged, and requests go on. What is no StandardError,
+   and the end of the thread, goes on to the caller. */
 static void run_on(nb_executor *executor) {
     for (;;) {
         int tag = 0, report_tag = 0;
@@ -230,7 +235,7 @@ static VALUE run_body(VALUE self) {
     if (!executor->server) nb_executor_figures_begin(executor);
     if (executor->figures) nb_executor_figures_tell(executor, nb_scheduler_clock(executor->scheduler));
     if (executor->lane == 0) rb_fiber_scheduler_set(executor->scheduler);
-    if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_slice(executor->scheduler, executor->slice_ms);
+    if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_timeslice(executor->scheduler, executor->slice_ms);
     nb_executor_ask_for_more(executor);
     ring_all(executor);
     nb_stalls_begin(executor, executor->stalls);
@@ -239,8 +244,8 @@ static VALUE run_body(VALUE self) {
     return Qnil;
 }
 
-/* Where run was left by an exception, or its thread killed, the fibers that are left are dropped; from here on none of
-   them may touch the channel, and the engine may be closed. */
+/* Fibers that are left when an exception or Thread#kill has ended run are dropped. From now on none
+   of them may touch the channel, and the engine may be closed. */
 static VALUE run_end(VALUE self) {
     nb_executor *executor = get(self);
     executor->over = true;
@@ -252,7 +257,7 @@ static VALUE run_end(VALUE self) {
         ring_all(executor);
     }
     nb_scheduler_detach(executor->scheduler);
-    nb_scheduler_slice(executor->scheduler, 0);
+    nb_scheduler_timeslice(executor->scheduler, 0);
     if (executor->server) nb_engine_leave(executor->owner);
     if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
     if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
@@ -260,18 +265,20 @@ static VALUE run_end(VALUE self) {
     return Qnil;
 }
 
-/* Serves on the calling thread until the engine has drained and no request is left. Sets the thread's fiber scheduler.
-   Raises what Thread#raise brings, and NeverBlock::Error when it ran before or the engine has not started. */
+/* run: serves on the calling thread until the engine has drained and no request is left. Sets the
+   thread's fiber scheduler. Raises what Thread#raise brings, and NeverBlock::Error when it ran
+   before or the engine has not started. */
 static VALUE executor_run(VALUE self) {
     nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
-    if (!executor->server) nb_thread_wake_gently(); /* the front reads all that is there, and then wakes it */
+    if (!executor->server) nb_thread_wake_gently(); /* the front reads all that is there before it wakes this process */
     return rb_ensure(run_body, self, run_end, self);
 }
 
-/* No request will come any more: run returns when those it has have ended. For a spare whose executor has ended. Any thread. */
+/* finish: no request will come any more; run returns when those that it has have ended. For a spare
+   whose executor has ended. Any thread. */
 static VALUE executor_finish(VALUE self) {
     nb_executor *executor = get(self);
     executor->finishes = true;

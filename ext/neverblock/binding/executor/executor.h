@@ -1,11 +1,11 @@
 /*
  * executor.h - NeverBlock::Executor: takes requests from its channel and runs each in a pooled
- * fiber: application call, body, clean-up.
+ * fiber: the application's call, the body, the clean-up.
  *
- * An executor is a source of its scheduler (state/source.h). Each turn it takes what its rings hold
- * and switches to a task's fiber for each request; a fiber that ends its request without having
- * parked takes the next itself. Response parts go straight into the response ring. It asks for more
- * requests (`wanted`) each time its turn has ended.
+ * An executor is a source of its scheduler (state/source.h). Each turn it takes messages from its
+ * rings, and switches to a task's fiber for each request. A fiber that has ended its request
+ * without parking takes the next itself. Response parts go straight into the response ring. At the
+ * end of each turn it asks for more requests (`wanted`).
  */
 #ifndef NB_BINDING_EXECUTOR_H
 #define NB_BINDING_EXECUTOR_H

@@ -9,10 +9,10 @@
 #include "binding/hooks/resolve.h"
 #include "binding/scheduler/scheduler.h"
 
-/* How often the figures of the process are brought up to date while it is busy. */
+/* While the process is busy its figures are written so often. */
 #define TELL_EVERY_NS (100 * NB_NS_PER_MS)
 
-/* A stretch awake counts for one in so many. */
+/* Weight of the time between two sleeps in the moving average. */
 #define REQUEST_NS_WEIGHT 8
 
 static uint64_t gc_figure(const char *name) { return (uint64_t)rb_gc_stat(ID2SYM(rb_intern(name))); }

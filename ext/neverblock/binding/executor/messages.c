@@ -30,7 +30,7 @@ static VALUE report_fewer(VALUE argument) {
     return rb_funcallv(arguments[0], id_report_fewer, 2, arguments + 1);
 }
 
-/* There is no fiber for a request, or no descriptor for its body: it is answered 503. */
+/* A request is answered 503, as there is no fiber for it, or no descriptor for its body. */
 static void refuse(nb_port *port, const nb_request_message *request) {
     if (request->body_fd >= 0) close((int)request->body_fd);
     nb_exchange_id *larger = nb_realloc(port->refused, (port->refused_count + 1) * sizeof(*larger));
@@ -39,15 +39,16 @@ static void refuse(nb_port *port, const nb_request_message *request) {
     larger[port->refused_count++] = request->message.exchange;
 }
 
-/* What made a call of Ruby fail, which nobody is raised any more. */
+/* Takes the error of a failed call of Ruby, which is raised no more. */
 static VALUE take_error(void) {
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);
     return error;
 }
 
-/* There was no fiber, or is to be no other: from here on no more are asked for than can run. Ruby ends the process where a collection finds no memory, so the reserve is
-   for what comes now. */
+/* There is no room for another fiber: from now on no more requests are asked for than can run. The
+   reserve is used for what comes now, as Ruby ends the process where a collection finds no
+   memory. */
 static void run_fewer(nb_executor *executor, VALUE error) {
     nb_memory_use_reserve();
     uint32_t possible = executor->running ? executor->running : 1;
@@ -64,7 +65,7 @@ static VALUE want_of_room(VALUE unused) {
     return rb_exc_new_cstr(rb_eNoMemError, "the limit of address space (ulimit -v) leaves no room for another fiber");
 }
 
-/* Its fibers have taken what there was, and the reserve is in use. */
+/* The fibers have taken the address space, and the reserve is in use. */
 static void keep_room(nb_executor *executor) {
     int tag = 0;
     executor->crowded = false;
@@ -82,18 +83,18 @@ static void answer_refused(nb_port *port) {
 
 static void start(nb_port *port, nb_request_message *request) {
     nb_executor *executor = port->executor;
-    nb_task *task = nb_task_take(executor); /* raising, it leaves the message in the ring for the next turn */
+    nb_task *task = nb_task_take(executor); /* where it raises, the message stays in the ring for the next turn */
     if (!nb_request_take(port, request)) {
         if (task) {
             nb_task_give_back(task);
         } else {
-            rb_set_errinfo(Qnil); /* nobody is refused, and who joins this thread must not be raised it */
+            rb_set_errinfo(Qnil); /* nothing is refused, and a join of this thread must not raise it */
         }
         return;
     }
     bool has_file = request->body_fd >= 0;
     nb_request_take_body(port, request);
-    if (!task || (has_file && request->body_fd < 0)) { /* there is no descriptor left for it here */
+    if (!task || (has_file && request->body_fd < 0)) { /* this process has no descriptor left for the body */
         if (task) nb_task_give_back(task);
         refuse(port, request);
         if (!task) run_fewer(executor, take_error());
@@ -133,7 +134,8 @@ static void end_input(nb_task *task, nb_gone_reason reason) {
     if (nb_input_is(task->input)) nb_input_end(task->input, reason);
 }
 
-/* A fiber that waits in the writing or reading of a body finds out by itself; the request's may be another. */
+/* A fiber that waits to write or read a body finds out by itself; it may be another than the
+   request's. */
 static void client_gone(nb_task *task, nb_gone_reason reason) {
     bool writes = (task->waits_drained || task->waits_hijacked) && task->writer == task->fiber;
     bool knows = writes || nb_input_reader(task->input) == task->fiber;
@@ -144,7 +146,7 @@ static void client_gone(nb_task *task, nb_gone_reason reason) {
     if (left && task->cancellable && !knows) nb_limit_raise(&task->limit, gone_arguments);
 }
 
-/* The loop has no connection left, or has ended: nobody reads what is still written. */
+/* The loop has ended, or has no connection left: nobody reads what is still written. */
 static void stop(nb_port *port) {
     nb_executor *executor = port->executor;
     port->stop_received = port->ends = true;
@@ -158,17 +160,17 @@ static void stop(nb_port *port) {
     wake_for_room(port);
 }
 
-/* One that is not awaited any more is ended. */
+/* A connection that nobody awaits any more is closed. */
 static void take_connection(nb_port *port, const nb_hijacked_message *message) {
     nb_executor *executor = port->executor;
     nb_task *task = nb_executor_task_for(executor, message->message.exchange);
     size_t size = (size_t)message->size;
     int fd = nb_channel_take(port->channel, message->fd);
-    nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
-    if (taken) {
-        *taken = (nb_handover){.fd = fd, .size = size};
-        memcpy(taken->bytes, message + 1, size);
-        task->taken = taken;
+    nb_handover *handover = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*handover) + size) : NULL;
+    if (handover) {
+        *handover = (nb_handover){.fd = fd, .size = size};
+        memcpy(handover->bytes, message + 1, size);
+        task->handover = handover;
     } else {
         if (fd >= 0) nb_net_close(fd, true);
         if (task) task->gone = true;
@@ -176,7 +178,7 @@ static void take_connection(nb_port *port, const nb_hijacked_message *message) {
     if (task) wake_task(executor, task);
 }
 
-/* It may only have half-closed, and reads on; but the reader of an event stream has left. */
+/* The client may have closed its half only, and read on. The reader of an event stream has left. */
 static void client_left(nb_task *task) {
     task->left = true;
     if (task->events) client_gone(task, NB_GONE_CLIENT);
@@ -226,7 +228,7 @@ static bool blocked(const nb_port *port) {
 bool nb_port_drain(nb_port *port) {
     nb_executor *executor = port->executor;
     const nb_message *message;
-    port->taken = 0;
+    port->messages_taken = 0;
     port->in_hand = false;
     if (port->room_first && !blocked(port)) wake_for_room(port);
     while ((message = nb_port_next_message(port))) {
@@ -235,7 +237,7 @@ bool nb_port_drain(nb_port *port) {
         receive(port, message);
         if (nb_executor_in_child(executor)) return false;
     }
-    if (port->taken) nb_ring_release(&port->requests);
+    if (port->messages_taken) nb_ring_release(&port->requests);
     answer_refused(port);
     nb_port_tell_taken(port);
     return true;

@@ -12,14 +12,14 @@
 #include "binding/ports/running.h"
 #include "binding/scheduler/scheduler.h"
 
-/* Requests taken between two gifts of ring space back to the loop. */
+/* Requests that are taken before their space in the ring is given back to the loop. */
 #define RELEASE_EVERY 16
 
 const nb_message *nb_port_next_message(nb_port *port) {
     size_t bytes;
     if (port->in_hand) {
         nb_ring_advance(&port->requests);
-        if (++port->taken % RELEASE_EVERY == 0) nb_ring_release(&port->requests);
+        if (++port->messages_taken % RELEASE_EVERY == 0) nb_ring_release(&port->requests);
     }
     port->in_hand = false;
     return nb_ring_peek(&port->requests, &bytes);
@@ -58,7 +58,7 @@ bool nb_request_take(nb_port *port, nb_request_message *request) {
         return true;
     }
     if (!nb_channel_is_shared(port->channel) || request->body_fd < 0) return false;
-    int fd = nb_channel_take(port->channel, request->body_fd); /* the record is the loop's, which copies it now */
+    int fd = nb_channel_take(port->channel, request->body_fd); /* the loop has recalled the record, and copies it now */
     if (fd >= 0) close(fd);
     return false;
 }
@@ -73,7 +73,7 @@ bool nb_executor_next(nb_task *task) {
     nb_request_message *request = (nb_request_message *)(uintptr_t)message;
     if (request->body_fd >= 0) return false;
     if (nb_exchange_id_slot(message->exchange) >= port->by_exchange_count)
-        return false; /* where making room may raise */
+        return false; /* making room in the table may raise */
     NB_ASSERT(executor->idle == task);
     if (!nb_request_take(port, request)) return false;
     executor->idle = task->next;

@@ -13,10 +13,10 @@
 #include "os/clock.h"
 #include "binding/executor/task.h"
 
-/* How often the fibers that the last such time did not need are let go. */
+/* So often fibers that were not needed since the last time are ended. */
 #define TRIM_EVERY_NS (10 * INT64_C(1000000000))
 
-/* How long responses may wait for the loop's turn while fibers are ready one after the other. */
+/* Responses wait for the loop's turn no longer while fibers are ready one after the other. */
 #define ATTEND_AFTER_NS 200000
 
 static void ring_loops(nb_executor *executor) {
@@ -25,10 +25,10 @@ static void ring_loops(nb_executor *executor) {
     }
 }
 
-/* Each turn begins with another port, so that no loop's requests are always the first. */
+/* Each turn begins with another port, so that no loop is always the first. */
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
-    unsigned taken = 0;
+    unsigned messages = 0;
     uint64_t received = executor->received;
     int64_t began_ns = nb_scheduler_now(executor->scheduler);
     nb_executor_entry_begin(executor, began_ns);
@@ -37,12 +37,12 @@ static bool source_drain(void *owner) {
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_port *port = &executor->ports[number];
         if (!nb_port_drain(port)) return false;
-        taken += port->taken;
+        messages += port->messages_taken;
         number = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
     }
     executor->port_next = number + 1 < executor->port_count ? (uint16_t)(number + 1) : 0;
     nb_executor_entry_end(executor, began_ns, executor->received - received);
-    return taken > 0;
+    return messages > 0;
 }
 
 /* No request will come any more. */
@@ -54,17 +54,19 @@ static bool ends(const nb_executor *executor) {
     return true;
 }
 
-/* A burst's fibers are not kept for ever: each costs memory, and time in every garbage collection. */
+/* Fibers of a past flood of requests are ended: each costs memory, and time in every garbage
+   collection. */
 static void trim_pool(nb_executor *executor) {
     int64_t now = nb_executor_switched_ns(executor);
     if (now - executor->trimmed_ns < TRIM_EVERY_NS) return;
-    uint32_t kept = executor->running_peak - executor->running;
+    uint32_t keep = executor->running_peak - executor->running;
     executor->trimmed_ns = now;
     executor->running_peak = executor->running;
-    nb_task_retire_idle(executor, kept);
+    nb_task_retire_idle(executor, keep);
 }
 
-/* All that are: what they have is given in the order in which it came (dispatch/queues.h). */
+/* Rings every loop that starves: requests are sent in the order in which they came
+   (dispatch/queues.h). */
 static void ring_if_starved(nb_executor *executor) {
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_channel *channel = executor->ports[i].channel;
@@ -72,10 +74,11 @@ static void ring_if_starved(nb_executor *executor) {
     }
 }
 
-/* With the GVL, between two passes: only when fibers have kept the executor from sleeping, where it would do the same
-   without. Files are never sent with it. */
+/* Runs a turn of the I/O loop with the GVL between two passes, when ready fibers have kept the
+   executor from sleeping: while it sleeps it runs such turns without the GVL. Files are never sent
+   with the GVL. */
 static void serve_sockets(nb_executor *executor) {
-    nb_port *port = &executor->ports[0]; /* there is one loop */
+    nb_port *port = &executor->ports[0]; /* a guest has one loop only */
     int64_t now = nb_executor_switched_ns(executor);
     if (now - port->unrung_since_ns < ATTEND_AFTER_NS) return;
     if (nb_server_guest_turn(executor->server, &port->requests) == NB_GUEST_REFUSED) {
@@ -87,7 +90,7 @@ static void serve_sockets(nb_executor *executor) {
 
 static void source_turn_end(void *owner) {
     nb_executor *executor = owner;
-    /* At the end all go, so that none is left parked: here, where the last request may just have ended. */
+    /* Here, where the last request may have ended, all fibers end, so that none stays parked. */
     if (executor->running == 0 && ends(executor)) nb_task_retire_idle(executor, 0);
     nb_executor_ask_for_more(executor);
     if (executor->guest && executor->ports[0].unrung_since_ns) {
@@ -95,15 +98,15 @@ static void source_turn_end(void *owner) {
     } else {
         ring_loops(executor);
     }
-    /* Whoever sees it sees what the turn has begun with (dispatch/dispatch_recall.c). */
+    /* A reader of this count sees what the turn has begun with (dispatch/dispatch_recall.c). */
     atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_release);
     ring_if_starved(executor);
     nb_executor_answer_call(executor);
     if (executor->figures) nb_executor_figures_turn(executor);
 }
 
-/* The executor has nothing to do: it runs the I/O loop itself, so that the next request needs no other thread
- * (loop/lease.h). */
+/* The executor has nothing to do and runs the I/O loop itself, so that the next request needs no
+   other thread (loop/lease.h). */
 static nb_source_wait source_wait(void *owner, int64_t timeout_ns) {
     nb_executor *executor = owner;
     if (!executor->guest) return NB_SOURCE_CANNOT;
@@ -129,7 +132,7 @@ static void source_awake(void *owner) {
     nb_doorbell_cancel(&executor->board->executor_bell);
 }
 
-/* The message that a drain has in hand is the running fiber's own. */
+/* A message that a drain has in hand belongs to the running fiber. */
 static bool source_waits(void *owner) {
     nb_executor *executor = owner;
     for (uint16_t i = 0; i < executor->port_count; i++) {
@@ -163,7 +166,7 @@ static bool source_prepare_sleep(void *owner) {
     if (executor->figures && (rb_gc_count() != executor->gc_told || nb_resolve_asked()))
         nb_executor_figures_tell(executor, executor->turn_began_ns);
     nb_doorbell_announce(&executor->board->executor_bell);
-    ring_if_starved(executor); /* after the fence: credit was stored before it, the loop's flag is read after it */
+    ring_if_starved(executor); /* after the fence: credit was stored before it, and the loop's flag is read after it */
     bool something = nb_executor_is_called(executor);
     for (uint16_t i = 0; i < executor->port_count && !something; i++) {
         something = nb_port_has_something(&executor->ports[i]);
@@ -188,7 +191,7 @@ void nb_executor_attach(nb_executor *executor) {
         .waits = source_waits,
         .watch = source_watch,
         .starves = source_starves,
-        .cut = nb_executor_cut,
+        .preempted = nb_executor_preempted,
         .finished = source_finished,
         .owner = executor,
         .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,

@@ -7,8 +7,9 @@
 #include "binding/ports/port.h"
 #include "os/clock.h"
 
-/* A thread that gets Ruby's lock so soon after it was called has not waited for it: the wake is in it, on a machine that has more to do. One that computes
- * keeps the lock for 100 ms, or until it waits. */
+/* A thread that has the GVL so soon after it was called has not waited for it; the time to wake it
+   on a busy machine is included. A thread that computes keeps the GVL for 100 ms, or until it waits
+   (TIME_QUANTUM_MSEC in Ruby's thread.c). */
 #define AT_ONCE_NS (5 * NB_NS_PER_MS)
 
 static int64_t get(const _Atomic int64_t *number) { return atomic_load_explicit(number, memory_order_relaxed); }
@@ -18,20 +19,23 @@ bool nb_executor_is_called(const nb_executor *executor) {
            atomic_load_explicit(&executor->board->call.asked_ns, memory_order_acquire) != executor->answered_ns;
 }
 
-/* The executor's switch, if it was in it when the lock was free before, and nobody has found that out; else 0. */
-static int64_t kept_in_ns(const nb_executor *executor, int64_t free_before_ns) {
+/* The stamp of the burst that the executor is in, if it was in it when the lock was free before,
+   and nobody has told so; else 0. */
+static int64_t blocked_in_ns(const nb_executor *executor, int64_t free_before_ns) {
     int64_t switched_ns = nb_executor_switched_ns(executor);
     return switched_ns > free_before_ns || get(&executor->board->pulse.blocked_ns) == switched_ns ? 0 : switched_ns;
 }
 
-/* Twice in a row in the same switch: one that has given the lock away for a moment, to read a file, has it back by then. The spares between this one and an executor are
-   kept as well, or they would have been asked: the lock was free for all of them. */
+/* Tells which executors are blocked: those that were in the same burst at two calls in a row, and
+   did not have the GVL. A call that releases the GVL for a moment only, to read a file, has ended
+   by the second. The spares between this one and the executor are blocked as well, or they would
+   have been called: the GVL was free for all of them. */
 static void let_in(nb_executor *executor, int64_t free_before_ns) {
     bool some = false;
-    for (const nb_executor *kept = executor->helps; kept; kept = kept->helps) {
-        int64_t switched_ns = kept_in_ns(kept, free_before_ns);
+    for (const nb_executor *blocked = executor->helps; blocked; blocked = blocked->helps) {
+        int64_t switched_ns = blocked_in_ns(blocked, free_before_ns);
         if (!switched_ns) continue;
-        atomic_store_explicit(&kept->board->pulse.blocked_ns, switched_ns, memory_order_release);
+        atomic_store_explicit(&blocked->board->pulse.blocked_ns, switched_ns, memory_order_release);
         some = true;
     }
     if (some) nb_count(&executor->board->figures.let_in, 1);

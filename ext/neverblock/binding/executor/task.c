@@ -45,7 +45,7 @@ void nb_task_mark(const nb_task *task) {
 
 /* --- one request, in its fiber --- */
 
-/* NB.deadline inside tells it and nests in it. */
+/* A deadline in the application's code (NB.deadline) nests in this one. */
 static void begin_deadline(nb_task *task, int64_t arrived_ns, int64_t deadline_ns) {
     VALUE at = DBL2NUM((double)deadline_ns / 1e9);
     VALUE arguments[] = {DBL2NUM((double)(deadline_ns - arrived_ns) / 1e9), at};
@@ -69,7 +69,7 @@ static void copy_words(char *out, size_t room, const nb_request_message *request
     out[size] = '\0';
 }
 
-/* For who reports on it while nothing of Ruby's can be asked. */
+/* Copies the request's words for reports that are made while Ruby cannot be asked. */
 static void note(nb_task *task, const nb_request_message *request) {
     nb_stall_request *words = &task->words;
     words->route = request->route;
@@ -78,12 +78,12 @@ static void note(nb_task *task, const nb_request_message *request) {
     words->id[0] = '\0';
 }
 
-/* The name of a field that the application is not given, or nil. */
+/* The name of a header field that was dropped, or nil. */
 static VALUE dropped_name(const nb_env_builder *builder) {
     return builder->dropped_size ? rb_str_new(builder->dropped, (long)builder->dropped_size) : Qnil;
 }
 
-/* Nothing of it is needed from the ring afterwards. Returns what dropped_name does. */
+/* The request's record in the ring is not needed any more. Returns as dropped_name does. */
 static VALUE build_env(nb_task *task) {
     const nb_request_message *request = task->request;
     task->taken_ns = nb_executor_switched_ns(task->executor);
@@ -121,17 +121,17 @@ static VALUE run_application(VALUE argument) {
     return Qnil;
 }
 
-/* The last requests a busy executor has taken may be overdue when their turn comes. */
+/* A busy executor may have taken requests whose deadlines have passed when their turn comes. */
 static bool too_late(nb_task *task) {
     const nb_request_message *request = task->request;
     if (request->deadline_ns == 0 || request->deadline_ns > nb_executor_switched_ns(task->executor)) return false;
     if (request->body_fd >= 0) close((int)request->body_fd);
     task->head_request = request->method == NB_METHOD_HEAD;
     task->request = NULL;
-    return task->unbegun = task->overdue = true;
+    return task->unbegun = task->expired = true;
 }
 
-/* A plain array, the usual body, has nothing to close. */
+/* An Array, the usual body, has no close. */
 static bool has_close(VALUE body) { return !NIL_P(body) && rb_class_of(body) != rb_cArray; }
 
 static VALUE close_body(VALUE argument) {
@@ -142,13 +142,14 @@ static VALUE close_body(VALUE argument) {
     return Qnil;
 }
 
-/* Says whether the error is the end of the request's time, and whether the application was called before. */
+/* Reports the error, and learns whether it is the request's deadline, and whether the application
+   was called before that. */
 static VALUE report(VALUE argument) {
     nb_task *task = (nb_task *)argument;
     VALUE arguments[] = {task->error, task->env};
     end_deadline(task);
     VALUE end = rb_funcallv(task->executor->self, id_report, 2, arguments);
-    task->overdue = RTEST(end);
+    task->expired = RTEST(end);
     task->unbegun = end == ID2SYM(id_unbegun);
     return Qnil;
 }
@@ -158,8 +159,8 @@ static VALUE call_finished(VALUE argument) {
     return rb_funcallv(arguments[0], id_call, 4, arguments + 1);
 }
 
-/* Takes the exception of a failed rb_protect into task->error. False: it is no exception but the end of the thread,
- * which must go on. */
+/* Takes the exception of a failed rb_protect into task->error. False: the thread is ending, which
+   must go on. */
 static bool take_error(nb_task *task, int tag) {
     VALUE error = rb_errinfo();
     if (tag == 0) return true;
@@ -171,7 +172,7 @@ static bool take_error(nb_task *task, int tag) {
 
 static int log_error(nb_task *task) {
     int tag = 0;
-    if (rb_obj_is_kind_of(task->error, input_error_class)) return 0; /* its client's fault, and answered */
+    if (rb_obj_is_kind_of(task->error, input_error_class)) return 0; /* the client's error, which was answered */
     rb_protect(report, (VALUE)task, &tag);
     if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
         rb_set_errinfo(Qnil);
@@ -180,13 +181,14 @@ static int log_error(nb_task *task) {
     return tag;
 }
 
-/* An array of callables that the application may have added to, or nil. */
+/* The Array of callables under this key, if there are any; else nil. */
 static VALUE callbacks_of(const nb_task *task, VALUE key) {
     VALUE callbacks = NIL_P(task->env) ? Qnil : rb_hash_lookup(task->env, key);
     return RB_TYPE_P(callbacks, T_ARRAY) && RARRAY_LEN(callbacks) > 0 ? callbacks : Qnil;
 }
 
-/* Each in the reverse order of registration, whatever the others did (Rack SPEC 3.1, rack.response_finished). */
+/* Calls each in reverse order of registration, whatever the others have raised (Rack SPEC 3.1,
+   rack.response_finished). */
 static int run_finished(nb_task *task) {
     VALUE callbacks = callbacks_of(task, nb_env_keys.rack_response_finished);
     if (NIL_P(callbacks)) return 0;
@@ -203,7 +205,8 @@ static int run_finished(nb_task *task) {
 
 static VALUE call_callback(VALUE callback) { return rb_funcallv(callback, id_call, 0, NULL); }
 
-/* rack.after_reply of Puma and Unicorn: each in the order of registration, without arguments, whatever the others did. */
+/* rack.after_reply of Puma and Unicorn: calls each in order of registration without arguments,
+   whatever the others have raised. */
 static int run_after_reply(nb_task *task) {
     VALUE callbacks = callbacks_of(task, nb_env_keys.rack_after_reply);
     if (NIL_P(callbacks)) return 0;
@@ -246,7 +249,8 @@ static int fail(nb_task *task) {
 
 static int close_returned(nb_task *task) { return has_close(task->body) ? protect_step(task, close_body) : 0; }
 
-/* A spooled body's file is ours, whatever the application has put in its place. */
+/* Closes the file of a spooled body, which is ours, whatever the application has put in its
+   place. */
 static VALUE close_input(VALUE argument) { return rb_io_close(((nb_task *)argument)->input); }
 
 static int close_spooled(nb_task *task) {
@@ -254,8 +258,7 @@ static int close_spooled(nb_task *task) {
     return RB_TYPE_P(task->input, T_FILE) ? protect_step(task, close_input) : 0;
 }
 
-/* Every one is taken, whatever the ones before it raised. Each returns the tag of a thread's or fiber's end that must
- * go on, else 0. */
+/* Each step returns the tag of an end of the thread or fiber that must go on, else 0. */
 static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, run_after_reply, close_spooled};
 #define STEPS (sizeof(steps) / sizeof(*steps))
 
@@ -263,8 +266,8 @@ static VALUE go_on(VALUE tag) { rb_jump_tag((int)tag); }
 
 static VALUE serve_rest(VALUE task);
 
-/* The whole request. An end that must go on leaves by a jump when the steps after it are done; rb_ensure keeps what it
- * carries. */
+/* Serves the whole request. An end that must go on leaves by a jump after the other steps;
+   rb_ensure keeps its error. */
 static void serve(nb_task *task) {
     while (task->step < STEPS) {
         int tag = steps[task->step++](task);
@@ -283,8 +286,10 @@ static bool has_storage(VALUE fiber) {
 }
 #endif
 
-/* What an application leaves on its fiber must not meet the next request: locals (Thread.current[]), thread variables, storage, instance variables (Rails' execution
-   state lies there). Clients with an open connection stay (lib/neverblock/pool/kept_clients.rb). False: it cannot be cleared, and must not be used again. */
+/* What an application leaves on its fiber must not reach the next request: locals
+   (Thread.current[]), thread variables, storage, instance variables (Rails' execution state).
+   Clients with an open connection stay (lib/neverblock/pool/connected_clients.rb). False: the fiber
+   cannot be cleared, and must not be used again. */
 static bool scrub(nb_task *task) {
     VALUE thread = rb_thread_current();
     nb_root_forget_status();
@@ -312,7 +317,7 @@ static void forget(nb_task *task) {
     task->step = 0;
     nb_executor_leave(task);
     task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
-    task->head_sent = task->ended = task->unbegun = task->overdue = false;
+    task->head_sent = task->ended = task->unbegun = task->expired = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);
@@ -348,22 +353,22 @@ static bool scrubbed(nb_task *task) {
     return tag == 0 && clean == Qtrue;
 }
 
-/* What a fiber's stack is cleared of when it parks between two requests: deeper than it lies parked there, or held for
- * a database connection. */
+/* Bytes of its stack that a fiber clears when it parks between two requests. */
 #define STALE_BYTES 4096
 
-/* The collector takes what earlier calls have left on a parked fiber's stack for its own: whole requests, one for each
- * fiber. By a pointer, so that no compiler leaves it out. */
+/* The collector takes words that earlier calls have left on a parked fiber's stack for references:
+   whole requests would stay alive, one for each fiber. The call by a volatile pointer keeps
+   compilers from leaving it out. */
 static void clear_stale(void) {
     static void *(*const volatile set)(void *, int, size_t) = memset;
     char stale[STALE_BYTES];
     set(stale, 0, sizeof(stale));
 }
 
-/* False: the fiber is to end. What is raised into a fiber between two requests came too late for the one it was meant
- * for. */
+/* False: the fiber is to end. What is raised into a fiber between two requests has come too late
+   for its request. */
 static bool next_request(nb_task *task) {
-    static void (*const volatile clear)(void) = clear_stale; /* in a frame of its own, below this one */
+    static void (*const volatile clear)(void) = clear_stale; /* in a frame below this one */
     bool ends = false;
     int tag = 0;
     clear();
@@ -388,8 +393,8 @@ static bool next_request(nb_task *task) {
     return false;
 }
 
-/* Ruby takes stacks of many fibers at once, and halves their number until the system has room for them: little is left then, and a collection that finds no memory
-   ends the process. */
+/* Ruby maps the stacks of many fibers at once, and halves their number until the system has room
+   for them. Little room is left then, and a collection that finds no memory ends the process. */
 static void look_for_room(nb_executor *executor) {
     if (nb_memory_has_room(NB_EXECUTOR_RESERVE_BYTES)) return;
     nb_memory_use_reserve();
@@ -398,7 +403,7 @@ static void look_for_room(nb_executor *executor) {
 
 static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     nb_task *task = (nb_task *)argument;
-    VALUE executor = task->executor->self; /* seen on this stack, it keeps the task */
+    VALUE executor = task->executor->self; /* on this stack it keeps the task alive */
     look_for_room(task->executor);
     do {
         serve(task);
@@ -412,7 +417,7 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     return Qnil;
 }
 
-/* That of a lane's thread is a blocking one, for which no scheduler is asked. */
+/* The fiber of a lane's thread is a blocking one, for which no scheduler is asked. */
 static VALUE new_fiber(nb_task *task) {
     VALUE options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), task->executor->lane ? Qtrue : Qfalse);
@@ -472,13 +477,13 @@ bool nb_task_not_begun(const nb_task *task, const nb_request_message *request) {
 
 void nb_task_drop(nb_task *task) { forget_with_fiber(task); }
 
-/* A task that is taken out here comes back without a fiber when that has ended. */
-void nb_task_retire_idle(nb_executor *executor, uint32_t kept) {
+/* A retired task comes back to the pool without a fiber when that has ended. */
+void nb_task_retire_idle(nb_executor *executor, uint32_t keep) {
     nb_task **link = &executor->idle;
     while (*link) {
         nb_task *task = *link;
-        if (kept > 0 || NIL_P(task->fiber)) {
-            kept -= kept > 0;
+        if (keep > 0 || NIL_P(task->fiber)) {
+            keep -= keep > 0;
             link = &task->next;
             continue;
         }

@@ -1,6 +1,6 @@
 /*
- * frames.c - see frames.h. What a method says is looked up once. A method that is in the table is
- * kept alive, so that no other can have its address.
+ * frames.c - see frames.h. What a method says is looked up once. A method in the table is kept
+ * alive, so that no other gets its address.
  */
 #include "binding/fibers/frames.h"
 
@@ -9,20 +9,20 @@
 #include <ruby/debug.h>
 #include <string.h>
 
-/* How far is looked, from the innermost frame on: as deep as a thread's stack lets code go. */
+/* Frames that are looked at, from the innermost on: as deep as a thread's stack lets code go. */
 #define NB_FRAMES_MAX 16384
-/* Methods in the table; then it is begun anew. */
+/* Methods in the table; one more, and it begins anew. */
 #define NB_FRAMES_KNOWN_MAX 1024
 
 typedef enum frame_kind {
     FRAME_UNKNOWN,
-    FRAME_RUBY,     /* of Ruby's own: who has called it decides */
+    FRAME_RUBY,     /* of Ruby's own: its caller decides */
     FRAME_OURS,     /* stays */
     FRAME_OTHERS,   /* an application's or a gem's: may be left */
-    FRAME_STAYS,    /* whoever is above it stays */
-    FRAME_HOLDS,    /* the same, and waits above it hold the thread */
-    FRAME_SWITCHES, /* Ruby's own, which stays itself: it may be between two fibers */
-    FRAME_NOTHING,  /* as Ruby's own, and what it calls may be between two fibers that give each other nothing */
+    FRAME_STAYS,    /* a fiber above it may not be left */
+    FRAME_PINS,     /* the same, and the fiber above it is pinned */
+    FRAME_SWITCHES, /* Ruby's own, which switches fibers: a value may be on its way */
+    FRAME_NOTHING,  /* as Ruby's own; fibers that it switches between give each other nothing */
 } frame_kind;
 
 typedef struct known_frame {
@@ -34,8 +34,8 @@ static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
 static size_t known_count;
 static VALUE keeper, our_folder, ruby_folder;
 
-/* Files of ours that stand in for C code of Ruby's own, and hold nothing that others could find
-   half done. */
+/* Files of ours that stand in for C code of Ruby's own, and leave nothing half done that others
+   could see. */
 static const char *const stands_in[] = {"neverblock/compat/enumerator.rb"};
 /* The same, and all fibers they switch to or from are given nothing. */
 static const char *const gives_nothing[] = {"neverblock/compat/enumerator/cursor.rb"};
@@ -45,10 +45,10 @@ static const char *const gives_nothing[] = {"neverblock/compat/enumerator/cursor
    (gc.c, objspace_each_objects): of two that overlap, one meets objects that are no more. */
 static const char *const stays[] = {"ObjectSpace"};
 
-/* Classes whose C functions switch fibers; not those within them, such as Enumerator::Yielder. One
-   that is switched to looks for interrupts before it has taken what it was given, be it a value or
-   an exception (cont.c, fiber_switch), and a switch there would leave it nil. What an Enumerator's
-   own fiber is given is not looked at. */
+/* Classes whose C functions switch fibers; not the classes within them, such as
+   Enumerator::Yielder. A fiber that is switched to looks for interrupts before it has taken the
+   value or the exception that it was given (cont.c, fiber_switch). A preemption there would leave
+   it nil. What an Enumerator's own fiber is given is not looked at. */
 static const char *const switching[] = {"Fiber", "Enumerator"};
 
 /* Libraries of gems that keep what they need on the stack or in the object they were called on
@@ -61,12 +61,12 @@ static const char *const allows[] = {
     "/strscan.so",         "/trilogy/cext.so",
 };
 
-/* Libraries that keep something for the thread while they call Ruby, and wait for nothing there
-   that another fiber would have to bring: libxml2 its handler of errors
-   (xmlSetStructuredErrorFunc), ffi the frames of its callbacks (Call.c, rbffi_frame_push), V8 the
-   isolates that a thread has entered, which it leaves in reverse order (mini_racer,
-   Isolate::Scope). The functions that ffi and Fiddle make lie in no library. */
-static const char *const holds[] = {
+/* Libraries that keep something for the thread while they call Ruby, and need no other fiber to go
+   on. libxml2 keeps its handler of errors (xmlSetStructuredErrorFunc); ffi keeps the frames of its
+   callbacks (Call.c, rbffi_frame_push). V8 keeps the isolates that a thread has entered, which it
+   leaves in reverse order (mini_racer, Isolate::Scope). The functions that ffi and Fiddle make lie
+   in no library. */
+static const char *const pins[] = {
     "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
 };
 
@@ -130,7 +130,8 @@ static VALUE probe(VALUE klass) {
     return klass;
 }
 
-/* In a function of ours, whose address is known: where its method's entry has it. */
+/* Learns where a method's entry has the address of its function, from a function of ours whose
+   address is known. */
 static void learn_layout(VALUE klass) {
     rb_define_singleton_method(klass, "probe_frames", probe, 0);
     rb_funcall(klass, rb_intern("probe_frames"), 0);
@@ -185,8 +186,7 @@ static bool is_stand_in(const void *function) {
 static frame_kind kind_by_library(VALUE entry) {
     const char *name = NULL;
     const void *library = library_of(function_of(entry), &name);
-    if (library == NULL || name == NULL || ends_with_one_of(name, holds, sizeof holds / sizeof *holds))
-        return FRAME_HOLDS;
+    if (library == NULL || name == NULL || ends_with_one_of(name, pins, sizeof pins / sizeof *pins)) return FRAME_PINS;
     if (library == our_library) return is_stand_in(function_of(entry)) ? FRAME_RUBY : FRAME_OURS;
     if (is_rubys(library, name) || ends_with_one_of(name, allows, sizeof allows / sizeof *allows)) return FRAME_RUBY;
     return FRAME_STAYS;
@@ -221,7 +221,7 @@ static frame_kind kind_of(VALUE frame) {
     return begins_with(path, ruby_folder) ? FRAME_RUBY : FRAME_OTHERS;
 }
 
-/* A library with functions that hold is loaded: waits look for them. */
+/* A library with functions that pin is loaded: waits look for them. */
 static bool watches;
 
 static known_frame *place_of(VALUE frame) {
@@ -242,27 +242,26 @@ static frame_kind look_up(VALUE frame) {
     }
     *place_of(frame) = (known_frame){frame, kind};
     known_count++;
-    watches = watches || kind == FRAME_HOLDS;
+    watches = watches || kind == FRAME_PINS;
     return kind;
 }
 
-/* A switch of fibers in which something may be on its way. */
+/* Is this a switch of fibers in which a value may be on its way? */
 static bool switches(const VALUE *frames, int count) {
     return look_up(frames[0]) == FRAME_SWITCHES && !(count > 1 && look_up(frames[1]) == FRAME_NOTHING);
 }
 
-/* Ruby's lock is held, and nothing here lets another thread have it. */
+/* Shared by all threads: nothing here releases the GVL. */
 static VALUE frames[NB_FRAMES_MAX];
 static int lines[NB_FRAMES_MAX];
 
-/* Without a frame that is neither Ruby's nor ours it is code of ours in C that runs, or nothing
-   yet. */
+/* Where no frame is an application's or a gem's, code of ours in C runs, or nothing yet. */
 nb_place nb_frames_place(void) {
     int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
     bool found = false;
     for (int i = 0; i < count; i++) {
         frame_kind kind = look_up(frames[i]);
-        if (kind == FRAME_STAYS || kind == FRAME_HOLDS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
+        if (kind == FRAME_STAYS || kind == FRAME_PINS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
         found = found || kind == FRAME_OTHERS;
     }
     if (!found && count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
@@ -278,13 +277,13 @@ static bool any_is(unsigned kinds) {
     return false;
 }
 
-bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_HOLDS); }
+bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_PINS); }
 
 bool nb_frames_watched(void) { return watches; }
 
-bool nb_frames_hold(void) { return watches && any_is(1u << FRAME_HOLDS); }
+bool nb_frames_pin(void) { return watches && any_is(1u << FRAME_PINS); }
 
-/* watch_frames: a library is loaded whose functions hold the thread while what they call waits. */
+/* watch_frames: a library is loaded whose functions pin the fiber that they call. */
 static VALUE scheduler_s_watch_frames(VALUE klass) {
     watches = true;
     return klass;

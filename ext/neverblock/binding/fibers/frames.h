@@ -1,12 +1,13 @@
 /*
- * frames.h - may a fiber be left where it is? What its frames say.
+ * frames.h - what the frames of a fiber say: may the fiber be left where it is, or is it pinned to
+ * its thread?
  *
- * Code of ours, Ruby or C, is written for fibers that switch only where they wait: it is never
- * left, nor is what it calls of Ruby's own. A C function of a gem that has called Ruby may keep
- * something that belongs to the thread, or to the process: no slice ends above one
- * (docs/decisions/0011), unless its library is known to allow that. A wait above one that is known
- * to keep something holds the thread. The library is the shared object that the function's code
- * lies in.
+ * Code of ours, in Ruby or C, is written for fibers that switch only where they wait: a fiber is
+ * never left in it, nor in what it calls of Ruby's own. A C function of a gem that has called Ruby
+ * may keep something that belongs to the thread or the process: no fiber is preempted above one
+ * (docs/decisions/0011), unless its library is known to allow that. A library that is known to keep
+ * something pins the fiber above it: waits there keep the thread. The library is the shared object
+ * that the function's code lies in.
  */
 #ifndef NB_BINDING_FRAMES_H
 #define NB_BINDING_FRAMES_H
@@ -18,19 +19,19 @@
 typedef enum nb_place {
     NB_PLACE_FREE,
     NB_PLACE_STAYS,
-    NB_PLACE_BETWEEN, /* two fibers: it may just be given something */
+    NB_PLACE_BETWEEN, /* between two fibers: it may have been given a value that it has not taken */
 } nb_place;
 nb_place nb_frames_place(void);
-/* Does a function lie below the current fiber's frames above which no slice ends? */
+/* Does a function lie below the current fiber's frames that forbids preemption? */
 bool nb_frames_below(void);
-/* Does one that holds the thread? What those tell that have resumed the fiber is asked by
-   nb_resume_holds. */
-bool nb_frames_hold(void);
-/* Is a library loaded whose functions hold the thread? Else nb_frames_hold is false. */
+/* Does one lie there that pins the fiber? nb_resume_pins also asks the fibers that have resumed
+   it. */
+bool nb_frames_pin(void);
+/* Is a library loaded whose functions pin? Else nb_frames_pin is false. */
 bool nb_frames_watched(void);
 
-/* A function of ours that does what Ruby's own does: it is taken for Ruby's. Before any frame is
-   looked at. */
+/* Treats a function of ours as Ruby's own, as it does what that does. Before any frame is looked
+   at. */
 #define NB_STAND_INS_MAX 8
 void nb_frames_stand_in(const void *function);
 

@@ -25,7 +25,7 @@ bool nb_resume_is_above(const nb_resume *last, VALUE fiber) {
 
 /* --- The fiber that asks --- */
 
-/* Between two fibers the record may be that of a fiber which has just yielded. */
+/* Between two fibers the record may be that of a fiber that has just yielded. */
 static bool is_resumed(const nb_scheduler *scheduler) {
     VALUE fiber = rb_fiber_current();
     const nb_resume *last = scheduler->resumes;
@@ -41,13 +41,13 @@ static VALUE yield_nothing(VALUE unused) {
     return rb_fiber_yield(1, &nothing);
 }
 
-/* No slice ends meanwhile: there is something on its way. Nothing is raised here, as a wait or a
+/* No preemption meanwhile: a question is on its way. Nothing is raised here, as a wait or a
    postponed job asks. */
 bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     if (!scheduler->switched || !is_resumed(scheduler)) return false;
-    unsigned uncut = scheduler->uncut;
+    unsigned preempt_disabled = scheduler->preempt_disabled;
     VALUE error = rb_errinfo();
-    scheduler->uncut = uncut + 1;
+    scheduler->preempt_disabled = preempt_disabled + 1;
     scheduler->question = (uint8_t)question;
     scheduler->answer = false;
     int tag = 0;
@@ -56,15 +56,15 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
         nb_wait_defer(scheduler, rb_errinfo());
     if (tag) rb_set_errinfo(error);
     scheduler->question = NB_ASKS_NOTHING;
-    scheduler->uncut = uncut;
+    scheduler->preempt_disabled = preempt_disabled;
     return scheduler->answer;
 }
 
-bool nb_resume_holds(void) {
+bool nb_resume_pins(void) {
     if (!nb_frames_watched()) return false;
-    if (nb_frames_hold()) return true;
+    if (nb_frames_pin()) return true;
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    return scheduler && nb_resume_ask(scheduler, NB_ASKS_HOLD);
+    return scheduler && nb_resume_ask(scheduler, NB_ASKS_PIN);
 }
 
 /* --- The fiber that is asked --- */
@@ -72,19 +72,19 @@ bool nb_resume_holds(void) {
 typedef struct resume_call {
     nb_scheduler *scheduler;
     nb_resume link;
-    unsigned uncut;
+    unsigned preempt_disabled;
     VALUE self;
     int argc, keywords;
     const VALUE *argv;
     VALUE (*again)(VALUE self);
 } resume_call;
 
-/* In the fiber that has resumed it: what it asks for, it asks in its name. */
+/* In the fiber that was asked: it looks at its own frames, and asks on in the name of the first. */
 static void answer(nb_scheduler *scheduler) {
     nb_resume_question question = scheduler->question;
     scheduler->question = NB_ASKS_NOTHING;
-    bool found = question == NB_ASKS_HOLD ? nb_resume_holds() : nb_frames_below();
-    scheduler->answer = found || (question == NB_ASKS_SLICE && nb_resume_ask(scheduler, question));
+    bool found = question == NB_ASKS_PIN ? nb_resume_pins() : nb_frames_below();
+    scheduler->answer = found || (question == NB_ASKS_PREEMPT && nb_resume_ask(scheduler, question));
 }
 
 static VALUE resume_body(VALUE argument) {
@@ -98,21 +98,21 @@ static VALUE resume_body(VALUE argument) {
     return value;
 }
 
-/* What was raised may have kept a question from its answer. */
+/* An exception may have left a question unanswered. */
 static VALUE resume_end(VALUE argument) {
     const resume_call *call = (const resume_call *)argument;
     nb_scheduler *scheduler = call->scheduler;
     scheduler->resumes = call->link.outer;
     if (scheduler->question == NB_ASKS_NOTHING) return Qnil;
     scheduler->question = NB_ASKS_NOTHING;
-    scheduler->uncut = call->uncut;
+    scheduler->preempt_disabled = call->preempt_disabled;
     return Qnil;
 }
 
 static VALUE resume(resume_call *call, VALUE child) {
     VALUE scheduler = call->scheduler->self;
     call->link = (nb_resume){call->scheduler->resumes, rb_fiber_current(), child};
-    call->uncut = call->scheduler->uncut;
+    call->preempt_disabled = call->scheduler->preempt_disabled;
     call->scheduler->resumes = &call->link;
     VALUE value = rb_ensure(resume_body, (VALUE)call, resume_end, (VALUE)call);
     RB_GC_GUARD(scheduler);
@@ -129,7 +129,8 @@ static VALUE fiber_resume(int argc, VALUE *argv, VALUE self) {
 
 /* --- Enumerator, from Ruby 3.3 on (before, lib/neverblock/compat/enumerator.rb resumes) --- */
 
-/* What was yielded for the question is nobody's element: `peek` has kept it for the next call. */
+/* The value that was yielded for the question is no element: `peek` has stored it for the next
+   call. */
 #if RUBY_API_VERSION_CODE >= 30300
 static VALUE enumerator_next_method;
 

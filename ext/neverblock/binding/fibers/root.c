@@ -35,13 +35,13 @@ void nb_root_forget_status(void) {
 
 /* --- Thread variables --- */
 
-/* The root in whose name the running fiber works, or nil. */
+/* The root fiber of the running fiber, or nil. */
 static VALUE root_here(void) {
     const nb_scheduler *scheduler = nb_scheduler_of_thread();
     return scheduler ? nb_root_now(scheduler) : rb_attr_get(rb_thread_current(), id_root);
 }
 
-/* The root whose thread variables these are, or nil: the thread's own. */
+/* The root fiber that has the thread variables of this thread; nil: they are the thread's own. */
 static VALUE root_of(VALUE thread) { return thread == rb_thread_current() ? root_here() : Qnil; }
 
 static VALUE locals_of(VALUE root, bool make) {
@@ -52,15 +52,16 @@ static VALUE locals_of(VALUE root, bool make) {
     return locals;
 }
 
-/* root: the root of the running fiber, or the running fiber where nobody has scheduled it. */
+/* root -> the root fiber of the running fiber; the running fiber itself, where the loop has
+   switched to none. */
 static VALUE scheduler_s_root(VALUE klass) {
     (void)klass;
     VALUE root = root_here();
     return NIL_P(root) ? rb_fiber_current() : root;
 }
 
-/* locals(thread, make): the Hash of the thread variables of the running fiber's root; nil: there is
-   none yet; false: they are the thread's own. */
+/* locals(thread, make) -> the Hash of thread variables of the running fiber's root fiber; nil:
+   there is none yet; false: they are the thread's own. */
 static VALUE scheduler_s_locals(VALUE klass, VALUE thread, VALUE make) {
     (void)klass;
     VALUE root = root_of(thread);
@@ -74,8 +75,8 @@ static VALUE yield_nothing(VALUE unused) {
 
 static VALUE act_for_none(VALUE thread) { return rb_ivar_set(thread, id_root, Qnil); }
 
-/* act_for(root) { }: a thread without a loop works for a request, which waits for it; nil: it only
-   yields. */
+/* act_for(root) { }: a thread without a loop works for the request of this root fiber, which waits
+   for it. nil: only yields. */
 static VALUE scheduler_s_act_for(VALUE klass, VALUE root) {
     (void)klass;
     if (NIL_P(root)) return rb_yield_values(0);

@@ -1,10 +1,11 @@
 /*
- * root.h - the root of a fiber: the scheduled fiber at the bottom of those that have resumed each
- * other down to the one that runs (nb_root_now, state/state.h).
+ * root.h - the root fiber of a fiber: the fiber that the loop has switched to. Fibers that it
+ * resumes, and that those resume, stand above it (nb_root_now, state/state.h).
  *
- * Ruby gives a thread one $? and one set of thread variables. A scheduled fiber is what a thread is
- * elsewhere, so both are its root's here: an Enumerator's fiber shares them with the request that
- * uses it, and no other request does. A wait keeps root and $? while its fiber is parked.
+ * Ruby gives a thread one $? and one set of thread variables. A root fiber is to a request what a
+ * thread is elsewhere, so both are the root fiber's here. An Enumerator's fiber shares them with
+ * the request that uses it, and no other request does. A wait keeps root fiber and $? while its
+ * fiber is parked.
  */
 #ifndef NB_BINDING_ROOT_H
 #define NB_BINDING_ROOT_H

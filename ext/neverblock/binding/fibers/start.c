@@ -12,8 +12,8 @@ static ID id_bind_call, id_initialize, id_new, id_fiber;
 
 /* --- Fibers of our own --- */
 
-/* Agents put a method of theirs before Fiber#initialize, which takes what the fiber runs for a part
-   of the request that makes it (New Relic). */
+/* Agents (New Relic) put a method of theirs before Fiber#initialize, which takes what the fiber
+   runs for a part of the request that makes it. */
 static VALUE rubys_own_initialize(void) {
     VALUE method = rb_funcall(fiber_class, rb_intern("instance_method"), 1, ID2SYM(rb_intern("initialize")));
     while (!NIL_P(rb_funcall(method, rb_intern("source_location"), 0))) {
@@ -24,7 +24,7 @@ static VALUE rubys_own_initialize(void) {
     return method;
 }
 
-/* One that is neither Ruby's nor ours (compat/fiber_new.rb). */
+/* Is there such a method, which is neither Ruby's nor ours (compat/fiber_new.rb)? */
 static bool agents_method_stands_before(void) {
     VALUE method = rb_funcall(fiber_class, rb_intern("instance_method"), 1, ID2SYM(id_initialize));
     VALUE owner = rb_mod_name(rb_funcall(method, rb_intern("owner"), 0));
@@ -44,8 +44,8 @@ VALUE nb_fiber_make(VALUE body, VALUE options) {
 static VALUE transfer_to(VALUE fiber) { return rb_fiber_transfer(fiber, 0, NULL); }
 
 /* Keeps what was raised in the starter: for want of a stack, or by Thread#raise or a signal as it
-   was switched to. Other ways out (Thread#kill) end the starter, and go on in the fiber that Ruby
-   switches to then. */
+   was switched to. Thread#kill ends the starter, and goes on in the fiber that Ruby switches to
+   then. */
 static void keep_error(nb_scheduler *scheduler, int tag) {
     VALUE error = rb_errinfo();
     if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) rb_jump_tag(tag);
@@ -53,8 +53,8 @@ static void keep_error(nb_scheduler *scheduler, int tag) {
     scheduler->starter.error = error;
 }
 
-/* The fiber to start is the starter's own: one that waits in a trap handler still has it when
-   another has taken its place. */
+/* The starter has the fiber to start as an instance variable. A starter that waits in a trap
+   handler still has it when another has taken its place. */
 static VALUE starter_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, self)) {
     (void)yielded, (void)argc, (void)argv, (void)blockarg;
     nb_scheduler *scheduler = nb_scheduler_get(self);

@@ -21,7 +21,7 @@ static VALUE raise_there(VALUE argument) {
     return rb_fiber_raise(call->fiber, 1, &call->value);
 }
 
-/* Ruby tells in no other way, and transfers to none that does. */
+/* Ruby tells this only by the fiber's text, and refuses a transfer to such a fiber. */
 static bool is_resuming(VALUE fiber) {
     static const char end[] = "(resuming)>";
     VALUE text = rb_inspect(fiber);
@@ -29,7 +29,7 @@ static bool is_resuming(VALUE fiber) {
     return size > end_size && memcmp(RSTRING_PTR(text) + size - end_size, end, end_size) == 0;
 }
 
-/* The root neither waits, nor does a fiber that it has resumed, nor has it ended. */
+/* The root fiber has not parked, no fiber that it has resumed has, and it has not ended. */
 static bool root_is_left(const nb_scheduler *scheduler) {
     if (scheduler->parks || NIL_P(scheduler->root) || !NIL_P(scheduler->starter.error)) return false;
     if (scheduler->fork_generation != nb_fork_generation) return false;
@@ -38,8 +38,8 @@ static bool root_is_left(const nb_scheduler *scheduler) {
 
 static bool is_exception(int tag) { return tag && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)); }
 
-/* Value or exception, until the root waits or has ended. The tag of what it has ended with, or
-   0. */
+/* Hands the value or the exception on until the root fiber parks or has ended. Returns the tag that
+   it has ended with, or 0. */
 static int hand_on(nb_scheduler *scheduler, VALUE value, int tag) {
     while ((tag == 0 || is_exception(tag)) && root_is_left(scheduler)) {
         transfer_call call = {scheduler->root, tag ? rb_errinfo() : value};

@@ -34,7 +34,7 @@ static bool some_watch(void) {
     return false;
 }
 
-/* Whoever waits for it, in whatever scheduler of the process, gets IOError. */
+/* Fibers that wait for the descriptor, in any scheduler of the process, get IOError. */
 static void close_under(int fd) {
     for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
         if (scheduler->fork_generation != nb_fork_generation) continue;
@@ -66,7 +66,7 @@ static VALUE scheduler_s_closes_at_once_p(VALUE klass, VALUE io) {
 }
 
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 3
-/* io_close(descriptor), from Ruby 4.0 on; before, Ruby does not call it. Whoever waits for it gets
+/* io_close(descriptor), which Ruby calls from 4.0 on. Fibers that wait for the descriptor get
    IOError. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor) {
     int fd = RB_INTEGER_TYPE_P(descriptor) ? NUM2INT(descriptor) : nb_descriptor_of(descriptor);

@@ -14,11 +14,11 @@
 #include "binding/state/object.h"
 #include "binding/state/wait.h"
 
-/* For want of a stack a collection is made when at least so many fibers have ended since the last:
-   beside thousands that wait it takes a second. */
+/* Where there is no stack for a new fiber, garbage is collected if so many fibers have ended since
+   the last time: with many waiting fibers a collection takes long. */
 #define NB_COLLECT_ENDED_MIN 128
 
-/* Between two looks whether a thread that ends is dead: microseconds after it has the lock. */
+/* Nanoseconds between two looks whether a thread that ends is dead. */
 #define NB_THREAD_END_NS 50000
 
 static size_t ended_fibers;
@@ -38,8 +38,8 @@ static VALUE tell_nobody(VALUE argument, VALUE exception) {
     return Qnil;
 }
 
-/* What ends the process or the thread goes on to the loop; anything else is told, as for a thread,
-   and costs this fiber only. */
+/* An exception that ends the process or the thread goes on to the loop. Any other is reported, as
+   Ruby does for a thread, and ends this fiber only. */
 static VALUE report_exception(VALUE argument, VALUE exception) {
     (void)argument;
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eStandardError)) &&
@@ -98,9 +98,9 @@ static VALUE start_failed(VALUE argument, VALUE error) {
     return Qnil;
 }
 
-/* A fiber gets its stack when it is first switched to: what fails there is told with its mend. The
-   stacks of fibers that have ended are given back when these are collected, and nothing else about
-   a stack makes Ruby collect. */
+/* A fiber gets its stack when it is first switched to; an error there is raised with a way to mend
+   it. Stacks of ended fibers are given back when the fibers are collected, and nothing else about a
+   stack makes Ruby collect. */
 static void start(start_call *call) {
     VALUE limits = rb_path2class("NeverBlock::Boot::Limits");
     for (;;) {
@@ -179,13 +179,13 @@ static VALUE scheduler_yield(VALUE self) {
 }
 
 /* A fork meanwhile has set it to 0. */
-static void take_back(nb_scheduler *scheduler) {
-    if (scheduler->lent > 0) scheduler->lent--;
+static void end_yield_lock(nb_scheduler *scheduler) {
+    if (scheduler->lock_yielders > 0) scheduler->lock_yielders--;
 }
 
-static void leave_thread(nb_wait *wait) { take_back(wait->scheduler); }
+static void leave_thread(nb_wait *wait) { end_yield_lock(wait->scheduler); }
 
-/* Ruby's own locks (of a file that is being required) have no class. */
+/* Ruby's own locks, as of a file that is being required, have no class. */
 static bool is_thread(VALUE blocker) {
     return RB_TYPE_P(blocker, T_DATA) && RBASIC_CLASS(blocker) != 0 && RTEST(rb_obj_is_kind_of(blocker, rb_cThread));
 }
@@ -196,20 +196,20 @@ typedef struct join {
     bool ends; /* the thread itself has woken this wait */
 } join;
 
-/* Who waits for a thread (Thread#join, Thread#value) lends it Ruby's lock. */
+/* A wait for a thread (Thread#join, Thread#value) yields it the GVL. */
 static nb_wait_outcome await_thread(join *self, nb_scheduler *scheduler, VALUE thread, int64_t deadline_ns) {
     self->thread = thread;
     self->ends = false;
     nb_wait_init(&self->wait, scheduler, NB_WAIT_BLOCK);
-    scheduler->lent++;
+    scheduler->lock_yielders++;
     self->wait.leave = leave_thread;
     return nb_wait_park(&self->wait, deadline_ns);
 }
 
-/* A thread that ends tells who waits for it, and only then unlocks its mutexes and is dead
-   (thread.c, thread_start_func_2). A thread that waits is told by a flag. A fiber is told by a
-   method, after which the thread that ends may have to wait for Ruby's lock. Thread#status tells of
-   this time, Thread#alive? does not. */
+/* Waits until the thread is dead. A thread that ends wakes what waits for it, and only then unlocks
+   its mutexes and is dead (thread.c, thread_start_func_2). A waiting thread is told by a flag. A
+   fiber is told by a method, after which the thread that ends may have to wait for the GVL.
+   Thread#status tells of this time, Thread#alive? does not. */
 static bool join_thread(nb_scheduler *scheduler, VALUE thread, int64_t deadline_ns) {
     join self;
     if (await_thread(&self, scheduler, thread, deadline_ns) != NB_WOKEN) return false;
@@ -244,7 +244,7 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber) {
         note_end(wait);
         nb_wait_wake(wait, NB_WOKEN);
     }
-    if ((wait == NULL || wait->kind == NB_WAIT_CUT) && expects_wake(scheduler, fiber))
+    if ((wait == NULL || wait->kind == NB_WAIT_PREEMPTED) && expects_wake(scheduler, fiber))
         rb_hash_aset(scheduler->expecting, fiber, Qtrue);
     return Qnil;
 }
@@ -266,25 +266,24 @@ static VALUE scheduler_raise_in(int argc, VALUE *argv, VALUE self) {
     return interrupt(self, argv[0], rb_ary_new_from_values(argc - 1, argv + 1));
 }
 
-static VALUE lend_body(VALUE argument) {
+static VALUE yield_lock_body(VALUE argument) {
     (void)argument;
     return rb_yield_values(0);
 }
 
-static VALUE lend_end(VALUE self) {
-    take_back(nb_scheduler_get(self));
+static VALUE yield_lock_end(VALUE self) {
+    end_yield_lock(nb_scheduler_get(self));
     return Qnil;
 }
 
-/* lend { } */
-static VALUE scheduler_lend(VALUE self) {
+/* yield_lock { } */
+static VALUE scheduler_yield_lock(VALUE self) {
     rb_need_block();
-    nb_scheduler_get(self)->lent++;
-    return rb_ensure(lend_body, Qnil, lend_end, self);
+    nb_scheduler_get(self)->lock_yielders++;
+    return rb_ensure(yield_lock_body, Qnil, yield_lock_end, self);
 }
 
-/* Whether the loop of this thread's scheduler has switched to the fiber that runs, or to one that
-   has resumed it. */
+/* Does the running fiber run under this scheduler's loop on its own thread? */
 static bool inside(nb_scheduler *scheduler) { return scheduler->switched && nb_scheduler_of_thread() == scheduler; }
 
 static VALUE scheduler_inside_p(VALUE self) { return inside(nb_scheduler_get(self)) ? Qtrue : Qfalse; }
@@ -295,9 +294,9 @@ static void await_once(nb_scheduler *scheduler, VALUE parent, int64_t deadline_n
     nb_wait_park(&waiter.wait, deadline_ns);
 }
 
-/* In a fiber of the loop that loop runs already, and a second one on top of it would end with the
-   server only. So the fiber waits: until those that it has scheduled itself have ended, or, where
-   there are none, until every fiber that is ready has run once. */
+/* For #run in a fiber of the loop, which runs already: a second loop on top of it would end with
+   the server only. So the fiber waits until the fibers that it has scheduled have ended; where
+   there are none, until every ready fiber has run once. */
 static void await_children(nb_scheduler *scheduler) {
     VALUE parent = nb_root_now(scheduler);
     await_once(scheduler, parent, nb_loop_clock(scheduler));
@@ -328,8 +327,8 @@ static VALUE scheduler_close(VALUE self) {
     return Qnil;
 }
 
-/* What Ruby calls when the thread ends. On the way out with an exception, killed, or at exit,
-   nobody waits for what fibers wait for. */
+/* Ruby calls this when the thread ends. On the way out with an exception, killed, or at exit, the
+   fibers that are left are not waited for. */
 static VALUE scheduler_scheduler_close(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return run_and_release(self);
@@ -357,7 +356,8 @@ void nb_fiber_hooks_define(VALUE klass) {
     rb_define_method(klass, "unblock", scheduler_unblock, 2);
     rb_define_method(klass, "fiber_interrupt", scheduler_fiber_interrupt, 2);
     rb_define_method(klass, "raise_in", scheduler_raise_in, -1);
-    rb_define_method(klass, "lend", scheduler_lend, 0);
+    rb_define_method(klass, "yield_lock", scheduler_yield_lock, 0);
+    rb_define_alias(klass, "lend", "yield_lock");
     rb_define_method(klass, "run", scheduler_run, 0);
     rb_define_method(klass, "inside?", scheduler_inside_p, 0);
     rb_define_method(klass, "close", scheduler_close, 0);

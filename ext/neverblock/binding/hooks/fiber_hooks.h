@@ -1,6 +1,6 @@
 /*
  * fiber_hooks.h - the hooks that need no descriptor: fiber, kernel_sleep, block, unblock,
- * fiber_interrupt, yield, run and close; and lend { }.
+ * fiber_interrupt, yield, run and close; and yield_lock { }.
  */
 #ifndef NB_BINDING_FIBER_HOOKS_H
 #define NB_BINDING_FIBER_HOOKS_H

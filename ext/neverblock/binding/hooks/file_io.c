@@ -28,8 +28,8 @@
 #include "binding/state/watches.h"
 #include "os/workers.h"
 
-/* As many threads as a disk has use for; what waits behind them is bounded by fibers, and past this
-   the loop does it itself. */
+/* As many threads as a disk has use for. The jobs that wait are bounded; past that the loop does
+   the work itself. */
 #define NB_FILE_THREADS 8
 #define NB_FILE_JOBS_MAX 4096
 /* Bytes a job moves at once: the memory of all jobs stays bounded, and the rest is read ahead by
@@ -114,8 +114,8 @@ static void job_free(nb_parcel *parcel) {
     nb_free(job);
 }
 
-/* The thread does not touch the descriptor any more. Waits for as long as the disk takes, Ruby's
-   lock kept: who comes here is interrupted, or closes the file under a reader. */
+/* Returns when the thread does not touch the descriptor any more. Waits for as long as the disk
+   takes, with the GVL: the fiber was interrupted, or closes the file under a reader. */
 static void job_settle(nb_file_job *job) {
     int expected = NB_FILE_QUEUED;
     if (atomic_compare_exchange_strong(&job->state, &expected, NB_FILE_WITHDRAWN)) return;
@@ -188,8 +188,8 @@ static void job_wait(nb_scheduler *scheduler, nb_file_job *job, nb_file_job **an
 
 /* --- Without waiting --- */
 
-/* offset -1: at the file's position. -1 with EAGAIN: the disk would have to be asked; EOPNOTSUPP:
-   who knows. */
+/* offset -1: at the file's position. Returns -1 with EAGAIN: the disk would have to be asked; with
+   EOPNOTSUPP: it is not known whether it would. */
 #if defined(HAVE_PREADV2) && defined(RWF_NOWAIT)
 static bool unknown(int error) { return error == ENOSYS || error == EPERM || error == EINVAL || error == EOPNOTSUPP; }
 
@@ -352,15 +352,16 @@ static ssize_t move(file_transfer *transfer) {
     ssize_t moved = transfer->writes ? write_now(transfer->fd, bytes, left, from)
                                      : nb_file_read_now(transfer->fd, bytes, left, from);
     if (moved > 0) return moved;
-    /* Linux 5.9 and 5.10 also say 0 before the end of a file (preadv2(2)). At the end nothing waits. */
+    /* Linux 5.9 and 5.10 also say 0 before the end of a file (preadv2(2)). At the end nothing
+       waits. */
     if (moved == 0) return move_here(transfer);
     if (errno == EOPNOTSUPP && lies_in_memory(transfer->fd)) return move_here(transfer);
     if (errno == EAGAIN || errno == EOPNOTSUPP) return move_in_thread(transfer);
     return -1;
 }
 
-/* All of it, but for the end of the file: a regular file gives no less, and who asks by IO#pread
-   asks once. */
+/* Moves all of it, up to the end of the file: a regular file gives no less, and IO#pread asks
+   once. */
 static VALUE move_all(VALUE argument) {
     file_transfer *transfer = (file_transfer *)argument;
     while (transfer->moved < transfer->size) {

@@ -1,13 +1,13 @@
 /*
  * file_io.h - files, for which no poller tells when the disk has answered: the hooks io_pread and
- * io_pwrite, the wait of io_read for a regular file whose pages are not in memory, and reads and
- * writes of file systems that another machine or process answers for.
+ * io_pwrite. Also the wait of io_read for a regular file whose pages are not in memory, and reads
+ * and writes of file systems that another machine or process serves.
  *
- * First the kernel is asked for what it can do without waiting (preadv2(2), RWF_NOWAIT); what it
+ * First the kernel is asked for what it can do without waiting (preadv2(2), RWF_NOWAIT). What it
  * cannot goes to a native thread, while the fiber parks. The thread works on memory of the job's
- * own, never on Ruby's: a fiber that is interrupted may lose its string or buffer. It does use the
- * descriptor, so nobody leaves the wait, and nobody closes the IO, before the thread has let go of
- * it.
+ * own, never on Ruby's: a fiber that is interrupted may lose its string or buffer. The thread uses
+ * the descriptor, so no fiber leaves the wait, and no IO is closed, before the thread has ended
+ * with it.
  */
 #ifndef NB_BINDING_FILE_IO_H
 #define NB_BINDING_FILE_IO_H
@@ -29,8 +29,8 @@ ssize_t nb_file_move(nb_scheduler *scheduler, int fd, bool writes, VALUE buffer,
 /* Parks until what comes next in the file, `size` bytes at most, has been read by another thread;
    the position stays. Raises. */
 void nb_file_warm(nb_scheduler *scheduler, int fd, size_t size);
-/* The descriptor is about to be closed: returns when no native thread uses it, and who waits for
-   one gets the exception. */
+/* The descriptor is about to be closed: returns when no native thread uses it. Fibers that wait for
+   one get the exception. */
 void nb_files_closing(nb_scheduler *scheduler, int fd, VALUE exception);
 /* The memory of an IO::Buffer from offset on. To be asked for again after each wait: it may have
    been freed or made smaller. Raises. */

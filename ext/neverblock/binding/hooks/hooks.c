@@ -4,7 +4,7 @@
 #include "binding/hooks/hooks.h"
 
 #include "binding/fibers/frames.h"
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
@@ -17,8 +17,8 @@
 #include "binding/hooks/resolve.h"
 #include "binding/hooks/timeout.h"
 #include "binding/scheduler/park.h"
-#include "binding/slices/interrupt.h"
-#include "binding/slices/slice.h"
+#include "binding/timeslices/interrupt.h"
+#include "binding/timeslices/timeslice.h"
 #include "binding/state/heap.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
@@ -27,8 +27,8 @@ void nb_hooks_define(VALUE module) {
     VALUE klass = nb_object_define(module);
     nb_closing_define(klass);
     nb_fiber_hooks_define(klass);
-    nb_hold_define(klass);
-    nb_slice_define(klass, module);
+    nb_pin_define(klass);
+    nb_timeslice_define(klass, module);
     nb_frames_define(klass);
     nb_resume_define(klass);
     nb_watches_define();

@@ -1,5 +1,5 @@
 /*
- * hooks.h - NeverBlock::Scheduler with all its methods: what the rooms below and the hooks define.
+ * hooks.h - NeverBlock::Scheduler with all its methods: those of the folders below, and the hooks.
  */
 #ifndef NB_BINDING_HOOKS_H
 #define NB_BINDING_HOOKS_H

@@ -36,18 +36,18 @@ static uint32_t ready_now(int fd, uint32_t interest) {
 }
 
 /* A connect(2) to a near host has ended when Ruby waits for it, and its request may leave now. Once
-   between two switches, so that a fiber whose descriptor is always ready lets the others run; and
-   not past an exception that waits for the next wait. */
+   between two switches only, so that a fiber whose descriptor is always ready lets the others run;
+   and not before an exception that the next wait is to raise. */
 static bool ready_at_once(nb_scheduler *scheduler, nb_watch *watch) {
     if ((watch->interest & NB_POLL_WRITE) == 0 || watch->dry || scheduler->went_on) return false;
-    if (!nb_list_empty(&scheduler->overdue) || !NIL_P(scheduler->deferred) || nb_watches_any(scheduler, watch->fd))
+    if (!nb_list_empty(&scheduler->expired) || !NIL_P(scheduler->deferred) || nb_watches_any(scheduler, watch->fd))
         return false;
     watch->ready = ready_now(watch->fd, watch->interest);
     scheduler->went_on = watch->ready != 0;
     return scheduler->went_on;
 }
 
-/* At the deadline the descriptor itself is asked once more: the loop may have been too busy to ask
+/* At the deadline the descriptor is asked once more, as the loop may have been too busy to ask
    before. */
 static uint32_t watch_wait(nb_scheduler *scheduler, nb_watch *watch, int64_t deadline_ns) {
     if (deadline_ns <= scheduler->now_ns) return ready_now(watch->fd, watch->interest);
@@ -73,8 +73,8 @@ uint32_t nb_descriptor_wait(nb_scheduler *scheduler, int fd, uint32_t interest, 
 
 /* --- io_wait --- */
 
-/* IO#timeout (Ruby 3.2 and later), which holds for waits that are given none; nil: there is none.
-   Ruby leaves it to the hooks (rb_io_wait). */
+/* IO#timeout (from Ruby 3.2 on), which is for waits without a timeout of their own; nil: there is
+   none. Ruby leaves it to the hooks (rb_io_wait). */
 static VALUE timeout_of(VALUE io) {
 #ifdef RUBY_IO_TIMEOUT_DEFAULT
     if (RB_TYPE_P(io, T_FILE)) return rb_io_timeout(io);
@@ -92,7 +92,7 @@ static void raise_io_timeout(void) {
 #endif
 }
 
-/* Is the last that was heard of the descriptor that there is nothing? Asked once. */
+/* Has a transfer of this descriptor just had EAGAIN? Asking forgets it. */
 static bool take_dry(nb_scheduler *scheduler, int fd, uint32_t interest) {
     bool dry = scheduler->watches.dry_fd == fd && scheduler->watches.dry_interest == interest;
     scheduler->watches.dry_fd = -1;
@@ -108,8 +108,8 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     if (events & RUBY_IO_WRITABLE) interest |= NB_POLL_WRITE;
     if (events & RUBY_IO_PRIORITY) interest |= NB_POLL_PRIORITY;
 
-    VALUE given = argc == 3 ? argv[2] : Qnil, own = NIL_P(given) ? timeout_of(argv[0]) : Qnil;
-    int64_t deadline_ns = nb_wait_deadline(scheduler, NIL_P(own) ? given : own);
+    VALUE timeout = argc == 3 ? argv[2] : Qnil, own = NIL_P(timeout) ? timeout_of(argv[0]) : Qnil;
+    int64_t deadline_ns = nb_wait_deadline(scheduler, NIL_P(own) ? timeout : own);
     nb_watch watch = {.fd = fd, .interest = interest, .io = argv[0], .dry = take_dry(scheduler, fd, interest)};
     uint32_t ready = watch_wait(scheduler, &watch, deadline_ns);
     if (ready == 0 && !NIL_P(own)) raise_io_timeout();
@@ -185,9 +185,9 @@ static bool would_block(int fd, short event) {
     return poll(&ask, 1, 0) == 0;
 }
 
-/* A pipe or terminal whose descriptor blocks and that is ready to write to (POLLOUT) takes PIPE_BUF
-   bytes (pipe(7)); a write of more would wait for the reader with Ruby's lock held, who may be
-   another thread of this process. */
+/* A pipe or terminal that is ready to write to (POLLOUT), and whose descriptor blocks, takes
+   PIPE_BUF bytes (pipe(7)). A write of more would wait for the reader with the GVL, and the reader
+   may be another thread of this process. */
 static size_t writable_size(int fd, size_t size) {
     if (size <= PIPE_BUF) return size;
     int flags = fcntl(fd, F_GETFL);
@@ -228,8 +228,8 @@ static ssize_t write_now(nb_scheduler *scheduler, int fd, const char *bytes, siz
     return -1;
 }
 
-/* How often another thread is asked to read what comes next before the loop's own waits for the
-   disk: it was read, and went again. */
+/* So often another thread is asked to read what comes next; then the loop's own thread waits for
+   the disk, as the pages were read and have gone again. */
 #define NB_WARMINGS_MAX 2
 
 typedef struct nb_transfer {

@@ -1,6 +1,6 @@
 /*
- * mutex.c - see mutex.h. Where the list begins in the thread is looked up with a mutex of our own,
- * and believed only when locking and unlocking two of them changes exactly that place as it must.
+ * mutex.c - see mutex.h. Where in the thread the list begins is looked up with two mutexes of our
+ * own. It is believed only if locking and unlocking them changes exactly that place as it must.
  */
 #include "binding/hooks/mutex.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 #include "binding/hooks/io.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
@@ -57,7 +57,7 @@ static VALUE call_value(VALUE thread) { return rb_funcall(thread, id_value, 0); 
 
 static VALUE join_thread(VALUE argument) {
     process_call *call = (process_call *)argument;
-    return nb_hold_on(call->scheduler, call_value, call->thread);
+    return nb_pin_call(call->scheduler, call_value, call->thread);
 }
 
 static VALUE kill_thread(VALUE argument) { return rb_funcall(((process_call *)argument)->thread, id_kill, 0); }

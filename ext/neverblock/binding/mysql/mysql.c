@@ -9,10 +9,11 @@
 #include "binding/mysql/mysql_unlock.h"
 #include "mysql/answer.h"
 
-/* Most bytes of an answer that are looked at; a longer one is for a thread to read. */
+/* Bytes of an answer that are looked at, at most; a thread reads a longer one. */
 #define PEEK_BYTES 65536
 
-/* mysql_answered?(descriptor) -> whether a socket's next bytes are the whole answer to a query. */
+/* mysql_answered?(descriptor) -> whether the next bytes of the socket are the whole answer to a
+   query. */
 static VALUE answered(VALUE self, VALUE descriptor) {
     static uint8_t bytes[PEEK_BYTES]; /* under Ruby's lock */
     ssize_t got = recv(NUM2INT(descriptor), bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);

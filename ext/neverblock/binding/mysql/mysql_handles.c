@@ -1,7 +1,9 @@
 /*
- * mysql_handles.c - see mysql_handles.h. The garbage collector frees a prepared statement by closing it, which writes to its connection, and reads what is left of an
- * answer there; mysql2 does so whatever the connection is doing. With a loop it collects while calls are under way, so the handles of a connection that is
- * in a call are freed after that. A handle's type is replaced by one that has it as its parent, which Ruby takes for the same.
+ * mysql_handles.c - see mysql_handles.h. The garbage collector frees a prepared statement by
+ * closing it: that writes to its connection, and reads what is left of an answer there. mysql2 does
+ * so whatever the connection is doing. With a loop Ruby collects while calls are under way, so the
+ * handles of a connection that is in a call are freed later. A handle's type is replaced by one
+ * that has the old type as its parent, and Ruby takes one for the other.
  */
 #include <stdlib.h>
 
@@ -17,22 +19,22 @@ typedef struct handle {
     void *data;
     void (*dfree)(void *);
     struct handles *of;
-    struct handle *next; /* in its place of the table, then of those that are to be freed */
+    struct handle *next; /* in its place of the table; later in `to_free` */
 } handle;
 
 typedef struct handles {
     bool busy;
     bool closed;  /* the Ruby object is gone */
-    size_t count; /* handles that may come back */
+    size_t count; /* handles that have not been freed */
     handle *to_free;
 } handles;
 
-typedef struct kept_type {
+typedef struct deferred_type {
     const rb_data_type_t *original;
-    rb_data_type_t kept;
-} kept_type;
+    rb_data_type_t deferring;
+} deferred_type;
 
-static kept_type types[TYPES_MAX];
+static deferred_type types[TYPES_MAX];
 static handle *by_data[PLACES]; /* under Ruby's lock, as all here */
 
 static handle **place_of(void *data) { return &by_data[((uintptr_t)data >> ADDRESS_BITS_UNUSED) % PLACES]; }
@@ -54,7 +56,7 @@ static void release(handle *one) {
     if (--of->count == 0 && of->closed) xfree(of);
 }
 
-/* The collector's call: nothing here may ask Ruby for memory. */
+/* The collector calls this: nothing here may ask Ruby for memory. */
 static void free_later(void *data) {
     handle *one = take(data);
     if (!one) return;
@@ -100,16 +102,16 @@ static handles *get(VALUE self) {
     return of;
 }
 
-/* NULL: of no type that can be kept. */
-static const rb_data_type_t *kept(const rb_data_type_t *original) {
+/* The type that replaces this one; NULL: there are too many types. */
+static const rb_data_type_t *deferring_type(const rb_data_type_t *original) {
     for (size_t i = 0; i < TYPES_MAX; i++) {
-        if (types[i].original == original) return &types[i].kept;
+        if (types[i].original == original) return &types[i].deferring;
         if (types[i].original) continue;
         types[i].original = original;
-        types[i].kept = *original;
-        types[i].kept.parent = original;
-        types[i].kept.function.dfree = free_later;
-        return &types[i].kept;
+        types[i].deferring = *original;
+        types[i].deferring.parent = original;
+        types[i].deferring.function.dfree = free_later;
+        return &types[i].deferring;
     }
     return NULL;
 }
@@ -120,7 +122,7 @@ static VALUE keep(VALUE self, VALUE object) {
     if (!RB_TYPE_P(object, T_DATA) || !RTYPEDDATA_P(object)) return object;
     const rb_data_type_t *original = RTYPEDDATA_TYPE(object);
     if (original->function.dfree == free_later || !original->function.dfree) return object;
-    const rb_data_type_t *type = kept(original);
+    const rb_data_type_t *type = deferring_type(original);
     if (!type) return object;
     handle *one = malloc(sizeof *one);
     if (!one) return object;
@@ -132,7 +134,7 @@ static VALUE keep(VALUE self, VALUE object) {
     return object;
 }
 
-/* busy = true or false. With false what has been collected meanwhile is freed. */
+/* busy = true or false. False frees what was collected meanwhile. */
 static VALUE set_busy(VALUE self, VALUE busy) {
     handles *of = get(self);
     of->busy = RTEST(busy);

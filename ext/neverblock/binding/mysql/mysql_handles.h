@@ -1,6 +1,6 @@
 /*
- * mysql_handles.h - NeverBlock::MysqlHandles: handles of a connection that is in a call are freed
- * after that.
+ * mysql_handles.h - NeverBlock::MysqlHandles: handles of a connection (statements, results) that
+ * are collected while the connection is in a call are freed after the call.
  */
 #ifndef NB_BINDING_MYSQL_HANDLES_H
 #define NB_BINDING_MYSQL_HANDLES_H

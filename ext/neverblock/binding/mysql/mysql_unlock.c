@@ -1,6 +1,8 @@
 /*
- * mysql_unlock.c - see mysql_unlock.h. mysql2 keeps Ruby's lock in three calls that read from the server, so that not even a thread of their own helps: to store a
- * prepared statement's result, to go on to the next result, to set an option. On threads that say so they are made without it.
+ * mysql_unlock.c - see mysql_unlock.h. mysql2 keeps the GVL in three calls that read from the
+ * server: to store the result of a prepared statement, to go on to the next result, and to set an
+ * option. A thread of its own does not help there. On threads that ask for it these calls are made
+ * without the GVL.
  */
 #include <ruby.h>
 #include <ruby/thread.h>
@@ -50,7 +52,8 @@ static int set_option_unlocked(void *client, int option) {
     return make((call){.with_option = (option_call)set_option, .handle = client, .option = option});
 }
 
-/* mysql_unlock(path) -> true: mysql2's library, loaded from there, makes these calls through here; false: it cannot be told to. */
+/* mysql_unlock(path) -> true: mysql2's library, which was loaded from this path, makes the three
+   calls through the functions here; false: its imports cannot be replaced. */
 static VALUE unlock(VALUE self, VALUE path) {
     const char *library = StringValueCStr(path);
     nb_status stored = nb_imports_replace(library, OWN, "mysql_stmt_store_result", (nb_function)store_result_unlocked,
@@ -67,7 +70,8 @@ static VALUE lock_again(VALUE unused) {
     return unused;
 }
 
-/* mysql_unlocked { } -> the block's value; in it, on this thread, those calls are made without Ruby's lock. */
+/* mysql_unlocked { } -> the block's value. In the block, on this thread, the three calls are made
+   without the GVL. */
 static VALUE while_unlocked(VALUE self) {
     unlocked = true;
     return rb_ensure(rb_yield, Qnil, lock_again, Qnil);

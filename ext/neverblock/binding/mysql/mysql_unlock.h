@@ -1,5 +1,5 @@
 /*
- * mysql_unlock.h - NeverBlock.mysql_unlock, .mysql_unlocked: calls of mysql2 that keep the lock,
+ * mysql_unlock.h - NeverBlock.mysql_unlock, .mysql_unlocked: calls of mysql2 that keep the GVL are
  * made without it.
  */
 #ifndef NB_BINDING_MYSQL_UNLOCK_H

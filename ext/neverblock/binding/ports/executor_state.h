@@ -1,8 +1,9 @@
 /*
- * executor_state.h - what an executor is made of. Data only; executor/executor.h says what it does.
+ * executor_state.h - what an executor is made of. Data only; executor/executor.h says what is done
+ * with it.
  *
- * It has a port to each I/O loop of the server: that one's channel and what belongs to it. All of
- * it runs on one Ruby thread, with the GVL.
+ * An executor has a port to each I/O loop of the server: its end of that loop's channel. All of it
+ * is used on one Ruby thread, with the GVL, unless a field says otherwise.
  */
 #ifndef NB_BINDING_EXECUTOR_STATE_H
 #define NB_BINDING_EXECUTOR_STATE_H
@@ -30,7 +31,7 @@ struct nb_executor {
     uint16_t lane;              /* a thread of which it is: one request at a time, without a scheduler; 0: of fibers */
     VALUE helped;               /* the Executor whose spare it is, or nil */
     nb_executor *helps;         /* the same, or NULL */
-    int64_t answered_ns;        /* of a spare: the last call it came to (executor/spare.h) */
+    int64_t answered_ns;        /* of a spare: the last call that it has answered (executor/spare.h) */
     int64_t free_ns;            /* when it was last called, if it got Ruby's lock at once then; else 0 */
     bool finishes;              /* no request will come, whatever the channels say */
     struct nb_env_builder *env; /* rack/env.h */
@@ -44,9 +45,9 @@ struct nb_executor {
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
     uint64_t received;        /* requests, since the start, those recalled included */
-    int64_t entry_until_ns;   /* no request is begun with after that in this turn */
-    int64_t entry_ns;         /* of its thread's time that a request takes until it first waits, a mean; 0: not known */
-    const nb_task *direct;    /* whose fiber the drain has switched to; it has not parked since */
+    int64_t entry_until_ns;   /* this turn begins with no request after this time */
+    int64_t entry_ns;         /* time of its thread that a request takes until it first waits, a mean; 0: not known */
+    const nb_task *direct;    /* the task whose fiber the drain has switched to, and which has not parked since */
     unsigned forks;           /* nb_fork_generation, when it began to run */
     bool figures;             /* somebody reads what has to be measured (intake/channel.h) */
     int64_t turn_began_ns;    /* 0: it has not */
@@ -57,12 +58,12 @@ struct nb_executor {
     uint64_t gc_before[4];    /* count, minor, major, time (ms) that a worker's process has from its mold */
     unsigned slice_ms;        /* 0: fibers switch only where they wait */
     bool ran, rack2;
-    bool sendfile, accel;    /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
-    bool finished;           /* run has returned, with no request left */
-    bool over;               /* run has ended: the channel may be gone */
-    VALUE stalls;            /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
-    struct watched *watched; /* stalls/stalls.h */
-    nb_executor *next;       /* of those that run in this process */
+    bool sendfile, accel;       /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
+    bool finished;              /* run has returned, with no request left */
+    bool over;                  /* run has ended: the channel may be gone */
+    VALUE stalls;               /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
+    struct nb_watched *watched; /* stalls/watched.h; NULL: it is not watched */
+    nb_executor *next;          /* of those that run in this process */
 };
 
 /* What it tells the loops of itself. */

@@ -21,7 +21,7 @@ struct nb_port {
     uint32_t by_exchange_count;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
     nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
-    unsigned taken;                  /* messages, since the drain began */
+    unsigned messages_taken;         /* since the drain began */
     bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
     int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
     nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */

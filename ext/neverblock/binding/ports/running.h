@@ -11,15 +11,16 @@
 #include "binding/ports/executor_state.h"
 #include "binding/ports/task_state.h"
 
-/* The executor runs on the current thread from now on; it does not any more. */
+/* The executor runs on the current thread from now on; and not any more. GVL. */
 void nb_executor_begin_running(nb_executor *executor);
 void nb_executor_end_running(nb_executor *executor);
-/* That the current thread runs, or NULL. */
+/* The executor that runs on the current thread, or NULL. GVL. */
 nb_executor *nb_executor_running_here(void);
-/* All that run in this process, by `next`. */
+/* The first executor that runs in this process; the others follow by `next`. GVL. */
 nb_executor *nb_executor_running(void);
 
-/* A fork's child goes on with the fiber that forked; the channel is its parent's. */
+/* Is this a child of the executor's process? There the fiber goes on that has forked, and the
+   channel is the parent's. */
 bool nb_executor_in_child(const nb_executor *executor);
 
 /* The task whose request the fiber runs; NULL: none. Safe in a signal handler. */
@@ -32,13 +33,13 @@ static inline nb_task *nb_executor_task_of(const nb_executor *executor, VALUE fi
 }
 /* The task of an exchange, or NULL. */
 nb_task *nb_executor_task_for(const nb_executor *executor, nb_exchange_id exchange);
-/* The same, if it is a task of the executor that the current thread runs. */
+/* The same, if the executor runs on the current thread. */
 nb_task *nb_executor_find_task(nb_exchange_id exchange);
 /* The same of any executor of this process. */
 nb_task *nb_executor_find_task_anywhere(nb_exchange_id exchange);
-/* The task, whose exchange and port are set, is found by that from now on. Raises NoMemoryError. */
+/* Enters the task, whose exchange and port are set, into its port's table. Raises NoMemoryError. */
 void nb_executor_index_task(nb_task *task);
-/* It is not any more. */
+/* Takes it out of the table. */
 void nb_executor_unindex_task(nb_task *task);
 
 #endif

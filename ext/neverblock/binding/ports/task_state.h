@@ -1,6 +1,6 @@
 /*
- * task_state.h - a pooled fiber and the request it serves: what the executor's rooms and rack's
- * share of it. Data only.
+ * task_state.h - a pooled fiber and the request that it serves: what executor/ and rack/ share of
+ * it. Data only; used on the executor's thread, with the GVL.
  */
 #ifndef NB_BINDING_TASK_STATE_H
 #define NB_BINDING_TASK_STATE_H
@@ -29,7 +29,7 @@ struct nb_task {
     VALUE input;                  /* a spooled body's file, or a streamed body, to be closed; else Qnil */
     VALUE writer;                 /* the fiber that waits for room or for the client */
     VALUE socket;                 /* the client's, hijacked; Qnil */
-    nb_handover *taken;           /* a connection that came for it and is no socket yet; owned; NULL: none */
+    nb_handover *handover;        /* a connection that has come for it and is no socket yet; owned; NULL: none */
     VALUE deadline;               /* a Deadline::OfRequest until the application has returned its head, or Qnil */
     nb_limit limit;               /* what ends the request from outside, while the application answers */
     nb_request_message *request;  /* in the ring; valid until the fiber first parks */
@@ -38,7 +38,7 @@ struct nb_task {
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */
     size_t collections;      /* rb_gc_count() then */
-    unsigned step;           /* of the request's: the next one */
+    unsigned step;           /* the next step of the request (executor/task.c) */
     bool busy;
     bool head_request;
     bool upgrades;    /* its request asks for another protocol */
@@ -48,7 +48,7 @@ struct nb_task {
     bool events;      /* its response is an event stream, whose client never only half-closes */
     bool cancellable; /* its client's leaving ends it where it waits */
     bool unbegun;     /* its deadline had passed before the application was called */
-    bool overdue;     /* its deadline has ended it: 503 */
+    bool expired;     /* its deadline has passed and has ended it: 503 */
     bool head_sent;
     bool ended;          /* the last part was sent */
     bool waits_drained;  /* parked until the backlog is low */
@@ -60,8 +60,8 @@ struct nb_task {
     bool input_due;
     uint64_t input_taken, input_told; /* bytes of its request's body that it has taken, and of which the loop knows */
     bool retired;                     /* its fiber is to end */
-    int64_t computed_ns;              /* in slices that have ended */
-    uint16_t crowd; /* its slice has ended before: its place among those of its like (intake/crowds.h); NB_CROWD_NONE */
+    int64_t computed_ns;              /* time computed in bursts that were preempted */
+    uint16_t crowd; /* of a preempted request: its place among those of its class (intake/crowds.h); NB_CROWD_NONE */
 };
 
 #endif

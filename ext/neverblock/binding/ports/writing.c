@@ -129,7 +129,7 @@ uint64_t nb_executor_backlog_high(const nb_task *task) {
 }
 
 void nb_executor_wait_hijacked(nb_task *task) {
-    while (!task->taken) {
+    while (!task->handover) {
         if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
         check_alone(task);
         task->waits_hijacked = true;

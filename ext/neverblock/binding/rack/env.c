@@ -56,7 +56,7 @@ static void add_rack2(VALUE template, bool multiprocess) {
     rb_hash_aset(template, rb_str_new_cstr("rack.run_once"), Qfalse);
 }
 
-/* Random, so that ids of two processes, or of one after a restart, do not meet. */
+/* Random, so that ids of two processes, or of one before and after a restart, differ. */
 static void make_prefix(char *out) {
     uint64_t random = 0;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) random = (uint64_t)getpid();
@@ -141,7 +141,8 @@ static void template_by_listener(nb_env_builder *builder, uint16_t listener) {
     rb_hash_aset(builder->template, nb_env_keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
 }
 
-/* "t:" has the port that no port means; zeros in front would make a number in base 8 of it (Integer("080")). */
+/* "t:" has the port that no port means; zeros in front would make a number in base 8 of it
+   (Integer("080")). */
 static VALUE port_text(const char *port, size_t size) {
     while (size > 1 && *port == '0') {
         port++;
@@ -167,7 +168,8 @@ static void template_by_peer(nb_env_builder *builder, const char *address, size_
     remember(&builder->address, address, size);
 }
 
-/* What is the same in request after request stands in the template, which is copied whole: it costs nothing there. */
+/* What is the same in many requests lies in the template, which is copied whole and costs nothing
+   there. */
 static void update_template(nb_env_builder *builder, const nb_request_message *request) {
     const char *host = at(request, request->host), *peer = at(request, request->peer_address);
     if (request->host.size == 0) {
@@ -180,14 +182,15 @@ static void update_template(nb_env_builder *builder, const nb_request_message *r
     }
 }
 
-/* They tell a middleware where files lie and how to name them, which is no client's business (CVE-2025-61780, CVE-2026-34830). */
+/* They tell a middleware where files lie and how to name them, which no client may say
+   (CVE-2025-61780, CVE-2026-34830). */
 static bool is_for_servers(const char *name, size_t size) {
     nb_slice slice = {name, size};
     return size == 15 && (nb_slice_equal_lower(slice, NB_SLICE("x-sendfile-type")) ||
                           nb_slice_equal_lower(slice, NB_SLICE("x-accel-mapping")));
 }
 
-/* NB_FIELD_OTHER: Qnil for a name that must not become a key. */
+/* The key of a field of type NB_FIELD_OTHER; Qnil: the name must not become a key. */
 static VALUE other_key(const char *name, size_t size) {
     char stack[5 + NB_ENV_NAME_BYTES_MAX] = "HTTP_";
     if (size > NB_ENV_NAME_BYTES_MAX || memchr(name, '_', size) || is_for_servers(name, size)) return Qnil;
@@ -202,7 +205,7 @@ static void join(VALUE env, VALUE key, const nb_request_message *request, nb_spa
     rb_hash_aset(env, key, joined);
 }
 
-/* nginx says so, too: "client sent invalid header line". */
+/* For the log; nginx logs the same as "client sent invalid header line". */
 static void note_dropped(nb_env_builder *builder, const char *name, size_t size) {
     if (!memchr(name, '_', size)) return;
     builder->dropped_size = size < sizeof(builder->dropped) ? size : sizeof(builder->dropped);
@@ -233,10 +236,10 @@ static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_mes
         case NB_FIELD_OTHER:
             set_other(builder, env, request, header);
             continue;
-        case NB_FIELD_HOST: /* it is in the template, or empty; an absolute target's authority counts */
+        case NB_FIELD_HOST: /* in the template, or empty; the authority of an absolute target counts */
             if (request->host.size == 0) rb_hash_aset(env, nb_env_keys.http_host, text(request, header->value));
             continue;
-        case NB_FIELD_TRANSFER_ENCODING: /* undone: the body is given decoded, with its length */
+        case NB_FIELD_TRANSFER_ENCODING: /* the body is decoded, and has its length */
         case NB_FIELD_CONTENT_LENGTH:
             continue;
         default:
@@ -264,7 +267,7 @@ static VALUE spooled_input(nb_env_builder *builder, int fd) {
     return rb_funcall(builder->file_class, rb_intern("for_fd"), 2, INT2NUM(fd), rb_str_new_cstr("rb"));
 }
 
-/* Its length, or that it has one nobody knows yet: else nothing would say that there is a body. */
+/* Sets the length, or that the body is in chunks: else nothing would say that there is a body. */
 static void set_streamed(VALUE env, const nb_request_message *request) {
     if (request->body_bytes != UINT64_MAX) {
         rb_hash_aset(env, nb_env_keys.content_length, decimal(request->body_bytes));
@@ -275,7 +278,7 @@ static void set_streamed(VALUE env, const nb_request_message *request) {
 
 static void set_body(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
     if (!request->has_body) {
-        for (uint32_t i = 0; i < request->header_count; i++) { /* Content-Length: 0 is told as it came */
+        for (uint32_t i = 0; i < request->header_count; i++) { /* Content-Length: 0 is passed on */
             if (request->headers[i].field != NB_FIELD_CONTENT_LENGTH) continue;
             rb_hash_aset(env, nb_env_keys.content_length, text(request, request->headers[i].value));
         }
@@ -306,7 +309,7 @@ static bool is_request_id(const char *bytes, size_t size) {
     return true;
 }
 
-/* Kept, too, for who reports on the request. */
+/* The builder keeps the id too, for reports on the request. */
 static VALUE id_string(nb_env_builder *builder, const char *id, size_t size) {
     memcpy(builder->request_id, id, size);
     builder->request_id[size] = '\0';
@@ -317,8 +320,8 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
     for (uint32_t i = 0; i < request->header_count; i++) {
         const nb_request_header *header = &request->headers[i];
         if (header->field != NB_FIELD_X_REQUEST_ID) continue;
-        const char *given = at(request, header->value);
-        if (is_request_id(given, header->value.size)) return id_string(builder, given, header->value.size);
+        const char *value = at(request, header->value);
+        if (is_request_id(value, header->value.size)) return id_string(builder, value, header->value.size);
     }
     char id[NB_REQUEST_ID_PREFIX_BYTES + COUNT_DIGITS];
     memcpy(id, builder->request_id_prefix, NB_REQUEST_ID_PREFIX_BYTES);
@@ -331,7 +334,7 @@ static VALUE request_id(nb_env_builder *builder, const nb_request_message *reque
 }
 
 static void set_line(VALUE env, const nb_request_message *request) {
-    if (request->method != NB_METHOD_GET) { /* which stands in the template */
+    if (request->method != NB_METHOD_GET) { /* GET is in the template */
         VALUE method = request->method ? method_values[request->method] : text(request, request->method_text);
         rb_hash_aset(env, nb_env_keys.request_method, method);
     }

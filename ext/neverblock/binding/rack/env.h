@@ -1,9 +1,12 @@
 /*
  * env.h - a request message as a Rack environment (Rack SPEC 3.1 and 2.2).
  *
- * A template with every constant key is copied and the request's own are set. Names and common values are interned
- * once. Header fields whose name has an underscore are dropped: X_Forwarded_For would otherwise stand in for
- * X-Forwarded-For. The builder keeps the name of one for the log. Fields that come several times are joined (", ", cookies "; ").
+ * A template with every constant key is copied, and the request's own keys are set. Names and
+ * common values are interned once. A header field whose name has an underscore is dropped, as
+ * X_Forwarded_For would stand in for X-Forwarded-For; the builder keeps its name for the log.
+ * Fields that come several times are joined by ", ", cookies by "; ".
+ *
+ * A builder belongs to one executor and runs on its thread, with the GVL.
  */
 #ifndef NB_BINDING_ENV_H
 #define NB_BINDING_ENV_H
@@ -16,7 +19,8 @@
 #include "intake/message.h"
 
 #define NB_CACHED_TEXT_BYTES 128
-/* With 12 digits of a count an id has 22 bytes: Ruby keeps strings of up to 23 in the object itself. */
+/* With 12 digits of a count an id has 22 bytes: Ruby keeps strings of up to 23 in the object itself
+   (RString). */
 #define NB_REQUEST_ID_PREFIX_BYTES 10
 #define NB_REQUEST_ID_BYTES_MAX 128
 /* Bytes of a dropped field's name that the log shows. */
@@ -32,9 +36,9 @@ typedef struct nb_env_builder {
     VALUE template;
     VALUE no_input; /* rack.input of requests without a body */
     VALUE string_io, file_class;
-    bool early_hints;    /* rack.early_hints is there */
-    VALUE listeners;     /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
-    nb_cached_text host; /* of the request before; its HTTP_HOST, SERVER_NAME and SERVER_PORT stand in the template */
+    bool early_hints;       /* rack.early_hints is there */
+    VALUE listeners;        /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
+    nb_cached_text host;    /* of the request before; the template has its HTTP_HOST, SERVER_NAME, SERVER_PORT */
     nb_cached_text address; /* likewise, REMOTE_ADDR */
     char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
     uint64_t request_id_count;
@@ -43,15 +47,17 @@ typedef struct nb_env_builder {
     size_t dropped_size;                          /* 0: it had none */
 } nb_env_builder;
 
-/* rack_errors: env["rack.errors"]; rack2: adds what Rack 2.2 asks for; multiprocess: what it is told of other processes. */
+/* rack_errors: env["rack.errors"]. rack2: adds what Rack 2.2 asks for. multiprocess: the value of
+   rack.multiprocess. */
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess);
-/* Tells it the next listener's address ("": a UNIX socket) and port. */
+/* Adds the next listener, by its number: its address ("" for a UNIX socket) and its port. */
 void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
-/* Rack::Sendfile finds in HTTP_X_ACCEL_MAPPING what X-Accel-Redirect means here: "/folder/=/prefix/,...". */
+/* Sets HTTP_X_ACCEL_MAPPING, by which Rack::Sendfile finds what X-Accel-Redirect means here:
+   "/folder/=/prefix/,...". */
 void nb_env_builder_add_accel(nb_env_builder *builder, VALUE mapping);
 void nb_env_builder_mark(const nb_env_builder *builder);
-/* Builds the environment; takes the descriptor of a spooled body. Raises only NoMemoryError and what StringIO.new
- * raises. */
+/* Builds the environment. The descriptor of a spooled body is the environment's from now on. Raises
+   only NoMemoryError and what StringIO.new raises. */
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * hijack.c - see hijack.h. Every request has an object of its own, so that an env kept too long never takes the connection of another; it
- * holds nothing but the number of its exchange, in place of a pointer.
+ * hijack.c - see hijack.h. Every request has an object of its own, so that an env which is kept too
+ * long never takes the connection of another request. In place of a pointer the object has the
+ * number of its exchange.
  */
 #include "binding/rack/hijack.h"
 
@@ -36,13 +37,13 @@ static VALUE socket_class(int fd) {
 }
 
 static VALUE make_socket(nb_task *task) {
-    const nb_handover *taken = task->taken;
-    VALUE socket = rb_funcall(socket_class(taken->fd), id_for_fd, 1, INT2NUM(taken->fd));
-    task->taken = NULL;
+    const nb_handover *handover = task->handover;
+    VALUE socket = rb_funcall(socket_class(handover->fd), id_for_fd, 1, INT2NUM(handover->fd));
+    task->handover = NULL;
     task->socket = socket;
     rb_ivar_set(socket, id_spared, Qtrue); /* the client's: lib/neverblock/scheduler/sockets.rb */
-    VALUE bytes = rb_str_new(taken->bytes, (long)taken->size);
-    nb_free((void *)(uintptr_t)taken);
+    VALUE bytes = rb_str_new(handover->bytes, (long)handover->size);
+    nb_free((void *)(uintptr_t)handover);
     if (RSTRING_LEN(bytes) > 0) rb_funcall(socket, id_ungetbyte, 1, bytes);
     return socket;
 }
@@ -63,19 +64,20 @@ VALUE nb_hijack_take(nb_task *task) {
     VALUE socket = make_socket(task);
     send_message(task, NB_MESSAGE_BODY, NB_PART_LAST);
     task->ended = true;
-    nb_limit_close(&task->limit); /* it has no deadline any more, and its client is the application's */
+    nb_limit_close(&task->limit); /* its deadline ends, and its client's leaving is the application's to see */
     return socket;
 }
 
 void nb_hijack_drop(nb_task *task) {
-    if (!task->taken) return;
-    nb_net_close(task->taken->fd, true);
-    nb_free(task->taken);
-    task->taken = NULL;
+    if (!task->handover) return;
+    nb_net_close(task->handover->fd, true);
+    nb_free(task->handover);
+    task->handover = NULL;
 }
 
-/* call -> the client's socket, also in env["rack.hijack_io"]. In the request's thread, before anything of the response was sent; again, it
-   gives the same. May park the fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
+/* call -> the client's socket, also in env["rack.hijack_io"]. To be called on the request's thread
+   before anything of the response was sent; called again, it returns the same socket. May park the
+   fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
 static VALUE hijack_call(VALUE self) {
     nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hijack_type);
     nb_task *task = nb_executor_find_task(exchange);

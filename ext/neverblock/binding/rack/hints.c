@@ -1,6 +1,6 @@
 /*
- * hints.c - see hints.h. Hints are advice: what cannot be sent is left out without a word, as Puma does. An env that is kept too long has nothing but the number of an
- * exchange that is no more.
+ * hints.c - see hints.h. Hints are advice: what cannot be sent is left out without an error, as
+ * Puma does. An env that is kept too long has only the number of an exchange that has ended.
  */
 #include "binding/rack/hints.h"
 
@@ -13,7 +13,8 @@
 #include "http/head.h"
 #include "binding/base/module.h"
 
-/* Of all field lines of one 103. Clients bound a head to a few times 10 KB, and drop the connection past it. */
+/* Of all field lines of one 103. Clients bound a head to some tens of KB, and drop a connection
+   that sends more. */
 #define HINTS_BYTES_MAX 65536
 
 static VALUE hints_class;
@@ -28,7 +29,8 @@ VALUE nb_hints_new(nb_exchange_id exchange) {
     return TypedData_Wrap_Struct(hints_class, &hints_type, (void *)(uintptr_t)exchange);
 }
 
-/* Those of framing and of the connection, which an interim response does not have (RFC 9110 sections 7.6.1, 8.6), and those meant for the server. */
+/* Fields of framing and of the connection, which an interim response does not have (RFC 9110
+   sections 7.6.1, 8.6), and fields that are meant for the server. */
 static bool is_servers(nb_slice name) {
     static const char *const names[] = {"connection", "content-length", "keep-alive",
                                         "trailer",    "upgrade",        "transfer-encoding"};
@@ -46,7 +48,7 @@ static void add_line(VALUE lines, nb_slice name, nb_slice value) {
     rb_str_cat(lines, "\r\n", 2);
 }
 
-/* Several values of one field are joined by newlines (Rails before 7.1). */
+/* Rails before 7.1 joins several values of one field by newlines. */
 static void add_value(VALUE lines, nb_slice name, VALUE value) {
     VALUE text = rb_str_new_frozen(rb_obj_as_string(value));
     const char *bytes = RSTRING_PTR(text), *end;
@@ -73,7 +75,7 @@ static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, lines)) {
     return Qnil;
 }
 
-/* Its request, while it awaits its response. */
+/* The task whose request awaits its response, or NULL. */
 static nb_task *awaiting(VALUE self) {
     nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hints_type);
     nb_task *task = nb_executor_find_task_anywhere(exchange);
@@ -81,24 +83,26 @@ static nb_task *awaiting(VALUE self) {
     return over || task->executor->over || task->port->stop_received ? NULL : task;
 }
 
-/* On any thread of the process: nothing here lets another run, so that no part of the executor's own is torn. */
+/* On any thread of the process. Nothing here lets another thread run, so that no part of the
+   executor's own is torn. */
 static void send_lines(nb_task *task, VALUE lines) {
     size_t size = (size_t)RSTRING_LEN(lines), bytes = sizeof(nb_message) + size;
     nb_message *message = nb_port_reserve(task->port, bytes);
-    if (!message) return; /* the client, or the loop, is behind already */
+    if (!message) return; /* the client or the loop is behind: the hints would come too late */
     *message = (nb_message){.type = NB_MESSAGE_HINTS, .bytes = (uint32_t)bytes, .exchange = task->exchange};
     memcpy(message + 1, RSTRING_PTR(lines), size);
     nb_executor_send(task, bytes);
     nb_executor_flush(task);
 }
 
-/* call(headers) -> nil. A 103 with these fields leaves at once. Never parks. Nothing is sent once the response has begun, or where the client has gone; a name or
-   value that is no header field's is left out. Raises what `headers` raises. */
+/* call(headers) -> nil. Sends a 103 with these fields at once. Never parks. Sends nothing once the
+   response has begun or the client has gone. A name or value that is no header field's is left out.
+   Raises what `headers` raises. */
 static VALUE hints_call(VALUE self, VALUE headers) {
     if (!awaiting(self)) return Qnil;
     VALUE lines = rb_str_buf_new(256);
     rb_block_call(headers, id_each, 0, NULL, add_pair, lines);
-    nb_task *task = awaiting(self); /* the application's own methods were called meanwhile */
+    nb_task *task = awaiting(self); /* `each` may have let the request end */
     long size = RSTRING_LEN(lines);
     if (task && size > 0 && size <= HINTS_BYTES_MAX) send_lines(task, lines);
     RB_GC_GUARD(lines);

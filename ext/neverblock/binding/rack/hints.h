@@ -1,5 +1,6 @@
 /*
- * hints.h - env["rack.early_hints"]: header fields that a client is told of before the response, as status 103 (RFC 8297).
+ * hints.h - env["rack.early_hints"]: header fields that a client is told before the response, by
+ * status 103 (RFC 8297).
  */
 #ifndef NB_BINDING_HINTS_H
 #define NB_BINDING_HINTS_H

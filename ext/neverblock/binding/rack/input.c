@@ -12,20 +12,21 @@
 #include "binding/ports/writing.h"
 #include "binding/scheduler/scheduler.h"
 
-/* The I/O loop is told of what was taken this often, so that the client goes on before the window is empty. */
+/* After so many bytes the I/O loop is told what was taken, so that the client sends on before the
+   window is empty. */
 #define TELL_EVERY_BYTES (NB_INPUT_WINDOW_BYTES / 4)
 
 typedef struct nb_input {
     nb_task *task;  /* NULL: the request is over */
     VALUE executor; /* keeps the task's memory */
     VALUE parts;    /* strings that came and were not taken */
-    long offset;    /* bytes of the first that were */
+    long offset;    /* bytes of the first part that were taken */
     VALUE reader;   /* the fiber that waits */
     bool asked;     /* the loop knows that somebody reads */
     bool whole;     /* the last part came */
     bool lost;      /* no memory for a part */
     bool cut;
-    nb_gone_reason reason; /* with cut */
+    nb_gone_reason reason; /* why, if `cut` */
 } nb_input;
 
 static VALUE class, error_class;
@@ -37,7 +38,7 @@ static void input_mark(void *pointer) {
     rb_gc_mark(input->reader);
 }
 
-/* Not WB_PROTECTED: a part comes with every message. */
+/* Not WB_PROTECTED: each message brings a part, and would need a write barrier. */
 static const rb_data_type_t input_type = {
     .wrap_struct_name = "NeverBlock::StreamInput",
     .function = {.dmark = input_mark, .dfree = RUBY_TYPED_DEFAULT_FREE},
@@ -159,7 +160,8 @@ static void check_reader(const nb_input *input) {
         rb_raise(nb_error_class, "a streamed request body is read on the thread its request runs on");
 }
 
-/* The first part that was not taken whole; nil when the body is over. Parks the fiber while there is none. */
+/* The first part that was not taken whole; nil when the body is over. Parks the fiber while there
+   is none. */
 static VALUE first_part(nb_input *input) {
     check_reader(input);
     while (RARRAY_LEN(input->parts) == 0) {
@@ -175,7 +177,8 @@ static VALUE first_part(nb_input *input) {
     return rb_ary_entry(input->parts, 0);
 }
 
-/* What was copied is given back at once: waiting for the garbage collector, an upload would hold tens of megabytes. */
+/* Bytes that were copied are given back at once: until the next collection an upload would occupy
+   tens of megabytes. */
 static VALUE copy(nb_input *input, VALUE part, long size, VALUE onto) {
     const char *bytes = RSTRING_PTR(part) + input->offset;
     VALUE result = NIL_P(onto) ? rb_str_new(bytes, size) : rb_str_cat(onto, bytes, size);
@@ -192,8 +195,8 @@ static long line_size(const char *bytes, long size) {
     return newline ? newline + 1 - bytes : size;
 }
 
-/* shift(length, onto, line) -> at most so many bytes of one part, up to a newline when `line`, as a string or behind
- * `onto`; nil when the body is over. */
+/* shift(length, onto, line) -> at most so many bytes of one part as a String, or appended to
+   `onto`; up to a newline if `line`. nil: the body is over. */
 static VALUE input_shift(VALUE self, VALUE length, VALUE onto, VALUE line) {
     nb_input *input = get(self);
     long wanted = NUM2LONG(length);

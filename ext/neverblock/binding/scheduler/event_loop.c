@@ -9,13 +9,13 @@
 #include <stdatomic.h>
 
 #include "binding/base/forks.h"
-#include "binding/base/ticker.h"
+#include "binding/base/watchdog.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/fibers/transfer.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/watches.h"
 #include "os/clock.h"
 
@@ -27,9 +27,8 @@
 /* A loop that never sleeps proves a kept registration after this time: so late is a fiber at most
    whose descriptor was closed and given out again unheard. */
 #define NB_TRUST_NS (50 * NB_NS_PER_MS)
-/* Work that comes all the time keeps a fiber whose slice has ended from going on for so long at
-   most. */
-#define NB_CUT_WAITS_NS (10 * NB_NS_PER_MS)
+/* Work that comes all the time keeps a preempted fiber from going on for so long at most. */
+#define NB_PREEMPTED_WAITS_MAX_NS (10 * NB_NS_PER_MS)
 
 typedef struct loop_sleep_call {
     nb_scheduler *scheduler;
@@ -71,8 +70,8 @@ static void resume_wait(nb_wait *wait) {
 
 void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (scheduler->attached) nb_loop_stamp(scheduler, nb_loop_now(scheduler));
-    if (scheduler->slices)
-        nb_slices_switch(scheduler->slices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_CUT);
+    if (scheduler->timeslices)
+        nb_timeslices_switch(scheduler->timeslices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_PREEMPTED);
     if (wait) resume_wait(wait);
     if (fiber == scheduler->loop) return;
 
@@ -137,7 +136,7 @@ bool nb_loop_poll(nb_scheduler *scheduler) {
 }
 
 bool nb_loop_work_waits(nb_scheduler *scheduler) {
-    if (nb_slices_work_is_seen(scheduler)) return true;
+    if (nb_timeslices_work_is_seen(scheduler)) return true;
     return scheduler->watches.poll && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
 }
 
@@ -161,9 +160,8 @@ static int64_t left_ns(const loop_sleep_call *call) {
     return left > 0 ? left : 0;
 }
 
-/* Any signal ends the system call, such as SIGCONT or one that Ruby has the main thread see to.
-   Whoever came back for that would want Ruby's lock, take it from a fiber that computes, and sleep
-   again. */
+/* Any signal ends the system call, such as SIGCONT or one that the main thread handles. The loop
+   sleeps on without the GVL: to take it for that would interrupt a fiber that computes. */
 static void wait_in_poller(loop_sleep_call *call) {
     const nb_scheduler *scheduler = call->scheduler;
     for (int64_t timeout_ns = call->timeout_ns;; timeout_ns = left_ns(call)) {
@@ -192,7 +190,7 @@ static void *sleep_body(void *argument) {
     atomic_store_explicit(&call->scheduler->sleeper.asleep, false, memory_order_release);
     if (call->shares_lock) atomic_fetch_add_explicit(&nb_sleepers_want_lock, 1, memory_order_relaxed);
     call->woken = true;
-    if (call->scheduler->slices) nb_slices_want_lock(call->scheduler->slices);
+    if (call->scheduler->timeslices) nb_timeslices_want_lock(call->scheduler->timeslices);
     return NULL;
 }
 
@@ -223,9 +221,9 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     }
 
     bool heap_waits = bound_by_heap(scheduler, &call);
-    if (!scheduler->switched) nb_loop_stamp(scheduler, 0); /* a fiber that holds the thread is seen to */
-    if (!scheduler->switched && scheduler->slices) nb_slices_rest(scheduler->slices);
-    if (scheduler->slices) nb_slices_sleep(scheduler->slices);
+    if (!scheduler->switched) nb_loop_stamp(scheduler, 0); /* a pinned fiber counts as running */
+    if (!scheduler->switched && scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_sleep(scheduler->timeslices);
     scheduler->sleeper.thread = pthread_self();
     scheduler->sleeper.sleeping = true;
     atomic_store_explicit(&scheduler->sleeper.signaled, false, memory_order_relaxed);
@@ -236,8 +234,8 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     /* Where an interrupt was pending it has not been there. */
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
     scheduler->now_fresh = false;
-    if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
-    if (scheduler->attached || scheduler->slices) nb_ticker_stir();
+    if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
+    if (scheduler->attached || scheduler->timeslices) nb_watchdog_stir();
     if (heap_waits && nb_clock_monotonic_ns() >= call.until_ns) nb_heap_let_collect(&scheduler->heap);
     deliver(scheduler, call.events, call.count);
 }
@@ -267,50 +265,51 @@ static void busy_poll(nb_scheduler *scheduler) {
     if (nb_loop_now(scheduler) - scheduler->watches.polled_ns >= NB_BUSY_POLL_NS) nb_loop_poll(scheduler);
 }
 
-/* While fibers are ready, or were cut, the loop never sleeps, and Ruby takes its lock away every
-   100 ms only: a thread that works for a fiber of ours, and needs the lock several times, would
-   have it that often; so would another executor's loop. So it is offered after each turn. Any
-   thread may take it then, and keep it for those 100 ms: the loop runs as long itself before it
-   offers the lock again. */
-static void lend_lock(nb_scheduler *scheduler) {
+/* Releases the GVL for another thread, and takes it again. While fibers are ready or preempted the
+   loop never sleeps, and Ruby takes its lock away every 100 ms only (TIME_QUANTUM_MSEC in
+   thread.c). A thread that works for a fiber of ours, or another executor's loop, would have the
+   lock that seldom, and may need it several times. So it is yielded after each turn. Any thread may
+   take it then and keep it for those 100 ms: the loop runs for as long itself before it yields
+   again. */
+static void yield_lock(nb_scheduler *scheduler) {
     int64_t run_ns = nb_clock_thread_ns();
-    if (run_ns < scheduler->lend_ns) {
+    if (run_ns < scheduler->yield_lock_ns) {
         rb_thread_check_ints();
         return;
     }
     int64_t began_ns = nb_clock_monotonic_ns();
     nb_loop_stamp(scheduler, 0);
-    if (scheduler->slices) nb_slices_rest(scheduler->slices);
-    if (scheduler->slices) nb_slices_want_lock(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_want_lock(scheduler->timeslices);
     rb_thread_schedule();
-    if (scheduler->slices) nb_slices_have_lock(scheduler->slices);
-    scheduler->lend_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
+    if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
+    scheduler->yield_lock_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
-    bool lends = scheduler->lent > 0 && scheduler->ready_count > 0;
-    if (lends || atomic_load_explicit(&nb_sleepers_want_lock, memory_order_relaxed) > 0) {
-        lend_lock(scheduler);
+    bool yields = scheduler->lock_yielders > 0 && scheduler->ready_count > 0;
+    if (yields || atomic_load_explicit(&nb_sleepers_want_lock, memory_order_relaxed) > 0) {
+        yield_lock(scheduler);
     } else {
         rb_thread_check_ints();
     }
 }
 
-/* What waits goes first, and one that was cut goes on in each turn after that; but not later than a
-   slice of time after the last. */
-static void go_on_with_cut(nb_scheduler *scheduler) {
+/* What waits goes first; then each turn goes on with one preempted fiber. It waits no longer than
+   NB_PREEMPTED_WAITS_MAX_NS after the last one. */
+static void resume_preempted(nb_scheduler *scheduler) {
     int64_t now_ns = nb_loop_clock(scheduler);
-    if (nb_loop_work_waits(scheduler) && now_ns - scheduler->cut_ns < NB_CUT_WAITS_NS) return;
-    nb_wait *wait = NB_LIST_ENTRY(scheduler->cut.next, nb_wait, link);
+    if (nb_loop_work_waits(scheduler) && now_ns - scheduler->preempted_resumed_ns < NB_PREEMPTED_WAITS_MAX_NS) return;
+    nb_wait *wait = NB_LIST_ENTRY(scheduler->preempted.next, nb_wait, link);
     nb_loop_switch(scheduler, wait->fiber, wait);
-    scheduler->cut_ns = nb_loop_now(scheduler);
+    scheduler->preempted_resumed_ns = nb_loop_now(scheduler);
 }
 
 static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
-    nb_heap_turn(&scheduler->heap, scheduler->parked.count, !nb_list_empty(&scheduler->cut));
+    nb_heap_turn(&scheduler->heap, scheduler->parked.count, !nb_list_empty(&scheduler->preempted));
     with_source = with_source && scheduler->attached;
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
@@ -320,8 +319,8 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     let_others_run(scheduler);
 
     if (until && until->state != NB_WAITING) return;
-    if (!nb_list_empty(&scheduler->cut)) {
-        go_on_with_cut(scheduler);
+    if (!nb_list_empty(&scheduler->preempted)) {
+        resume_preempted(scheduler);
     } else if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watches.count > 0)) {
         busy_poll(scheduler);
     } else if (until || !nothing_left(scheduler)) {
@@ -329,8 +328,8 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     }
 }
 
-/* Who becomes ready meanwhile stays in the ready queue. */
-void nb_loop_hold(nb_scheduler *scheduler, const nb_wait *wait) {
+/* Fibers that become ready meanwhile stay in the ready queue. */
+void nb_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait) {
     for (;;) {
         nb_loop_expire(scheduler);
         if (nb_inbox_pending(scheduler->inbox)) drain_inbox(scheduler);
@@ -392,9 +391,9 @@ static VALUE run_end(VALUE argument) {
     scheduler->root = call->outer_root;
     nb_loop_stamp(scheduler, 0);
     nb_heap_let_collect(&scheduler->heap);
-    if (!scheduler->slices) return Qnil;
-    nb_slices_rest(scheduler->slices);
-    if (NIL_P(scheduler->loop)) nb_slices_sleep(scheduler->slices);
+    if (!scheduler->timeslices) return Qnil;
+    nb_timeslices_rest(scheduler->timeslices);
+    if (NIL_P(scheduler->loop)) nb_timeslices_sleep(scheduler->timeslices);
     return Qnil;
 }
 
@@ -406,6 +405,6 @@ void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
                      .outer_switched = scheduler->switched};
     scheduler->loop = rb_fiber_current();
     scheduler->switched = false;
-    if (scheduler->slices) nb_slices_begin(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_begin(scheduler->timeslices);
     rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);
 }

@@ -5,7 +5,7 @@
 
 #include "binding/fibers/resume.h"
 #include "binding/state/object.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/wait.h"
 
 void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {
@@ -16,7 +16,7 @@ void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {
 
 void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns) {
     if (nb_timers_arm(&scheduler->timers, &alarm->timer, deadline_ns) != NB_OK) rb_memerror();
-    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_work_comes(scheduler->timeslices);
 }
 
 void nb_late_leave(nb_late *late) {
@@ -62,25 +62,25 @@ void nb_late_raise(nb_scheduler *scheduler, nb_late *late) {
     nb_list_remove(&late->link);
     nb_wait *wait = wait_of(scheduler, late->fiber);
     if (wait && nb_wait_raise(wait, late->raises, &late->link)) return;
-    if (wait && wait->state == NB_READY && wait->outcome == NB_RAISES && wait->overdue == &late->link) {
+    if (wait && wait->state == NB_READY && wait->outcome == NB_RAISES && wait->late_link == &late->link) {
         wait->exception = late->raises; /* again, before the fiber's turn has come */
         return;
     }
-    nb_list_append(&scheduler->overdue, &late->link);
+    nb_list_append(&scheduler->expired, &late->link);
 }
 
-/* What a limit raises may have come to its fiber, which deals with it now, out of one that it had
-   resumed. */
-static bool has_arrived(const nb_late *late) {
+/* What a limit raises may have come to its fiber out of one that it had resumed, and the fiber
+   deals with it now. */
+static bool was_raised(const nb_late *late) {
     VALUE error = late->once ? rb_gv_get("$!") : Qnil;
     return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
 }
 
-nb_late *nb_late_overdue(nb_scheduler *scheduler) {
-    for (nb_list *link = scheduler->overdue.next; link != &scheduler->overdue; link = link->next) {
+nb_late *nb_late_expired(nb_scheduler *scheduler) {
+    for (nb_list *link = scheduler->expired.next; link != &scheduler->expired; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
         if (!is_above_running(scheduler, late->fiber)) continue;
-        if (!has_arrived(late)) return late;
+        if (!was_raised(late)) return late;
         nb_list_remove(&late->link);
         return NULL;
     }

@@ -1,7 +1,9 @@
 /*
- * limit.h - blocks of a fiber's work that may be ended from outside. The exception is raised in the
- * wait the fiber is in. A fiber that has been woken for something gets it at its next wait; a block
- * that ends before that has kept its time as far as it can tell.
+ * limit.h - blocks of a fiber's work that may be ended from outside, by an exception. It is raised
+ * in the wait that the fiber is in. A fiber that was woken before gets it at its next wait. A block
+ * that ends before its next wait has ended in time.
+ *
+ * All functions take the GVL and run on the scheduler's thread.
  */
 #ifndef NB_BINDING_LIMIT_H
 #define NB_BINDING_LIMIT_H
@@ -21,22 +23,20 @@ void nb_late_leave(nb_late *late);
 void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns);
 /* Its time has come. */
 void nb_late_raise(nb_scheduler *scheduler, nb_late *late);
-/* The first that has something to raise in the running fiber, still listed as overdue, or NULL: its
-   own, or that of a fiber that has resumed it. */
-nb_late *nb_late_overdue(nb_scheduler *scheduler);
+/* The first expired nb_late that has something to raise in the running fiber: its own, or that of a
+   fiber that has resumed it. It stays listed. NULL: none. */
+nb_late *nb_late_expired(nb_scheduler *scheduler);
 
 /* --- limits --- */
 
-/*
- * A stretch of a fiber's work that may be ended from outside, once: by a deadline, or by
- * nb_limit_raise. As with the hook timeout_after, the exception is raised in the wait the fiber is
- * in, or at its next. Lies where it lives as long as it is open; its owner marks late.raises.
- */
+/* A block of a fiber's work that may be ended from outside once: by a deadline, or by
+   nb_limit_raise. It lies in memory of its owner, which marks late.raises, and is not moved while
+   it is open. */
 typedef struct nb_limit {
     nb_late late;
     nb_alarm alarm;
     nb_scheduler *scheduler; /* NULL: not open */
-    bool raised;             /* something was raised, be it that it has not arrived yet */
+    bool raised;             /* something was raised, though the fiber may not have got it yet */
 } nb_limit;
 
 /* Opens it for the current fiber. */
@@ -44,12 +44,13 @@ void nb_limit_open(nb_limit *limit, VALUE scheduler);
 /* At deadline_ns raises what the array `raises` says, in the words of Kernel#raise. Raises
    NoMemoryError. */
 void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises);
-/* The deadline counts no more, nor does what it has raised if that has not arrived. */
+/* The deadline counts no more; what it has raised is taken back, if the fiber has not got it
+   yet. */
 void nb_limit_disarm(nb_limit *limit);
 /* Raises now. False: it is not open, or something was raised already. GVL, in any fiber but its
    own. */
 bool nb_limit_raise(nb_limit *limit, VALUE raises);
-/* What is raised in its place has been: nothing else is. */
+/* Something else was raised in its place: it raises nothing more. */
 void nb_limit_spend(nb_limit *limit);
 /* Nothing is raised any more. */
 void nb_limit_close(nb_limit *limit);

@@ -3,7 +3,7 @@
  */
 #include "binding/scheduler/park.h"
 
-#include "binding/fibers/hold.h"
+#include "binding/fibers/pin.h"
 #include "binding/fibers/root.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
@@ -13,15 +13,15 @@
 
 static ID id_shield;
 
-/* Without a loop fiber to go to, because it is this one or has resumed this one, the fiber runs the
-   loop itself. Whoever else transfers here (an application's own Fiber#transfer) does not end the
-   wait. */
+/* A fiber without a loop fiber to go to, because it is that one or has resumed it, runs the loop
+   itself. A transfer to this fiber by another (an application's own Fiber#transfer) does not end
+   the wait. */
 static VALUE park_body(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     nb_scheduler *scheduler = wait->scheduler;
 
-    if (wait->held) {
-        nb_loop_hold(scheduler, wait);
+    if (wait->pinned) {
+        nb_loop_pinned(scheduler, wait);
         return Qnil;
     }
     if (!scheduler->switched) {
@@ -49,7 +49,7 @@ static VALUE park_end(VALUE argument) {
     nb_wait_uncount(wait);
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
     nb_parked_pop(&wait->scheduler->parked, wait->fiber, wait, wait->outer);
-    wait->scheduler->uncut = wait->uncut;
+    wait->scheduler->preempt_disabled = wait->preempt_disabled;
     wait->scheduler->resumes = wait->resumes;
     wait->scheduler->question = wait->question;
     wait->scheduler->masked = wait->masked;
@@ -66,7 +66,8 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
     if (deadline_ns == INT64_MAX || wait->state != NB_WAITING) return true;
     if (deadline_ns <= scheduler->now_ns) {
         nb_wait_wake(wait, NB_TIMED_OUT);
-        /* The fiber's turn may come before the alarms': a timeout that is over raises in this wait. */
+        /* The fiber's turn may come before the alarms': a timeout that is over raises in this
+           wait. */
         nb_loop_expire(scheduler);
         return true;
     }
@@ -86,8 +87,8 @@ static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
 /* What was to be raised in this fiber since before it began to wait, or nil. */
 static VALUE raised_before(const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
-    if (!nb_list_empty(&scheduler->overdue)) {
-        nb_late *late = nb_late_overdue(scheduler);
+    if (!nb_list_empty(&scheduler->expired)) {
+        nb_late *late = nb_late_expired(scheduler);
         if (late) {
             nb_list_remove(&late->link);
             return late->raises;
@@ -96,7 +97,7 @@ static VALUE raised_before(const nb_wait *wait) {
     return NIL_P(scheduler->deferred) ? Qnil : nb_wait_take_deferred(scheduler, wait->fiber);
 }
 
-/* In a shield block of its own, or resumed from one of its root's. */
+/* Is the fiber in a shield block of its own, or resumed from one of its root fiber's? */
 static bool is_shielded(const nb_wait *wait) {
     if (wait->scheduler->shields == 0) return false;
     if (wait->root_shielded && wait->fiber != wait->root) return true;
@@ -104,7 +105,7 @@ static bool is_shielded(const nb_wait *wait) {
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
-    wait->held = nb_hold_covers(wait);
+    wait->pinned = nb_pin_covers(wait);
     wait->shielded = is_shielded(wait);
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
@@ -115,7 +116,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
         park_end((VALUE)wait);
         rb_memerror();
     }
-    wait->scheduler->uncut = 0;
+    wait->scheduler->preempt_disabled = 0;
     wait->scheduler->question = NB_ASKS_NOTHING;
     wait->scheduler->masked = false;
     wait->scheduler->root_shielded = false;
@@ -125,15 +126,15 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     return wait->outcome;
 }
 
-/* Nothing may leave the postponed job this runs in: what is raised in the switch back, as nothing
-   should be, is put off as well. */
-void nb_wait_cut(nb_scheduler *scheduler) {
+/* Nothing may leave the postponed job that this runs in: what is raised in the switch back, though
+   nothing should be, is deferred as well. */
+void nb_wait_preempt(nb_scheduler *scheduler) {
     nb_wait wait;
-    nb_wait_init(&wait, scheduler, NB_WAIT_CUT);
+    nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);
     if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
     wait.state = NB_READY;
     wait.counted = true;
-    nb_list_append(&scheduler->cut, &wait.link);
+    nb_list_append(&scheduler->preempted, &wait.link);
     scheduler->ready_count++;
     scheduler->watches.dry_fd = -1;
     scheduler->root_shielded = false;
@@ -149,7 +150,7 @@ void nb_wait_cut(nb_scheduler *scheduler) {
 typedef struct spawn_call {
     nb_scheduler *scheduler;
     VALUE fiber, outer_loop;
-    unsigned uncut;
+    unsigned preempt_disabled;
     bool masked, root_shielded;
 } spawn_call;
 
@@ -163,7 +164,7 @@ static VALUE spawn_end(VALUE argument) {
     spawn_call *call = (spawn_call *)argument;
     call->scheduler->loop = call->outer_loop;
     call->scheduler->switched = false;
-    call->scheduler->uncut = call->uncut;
+    call->scheduler->preempt_disabled = call->preempt_disabled;
     call->scheduler->masked = call->masked;
     call->scheduler->root_shielded = call->root_shielded;
     return Qnil;
@@ -174,11 +175,11 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
         spawn_call call = {.scheduler = scheduler,
                            .fiber = fiber,
                            .outer_loop = scheduler->loop,
-                           .uncut = scheduler->uncut,
+                           .preempt_disabled = scheduler->preempt_disabled,
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
         scheduler->loop = rb_fiber_current();
-        scheduler->uncut = 0;
+        scheduler->preempt_disabled = 0;
         scheduler->masked = false;
         scheduler->root_shielded = false;
         rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);

@@ -13,9 +13,9 @@
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
-/* Lets the current fiber wait until its turn comes again, for nothing else; what is raised into it
-   is raised in its next wait. Does not raise. */
-void nb_wait_cut(nb_scheduler *scheduler);
+/* Preempts the current fiber: it waits until its turn comes again, for nothing else. What is raised
+   into it is raised in its next wait. Does not raise. */
+void nb_wait_preempt(nb_scheduler *scheduler);
 
 /* Scheduler#shield. */
 void nb_park_define(VALUE klass);

@@ -11,7 +11,7 @@
 #include "binding/scheduler/park.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/wait.h"
 
 void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
@@ -54,7 +54,7 @@ int nb_scheduler_poll_descriptor(VALUE self) {
 
 nb_heap *nb_scheduler_heap(VALUE self) { return &nb_scheduler_get(self)->heap; }
 
-bool nb_scheduler_has_cut(VALUE self) { return !nb_list_empty(&nb_scheduler_get(self)->cut); }
+bool nb_scheduler_has_preempted(VALUE self) { return !nb_list_empty(&nb_scheduler_get(self)->preempted); }
 
 /* --- Switching --- */
 
@@ -99,6 +99,6 @@ VALUE nb_scheduler_root(VALUE self) { return nb_root_now(nb_scheduler_get(self))
 void nb_scheduler_stamp(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     nb_loop_stamp(scheduler, nb_loop_clock(scheduler));
-    if (scheduler->slices) nb_slices_switch(scheduler->slices, scheduler->now_ns, false);
+    if (scheduler->timeslices) nb_timeslices_switch(scheduler->timeslices, scheduler->now_ns, false);
     scheduler->now_fresh = false;
 }

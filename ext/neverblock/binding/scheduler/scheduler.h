@@ -1,10 +1,11 @@
 /*
- * scheduler.h - NeverBlock::Scheduler, the Fiber::Scheduler of this gem, for the rooms above: what
- * takes the Ruby object.
+ * scheduler.h - NeverBlock::Scheduler, the Fiber::Scheduler of this gem, for the folders above:
+ * what takes the Ruby object.
  *
  * One scheduler belongs to one Ruby thread. Its loop runs in the fiber that called run (the loop
- * fiber); every other fiber parks by transferring to the loop fiber and is transferred back to when
- * it is ready. Parked fibers are kept alive (marked) by the scheduler.
+ * fiber). Every other fiber parks by transferring to the loop fiber, and is transferred back to
+ * when it is ready. The scheduler keeps parked fibers alive (marks them). All functions take the
+ * GVL.
  */
 #ifndef NB_BINDING_SCHEDULER_H
 #define NB_BINDING_SCHEDULER_H
@@ -53,11 +54,11 @@ void nb_scheduler_switch_to(VALUE scheduler, VALUE fiber);
    now, and the loop raises it no more. */
 bool nb_scheduler_take_want(VALUE scheduler);
 
-/* The fiber that was scheduled and that runs now, by itself or in a fiber it has resumed; nil: none
-   does. The scheduler's own thread, or any with Ruby's lock. */
+/* The root fiber that runs now: the loop has switched to it, and it runs, or a fiber that it has
+   resumed. nil: none. Any thread with the GVL. */
 VALUE nb_scheduler_root(VALUE scheduler);
-/* Fibers whose slice has ended and that have not gone on since. */
-bool nb_scheduler_has_cut(VALUE scheduler);
+/* Are there preempted fibers? */
+bool nb_scheduler_has_preempted(VALUE scheduler);
 
 /* What decides when Ruby collects, for its fibers. As long as the scheduler. */
 nb_heap *nb_scheduler_heap(VALUE scheduler);

@@ -1,9 +1,8 @@
 /*
- * blockers.c - see blockers.h. A place is the method that asks, its caller's
- * line, and that one's caller's: three frames, by rb_profile_frames(), which
- * makes no object. Their addresses are compared and never followed: where code
- * is gone and other code has its address, that one is taken for it until it has
- * been learned anew.
+ * blockers.c - see blockers.h. A call site is the method that asks, the line of its caller, and the
+ * line of the caller's caller: three frames, by rb_profile_frames, which makes no object. The
+ * frames' addresses are compared and never followed. Where code is freed and other code gets its
+ * address, that code is taken for the old call site until it has been learned anew.
  */
 #include "binding/stalls/blockers.h"
 
@@ -13,17 +12,17 @@
 #include <ruby/version.h>
 
 #include "base/hash.h"
-#include "base/sites.h"
+#include "base/call_sites.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "binding/fibers/resume.h"
 
 enum { FRAMES = 3, SELF = 1, KEY_SPARE_BITS = 3 };
 
-static nb_sites sites;
+static nb_call_sites call_sites;
 static ID id_elsewhere;
 
-/* A Fixnum, which costs nothing. */
+/* The key of the call site that asks; small enough for a Fixnum, which is no object. */
 static uint64_t key_here(void) {
     VALUE frames[FRAMES];
     int lines[FRAMES];
@@ -38,9 +37,11 @@ static uint64_t key_here(void) {
 
 /* --- How long a call takes --- */
 
-/* Not what it has waited for Ruby's lock when it had ended: beside one that computes every call would be slow, wherever it is made. From 3.3 on Ruby tells of that. */
+/* The time in which a call that has ended waits for the GVL does not count: beside a thread that
+   computes every call would be slow, wherever it is made. From Ruby 3.3 on Ruby tells of these
+   waits. */
 #if RUBY_API_VERSION_MAJOR > 3 || RUBY_API_VERSION_MINOR >= 3
-static _Thread_local unsigned timed_here; /* calls of this thread that are under way */
+static _Thread_local unsigned timed_here; /* calls that this thread is timing */
 static _Thread_local int64_t ready_ns, waited_ns;
 
 static void lock_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused) {
@@ -80,20 +81,21 @@ typedef struct timed_call {
     nb_thread_use used; /* when it began */
 } timed_call;
 
-/* Where the processor was taken from the thread meanwhile (whom the lock is given to likes to run at once, and where the giver does), only what it ran
-   says that the call was slow, and nothing that it was quick. */
+/* What the call took, in ns. If the kernel has preempted the thread meanwhile, the time that it ran
+   may say that the call was slow; nothing then says that it was quick. A thread that is given the
+   GVL is often woken on the processor of the thread that gave it. */
 static int64_t time_of(const timed_call *call) {
     int64_t took_ns = clock_ns() - call->began_ns;
-    if (took_ns < NB_SITES_QUICK_NS) return took_ns;
+    if (took_ns < NB_CALL_SITES_QUICK_NS) return took_ns;
     nb_thread_use used = nb_thread_used();
     if (used.preempted == call->used.preempted) return took_ns;
     int64_t ran_ns = used.ran_ns - call->used.ran_ns;
-    return ran_ns < NB_SITES_QUICK_NS ? NB_SITES_QUICK_NS : ran_ns;
+    return ran_ns < NB_CALL_SITES_QUICK_NS ? NB_CALL_SITES_QUICK_NS : ran_ns;
 }
 
 static VALUE timed_end(VALUE argument) {
     timed_call *call = (timed_call *)argument;
-    nb_site_ended(nb_sites_find(&sites, call->key), call->here, time_of(call));
+    nb_call_site_ended(nb_call_sites_find(&call_sites, call->key), call->here, time_of(call));
     end_timing();
     return Qnil;
 }
@@ -105,30 +107,30 @@ static VALUE timed_yield(uint64_t key, bool here) {
     return rb_ensure(rb_yield, Qnil, timed_end, (VALUE)&call);
 }
 
-/* at_site { } -> what the block returns, called here or by
- * Blockers.elsewhere(key) { }. */
-static VALUE at_site(VALUE self) {
+/* at_call_site { } -> what the block returns; it is called here, or by Blockers.elsewhere(key) {
+   }. */
+static VALUE at_call_site(VALUE self) {
     uint64_t key = key_here();
-    if (nb_site_here(nb_sites_find(&sites, key)) || nb_resume_holds()) return timed_yield(key, true);
+    if (nb_call_site_here(nb_call_sites_find(&call_sites, key)) || nb_resume_pins()) return timed_yield(key, true);
     VALUE number = ULL2NUM(key);
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
 
-/* site -> the key of the place that asks: for those who call in ways of their
- * own. */
-static VALUE site(VALUE self) { return ULL2NUM(key_here()); }
+/* call_site -> the key of the call site that asks: for methods that call in ways of their own. */
+static VALUE call_site(VALUE self) { return ULL2NUM(key_here()); }
 
-/* here?(key) -> whether a call of the place is made here. */
+/* here?(key) -> whether calls of this call site are made here. */
 static VALUE here_p(VALUE self, VALUE key) {
-    return nb_site_here(nb_sites_find(&sites, NUM2ULL(key))) || nb_resume_holds() ? Qtrue : Qfalse;
+    return nb_call_site_here(nb_call_sites_find(&call_sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
 }
 
-/* timed(key, here) { } -> what the block returns; the place learns how long it took, here or elsewhere. */
+/* timed(key, here) { } -> what the block returns. The call site learns how long it took, here or on
+   another thread. */
 static VALUE timed(VALUE self, VALUE key, VALUE here) { return timed_yield(NUM2ULL(key), RTEST(here)); }
 
-/* forget -> nil: no place is trusted any more. */
+/* forget -> nil: no call site is trusted any more. */
 static VALUE forget(VALUE self) {
-    sites = (nb_sites){0};
+    call_sites = (nb_call_sites){0};
     return Qnil;
 }
 
@@ -136,8 +138,8 @@ void nb_blockers_define(VALUE module) {
     VALUE blockers = rb_define_module_under(module, "Blockers");
     id_elsewhere = rb_intern("elsewhere");
     hear_of_the_lock();
-    rb_define_singleton_method(blockers, "at_site", at_site, 0);
-    rb_define_singleton_method(blockers, "site", site, 0);
+    rb_define_singleton_method(blockers, "at_call_site", at_call_site, 0);
+    rb_define_singleton_method(blockers, "call_site", call_site, 0);
     rb_define_singleton_method(blockers, "here?", here_p, 1);
     rb_define_singleton_method(blockers, "timed", timed, 2);
     rb_define_singleton_method(blockers, "forget", forget, 0);

@@ -1,12 +1,10 @@
 /*
- * stalls.h - the stall watch: looks, without Ruby's lock, at how long each executor of this process runs one fiber, finds out where that is, and tells it.
+ * stalls.h - the stall watch: sees, without the GVL, for how long each executor of this process
+ * runs one fiber, finds out where that fiber is, and tells it.
  *
- * The ticker's thread looks (binding/base/ticker.h, stall/stall_watch.h). Where the fiber is, is found out by whoever can, the gentlest first:
- *   - a postponed job, which runs in the executor's own thread where Ruby looks for interrupts: it is in Ruby code;
- *   - a Ruby thread of ours, which gets Ruby's lock: the fiber is in a call that has released it;
- *   - where neither can run, the fiber is in a C call, or a garbage collection, that holds the lock: its thread is interrupted by SIGURG (whose default is to be
- *     ignored, so that none that comes late does harm), and reads its own stack into memory that is not Ruby's.
- * Who answers claims the one place for the answer; the ticker's thread reads it, counts it on the board and writes the log's entries.
+ * The watchdog's thread looks (binding/base/watchdog.h); stall/stall_watch.h decides when it asks
+ * and when a burst is a stall. stalls/stalls_answer.h finds out where the fiber is, and
+ * stalls/stalls_tell.h tells it.
  */
 #ifndef NB_BINDING_STALLS_H
 #define NB_BINDING_STALLS_H
@@ -17,9 +15,12 @@
 
 void nb_stalls_define(VALUE module);
 
-/* The executor runs on the calling thread from now on. options: what lib/neverblock/server/stalls.rb gathers, or nil: it is not watched. Raises NoMemoryError. */
+/* The executor runs on the calling thread from now on. options: the Hash that
+   lib/neverblock/server/stalls.rb gathers; nil: the executor is not watched. GVL. Raises
+   NoMemoryError, and ThreadError when there is no thread for the reporter. */
 void nb_stalls_begin(nb_executor *executor, VALUE options);
-/* It does not run any more. Our Ruby thread, if the executor was the last that is watched, so that it ends now and can be waited for; else nil. */
+/* The executor has ended. Returns the reporter's thread, which ends now and can be joined, if no
+   other executor is watched; else nil. GVL. */
 VALUE nb_stalls_end(nb_executor *executor);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "binding/ports/running.h"
 #include "binding/scheduler/scheduler.h"
-#include "binding/slices/interrupt.h"
+#include "binding/timeslices/interrupt.h"
 
 static ID id_backtrace;
 
@@ -46,7 +46,8 @@ void nb_stalls_trace_thread(nb_stall *stall, VALUE thread) { trace(stall, lines_
 
 /* --- in a signal --- */
 
-/* Names and paths are strings that methods and their code have; the functions that give them away make none. */
+/* Names and paths are strings that methods and their code own; the functions that return them make
+   no object. */
 static int copy(char *out, int room, VALUE string) {
     if (!RB_TYPE_P(string, T_STRING)) return 0;
     int size = RSTRING_LEN(string) < room ? (int)RSTRING_LEN(string) : room;
@@ -54,7 +55,8 @@ static int copy(char *out, int room, VALUE string) {
     return size;
 }
 
-/* The number's digits; their count. snprintf may not be called in a signal (signal-safety(7)). */
+/* Writes the number's digits, and returns how many there are. snprintf is not async-signal-safe
+   (signal-safety(7)). */
 static int digits(char *out, int number) {
     char reversed[12];
     int size = 0;
@@ -71,14 +73,15 @@ static int digits(char *out, int number) {
 #define NAME_BYTES 80
 #define EVALUATED "(eval)" /* as Ruby shows it */
 
-/* As this Ruby has it (Feature #16495). */
+/* How this version of Ruby quotes a label (Feature #16495). */
 #if RUBY_API_VERSION_CODE < 30400
 #define QUOTED ":in `"
 #else
 #define QUOTED ":in '"
 #endif
 
-/* A frame within a method is given as that method: where its line comes before the method's first it is of text that the method evaluates, whose path nobody tells. */
+/* rb_profile_frames gives a frame of a block as its method. A line before the method's first is of
+   text that the method evaluates, whose path Ruby does not tell. */
 static int copy_path(char *out, int room, VALUE place, int number) {
     VALUE first = rb_profile_frame_first_lineno(place);
     if (!RB_FIXNUM_P(first) || number >= FIX2INT(first)) return copy(out, room, rb_profile_frame_path(place));
@@ -86,7 +89,7 @@ static int copy_path(char *out, int room, VALUE place, int number) {
     return (int)sizeof(EVALUATED) - 1;
 }
 
-/* A method in C has no line of its own: it is shown at its caller's, as Ruby does. */
+/* A method in C is shown at its caller's line, as Ruby does. */
 static void add_frame(nb_stall *stall, VALUE frame, VALUE place, int number) {
     char line[NB_STALL_LINE_BYTES_MAX];
     int size = copy_path(line, (int)sizeof(line) - NUMBER_AND_QUOTES - NAME_BYTES, place, number);
@@ -113,7 +116,7 @@ void nb_stalls_trace_signalled(nb_stall *stall) {
     }
 }
 
-/* --- whose it is --- */
+/* --- The request --- */
 
 void nb_stalls_trace_request(nb_stall *stall, const nb_executor *executor) {
     VALUE fiber = nb_scheduler_root(executor->scheduler);

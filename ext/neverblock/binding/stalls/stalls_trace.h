@@ -1,5 +1,6 @@
 /*
- * stalls_trace.h - where a thread is, as text: by itself, by another thread that has Ruby's lock, or by a signal while it sits in a C call with that lock.
+ * stalls_trace.h - where a thread is, as the lines of a backtrace. The thread tells it itself, or
+ * another thread that has the GVL, or a signal while the thread is in a C call that keeps the GVL.
  */
 #ifndef NB_BINDING_STALLS_TRACE_H
 #define NB_BINDING_STALLS_TRACE_H
@@ -12,13 +13,15 @@
 
 void nb_stalls_trace_define(void);
 
-/* Of the current thread, and of another; with Ruby's lock. They do not raise, and leave $! as it was: what goes wrong leaves the trace empty. */
+/* The lines of the current thread, and of another. With the GVL. They do not raise, and leave $! as
+   it was: where an error comes up the answer has no lines. */
 void nb_stalls_trace_here(nb_stall *stall);
 void nb_stalls_trace_thread(nb_stall *stall, VALUE thread);
-/* Of the thread a signal has interrupted in a C call, with Ruby's lock, outside of a garbage collection: reads only what that thread has, and makes no object. */
+/* The lines of the current thread, which a signal has interrupted in a C call, with the GVL and
+   outside of a garbage collection. Reads only what that thread has, and makes no object. */
 void nb_stalls_trace_signalled(nb_stall *stall);
 
-/* The request whose fiber the executor runs. With Ruby's lock, or in such a signal. */
+/* The request whose fiber the executor runs. With the GVL, or in such a signal. */
 void nb_stalls_trace_request(nb_stall *stall, const nb_executor *executor);
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "binding/state/children.h"
 
-/* Whoever has scheduled it waits for its first wait, as the last that does. */
+/* The fiber that has scheduled it waits for its first wait, and is the last of the spawners. */
 void nb_child_begin(nb_scheduler *scheduler, nb_child *child) {
     bool spawned = scheduler && scheduler->switched && !nb_list_empty(&scheduler->spawners);
     child->parent = spawned ? NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link)->root : Qnil;

@@ -1,6 +1,6 @@
 /*
- * children.h - which fiber has scheduled which: Scheduler#run and #close inside a fiber of the loop
- * wait for those that it has scheduled itself (hooks/fiber_hooks.c).
+ * children.h - which fiber has scheduled which. Scheduler#run and #close inside a fiber of the loop
+ * wait for the fibers that it has scheduled itself (hooks/fiber_hooks.c).
  */
 #ifndef NB_BINDING_CHILDREN_H
 #define NB_BINDING_CHILDREN_H
@@ -11,7 +11,7 @@
 typedef struct nb_child {
     nb_list link;
     VALUE fiber;
-    VALUE parent; /* the root of who has scheduled it, or nil: nobody of the loop's */
+    VALUE parent; /* the root fiber of the fiber that has scheduled it; nil: none of the loop's */
 } nb_child;
 
 void nb_child_begin(nb_scheduler *scheduler, nb_child *child); /* NULL: a scheduler that is not its thread's */

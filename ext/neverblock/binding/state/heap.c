@@ -5,12 +5,12 @@
 
 #include "os/memory.h"
 
-/* How many bytes are left uncounted between two collections, and between two of all objects: so
-   much later they may come. */
+/* Bytes that are left uncounted between two collections, and between two collections of all
+   objects, at most: so much later they may come. */
 #define UNCOUNTED_BYTES_MAX ((size_t)128 << 20)
 #define UNCOUNTED_BYTES_MAJOR_MAX ((size_t)512 << 20)
-/* Fewer are not worth a call; where each object has more, as what reads a file or a body in pieces
-   makes them, collections are short and free much. */
+/* Fewer are not worth a call. Where each object has more bytes, as where a file or a body is read
+   in pieces, collections are short and free much. */
 #define UNCOUNTED_BYTES_MIN ((size_t)256 << 10)
 #define UNCOUNTED_BYTES_AN_OBJECT_MAX 1024
 
@@ -23,11 +23,11 @@
 #define LEFT_OBJECTS_MIN 200000
 #define LEFT_SLOTS_AN_OBJECT 8
 
-/* Where a collection has walked so many objects more than while nobody computes, and of those made
-   since then at least one of so many, what computes keeps them. Of one that makes much and keeps
-   little a collection is short, and the longer the more of its garbage waits, fibers above all. The
-   heap grows for it without another collection up to so many slots (Ruby 3.3's have 40 to 640
-   bytes), and while so many bytes are allocated beside objects, for which Ruby would collect. */
+/* A computation keeps much if a collection has walked so many objects more than while nobody
+   computes, and one of so many that were made since. Where much is made and little is kept, a
+   collection is short, and takes longer the more garbage waits, fibers above all. The heap grows
+   without another collection up to so many slots (40 to 640 bytes each in Ruby 3.3). So do the
+   bytes beside objects, for which Ruby would collect. */
 #define KEPT_OBJECTS_MIN 10000
 #define MADE_OF_KEPT_MAX 4
 #define GROWN_SLOTS_MAX 2000000
@@ -166,7 +166,7 @@ bool nb_heap_computes(const nb_heap *heap) {
     return bytes >= UNCOUNTED_BYTES_MIN || collector.put_off_for;
 }
 
-/* Before a request keeps anything, or after. */
+/* Notes what a collection walks while no request keeps anything. */
 static void note_alone(void) {
     see_collections();
     collector.collections_alone = collector.collections;
@@ -177,8 +177,8 @@ void nb_heap_attached(void) {
     if (collector.known && collector.marked_alone == 0) note_alone();
 }
 
-/* A collection that came since it began tells of it where much is kept; of what was made until then
-   most may be others'. One from before it has walked what there is without it. */
+/* A collection that came since the request began tells of it where much is kept; most of what was
+   made until then may be others'. An older one has walked what there is without it. */
 void nb_heap_request_long(nb_heap *heap, size_t collections) {
     if (!collector.known || heap->long_requests++ > 0) return;
     see_collections();
@@ -251,10 +251,10 @@ static void collect_what_is_left(nb_heap *heap) {
     note_alone();
 }
 
-void nb_heap_turn(nb_heap *heap, size_t parked, bool some_cut) {
+void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted) {
     collect_what_has_grown();
     if (parked > heap->room_for) make_room_for_parked(heap);
-    if (heap->collection_due && !some_cut) collect_what_is_left(heap);
+    if (heap->collection_due && !some_preempted) collect_what_is_left(heap);
 }
 
 void nb_heap_define(VALUE module) {

@@ -1,8 +1,8 @@
 /*
- * heap.h - when Ruby collects, for one scheduler: room in Ruby's heap for many parked fibers
- * (NeverBlock::Heap.fill and .count_malloc, lib/neverblock/scheduler/heap.rb), what a long computation
- * allocates beside its objects, left uncounted, collections put off while one keeps much, and a
- * collection when it is over.
+ * heap.h - when Ruby collects garbage, for one scheduler. Room in Ruby's heap is made for many
+ * parked fibers (NeverBlock::Heap.fill and .count_malloc, lib/neverblock/scheduler/heap.rb). What a
+ * long computation allocates beside its objects is left uncounted. Collections are put off while a
+ * computation keeps much, and one is made when it is over. All functions take the GVL.
  */
 #ifndef NB_BINDING_HEAP_H
 #define NB_BINDING_HEAP_H
@@ -26,34 +26,31 @@ typedef struct nb_heap {
     unsigned long_requests; /* half done, of those that were told of as long (nb_heap_request_long) */
 } nb_heap;
 
-/* What a fiber that computes has allocated beside objects since the last collection is not counted,
-   up to a bound, so that objects alone call for the next. Once 16 to 32 MB are counted Ruby
-   collects at once, and first finishes at once whatever it marks and sweeps bit by bit (gc.c,
-   objspace_malloc_increase): 30 to 110 ms beside 50,000 rows. And once a collection has walked much
-   that it keeps, the next are put off until its request is over, up to a bound: they would walk it
-   all again, and more, 20 to 150 ms, and have it grow old. In the job that looks whether its slice
-   is over; raises nothing. True: it should be called again in a millisecond. */
+/* The job calls this while a fiber computes. What the fiber has allocated beside objects since the
+   last collection is not counted, up to a bound, so that objects alone call for the next. Else Ruby
+   collects at once when 16 to 32 MB are counted, and first finishes what it marks and sweeps bit by
+   bit (gc.c, objspace_malloc_increase). Once a collection has walked much that the fiber keeps, the
+   next ones are put off until its request is over, up to a bound: they would walk it all again, and
+   have it grow old. Raises nothing. True: call it again in a millisecond. */
 bool nb_heap_computes(const nb_heap *heap);
-/* Nothing is put off any more for these fibers: a request is over, nothing has happened for a
-   while, or the scheduler goes away, also as a child does after a fork. */
+/* Nothing is put off any more for these fibers. For the end of a request, after a while in which
+   nothing has happened, when the scheduler goes away, and in the child of a fork. */
 void nb_heap_let_collect(const nb_heap *heap);
 bool nb_heap_waits(const nb_heap *heap);
 /* A source is attached. Before the first, nothing is a request's. */
 void nb_heap_attached(void);
-/* Between fibers, in the loop fiber; some_cut: fibers wait whose slice has ended. Where more of
-   them are parked than there is room for in Ruby's heap, it is made for twice as many. And when a
-   long request is over (nb_heap_request_over) and none is half done, a collection of what is young,
-   swept bit by bit as it is needed: what it has made is garbage by then, and found to be that in
-   some 10 ms. Later collections would come in the middle of the next such request, walk all that
-   that one keeps, and have the garbage grow old meanwhile, which only collections of all objects
-   free. */
-void nb_heap_turn(nb_heap *heap, size_t parked, bool some_cut);
+/* Between two fibers, in the loop fiber. Makes room in Ruby's heap for twice as many parked fibers,
+   where more are parked than there is room for. And when a long request is over
+   (nb_heap_request_over), and none is half done, collects what is young, swept bit by bit as it is
+   needed: what the request has made is garbage by then. A later collection would come in the middle
+   of the next such request, and walk all that that one keeps. Garbage would grow old meanwhile,
+   which only collections of all objects free. some_preempted: there are preempted fibers. */
+void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted);
 
 /* A request has computed for NB_HEAP_LONG_NS; nb_heap_request_over is told when it is over.
-   Meanwhile collections are put off where it keeps much. And when any whose slice had ended is
-   over, and no long one is half done, the loop of its scheduler collects what it has left, where
-   that is much. collections: rb_gc_count() when the request began. Ruby's lock held; raise
-   nothing. */
+   Meanwhile collections are put off where it keeps much. When any preempted request is over, and no
+   long one is half done, the loop collects what it has left, where that is much. collections:
+   rb_gc_count() when the request began. GVL. Raise nothing. */
 void nb_heap_request_long(nb_heap *heap, size_t collections);
 void nb_heap_request_over(nb_heap *heap, bool was_long);
 

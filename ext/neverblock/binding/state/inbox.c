@@ -12,10 +12,10 @@
 struct nb_inbox {
     pthread_mutex_t lock;
     nb_sleeper *sleeper; /* NULL: nobody sleeps */
-    nb_parcel *arrived;  /* newest first */
+    nb_parcel *posted;   /* newest first */
     size_t out;          /* parcels expected and not yet drained */
     bool closed;
-    _Atomic bool pending; /* something has arrived; readable without the lock */
+    _Atomic bool pending; /* something was posted; read without the lock */
 };
 
 static void inbox_destroy(nb_inbox *inbox) {
@@ -50,8 +50,8 @@ void nb_inbox_post(nb_parcel *parcel) {
     nb_inbox *inbox = parcel->inbox;
     pthread_mutex_lock(&inbox->lock);
     if (!inbox->closed) {
-        parcel->next = inbox->arrived;
-        inbox->arrived = parcel;
+        parcel->next = inbox->posted;
+        inbox->posted = parcel;
         atomic_store_explicit(&inbox->pending, true, memory_order_relaxed);
         if (inbox->sleeper) nb_sleeper_rouse(inbox->sleeper);
         pthread_mutex_unlock(&inbox->lock);
@@ -67,18 +67,18 @@ bool nb_inbox_pending(const nb_inbox *inbox) {
     return inbox && atomic_load_explicit(&inbox->pending, memory_order_relaxed);
 }
 
-static nb_parcel *take_arrived(nb_inbox *inbox) {
-    nb_parcel *arrived = inbox->arrived;
-    inbox->arrived = NULL;
-    for (const nb_parcel *parcel = arrived; parcel; parcel = parcel->next)
+static nb_parcel *take_posted(nb_inbox *inbox) {
+    nb_parcel *posted = inbox->posted;
+    inbox->posted = NULL;
+    for (const nb_parcel *parcel = posted; parcel; parcel = parcel->next)
         inbox->out--;
-    return arrived;
+    return posted;
 }
 
 nb_parcel *nb_inbox_take(nb_inbox *inbox) {
     pthread_mutex_lock(&inbox->lock);
     atomic_store_explicit(&inbox->pending, false, memory_order_relaxed);
-    nb_parcel *parcel = take_arrived(inbox);
+    nb_parcel *parcel = take_posted(inbox);
     pthread_mutex_unlock(&inbox->lock);
     return parcel;
 }
@@ -95,7 +95,7 @@ void nb_inbox_close(nb_inbox *inbox) {
     if (inbox == NULL) return;
     pthread_mutex_lock(&inbox->lock);
     inbox->closed = true;
-    nb_parcel *parcel = take_arrived(inbox);
+    nb_parcel *parcel = take_posted(inbox);
     bool last = inbox->out == 0;
     pthread_mutex_unlock(&inbox->lock);
 

@@ -1,10 +1,10 @@
 /*
  * inbox.h - where native threads leave their answers for a scheduler's loop, which they wake.
  *
- * A parcel is a heap block that outlives the wait when it must: the thread owns it until
- * nb_inbox_post, the loop from then until it has woken the wait, the waiter from then on. Who stops
- * waiting sets parcel->wait to NULL, under the GVL; the loop then gives the parcel to `abandoned`.
- * The inbox outlives its scheduler for as long as a parcel is out.
+ * A parcel is a heap block that may outlive the wait. The thread owns it until nb_inbox_post, the
+ * loop from then until it has woken the wait, the waiter from then on. A fiber that stops waiting
+ * sets parcel->wait to NULL, with the GVL; the loop then gives the parcel to `abandoned`. The inbox
+ * outlives its scheduler for as long as a parcel is out.
  */
 #ifndef NB_BINDING_INBOX_H
 #define NB_BINDING_INBOX_H
@@ -32,9 +32,9 @@ void nb_inbox_expect(nb_inbox **inbox, nb_sleeper *sleeper, nb_parcel *parcel);
 void nb_inbox_unexpect(nb_parcel *parcel);
 /* Any thread, without the GVL: the parcel is done. */
 void nb_inbox_post(nb_parcel *parcel);
-/* Has something arrived? inbox: NULL: there is none, here and below. */
+/* Was something posted that was not taken? inbox: NULL where there is none, here and below. */
 bool nb_inbox_pending(const nb_inbox *inbox);
-/* What has arrived, by `next`, newest first. */
+/* Takes what was posted, by `next`, newest first. */
 nb_parcel *nb_inbox_take(nb_inbox *inbox);
 /* The sleeper's wake is about to be closed. */
 void nb_inbox_mute(nb_inbox *inbox);

@@ -1,6 +1,6 @@
 /*
- * late.h - what ends the waits of one block of a fiber's work, and the alarm by which that comes
- * (scheduler/limit.h).
+ * late.h - what ends a block of a fiber's work from outside, and the alarm by which it comes
+ * (scheduler/limit.h). Data only.
  */
 #ifndef NB_BINDING_LATE_H
 #define NB_BINDING_LATE_H
@@ -20,13 +20,14 @@ struct nb_alarm {
     void (*fire)(nb_scheduler *scheduler, nb_alarm *alarm);
 };
 
-/* Raised in the wait its fiber is in, or listed as overdue until the next. */
+/* Raised in the wait that its fiber is in; where there is none, listed as expired until the fiber's
+   next wait. */
 typedef struct nb_late {
-    nb_list link;  /* in the scheduler's overdue list */
+    nb_list link;  /* in the scheduler's list of those that have expired */
     nb_list block; /* in its list of blocks, which keeps the fiber alive */
     VALUE fiber;
     VALUE raises; /* an array of raise's arguments */
-    bool once;    /* not in the fiber that deals with an error of this class already: a limit */
+    bool once;    /* a limit: not raised while the fiber already deals with an error of this class */
 } nb_late;
 
 #endif

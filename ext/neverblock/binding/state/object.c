@@ -12,7 +12,7 @@
 #include "binding/base/forks.h"
 #include "binding/state/children.h"
 #include "binding/state/late.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "binding/state/wait.h"
 #include "binding/state/watches.h"
 
@@ -39,7 +39,7 @@ static void scheduler_mark(void *data) {
 static void scheduler_free(void *data) {
     nb_scheduler *scheduler = data;
     nb_list_remove(&scheduler->all);
-    nb_slices_close(scheduler);
+    nb_timeslices_close(scheduler);
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_close(scheduler->inbox);
     scheduler->inbox = NULL;
     nb_scheduler_release(scheduler);
@@ -64,11 +64,11 @@ static const rb_data_type_t scheduler_type = {
 static void init_lists(nb_scheduler *scheduler) {
     nb_list_init(&scheduler->ready);
     nb_list_init(&scheduler->pass);
-    nb_list_init(&scheduler->cut);
+    nb_list_init(&scheduler->preempted);
     nb_list_init(&scheduler->spawners);
     nb_list_init(&scheduler->files);
     nb_list_init(&scheduler->watches.unproven);
-    nb_list_init(&scheduler->overdue);
+    nb_list_init(&scheduler->expired);
     nb_list_init(&scheduler->blocks);
     nb_list_init(&scheduler->awaiting);
     nb_list_init(&scheduler->children);
@@ -141,9 +141,9 @@ void nb_scheduler_release(nb_scheduler *scheduler) {
 
 /* --- Fork --- */
 
-/* In a child only the forking fiber lives on. The others' waits are cut loose, in case something
-   still ends them; the parent's epoll is closed unchanged (its registrations belong to both
-   processes). */
+/* In a child only the fiber that has forked lives on. The waits of the others are unlinked, in case
+   something still ends them. The parent's epoll is closed unchanged, as its registrations belong to
+   both processes. */
 void nb_scheduler_forget(nb_scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->parked.capacity; i++) {
         for (nb_wait *wait = scheduler->parked.slots[i].wait; wait; wait = wait->outer) {
@@ -152,8 +152,8 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     }
     for (size_t i = 1; i <= scheduler->timers.count; i++)
         scheduler->timers.slots[i].timer->index = 0;
-    while (!nb_list_empty(&scheduler->overdue))
-        nb_list_remove(scheduler->overdue.next);
+    while (!nb_list_empty(&scheduler->expired))
+        nb_list_remove(scheduler->expired.next);
     while (!nb_list_empty(&scheduler->blocks))
         nb_list_remove(scheduler->blocks.next);
     nb_children_forget(scheduler);
@@ -168,18 +168,18 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->sleeper.sleeping = false;
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
     scheduler->pending_tag = 0;
-    scheduler->uncut = scheduler->heap.long_requests = 0;
+    scheduler->preempt_disabled = scheduler->heap.long_requests = 0;
     scheduler->resumes = NULL;
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->masked = false;
-    nb_slices_close(scheduler);
-    scheduler->lent = scheduler->shields = scheduler->ready_count = 0;
+    nb_timeslices_close(scheduler);
+    scheduler->lock_yielders = scheduler->shields = scheduler->ready_count = 0;
     nb_parked_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);
     init_lists(scheduler);
     nb_watches_forget(scheduler);
     nb_watches_deinit(scheduler);
-    scheduler->inbox = NULL; /* left: a thread that is no more may hold its lock */
+    scheduler->inbox = NULL; /* left as it is: a thread of the parent may have locked it */
     nb_scheduler_release(scheduler);
 }
 

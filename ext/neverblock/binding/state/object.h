@@ -30,7 +30,7 @@ void nb_scheduler_release(nb_scheduler *scheduler);
 /* In a child process: forgets the parent's waits, source and descriptors. */
 void nb_scheduler_forget(nb_scheduler *scheduler);
 
-/* The class, to which the rooms above add their methods. */
+/* The class, to which the folders above add their methods. */
 VALUE nb_object_define(VALUE module);
 
 #endif

@@ -14,18 +14,18 @@
 typedef struct nb_sleeper {
     nb_wake wake;         /* in the poller; {-1, -1}: not open */
     pthread_t thread;     /* that sleeps, or slept last */
-    atomic_bool asleep;   /* it is on its way into the poller, or in it */
-    atomic_bool signaled; /* it is to leave it at a signal */
+    atomic_bool asleep;   /* the thread is on its way into the poller, or in it */
+    atomic_bool signaled; /* a signal is to end its sleep */
     bool sleeping;        /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
 } nb_sleeper;
 
-/* Ends its sleep, or the next one; only its sleep when somebody has closed its wake descriptor. Any
-   thread. */
+/* Ends the thread's sleep, or its next one. Where the wake descriptor was closed by the
+   application, only its sleep. Any thread. */
 void nb_sleeper_rouse(nb_sleeper *sleeper);
 /* The same for one that is `sleeping`. GVL held. */
 void nb_sleeper_wake(nb_sleeper *sleeper);
 
-/* Loops of this process that share Ruby's lock, have slept, and wait for it. */
+/* Loops of this process that share the GVL, have slept, and wait for it. */
 extern _Atomic uint32_t nb_sleepers_want_lock;
 
 #endif

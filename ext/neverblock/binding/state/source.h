@@ -2,10 +2,9 @@
  * source.h - work that comes to a scheduler from elsewhere than its fibers' own waits: an
  * executor's channel.
  *
- * The scheduler calls what the source has handed in at nb_scheduler_attach. All are called on the
- * scheduler's thread, in the loop fiber, with the GVL held (but wait), and must not raise. In a
- * forked child none is called any more: the source is the parent's, and the loop there ends with
- * the fiber that forked.
+ * A source is handed in at nb_scheduler_attach. The scheduler calls its functions on its own thread
+ * with the GVL, except `wait`; they must not raise. In a forked child none is called: the source is
+ * the parent's, and the loop there ends with the fiber that has forked.
  */
 #ifndef NB_BINDING_SOURCE_H
 #define NB_BINDING_SOURCE_H
@@ -16,40 +15,46 @@
 
 /* How a source's own wait ended. */
 typedef enum nb_source_wait {
-    NB_SOURCE_CANNOT, /* it did not wait: sleep in the poller */
-    NB_SOURCE_WAITED, /* it did; the poller has nothing */
-    NB_SOURCE_CALLED, /* it did; look into the poller without waiting */
+    NB_SOURCE_CANNOT, /* it has not waited: the loop sleeps in the poller */
+    NB_SOURCE_WAITED, /* it has waited; the poller has nothing */
+    NB_SOURCE_CALLED, /* it has waited; the poller is to be asked without waiting */
 } nb_source_wait;
 
 typedef struct nb_scheduler_source {
-    /* Readable (edge) when somebody rang; the loop polls it. */
+    /* A descriptor in the loop's poller, readable (edge) when somebody has rung for the source. */
     int wake_fd;
-    /* Each turn: takes what has come and makes fibers ready; true when there was something. */
+    /* Each turn, in the loop fiber: takes what has come and makes fibers ready. True: something had
+       come. */
     bool (*drain)(void *owner);
-    /* About to sleep: announces it. false: something has come, do not sleep. */
+    /* The loop is about to sleep: announces it. False: something has come, do not sleep. */
     bool (*prepare_sleep)(void *owner);
-    /* After a sleep, or after prepare_sleep when the sleep was given up for another reason. */
+    /* After a sleep, or after a prepare_sleep that no sleep has followed. */
     void (*awake)(void *owner);
-    /* Sleeps in place of the poller, without the GVL, at most timeout_ns (negative: for ever). NULL: there is no such thing. */
+    /* Sleeps in place of the poller without the GVL, at most timeout_ns (negative: no limit). Or
+       NULL. */
     nb_source_wait (*wait)(void *owner, int64_t timeout_ns);
-    /* After each pass over the ready queue: publishes, rings. */
+    /* After each pass over the ready queue, in the loop fiber: publishes, rings. */
     void (*turn_end)(void *owner);
-    /* Something has come that the next drain takes; any fiber of the scheduler's thread. */
+    /* Has something come that the next drain takes? Any fiber of the scheduler's thread. */
     bool (*waits)(void *owner);
-    /* true: from now on the first who brings something makes wake_fd readable, though nobody sleeps. What came before that, `waits` and `starves` tell right after this call, which
-       fences. false: not any more. Or NULL. */
+    /* watched: from now on the first bringer of work makes wake_fd readable, though the loop does
+       not sleep. Fences, so that `waits` and `starves` tell right after this call what came before
+       it. Not watched: not any more. Or NULL. */
     void (*watch)(void *owner, bool watched);
-    /* Something would come if turn_end were called: all that it has asked for has. Any thread with the GVL. */
+    /* Would something come if turn_end were called: has all come that the source has asked for? Any
+       thread with the GVL. */
     bool (*starves)(void *owner);
-    /* The slice of the fiber that runs has ended: it is about to be left. Or NULL. */
-    void (*cut)(void *owner);
-    /* Nothing will come any more: the loop may end when no fiber is left, parked ones included. */
+    /* The fiber that runs is about to be preempted, as its time slice has ended. Or NULL. */
+    void (*preempted)(void *owner);
+    /* Will nothing come any more? Then the loop ends when no fiber is left, parked ones
+       included. */
     bool (*finished)(void *owner);
     void *owner;
-    /* Where to stamp each switch (nb_pulse; 0: asleep), or NULL. */
+    /* Where each switch of fibers is stamped (nb_pulse; 0: the loop sleeps), or NULL. */
     _Atomic int64_t *switched_ns;
-    bool shares_lock; /* other sources of the process run fibers too, and want Ruby's lock as often as this one */
-    /* Where to tell, then, how many fibers wait and how many of them may go on, or NULL. */
+    bool shares_lock; /* other loops of the process want the GVL as often as this one */
+    /* Where each stamp tells how many fibers are parked, and how many of them are ready; or
+       NULL. */
     _Atomic uint32_t *parked, *ready;
 } nb_scheduler_source;
 

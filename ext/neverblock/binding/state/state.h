@@ -1,11 +1,12 @@
 /*
  * state.h - what a scheduler is made of. Data only: each part has a header of its own, and the
- * rooms above say what is done with it. Outside of these rooms a scheduler is the Ruby object that
- * scheduler/scheduler.h takes.
+ * folders above say what is done with it. Outside of these folders a scheduler is the Ruby object
+ * that scheduler/scheduler.h takes. All is used with the GVL, on the scheduler's thread unless a
+ * part says otherwise.
  *
  * The scheduler is not WB_PROTECTED: it is marked at every minor collection, so that parking needs
  * no write barrier. (Fibers are not protected either; nothing would be won.) Everything marked is
- * pinned: the table hashes addresses.
+ * pinned in the sense of the collector: the table hashes addresses.
  */
 #ifndef NB_BINDING_STATE_H
 #define NB_BINDING_STATE_H
@@ -24,14 +25,14 @@
 #include "binding/state/watch.h"
 
 typedef struct nb_scheduler nb_scheduler;
-typedef struct nb_slices nb_slices;
+typedef struct nb_timeslices nb_timeslices;
 typedef struct nb_resume nb_resume;
 
-/* What a fiber asks of who has resumed it (fibers/resume.h): does a wait hold the thread; may its
-   slice not end? */
-typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_HOLD, NB_ASKS_SLICE } nb_resume_question;
+/* What a fiber asks of the fibers that have resumed it (fibers/resume.h): do their frames pin it to
+   the thread? May it not be preempted there? */
+typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_PIN, NB_ASKS_PREEMPT } nb_resume_question;
 
-/* What starts new fibers (fibers/start.h). */
+/* The fiber that starts new fibers (fibers/start.h). */
 typedef struct nb_starter {
     VALUE fiber, thread; /* nil: not made yet */
     VALUE error;         /* what was raised in it, to be raised by the loop, or nil */
@@ -42,39 +43,39 @@ struct nb_scheduler {
 
     /* --- the fiber that runs; meaningful while `switched` --- */
     VALUE loop;         /* the fiber that parked fibers transfer to */
-    VALUE root;         /* the root of the fiber that runs (fibers/root.h) */
-    bool root_shielded; /* that root is in a shield block */
+    VALUE root;         /* the fiber that the loop has switched to; the fiber that runs is this one, or resumed by it */
+    bool root_shielded; /* the root fiber is in a shield block */
     bool switched;      /* a fiber runs that the loop has switched to */
-    bool parks;         /* the fiber that has come back to the loop waits */
+    bool parks;         /* the fiber that has come back to the loop has parked */
     bool masked;        /* it is in Thread.handle_interrupt, and interrupts have to wait */
-    unsigned uncut;     /* blocks it is in that no slice may end in */
-    nb_resume *resumes; /* the last of those that have resumed each other down to it, or NULL */
-    uint8_t question;   /* nb_resume_question: the fiber that was resumed has yielded to ask this */
-    bool answer;        /* to the last */
-    uint64_t switches;  /* to fibers, since it was made */
-    bool went_on;       /* since the last switch a fiber did not park, as its descriptor was ready */
+    unsigned preempt_disabled; /* blocks it is in that forbid preemption, as preempt_disable of Linux */
+    nb_resume *resumes;        /* the innermost of the resumes between the root fiber and it, or NULL */
+    uint8_t question;          /* nb_resume_question: what the resumed fiber that has yielded asks */
+    bool answer;               /* to that question */
+    uint64_t switches;         /* to fibers, since it was made */
+    bool went_on;              /* since the last switch a fiber did not park, as its descriptor was ready */
     nb_starter starter;
     int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
 
     /* --- fibers that wait --- */
     nb_parked_table parked;
     nb_list ready;
-    nb_list pass; /* the snapshot of `ready` that the current pass works off */
-    nb_list cut;  /* waits of fibers whose slice has ended; each turn goes on with one */
+    nb_list pass;      /* the snapshot of `ready` that the current pass works off */
+    nb_list preempted; /* waits of preempted fibers; each turn goes on with one */
     nb_list spawners;
-    size_t ready_count; /* waits that were woken and whose fiber does not run yet */
-    int64_t cut_ns;     /* when a fiber of `cut` last went on */
-    nb_list overdue;    /* each nb_late that came while its fiber was in no wait that could be ended */
-    nb_list blocks;     /* each nb_late whose block has not ended */
-    nb_list files;      /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
-    nb_list awaiting;   /* waits for the fibers that their own has scheduled (state/children.h) */
-    nb_list children;   /* each nb_child that has not ended */
-    VALUE expecting;    /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
-    VALUE deferred;     /* [fiber, exception] of the others that have to wait for the next wait, or nil */
-    size_t shields;     /* shield blocks that fibers are in: 0 saves looking for one */
-    size_t holds;       /* hold blocks that fibers are in: 0 saves looking for one */
-    size_t lent;        /* lend blocks that fibers are in: their work needs Ruby's lock on other threads */
-    int64_t lend_ns;    /* what the thread will have run when it offers the lock again */
+    size_t ready_count;           /* waits that were woken and whose fiber does not run yet */
+    int64_t preempted_resumed_ns; /* when a preempted fiber last went on */
+    nb_list expired;              /* each nb_late that has expired while its fiber was in no wait that it could end */
+    nb_list blocks;               /* each nb_late whose block has not ended */
+    nb_list files;                /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
+    nb_list awaiting;             /* waits for the fibers that their own has scheduled (state/children.h) */
+    nb_list children;             /* each nb_child that has not ended */
+    VALUE expecting; /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
+    VALUE deferred;  /* [[fiber, exception], ...] of others that have to wait for the fiber's next wait; nil: none */
+    size_t shields;  /* shield blocks that fibers are in; 0 saves looking for one */
+    size_t pins;     /* pin blocks that fibers are in; 0 saves looking for one */
+    size_t lock_yielders;  /* yield_lock blocks that fibers are in: they wait for threads that need the GVL */
+    int64_t yield_lock_ns; /* what the thread will have run when it yields the GVL again */
 
     /* --- what wakes them --- */
     nb_timers timers;
@@ -82,18 +83,19 @@ struct nb_scheduler {
     bool now_fresh; /* now_ns was read since the last switch to a fiber */
     nb_watches watches;
     nb_sleeper sleeper;
-    nb_inbox *inbox;   /* NULL: nothing was ever expected */
-    nb_slices *slices; /* NULL: fibers switch only where they wait */
+    nb_inbox *inbox;           /* NULL: nothing was ever expected */
+    nb_timeslices *timeslices; /* NULL: fibers switch only where they wait */
     nb_heap heap;
     nb_scheduler_source source;
     bool attached;  /* source is set */
-    bool abandoned; /* nb_scheduler_abandon */
+    bool abandoned; /* its fibers are dropped (nb_scheduler_abandon) */
 
     unsigned fork_generation;
     nb_list all; /* every scheduler of the process, for fork */
 };
 
-/* The root of the running fiber, or nil: nobody has scheduled it. */
+/* The root fiber of the running fiber: the fiber that the loop has switched to; those that it
+   resumes, directly or not, stand above it. nil: the loop has switched to none. */
 static inline VALUE nb_root_now(const nb_scheduler *scheduler) { return scheduler->switched ? scheduler->root : Qnil; }
 
 #endif

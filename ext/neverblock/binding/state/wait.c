@@ -4,7 +4,7 @@
 #include "binding/state/wait.h"
 
 #include "binding/state/loop_time.h"
-#include "binding/state/slices.h"
+#include "binding/state/timeslices.h"
 #include "os/clock.h"
 
 static void wait_expired(nb_scheduler *scheduler, nb_alarm *alarm) {
@@ -25,7 +25,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .masked = scheduler->masked,
                       .root_shielded = scheduler->root_shielded,
                       .question = scheduler->question,
-                      .uncut = scheduler->uncut,
+                      .preempt_disabled = scheduler->preempt_disabled,
                       .resumes = scheduler->resumes,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
@@ -37,17 +37,17 @@ void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
 }
 
 VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber) {
-    VALUE all = scheduler->deferred, left = rb_ary_new(), taken = Qnil;
+    VALUE all = scheduler->deferred, left = rb_ary_new(), found = Qnil;
     for (long i = 0; i < RARRAY_LEN(all); i++) {
         VALUE entry = RARRAY_AREF(all, i);
-        if (NIL_P(taken) && RARRAY_AREF(entry, 0) == fiber) {
-            taken = RARRAY_AREF(entry, 1);
+        if (NIL_P(found) && RARRAY_AREF(entry, 0) == fiber) {
+            found = RARRAY_AREF(entry, 1);
         } else if (RTEST(rb_fiber_alive_p(RARRAY_AREF(entry, 0)))) {
             rb_ary_push(left, entry);
         }
     }
     scheduler->deferred = RARRAY_LEN(left) > 0 ? left : Qnil;
-    return taken;
+    return found;
 }
 
 /* Woken by a Mutex, a Queue or a ConditionVariable after something was raised into the wait: the
@@ -55,9 +55,9 @@ VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber) {
 static void wake_before_raise(nb_wait *wait) {
     if (wait->kind != NB_WAIT_BLOCK && wait->kind != NB_WAIT_SLEEP) return;
     wait->outcome = NB_WOKEN;
-    if (wait->overdue == NULL) return;
-    nb_list_remove(wait->overdue);
-    nb_list_append(&wait->scheduler->overdue, wait->overdue);
+    if (wait->late_link == NULL) return;
+    nb_list_remove(wait->late_link);
+    nb_list_append(&wait->scheduler->expired, wait->late_link);
     wait->exception = Qnil;
 }
 
@@ -76,21 +76,21 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     wait->counted = true;
     scheduler->ready_count++;
     if (scheduler->sleeper.sleeping) nb_sleeper_wake(&scheduler->sleeper);
-    if (scheduler->slices) nb_slices_work_comes(scheduler->slices);
+    if (scheduler->timeslices) nb_timeslices_work_comes(scheduler->timeslices);
     return true;
 }
 
-bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue) {
-    if (wait->kind == NB_WAIT_CUT) {
-        if (overdue || !NIL_P(wait->exception)) return false;
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link) {
+    if (wait->kind == NB_WAIT_PREEMPTED) {
+        if (late_link || !NIL_P(wait->exception)) return false;
         wait->exception = exception;
         return true;
     }
     if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
-    if (wait->shielded && (overdue || !NIL_P(wait->exception))) return false;
+    if (wait->shielded && (late_link || !NIL_P(wait->exception))) return false;
     wait->exception = exception;
     if (wait->shielded) return true;
-    wait->overdue = overdue;
+    wait->late_link = late_link;
     nb_wait_wake(wait, NB_RAISES);
     return true;
 }

@@ -14,13 +14,13 @@
 #include "binding/state/state.h"
 
 typedef enum nb_wait_kind {
-    NB_WAIT_PARK,  /* nb_scheduler_park: nb_scheduler_ready wakes it */
-    NB_WAIT_SLEEP, /* kernel_sleep: its deadline or unblock */
-    NB_WAIT_BLOCK, /* block: its deadline or unblock */
-    NB_WAIT_IO,    /* its descriptors or its deadline */
-    NB_WAIT_SPAWN, /* until the fiber it has started parks or ends */
-    NB_WAIT_ASK,   /* a native thread's answer */
-    NB_WAIT_CUT,   /* for nothing: its fiber's slice of time has ended (slices/slice.h) */
+    NB_WAIT_PARK,      /* nb_scheduler_park: nb_scheduler_ready wakes it */
+    NB_WAIT_SLEEP,     /* kernel_sleep: its deadline or unblock */
+    NB_WAIT_BLOCK,     /* block: its deadline or unblock */
+    NB_WAIT_IO,        /* its descriptors or its deadline */
+    NB_WAIT_SPAWN,     /* until the fiber it has started parks or ends */
+    NB_WAIT_ASK,       /* a native thread's answer */
+    NB_WAIT_PREEMPTED, /* for its turn only: its fiber was preempted (timeslices/timeslice.h) */
 } nb_wait_kind;
 
 typedef enum nb_wait_state {
@@ -38,10 +38,10 @@ struct nb_wait {
     nb_scheduler *scheduler;
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
-    VALUE root;                   /* the fiber's root (fibers/root.c), or nil */
-    VALUE status;                 /* $? of the root: Ruby keeps one for the thread */
+    VALUE root;                   /* its root fiber (fibers/root.h), or nil */
+    VALUE status;                 /* $? of the root fiber: Ruby keeps one for the thread */
     VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
-    nb_list *overdue;             /* NB_RAISES: the link of the nb_late that raises, or NULL */
+    nb_list *late_link;           /* NB_RAISES: the link of the nb_late that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
     nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
@@ -50,11 +50,11 @@ struct nb_wait {
     nb_wait_outcome outcome;
     bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
     bool counted;  /* in ready_count */
-    bool held;     /* keeps the thread: no other fiber runs until it ends (fibers/hold.c) */
+    bool pinned;   /* its fiber is pinned: no other fiber of the thread runs until it ends (fibers/pin.h) */
     bool masked;   /* the scheduler's, while this fiber does not run */
     bool root_shielded;
     uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
-    unsigned uncut;
+    unsigned preempt_disabled;
     nb_resume *resumes;
 };
 
@@ -65,19 +65,18 @@ static inline void nb_wait_uncount(nb_wait *wait) {
     if (wait->counted && wait->scheduler->ready_count > 0) wait->scheduler->ready_count--;
     wait->counted = false;
 }
-/* Puts the wait into the ready queue, once; false when it is no longer NB_WAITING. Wakes the loop
-   when it sleeps. */
+/* Puts the wait into the ready queue. False: it is no longer NB_WAITING. Wakes the loop when it
+   sleeps. */
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
-/* Wakes it so that nb_wait_park raises. false when it was woken before: a Mutex or Queue that has
-   woken this fiber has woken no other, and what it was woken for must not be lost. Nor must it when
-   the wake comes after this and before the fiber runs: the wait then ends as woken, and the
-   exception is raised in the fiber's next wait. `overdue`: the link of the nb_late that raises, or
-   NULL. */
-bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *overdue);
-/* What could not be raised in the current fiber is raised in its next wait. */
+/* Wakes it so that nb_wait_park raises. False: it was woken before. A Mutex or Queue that has woken
+   this fiber has woken no other, so that what it was woken for must not be lost. The same holds for
+   a wake that comes after this, before the fiber runs: the wait then ends as woken, and the fiber's
+   next wait raises. late_link: the link of the nb_late that raises, or NULL. */
+bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link);
+/* The exception could not be raised in the current fiber: its next wait raises it. */
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception);
-/* The oldest of those for this fiber, which is raised no more then, or nil. Forgets those of fibers
-   that have ended. */
+/* Takes the oldest deferred exception of this fiber, or nil. Forgets those of fibers that have
+   ended. */
 VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber);
 /* A time interval of Ruby's as a deadline: nil is INT64_MAX. Raises TypeError, ArgumentError
    (negative). */

@@ -99,7 +99,7 @@ static uint32_t interest_of(const nb_descriptor *descriptor) {
     return interest;
 }
 
-/* The descriptor's file was closed under those who wait for it: they would wait for ever. */
+/* The descriptor's file was closed under the fibers that wait for it, which would wait for ever. */
 VALUE nb_watches_closed_error(void) {
     return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread"); /* as Ruby says to threads */
 }

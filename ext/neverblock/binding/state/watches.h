@@ -43,9 +43,10 @@ void nb_watches_unkeep(nb_scheduler *scheduler);
 bool nb_watches_prove(nb_scheduler *scheduler, int64_t since_ns);
 /* The wait, of kind NB_WAIT_IO and taken out of all lists, ends by this: an exception or an array
    of raise's arguments. If that ends its fiber's work from outside, the connections it was for are
-   cut (lib/neverblock/scheduler/sockets.rb). Raises only what comes from another thread meanwhile. */
+   cut (lib/neverblock/scheduler/sockets.rb). Raises only what comes from another thread
+   meanwhile. */
 void nb_watches_cut(const nb_wait *wait, VALUE raises);
-/* The descriptor is about to be closed: who waits for it gets nb_watches_closed_error. */
+/* The descriptor is about to be closed: fibers that wait for it get nb_watches_closed_error. */
 void nb_watches_closing(nb_scheduler *scheduler, int fd);
 /* A new IOError. */
 VALUE nb_watches_closed_error(void);

@@ -4,7 +4,7 @@
  *
  * Such are those that compute for longer than a slice of time, while several of them are half done. Where none of them ends for a while one more enters,
  * and so on: what they wait for may be the next. And such is a like that is shut, as its requests would only wait for one thing that others wait for already
- * (lib/neverblock/pool/gate.rb).
+ * (lib/neverblock/pool/admission_queue.rb).
  *
  * Lies on the board (channel.h): the executor counts and shuts, the loop looks. A like for which there is no place is not counted, and never held.
  */

@@ -11,18 +11,18 @@
 #include "os/thread.h"
 #include "poll/wake.h"
 
-#define LOOKERS_AT_FIRST 4
+#define OBSERVERS_AT_FIRST 4
 /* How often all look where there is no memory to watch their descriptors, or somebody has closed the thread's. */
 #define UNWATCHED_NS NB_NS_PER_MS
 
-typedef struct looker {
+typedef struct observer {
     nb_clockwork_look *look;
     void *owner;
     int64_t idle_ns;
     int64_t early_ns, next_ns; /* when it may be called, as the thread is awake; when it is */
     bool wants;                /* what it said last was a time */
     int fd;                    /* it is called when that is readable, too; -1 */
-} looker;
+} observer;
 
 struct nb_clockwork {
     nb_doorbell bell; /* rung: something was published while the thread slept without a limit */
@@ -30,17 +30,17 @@ struct nb_clockwork {
     pthread_cond_t changed;
     nb_wake wake; /* the same while the thread polls */
     pthread_t thread;
-    looker *lookers;
+    observer *observers;
     unsigned count, capacity;
-    struct pollfd *watched; /* the thread's alone: the wake, and the lookers' descriptors in their order */
+    struct pollfd *watched; /* the thread's alone: the wake, and the observers' descriptors in their order */
     unsigned watched_capacity;
-    int64_t seen_ns; /* when there was last a looker that wants something */
+    int64_t seen_ns; /* when there was last an observer that wants something */
     bool polls, rung, ends;
 };
 
 static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
 
-static void call(looker *looked, int64_t now_ns) {
+static void call(observer *looked, int64_t now_ns) {
     int64_t earliest_ns = now_ns + NB_CLOCKWORK_TOGETHER_NS;
     looked->fd = -1;
     int64_t wanted_ns = looked->look(looked->owner, now_ns, &looked->fd);
@@ -54,7 +54,7 @@ static void call(looker *looked, int64_t now_ns) {
 static int64_t look_around(nb_clockwork *clockwork, int64_t now_ns) {
     int64_t next_ns = NB_CLOCKWORK_NEVER;
     for (unsigned i = 0; i < clockwork->count; i++) {
-        looker *at = &clockwork->lookers[i];
+        observer *at = &clockwork->observers[i];
         if (at->early_ns <= now_ns + NB_CLOCKWORK_TOGETHER_NS) call(at, now_ns);
         if (at->wants) clockwork->seen_ns = now_ns;
         next_ns = smaller(next_ns, at->next_ns);
@@ -68,12 +68,12 @@ static bool is_quiet(const nb_clockwork *clockwork, int64_t now_ns) {
 
 static void all_look_now(nb_clockwork *clockwork) {
     for (unsigned i = 0; i < clockwork->count; i++)
-        clockwork->lookers[i].early_ns = 0;
+        clockwork->observers[i].early_ns = 0;
 }
 
 static bool watches_any(const nb_clockwork *clockwork) {
     for (unsigned i = 0; i < clockwork->count; i++) {
-        if (clockwork->lookers[i].fd >= 0) return true;
+        if (clockwork->observers[i].fd >= 0) return true;
     }
     return false;
 }
@@ -87,13 +87,13 @@ static bool reserve_watched(nb_clockwork *clockwork) {
     return true;
 }
 
-/* Lookers may come and go meanwhile: one that is taken for another is called once for nothing, and the other in the next round. False: it cannot be waited so. */
+/* Observers may come and go meanwhile: one that is taken for another is called once for nothing, and the other in the next round. False: it cannot be waited so. */
 static bool poll_until(nb_clockwork *clockwork, int64_t until_ns) {
     if (!reserve_watched(clockwork)) return false;
     unsigned count = clockwork->count;
     struct pollfd *watched = clockwork->watched;
     for (unsigned i = 0; i < count; i++)
-        watched[i + 1] = (struct pollfd){.fd = clockwork->lookers[i].fd, .events = POLLIN};
+        watched[i + 1] = (struct pollfd){.fd = clockwork->observers[i].fd, .events = POLLIN};
     clockwork->polls = true;
     pthread_mutex_unlock(&clockwork->lock);
     int64_t left_ns = until_ns - nb_clock_monotonic_ns();
@@ -101,7 +101,7 @@ static bool poll_until(nb_clockwork *clockwork, int64_t until_ns) {
     pthread_mutex_lock(&clockwork->lock);
     clockwork->polls = false;
     for (unsigned i = 0; i < count && i < clockwork->count; i++) {
-        if (watched[i + 1].revents) clockwork->lookers[i].early_ns = 0;
+        if (watched[i + 1].revents) clockwork->observers[i].early_ns = 0;
     }
     return !(watched[0].revents & POLLNVAL);
 }
@@ -158,9 +158,9 @@ static void wake(nb_clockwork *clockwork) {
 static bool reserve(nb_clockwork *clockwork) {
     if (clockwork->count < clockwork->capacity) return true;
     unsigned capacity = 2 * clockwork->capacity;
-    looker *larger = nb_realloc(clockwork->lookers, capacity * sizeof *larger);
+    observer *larger = nb_realloc(clockwork->observers, capacity * sizeof *larger);
     if (larger == NULL) return false;
-    clockwork->lookers = larger;
+    clockwork->observers = larger;
     clockwork->capacity = capacity;
     return true;
 }
@@ -169,7 +169,7 @@ static void clockwork_free(nb_clockwork *clockwork) {
     pthread_cond_destroy(&clockwork->changed);
     pthread_mutex_destroy(&clockwork->lock);
     nb_wake_deinit(&clockwork->wake);
-    nb_free(clockwork->lookers);
+    nb_free(clockwork->observers);
     nb_free(clockwork->watched);
     nb_free(clockwork);
 }
@@ -180,9 +180,9 @@ static nb_status clockwork_init(nb_clockwork *clockwork) {
     pthread_mutex_init(&clockwork->lock, NULL);
     nb_thread_cond_init(&clockwork->changed);
     clockwork->seen_ns = nb_clock_monotonic_ns();
-    clockwork->capacity = LOOKERS_AT_FIRST;
-    clockwork->lookers = nb_alloc_zero(LOOKERS_AT_FIRST, sizeof *clockwork->lookers);
-    if (clockwork->lookers == NULL) return NB_NO_MEMORY;
+    clockwork->capacity = OBSERVERS_AT_FIRST;
+    clockwork->observers = nb_alloc_zero(OBSERVERS_AT_FIRST, sizeof *clockwork->observers);
+    if (clockwork->observers == NULL) return NB_NO_MEMORY;
     return nb_wake_init(&clockwork->wake);
 }
 
@@ -215,7 +215,8 @@ nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, voi
     pthread_mutex_lock(&clockwork->lock);
     bool possible = reserve(clockwork);
     if (possible)
-        clockwork->lookers[clockwork->count++] = (looker){.look = look, .owner = owner, .idle_ns = idle_ns, .fd = -1};
+        clockwork->observers[clockwork->count++] = (observer){
+            .look = look, .owner = owner, .idle_ns = idle_ns, .fd = -1};
     clockwork->seen_ns = nb_clock_monotonic_ns();
     wake(clockwork);
     pthread_mutex_unlock(&clockwork->lock);
@@ -225,14 +226,14 @@ nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, voi
 void nb_clockwork_remove(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner) {
     pthread_mutex_lock(&clockwork->lock);
     for (unsigned i = 0; i < clockwork->count; i++) {
-        if (clockwork->lookers[i].look != look || clockwork->lookers[i].owner != owner) continue;
-        clockwork->lookers[i] = clockwork->lookers[--clockwork->count];
+        if (clockwork->observers[i].look != look || clockwork->observers[i].owner != owner) continue;
+        clockwork->observers[i] = clockwork->observers[--clockwork->count];
         break;
     }
     pthread_mutex_unlock(&clockwork->lock);
 }
 
-unsigned nb_clockwork_lookers(nb_clockwork *clockwork) {
+unsigned nb_clockwork_observers(nb_clockwork *clockwork) {
     pthread_mutex_lock(&clockwork->lock);
     unsigned count = clockwork->count;
     pthread_mutex_unlock(&clockwork->lock);

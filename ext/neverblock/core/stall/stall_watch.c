@@ -16,14 +16,14 @@ void nb_stall_watch_init(nb_stall_watch *watch, int64_t stall_ns) { *watch = (nb
 
 static bool asked(nb_stall_phase phase) { return phase >= NB_STALL_COMPARED && phase <= NB_STALL_SIGNALLED; }
 
-/* Another stint than at the last look, or none. */
+/* Another burst than at the last look, or none. */
 static unsigned begin(nb_stall_watch *watch, const nb_stall_sight *sight, int64_t *lasted_ns) {
     unsigned what = asked(watch->phase) || watch->phase == NB_STALL_ANSWERED ? NB_STALL_FORGET : 0;
-    int64_t stint_ns = (sight->switched_ns ? sight->switched_ns : sight->now_ns) - watch->stint_ns;
+    int64_t length_ns = (sight->switched_ns ? sight->switched_ns : sight->now_ns) - watch->burst_began_ns;
     if (watch->phase == NB_STALL_TOLD) what |= NB_STALL_OVER;
-    if (watch->phase == NB_STALL_SIGNALLED && stint_ns >= watch->stall_ns) what |= NB_STALL_LATE;
-    if (what & (NB_STALL_OVER | NB_STALL_LATE)) *lasted_ns = stint_ns;
-    *watch = (nb_stall_watch){.stall_ns = watch->stall_ns, .stint_ns = sight->switched_ns};
+    if (watch->phase == NB_STALL_SIGNALLED && length_ns >= watch->stall_ns) what |= NB_STALL_LATE;
+    if (what & (NB_STALL_OVER | NB_STALL_LATE)) *lasted_ns = length_ns;
+    *watch = (nb_stall_watch){.stall_ns = watch->stall_ns, .burst_began_ns = sight->switched_ns};
     return what;
 }
 
@@ -57,7 +57,7 @@ static nb_stall_next await(nb_stall_watch *watch, const nb_stall_sight *sight) {
 
 /* Ruby code that nobody waits for may come to a call that cannot be left: it is asked again. */
 static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
-    int64_t due_ns = watch->stint_ns + watch->stall_ns;
+    int64_t due_ns = watch->burst_began_ns + watch->stall_ns;
     if (sight->yields) {
         bool old = sight->now_ns - watch->answered_ns >= watch->stall_ns;
         int64_t waited_ns = watch->waits_since_ns ? watch->waits_since_ns + watch->stall_ns : NB_STALL_NEVER;
@@ -73,8 +73,8 @@ static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
 }
 
 static nb_stall_next go_on(nb_stall_watch *watch, const nb_stall_sight *sight) {
-    int64_t compare_ns = watch->stint_ns + NB_STALL_FIRST(watch->stall_ns),
-            ask_ns = watch->stint_ns + watch->stall_ns / 4 * 3;
+    int64_t compare_ns = watch->burst_began_ns + NB_STALL_FIRST(watch->stall_ns),
+            ask_ns = watch->burst_began_ns + watch->stall_ns / 4 * 3;
     bool lost = watch->phase == NB_STALL_SIGNALLED && sight->now_ns - watch->signalled_ns >= SIGNAL_NS;
     if (watch->phase == NB_STALL_QUIET && sight->now_ns < compare_ns) return later(compare_ns);
     if (watch->phase == NB_STALL_QUIET) {
@@ -96,9 +96,9 @@ static nb_stall_next go_on(nb_stall_watch *watch, const nb_stall_sight *sight) {
 nb_stall_next nb_stall_watch_look(nb_stall_watch *watch, const nb_stall_sight *sight) {
     unsigned before = 0;
     int64_t lasted_ns = 0;
-    if (sight->switched_ns != watch->stint_ns) before = begin(watch, sight, &lasted_ns);
+    if (sight->switched_ns != watch->burst_began_ns) before = begin(watch, sight, &lasted_ns);
     count_waiting(watch, sight);
-    nb_stall_next next = watch->stint_ns ? go_on(watch, sight) : later(NB_STALL_NEVER);
+    nb_stall_next next = watch->burst_began_ns ? go_on(watch, sight) : later(NB_STALL_NEVER);
     next.what |= before;
     next.lasted_ns = lasted_ns;
     return next;

@@ -2,10 +2,10 @@
  * stall_watch.h - when an executor is looked into, and when what was seen is a stall. Only decides: who looks, asks and tells is its caller's
  * business (binding/stalls/stalls.c). Times are arguments.
  *
- * A stint is the time from one switch of fibers to the next, by its stamp (nb_pulse). At a quarter of stall_ms it is noted what a later
+ * A burst is the time from one switch of fibers to the next, by its stamp (nb_pulse). At a quarter of stall_ms it is noted what a later
  * answer is compared with, at three quarters of it the executor is asked where it is, so that the answer is there when the time has come. An answer says whether the
  * fiber can be made to yield: Ruby code can be, by a time slice, and costs nobody anything while nobody waits; so it counts only when work has
- * waited for stall_ms. A call that cannot be left counts whoever waits. A stint is told once, and once more when it is over; one of which nobody could
+ * waited for stall_ms. A call that cannot be left counts whoever waits. A burst is told once, and once more when it is over; one of which nobody could
  * say where it is, but which was as long, may be told when it is over.
  */
 #ifndef NB_STALL_STALL_WATCH_H
@@ -16,7 +16,7 @@
 
 #define NB_STALL_NEVER INT64_MAX
 
-/* How old a stint is when there is first something to do about it. */
+/* How old a burst is when there is first something to do about it. */
 #define NB_STALL_FIRST(stall_ns) ((stall_ns) / 4)
 
 typedef enum nb_stall_phase {
@@ -30,7 +30,7 @@ typedef enum nb_stall_phase {
 
 typedef struct nb_stall_watch {
     int64_t stall_ns;
-    int64_t stint_ns; /* the stamp of the stint that is watched; 0: it sleeps */
+    int64_t burst_began_ns; /* the stamp of the burst that is watched; 0: it sleeps */
     int64_t asked_ns, signalled_ns, answered_ns;
     int64_t waits_since_ns; /* work does; 0: none */
     nb_stall_phase phase;
@@ -42,20 +42,20 @@ typedef struct nb_stall_sight {
     int64_t now_ns;
     int64_t switched_ns; /* the stamp; 0: the executor sleeps */
     bool work_waits;
-    bool answered; /* what was asked for this stint is there */
+    bool answered; /* what was asked for this burst is there */
     bool yields;   /* and says that the fiber can be made to yield */
     bool stuck;    /* nobody can answer now (looked at while ASKED) */
 } nb_stall_sight;
 
 /* What to do now, in this order. */
 typedef enum nb_stall_do {
-    NB_STALL_OVER = 1,    /* tell that the stint that was told is over */
+    NB_STALL_OVER = 1,    /* tell that the burst that was told is over */
     NB_STALL_FORGET = 2,  /* what was asked for is of no interest any more */
     NB_STALL_COMPARE = 4, /* have noted what an answer is compared with */
     NB_STALL_ASK = 8,
     NB_STALL_SIGNAL = 16,
     NB_STALL_TELL = 32,
-    NB_STALL_LATE = 64, /* the stint that is over was not told: nobody could say where it was (with lasted_ns) */
+    NB_STALL_LATE = 64, /* the burst that is over was not told: nobody could say where it was (with lasted_ns) */
 } nb_stall_do;
 
 typedef struct nb_stall_next {

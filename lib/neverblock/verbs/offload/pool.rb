@@ -46,7 +46,7 @@ module NeverBlock
       def call(job, on_cancel)
         begin
           submit(job)
-          outcome = lend { job.wait }
+          outcome = yield_lock { job.wait }
         rescue Exception => e # rubocop:disable Lint/RescueException -- the caller was cancelled
           raise abandon(job, on_cancel, e)
         end
@@ -99,9 +99,9 @@ module NeverBlock
       private
 
       # A busy loop yields Ruby's lock to its worker.
-      def lend(&block)
+      def yield_lock(&block)
         scheduler = Fiber.scheduler
-        scheduler.respond_to?(:lend) ? scheduler.lend(&block) : block.call
+        scheduler.respond_to?(:yield_lock) ? scheduler.yield_lock(&block) : block.call
       end
 
       def empty

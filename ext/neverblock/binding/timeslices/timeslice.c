@@ -1,0 +1,334 @@
+/*
+ * timeslice.c - see timeslice.h.
+ */
+#include "binding/timeslices/timeslice.h"
+
+#include <errno.h>
+#include <ruby.h>
+#include <ruby/debug.h>
+#include <ruby/fiber/scheduler.h>
+
+#include "binding/base/module.h"
+#include "binding/base/watchdog.h"
+#include "binding/fibers/frames.h"
+#include "binding/fibers/pin.h"
+#include "binding/fibers/resume.h"
+#include "binding/scheduler/event_loop.h"
+#include "binding/scheduler/limit.h"
+#include "binding/scheduler/park.h"
+#include "binding/timeslices/interrupt.h"
+#include "binding/timeslices/timeslice_job.h"
+#include "binding/timeslices/timeslice_lock.h"
+#include "binding/timeslices/timeslice_look.h"
+#include "binding/state/object.h"
+#include "binding/state/timeslices.h"
+#include "os/clock.h"
+
+/* The longest time slice that may be set. */
+#define NB_TIMESLICE_MS_MAX 60000
+
+/* --- Whether to preempt --- */
+
+/* How long the fiber has run. Beside a preempted fiber a garbage collection is mostly for what that
+   one has made, and does not count for the fiber that it happens to meet. */
+static int64_t ran_ns(const nb_timeslices *timeslices) {
+    int64_t collected_ns = timeslices->gc_known ? (int64_t)(nb_gc_ms() - timeslices->gc_ms) * NB_NS_PER_MS : 0;
+    return nb_clock_monotonic_ns() - timeslices->switched_ns - collected_ns;
+}
+
+/* A limit of the fiber has expired, and could not raise when it was due, as another interrupt of
+   Ruby came first. */
+static bool has_expired_limit(nb_scheduler *scheduler) {
+    return !nb_list_empty(&scheduler->expired) && nb_late_expired(scheduler) != NULL;
+}
+
+/* The fiber's time is over: it has run for first_ns (a preempted fiber that goes on, for the
+   granularity), and others wait. Fibers that have waited for something go first; preempted fibers
+   wait for a whole time slice. Or a limit of the fiber has expired. */
+static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
+    nb_timeslices *timeslices = scheduler->timeslices;
+    int64_t ran = ran_ns(timeslices);
+    if (ran < (timeslices->preempted_before ? NB_PREEMPT_GRANULARITY_NS : first_ns)) return false;
+    if (has_expired_limit(scheduler)) return true;
+    if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->preempted)) return true;
+    if (nb_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
+    nb_timeslices_begin_quiet(timeslices, nb_clock_monotonic_ns());
+    return false;
+}
+
+static VALUE sleeps_or_is_sent(VALUE thread) {
+    VALUE sleeps = rb_funcall(thread, rb_intern("stop?"), 0);
+    return RTEST(sleeps) ? sleeps : rb_funcall(thread, rb_intern("pending_interrupt?"), 0);
+}
+
+/* Does Ruby need this fiber to go on? It may be in a wait of Ruby's own that no hook knows, as for
+   a constant that another thread loads (3.1: variable.c, autoload_sleep). The state of the thread
+   is that of this fiber then, and another such wait would leave the thread asleep (thread.c,
+   sleep_forever). Or Ruby has taken an interrupt together with the job, which it runs first
+   (thread.c, rb_threadptr_execute_interrupts): the flag is down, and the next fiber would get the
+   interrupt. An interrupt that comes during the calls here would be raised in the job, which
+   swallows it: it is sent again. */
+static bool is_rubys(nb_scheduler *scheduler) {
+    VALUE unsent, answer = nb_interrupt_call(sleeps_or_is_sent, rb_thread_current(), &unsent);
+    if (answer != Qundef) return RTEST(answer);
+    if (!NIL_P(unsent)) nb_wait_defer(scheduler, unsent);
+    return true;
+}
+
+/* May the fiber not be left, whatever its frames say? A fiber of the main thread may be in a trap
+   handler, which nothing tells. A blocking fiber waits without the hooks for what a preempted fiber
+   may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
+static bool stays(nb_scheduler *scheduler) {
+    if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_pin_now(scheduler))
+        return true;
+    if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
+    VALUE fiber = rb_fiber_current();
+    if (fiber == scheduler->loop || fiber == scheduler->starter.fiber) return true;
+    return nb_parked_find(&scheduler->parked, fiber) != NULL || is_rubys(scheduler);
+}
+
+static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
+
+/* The event hook. Ruby calls it right after it has looked for interrupts in the switch (cont.c,
+   fiber_switch), where the job may have run, and before anything else happens. */
+static void after_switch(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass) {
+    (void)event, (void)data, (void)self, (void)method, (void)klass;
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler == NULL || scheduler->timeslices == NULL) {
+        rb_thread_remove_event_hook(rb_thread_current(), after_switch);
+        return;
+    }
+    scheduler->timeslices->switched_to = rb_fiber_current();
+    nb_timeslice_job_ask();
+}
+
+/* Hooks the event until the next job, as each switch pays for it. */
+static void follow_switches(nb_timeslices *timeslices) {
+    if (timeslices->follows || !nb_timeslice_job_may_follow()) return;
+    timeslices->follows = true;
+    rb_thread_add_event_hook(rb_thread_current(), after_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
+}
+
+/* The fiber of the last switch, if the hook has told of it; else nil. */
+static VALUE take_switched_to(nb_timeslices *timeslices) {
+    VALUE switched_to = timeslices->switched_to;
+    if (NIL_P(switched_to)) return Qnil;
+    timeslices->switched_to = Qnil;
+    timeslices->follows = false;
+    rb_thread_remove_event_hook(rb_thread_current(), after_switch);
+    return switched_to;
+}
+
+/* May the fiber be left? One that was just switched to has not yet taken the value that it was
+   given, as the C frame of the switch is still there. It will have when it next looks for
+   interrupts. */
+static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
+    nb_place found = place(scheduler);
+    if (found == NB_PLACE_STAYS) return false;
+    if (found == NB_PLACE_BETWEEN) {
+        if (NIL_P(switched_to)) follow_switches(scheduler->timeslices);
+        if (switched_to != rb_fiber_current()) return false;
+    }
+    return !nb_resume_ask(scheduler, NB_ASKS_PREEMPT);
+}
+
+static void preempt(nb_scheduler *scheduler) {
+    nb_timeslices_end_quiet(scheduler->timeslices);
+    scheduler->timeslices->preemptions++;
+    if (scheduler->attached && scheduler->source.preempted) scheduler->source.preempted(scheduler->source.owner);
+    nb_wait_preempt(scheduler);
+}
+
+/* Raises what an expired limit of the running fiber raises; where that cannot be here, its next
+   wait raises it. */
+static void raise_expired(nb_scheduler *scheduler) {
+    if (nb_list_empty(&scheduler->expired) || stays(scheduler)) return;
+    nb_late *late = nb_late_expired(scheduler);
+    if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
+}
+
+/* What Thread#raise has sent to this thread goes first, to the fiber that runs. */
+static void end_timeslice(nb_scheduler *scheduler) {
+    nb_timeslices *timeslices = scheduler->timeslices;
+    VALUE switched_to = take_switched_to(timeslices);
+    if (timeslices->switched_ns == 0 || rb_thread_interrupted(rb_thread_current())) return;
+    timeslices->allocates = nb_heap_computes(&scheduler->heap);
+    if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
+    if (!may_preempt(scheduler, switched_to)) {
+        timeslices->preemptions_missed++;
+        return;
+    }
+    timeslices->forced = false;
+    preempt(scheduler);
+    if (scheduler->timeslices == timeslices) raise_expired(scheduler);
+}
+
+static void timeslice_over(void *unused_data) {
+    (void)unused_data;
+    int error = errno;
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler && scheduler->timeslices) {
+        end_timeslice(scheduler);
+    } else {
+        nb_timeslice_hand_off_lock();
+    }
+    errno = error;
+}
+
+/* --- On and off --- */
+
+static void open(nb_scheduler *scheduler, int64_t timeslice_ns) {
+    if (scheduler->timeslices) {
+        scheduler->timeslices->timeslice_ns = timeslice_ns;
+        return;
+    }
+    nb_interrupt_prepare();
+    nb_timeslices *timeslices = nb_timeslices_make(scheduler, timeslice_ns);
+    if (timeslices == NULL) rb_memerror();
+    scheduler->timeslices = timeslices;
+    timeslices->look = nb_timeslice_look;
+    if (!NIL_P(scheduler->loop)) nb_timeslices_begin(timeslices);
+    if (nb_watchdog_add(nb_timeslice_look, timeslices, NB_WATCHDOG_IDLE_NS)) return;
+    nb_timeslices_close(scheduler);
+    rb_raise(nb_error_class, "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");
+}
+
+void nb_scheduler_timeslice(VALUE self, unsigned slice_ms) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (slice_ms > 0) {
+        open(scheduler, slice_ms * NB_NS_PER_MS);
+    } else {
+        nb_timeslices_close(scheduler);
+        if (nb_timeslices_in_use() == NULL) nb_interrupt_end();
+    }
+}
+
+/* --- Ruby --- */
+
+unsigned nb_timeslice_ms_read(VALUE value) {
+    if (NIL_P(value)) return 0;
+    long ms = NUM2LONG(value);
+    if (ms < 1 || ms > NB_TIMESLICE_MS_MAX)
+        rb_raise(rb_eArgError, "slice_ms must be 1 to %d, or nil, not %ld", NB_TIMESLICE_MS_MAX, ms);
+    return (unsigned)ms;
+}
+
+/* slice_ms = Integer or nil */
+static VALUE scheduler_set_slice_ms(VALUE self, VALUE value) {
+    nb_scheduler_timeslice(self, nb_timeslice_ms_read(value));
+    return value;
+}
+
+static VALUE scheduler_slice_ms(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->timeslices ? LL2NUM(scheduler->timeslices->timeslice_ns / NB_NS_PER_MS) : Qnil;
+}
+
+static VALUE scheduler_preemptions(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->preemptions) : INT2FIX(0);
+}
+
+static VALUE scheduler_preemptions_missed(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->timeslices ? UINT2NUM(scheduler->timeslices->preemptions_missed) : INT2FIX(0);
+}
+
+static VALUE scheduler_lock_handoffs(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->timeslices ? ULL2NUM(scheduler->timeslices->lock_handoffs) : INT2FIX(0);
+}
+
+/* quiet? -> whether nobody waits for the running fiber's time, and nobody looks before something
+   comes. */
+static VALUE scheduler_is_quiet(VALUE self) {
+    const nb_scheduler *scheduler = nb_scheduler_get(self);
+    return scheduler->timeslices && scheduler->timeslices->quiet_until_ns != 0 ? Qtrue : Qfalse;
+}
+
+/* end_timeslice: for tests. Preempts the fiber that the watchdog next finds running, if it may be
+   left. */
+static VALUE scheduler_end_timeslice(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    if (scheduler->timeslices == NULL) return Qfalse;
+    scheduler->timeslices->forced = true;
+    nb_watchdog_ring();
+    return Qtrue;
+}
+
+/* give_way(seconds) */
+static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    int64_t first_ns = (int64_t)(NUM2DBL(seconds) * NB_NS_PER_S);
+    if (scheduler->timeslices == NULL || scheduler->timeslices->switched_ns == 0 || stays(scheduler)) return Qfalse;
+    int64_t timeslice_ns = scheduler->timeslices->timeslice_ns;
+    if (is_over(scheduler, first_ns < timeslice_ns ? first_ns : timeslice_ns)) preempt(scheduler);
+    RB_GC_GUARD(self);
+    return Qtrue;
+}
+
+typedef struct region {
+    nb_scheduler *scheduler;
+    unsigned preempt_disabled;
+    bool masked;
+} region;
+
+static VALUE yield_nothing(VALUE argument) {
+    (void)argument;
+    return rb_yield_values(0);
+}
+
+/* A fork in the block has cleared both, and a fiber that has ended in it may have left more. */
+static VALUE region_end(VALUE argument) {
+    const region *left = (const region *)argument;
+    left->scheduler->preempt_disabled = left->preempt_disabled;
+    left->scheduler->masked = left->masked;
+    return Qnil;
+}
+
+static VALUE in_region(nb_scheduler *scheduler, unsigned preempt_disabled, bool masked) {
+    region entered = {scheduler, scheduler->preempt_disabled, scheduler->masked};
+    VALUE self = scheduler->self;
+    scheduler->preempt_disabled = preempt_disabled;
+    scheduler->masked = masked;
+    VALUE result = rb_ensure(yield_nothing, Qnil, region_end, (VALUE)&entered);
+    RB_GC_GUARD(self);
+    return result;
+}
+
+/* NB.uninterrupted { } */
+static VALUE uninterrupted(VALUE module) {
+    (void)module;
+    rb_need_block();
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler == NULL || scheduler->timeslices == NULL) return rb_yield_values(0);
+    return in_region(scheduler, scheduler->preempt_disabled + 1, scheduler->masked);
+}
+
+/* masked(true or false) { } */
+static VALUE scheduler_masked(VALUE self, VALUE masked) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    rb_need_block();
+    return in_region(scheduler, scheduler->preempt_disabled, RTEST(masked));
+}
+
+static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
+
+void nb_timeslice_define(VALUE klass, VALUE module) {
+    rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
+    rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
+    rb_define_method(klass, "preemptions", scheduler_preemptions, 0);
+    rb_define_alias(klass, "cuts", "preemptions");
+    rb_define_method(klass, "preemptions_missed", scheduler_preemptions_missed, 0);
+    rb_define_alias(klass, "kept", "preemptions_missed");
+    rb_define_method(klass, "lock_handoffs", scheduler_lock_handoffs, 0);
+    rb_define_alias(klass, "given", "lock_handoffs");
+    rb_define_method(klass, "quiet?", scheduler_is_quiet, 0);
+    rb_define_method(klass, "end_timeslice", scheduler_end_timeslice, 0);
+    rb_define_alias(klass, "end_slice", "end_timeslice");
+    rb_define_method(klass, "give_way", scheduler_give_way, 1);
+    rb_define_method(klass, "masked", scheduler_masked, 1);
+    rb_define_method(klass, "masked?", scheduler_is_masked, 0);
+    rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
+    nb_timeslice_job_prepare(timeslice_over);
+}

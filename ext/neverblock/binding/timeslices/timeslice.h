@@ -1,0 +1,25 @@
+/*
+ * timeslice.h - preempts the running fiber when its time slice has ended and others wait.
+ *
+ * The watchdog (timeslices/timeslice_look.h) asks Ruby for a postponed job
+ * (timeslices/timeslice_job.h) when a fiber has run too long. Ruby may run the job later, or on
+ * another thread. So the job decides by what it finds in its own thread, and does nothing when it
+ * comes too late. Ruby runs it where it could switch threads as well. There the fiber enters the
+ * list `preempted` and transfers to the loop, as a fiber that waits does. docs/decisions/0007 says
+ * where a fiber must not be left, and how each such place is recognized.
+ */
+#ifndef NB_BINDING_TIMESLICE_H
+#define NB_BINDING_TIMESLICE_H
+
+#include <ruby.h>
+
+/* Time slices of so many milliseconds from now on; 0: none. GVL. Raises NeverBlock::Error when
+   there is no thread for the watchdog, and NoMemoryError. */
+void nb_scheduler_timeslice(VALUE scheduler, unsigned slice_ms);
+/* The value of a slice_ms: an Integer, or nil, which is 0. Raises ArgumentError. */
+unsigned nb_timeslice_ms_read(VALUE slice_ms);
+
+/* Defines methods of klass, NeverBlock::Scheduler, and module.uninterrupted, of NeverBlock. */
+void nb_timeslice_define(VALUE klass, VALUE module);
+
+#endif

@@ -1,0 +1,732 @@
+# frozen_string_literal: true
+
+require_relative "../../support/patience"
+require_relative "../../support/timeslices"
+require "json"
+require "monitor"
+require "set"
+require "timeout"
+require "neverblock"
+
+# Time slices: a fiber that does not wait is left where it is, whatever it is in, and goes on as if nothing had been.
+class SchedulerTimeslicesTest < Minitest::Test
+  include Timeslices
+
+  def test_a_fiber_that_never_waits_lets_one_run_that_is_ready
+    done = false
+    in_timeslices do
+      fiber { sleep(0) && (nil until done) }
+      fiber { sleep(0) && done = true }
+    end
+    assert done
+  end
+
+  def test_a_timer_a_descriptor_a_thread_and_another_fiber_each_end_a_slice
+    wakes = {
+      timer: -> { sleep(0.002) },
+      descriptor: -> { IO.pipe.then { |r, w| Thread.new { w << "x" } && r.read(1) } },
+      thread: -> { Queue.new.then { |queue| Thread.new { queue << 1 } && queue.pop } },
+      offload: -> { NeverBlock.offload { 1 } }
+    }
+    wakes.each do |name, wake|
+      done = false
+      in_timeslices do
+        fiber { sleep(0) && (nil until done) }
+        fiber { wake.call && done = name }
+      end
+      assert_equal name, done
+    end
+  end
+
+  # Whatever ends their slices: in each turn a fiber writes at least once.
+  def test_fibers_that_compute_take_turns_in_the_order_in_which_they_were_left
+    order = []
+    in_timeslices do |scheduler|
+      3.times do |i|
+        fiber do
+          sleep(0)
+          order << i until scheduler.preemptions > 9
+        end
+      end
+    end
+    assert_equal [0, 1, 2] * 3, order.chunk_while { |one, other| one == other }.map(&:first).first(9)
+  end
+
+  TRIES = 20
+
+  # Ruby's collections are counted by what the processor does for them, so here too.
+  def test_a_collection_in_one_that_others_wait_for_does_not_end_its_slice
+    heap = Array.new(1_000_000) { +"" }
+    first = Enumerator.produce do
+      order = []
+      in_timeslices do |scheduler|
+        fiber { sleep(0) && be_preempted && order << :computes }
+        fiber do
+          sleep(0)
+          scheduler.slice_ms = 10
+          GC.start
+          order << :collects
+        end
+      end
+      order.first
+    end
+    assert_includes first.lazy.take(TRIES), :collects
+    assert_equal 1_000_000, heap.size
+  end
+
+  def begin_or_end(slice_ms)
+    Fiber.scheduler.slice_ms = slice_ms
+    Thread.pass
+  end
+
+  # The last to end them ends the helper that raises limits, while the next makes another. Hung within some hundred rounds where both waited by one flag.
+  def test_they_begin_in_a_thread_while_they_end_in_another
+    threads = Array.new(3) do
+      Thread.new do
+        NB.run { 2000.times { [1, nil].each { |ms| begin_or_end(ms) } } }
+        :ended
+      end
+    end
+    assert_equal %i[ended ended ended], threads.map(&:value)
+  end
+
+  def test_one_that_computes_alone_is_left_by_nobody
+    in_timeslices do |scheduler|
+      fiber do
+        sleep(0)
+        looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 0.02
+        assert_equal 0, scheduler.preemptions
+      end
+    end
+  end
+
+  # The loop has a poller from its first sleep on.
+  def test_while_nobody_waits_it_is_quiet_until_the_fiber_has_given_another_something_to_do
+    in_timeslices do |scheduler|
+      queue = Queue.new
+      got = nil
+      fiber { got = queue.pop }
+      fiber do
+        sleep(0.001)
+        nil until scheduler.quiet?
+        NeverBlock.uninterrupted do # left here, it might go on when the other has nothing to do any more
+          queue << 1
+          refute_predicate scheduler, :quiet?
+        end
+        nil until got
+      end
+    end
+  end
+
+  # It gets quiet again, until then, as soon as a job has seen the timer: that may come before the look here, but not each time.
+  def test_it_is_quiet_no_longer_than_to_the_next_timer_be_it_the_fibers_own
+    in_timeslices do |scheduler|
+      fiber do
+        sleep(0.001)
+        ended = (1..50).any? do
+          nil until scheduler.quiet?
+          Timeout.timeout(60) { !scheduler.quiet? }
+        end
+        assert ended
+      end
+    end
+  end
+
+  # What lies in the poller's hands when it gets quiet is not lost, nor what comes right after.
+  def test_of_what_comes_around_the_time_it_gets_quiet_nothing_is_lost
+    rounds = 200
+    seen = 0
+    in_timeslices do |scheduler|
+      reader, writer = IO.pipe
+      fiber { seen += 1 while reader.read(1) }
+      fiber do
+        sleep(0.001)
+        rounds.times do |round|
+          nil until scheduler.quiet? || round.odd?
+          writer << "x"
+          nil until seen > round
+        end
+        writer.close
+      end
+    end
+    assert_equal rounds, seen
+  end
+
+  def test_it_is_quiet_again_when_one_that_was_left_goes_on_alone
+    in_timeslices do |scheduler|
+      fiber do
+        sleep(0.001)
+        3.times { be_preempted && (nil until scheduler.quiet?) }
+      end
+    end
+  end
+
+  def test_without_slices_there_are_none
+    in_scheduler do
+      scheduler = Fiber.scheduler
+      assert_nil scheduler.slice_ms
+      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.preemptions, scheduler.preemptions_missed]
+      assert_equal 5, NB.uninterrupted { 5 }
+      scheduler.slice_ms = 7
+      assert_equal 7, scheduler.slice_ms
+      scheduler.slice_ms = nil
+      assert_nil scheduler.slice_ms
+      [0, -1, 60_001].each { |odd| assert_includes assert_raises(ArgumentError) { scheduler.slice_ms = odd }.message, "1 to 60000" }
+    end
+    assert_equal(6, NB.uninterrupted { 6 })
+    assert_raises(LocalJumpError) { NB.uninterrupted }
+  end
+
+  # What Ruby code may be in the middle of when its slice ends: a block that C calls, several levels deep.
+  IN_BLOCKS = {
+    "sort_by" => ->(preempt) { [3, 1, 2].sort_by { |n| preempt.call || n } },
+    "sort" => ->(preempt) { [3, 1, 2].sort { |a, b| preempt.call || (a <=> b) } },
+    "max_by" => ->(preempt) { [3, 1, 2].max_by { |n| preempt.call || n } },
+    "uniq" => ->(preempt) { [3, 3, 2].uniq { |n| preempt.call || n } },
+    "group_by" => ->(preempt) { [3, 3, 2].group_by { |n| preempt.call || n.odd? } },
+    "gsub" => ->(preempt) { "a-b-c".gsub(/[abc]/) { |c| preempt.call || (c + c.upcase) } },
+    "scan" => ->(preempt) { [].tap { |all| "a1b2".scan(/[a-z]\d/) { |c| preempt.call || (all << c) } } },
+    "a hash's default" => ->(preempt) { Hash.new { |hash, key| preempt.call || (hash[key] = key * 2) }.then { |hash| [hash[2], hash[2]] } },
+    "each_with_object" => ->(preempt) { (1..3).each_with_object([]) { |n, all| preempt.call || (all << n) } },
+    "inject" => ->(preempt) { (1..4).inject { |a, b| preempt.call || (a + b) } },
+    "lazy" => ->(preempt) { (1..Float::INFINITY).lazy.map { |n| preempt.call || (n * 2) }.select { |n| (n % 3).zero? }.first(2) },
+    "zip" => ->(preempt) { [1, 2].each_entry.zip((3..4).each_entry) { |_| preempt.call } },
+    "each_slice" => ->(preempt) { (1..5).each_slice(2).map { |slice| preempt.call || slice } },
+    "catch" => ->(preempt) { catch(:out) { [1].each { |n| preempt.call || throw(:out, n) } } },
+    "instance_eval" => ->(preempt) { "abc".instance_eval { preempt.call || size } },
+    "method_missing" => ->(preempt) { Class.new { define_method(:method_missing) { |name, *| preempt.call || name } }.new.then { |o| [o.a, o.b] } },
+    "Comparable" => ->(preempt) { Struct.new(:n) { include Comparable }.tap { |s| s.define_method(:<=>) { |o| preempt.call || (n <=> o.n) } }.then { |s| s.new(1) < s.new(2) } },
+    "JSON" => ->(preempt) { JSON.generate([Class.new { define_method(:to_json) { |*| preempt.call || "7" } }.new]) },
+    "a string's %" => ->(preempt) { format("%s!", Class.new { define_method(:to_s) { preempt.call || "7" } }.new) },
+    "coerce" => ->(preempt) { 1 + Class.new { define_method(:coerce) { |other| preempt.call || [other, 5] } }.new },
+    "a Struct's each" => ->(preempt) { Struct.new(:a, :b).new(1, 2).each { |n| preempt.call || n }.to_a },
+    "Set" => ->(preempt) { Set.new([1, 2]).map { |n| preempt.call || n }.to_set.size },
+    "define_finalizer" => ->(preempt) { 2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { preempt.call || 1 } }
+  }.freeze
+
+  def test_what_c_calls_back_goes_on_as_if_nothing_had_been
+    IN_BLOCKS.each do |name, work|
+      expected = work.call(-> {})
+      found = Array.new(2)
+      in_timeslices do |scheduler|
+        2.times { |i| fiber { sleep(0) && found[i] = work.call(-> { !be_preempted }) } }
+        fiber { sleep(0) } # somebody else
+        scheduler
+      end
+      found.each { |value| expected.nil? ? assert_nil(value, name) : assert_equal(expected, value, name) }
+    end
+  end
+
+  def test_a_mutex_held_by_a_fiber_that_was_left_keeps_others_out
+    mutex = Mutex.new
+    inside = 0
+    all = []
+    in_timeslices do
+      5.times do |i|
+        fiber do
+          sleep(0)
+          mutex.synchronize do
+            assert_equal 1, inside += 1
+            be_preempted
+            all << i
+            inside -= 1
+          end
+        end
+      end
+    end
+    assert_equal [0, 1, 2, 3, 4], all
+    refute_predicate mutex, :locked?
+  end
+
+  def test_so_does_a_monitor_which_its_fiber_enters_again
+    monitor = Monitor.new
+    inside = 0
+    in_timeslices do
+      4.times do
+        fiber do
+          sleep(0)
+          monitor.synchronize do
+            be_preempted
+            monitor.synchronize { assert_equal 1, inside += 1 }
+            be_preempted
+            inside -= 1
+          end
+        end
+      end
+    end
+    assert_equal 0, inside
+  end
+
+  def test_a_condition_variable_loses_no_signal_beside_fibers_that_are_left
+    mutex = Mutex.new
+    changed = ConditionVariable.new
+    items = []
+    taken = []
+    in_timeslices do
+      3.times do
+        fiber do
+          mutex.synchronize do
+            be_preempted
+            changed.wait(mutex) while items.empty?
+            be_preempted
+            taken << items.shift
+          end
+        end
+      end
+      fiber do
+        3.times do |i|
+          mutex.synchronize do
+            items << i
+            be_preempted
+            changed.signal
+            be_preempted
+          end
+        end
+      end
+    end
+    assert_equal [0, 1, 2], taken.sort
+  end
+
+  def test_queues_lose_nothing
+    queue = SizedQueue.new(2)
+    taken = []
+    in_timeslices do
+      2.times { |i| fiber { 10.times { |n| queue.push((i * 10) + n) && be_preempted } } }
+      2.times { fiber { 10.times { taken << queue.pop && be_preempted } } }
+    end
+    assert_equal (0..19).to_a, taken.sort
+  end
+
+  def test_ensure_rescue_and_what_a_block_returns_are_as_ever
+    steps = []
+    found = nil
+    work = lambda do
+      be_preempted
+      raise IOError, "x"
+    rescue IOError => e
+      be_preempted
+      assert_same e, $!
+      steps << e.message
+      7
+    ensure
+      be_preempted
+      steps << :ensure
+    end
+    in_timeslices do
+      fiber { sleep(0) && found = work.call }
+      fiber { sleep(0) && assert_nil($!) }
+    end
+    assert_equal [7, ["x", :ensure]], [found, steps]
+  end
+
+  # `$~` belongs to a method's call. (Blocks of one call share it, among fibers as among threads.)
+  def test_fiber_locals_and_match_data_stay_the_fibers
+    in_timeslices { 4.times { |i| fiber { sleep(0) && match(i) } } }
+  end
+
+  def match(number)
+    Thread.current[:slices] = number
+    assert_match(/\d/, "n#{number}")
+    "n#{number}" =~ /\d/
+    be_preempted
+    assert_equal [number, number.to_s, "n#{number}"], [Thread.current[:slices], $~[0], $~.string]
+    replaced = "a-b".gsub(/[ab]/) { be_preempted && ($~[0] * 2) }
+    assert_equal "aa-bb", replaced
+  end
+
+  # --- fibers within fibers ---
+
+  def test_the_body_of_an_enumerator_is_left_and_goes_on_where_it_was
+    all = Array.new(2) { [] }
+    in_timeslices do
+      2.times do |i|
+        fiber do
+          sleep(0)
+          enumerator = Enumerator.new { |out| 3.times { |n| be_preempted && out << n } }
+          3.times { all[i] << enumerator.next && be_preempted }
+          assert_raises(StopIteration) { enumerator.next }
+        end
+      end
+    end
+    assert_equal [[0, 1, 2]] * 2, all
+  end
+
+  def be_preempted_and(value)
+    be_preempted
+    value
+  end
+
+  def test_enumerators_within_enumerators
+    all = []
+    in_timeslices do
+      2.times do
+        fiber do
+          sleep(0)
+          inner = Enumerator.new { |out| 2.times { |n| out << be_preempted_and(n) } }
+          outer = Enumerator.new { |out| 2.times { out << be_preempted_and(inner.next) } }
+          all << [outer.next, outer.next]
+        end
+      end
+    end
+    assert_equal [[0, 1]] * 2, all
+  end
+
+  def test_a_fiber_of_the_applications_own_is_left_in_the_one_that_has_resumed_it
+    all = []
+    in_timeslices do
+      2.times do |i|
+        fiber do
+          sleep(0)
+          own = Fiber.new(blocking: false) do |a|
+            be_preempted
+            b = Fiber.yield(a + 1)
+            be_preempted
+            b + 10
+          end
+          all << [i, own.resume(1), be_preempted_and(own.resume(2)), own.alive?]
+        end
+      end
+    end
+    assert_equal [[0, 2, 12], [1, 2, 12]], all.map { |found| found.first(3) }.sort
+  end
+
+  def test_fibers_that_transfer_to_each_other_too
+    all = []
+    in_timeslices do
+      fiber do
+        sleep(0)
+        home = Fiber.current
+        other = Fiber.new(blocking: false) do
+          be_preempted
+          all << :other
+          home.transfer
+        end
+        other.transfer
+        all << be_preempted_and(:home)
+      end
+      fiber { sleep(0) && be_preempted }
+    end
+    assert_equal %i[other home], all
+  end
+
+  # Each looks for interrupts when it has been switched to, and then takes what it was given (cont.c, fiber_switch).
+  GIVEN = {
+    "resume and yield" => -> { Fiber.new(blocking: false) { |n| loop { n = Fiber.yield(n) } }.then { |own| ->(n) { own.resume(n) } } },
+    "transfer" => -> { Fiber.current.then { |home| Fiber.new(blocking: false) { |n| loop { n = home.transfer(n) } } }.then { |own| ->(n) { own.transfer(n) } } },
+    "an enumerator's next" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.next } } },
+    "an enumerator's peek" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.peek && all.next } } },
+    "an enumerator's next over an each of C's" => -> { (1..Float::INFINITY).each_entry.then { |all| ->(_) { all.next } } },
+    "an enumerator's next within one" => lambda do
+      inner = Enumerator.produce(1, &:succ)
+      Enumerator.new { |out| loop { out << inner.next } }.then { |all| ->(_) { all.next } }
+    end,
+    "what an enumerator's body raises" => lambda do
+      lambda do |n|
+        Enumerator.new { raise IOError, n.to_s }.next
+      rescue IOError => e
+        e.message.to_i
+      end
+    end,
+    "what is raised" => lambda do
+      own = Fiber.new(blocking: false) do
+        Fiber.yield
+      rescue IOError => e
+        Fiber.yield(e.message.to_i)
+        retry
+      end
+      own.resume
+      ->(n) { own.raise(IOError, n.to_s).tap { own.resume } }
+    end
+  }.freeze
+  PREEMPTIONS_WITH_GIFTS = 400
+
+  def test_what_a_fiber_is_given_by_another_is_not_lost_where_a_slice_ends
+    GIVEN.each do |name, make|
+      lost = nil
+      in_timeslices do |scheduler|
+        over = false
+        fiber do
+          lost = lost_among_switches(scheduler, make.call)
+          over = true
+        end
+        fiber { sleep(0.001) until over } # one that is always ready would put off by 10 ms what was preempted
+      end
+      assert_nil lost, name
+    end
+  end
+
+  # The end of a slice is asked for all the time, and nearly all that is done until it comes are switches.
+  # @return [Integer, nil] which was lost
+  def lost_among_switches(scheduler, give)
+    sleep(0)
+    until_preemptions = scheduler.preemptions + PREEMPTIONS_WITH_GIFTS
+    number = 0
+    while scheduler.preemptions < until_preemptions
+      scheduler.end_timeslice
+      return number if give.call(number += 1) != number
+    end
+  end
+
+  # The fibers of ours give each other nothing in a switch, so that few ends of its slices are put off.
+  def test_an_enumerator_of_ours_is_left_between_its_fibers_too
+    skip "Enumerator#next is Ruby's own from 3.3 on" if RUBY_VERSION >= "3.3"
+    among_switches(AMONG_SWITCHES["an enumerator"]) { |scheduler| assert_operator scheduler.preemptions_missed, :<, scheduler.preemptions }
+  end
+
+  # Nearly every question meets a switch, in which no end may come; it comes right after it. (In an `each` of C's there may be none before the next switch.)
+  AMONG_SWITCHES = {
+    "an enumerator" => -> { Enumerator.new { |out| loop { out << 1 } }.then { |all| -> { all.next } } },
+    "an enumerator within one" => lambda do
+      inner = Enumerator.new { |out| loop { out << 1 } }
+      Enumerator.new { |out| loop { out << (inner.next * 2) } }.then { |all| -> { all.next } }
+    end,
+    "an enumerator whose each is C's" => -> { [1].cycle.then { |all| -> { all.next } } },
+    "a fiber of the application's own" => -> { Fiber.new(blocking: false) { loop { Fiber.yield(1) } }.then { |own| -> { own.resume } } }
+  }.freeze
+
+  def test_an_end_of_a_slice_that_meets_a_switch_comes_right_after_it
+    AMONG_SWITCHES.each do |name, make|
+      among_switches(make) { |scheduler| assert_operator scheduler.preemptions_missed, :<=, 4 * scheduler.preemptions, name }
+    end
+  end
+
+  PREEMPTIONS_AMONG_SWITCHES = 40
+
+  # A fiber switches and switches, as `make` says, until its slices have ended often; then the block.
+  def among_switches(make)
+    in_timeslices do |scheduler|
+      over = false
+      fiber do
+        sleep(0)
+        step = make.call
+        step.call until over
+      end
+      fiber do
+        sleep(0.001) until scheduler.preemptions >= PREEMPTIONS_AMONG_SWITCHES
+        over = true
+        yield scheduler
+      end
+    end
+  end
+
+  # A hook for an event makes YJIT throw all away that it has compiled, before Ruby 3.3 (vm_trace.c, update_global_event_hook): there is none then. Later ones count how often
+  # that was done.
+  THROWN_AWAY = {
+    true => ["--yjit-stats=quiet", "RubyVM::YJIT.runtime_stats.fetch(:invalidate_everything)"],
+    false => ["-rfiddle", "Fiddle::Pointer.new(Fiddle::Handle::DEFAULT['ruby_vm_event_enabled_global_flags'])[0, 4].unpack1('L')"]
+  }[RUBY_VERSION >= "3.3"].freeze
+
+  def test_what_yjit_has_compiled_stays_where_an_end_of_a_slice_meets_a_switch
+    skip "this Ruby has no YJIT" unless defined?(RubyVM::YJIT)
+
+    option, count = THROWN_AWAY
+    command = ["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }]
+      require "neverblock/scheduler"
+      missed = 0
+      Thread.new do
+        Fiber.set_scheduler(scheduler = NeverBlock::Scheduler.new)
+        scheduler.slice_ms = 1
+        Fiber.schedule { sleep(0.001) until (missed = scheduler.preemptions_missed) >= #{REFUSALS} }
+        Fiber.schedule do
+          sleep(0)
+          own = Fiber.new(blocking: false) { loop { Fiber.yield } }
+          own.resume until missed >= #{REFUSALS}
+        end
+      end.join
+      print missed >= #{REFUSALS}, " ", #{count}
+    RUBY
+    assert_equal "true 0", IO.popen(command, &:read)
+  end
+
+  # --- interruptions ---
+
+  def test_a_timeout_that_is_over_is_raised_in_a_fiber_that_computes
+    steps = []
+    in_timeslices do
+      fiber do
+        sleep(0)
+        Timeout.timeout(0.002) do
+          looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          be_preempted until Process.clock_gettime(Process::CLOCK_MONOTONIC) > looked + 30
+          steps << :computed
+        end
+      rescue Timeout::Error
+        steps << :late
+      end
+    end
+    assert_equal %i[late], steps
+  end
+
+  # Ruby takes what was raised and the next job together, and runs the job first.
+  def test_what_is_raised_in_one_that_computes_is_its_own_though_its_slice_ends_again_at_once
+    late = 0
+    in_timeslices do |scheduler|
+      running = 4
+      asker = Thread.new { scheduler.end_timeslice && Thread.pass while running.positive? }
+      running.times do
+        fiber do
+          sleep(0)
+          20.times do
+            Timeout.timeout(0.001) { loop { (1..2_000).sum { |n| n } } }
+          rescue Timeout::Error
+            late += 1
+          end
+          running -= 1
+        end
+      end
+      fiber { asker.join }
+    end
+    assert_equal 80, late
+  end
+
+  # Another interrupt comes before what a limit raises, and nobody waits whose turn would end the slice once more.
+  def test_a_limit_ends_one_that_computes_though_another_interrupt_came_first
+    late = 0
+    in_timeslices do
+      thread = Thread.current
+      over = false
+      waker = Thread.new { thread.wakeup && sleep(0.0003) until over }
+      fiber do
+        20.times do
+          limit = Patience::Limit.new(20)
+          Timeout.timeout(0.01) { nil until limit.over? }
+        rescue Timeout::Error
+          late += 1
+        end
+        over = true
+        waker.join
+      end
+    end
+    assert_equal 20, late
+  end
+
+  def test_what_is_raised_into_a_fiber_that_was_left_comes_at_its_next_wait
+    steps = []
+    in_timeslices do
+      waits = false
+      left = fiber do
+        sleep(0)
+        waits = true
+        be_preempted while waits
+        steps << :computed
+        sleep(5)
+      rescue IOError => e
+        steps << e.message
+      end
+      fiber do
+        sleep(0) until waits
+        left.raise(IOError, "raised")
+        waits = false
+      end
+    end
+    assert_equal [:computed, "raised"], steps
+  end
+
+  if RUBY_VERSION >= "3.3"
+    def test_a_fiber_that_was_left_is_killed_at_its_next_wait
+      steps = []
+      in_timeslices do
+        waits = false
+        left = fiber do
+          sleep(0)
+          waits = true
+          be_preempted while waits
+          steps << :computed
+          sleep(5)
+          steps << :slept
+        ensure
+          steps << :ensure
+        end
+        fiber do
+          sleep(0) until waits
+          left.kill
+          waits = false
+        end
+      end
+      assert_equal %i[computed ensure], steps
+    end
+  end
+
+  def test_what_is_raised_into_the_thread_ends_its_loop_though_all_its_fibers_compute
+    raised = Class.new(Exception) # rubocop:disable Lint/InheritException -- what is less costs the fiber only
+    ready = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.scheduler.slice_ms = 1
+      2.times { Fiber.schedule { sleep(0) && loop { be_preempted && ready << 1 } } }
+    end
+    4.times { ready.pop }
+    thread.raise(raised)
+    assert_raises(raised) { thread.value }
+  end
+
+  def test_a_thread_is_killed_while_fibers_are_left
+    ready = Queue.new
+    thread = Thread.new do
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.scheduler.slice_ms = 1
+      2.times { Fiber.schedule { sleep(0) && loop { be_preempted && ready << 1 } } }
+    end
+    4.times { ready.pop }
+    thread.kill
+    assert thread.join(SECONDS)
+  end
+
+  def test_the_scheduler_may_be_left_and_run_again_while_fibers_are_left
+    Thread.new do
+      scheduler = NeverBlock::Scheduler.new
+      scheduler.slice_ms = 1
+      Fiber.set_scheduler(scheduler)
+      steps = []
+      2.times { |i| Fiber.schedule { sleep(0) && be_preempted && steps << i } }
+      Fiber.schedule { sleep(0) && raise(Interrupt, "x") }
+      assert_raises(Interrupt) { scheduler.run }
+      scheduler.run
+      assert_equal [0, 1], steps.sort
+    end.join
+  end
+
+  # --- memory ---
+
+  def test_a_collection_and_a_compaction_keep_what_a_fiber_that_was_left_holds
+    found = []
+    in_timeslices do
+      3.times do |i|
+        fiber do
+          sleep(0)
+          text = +"text #{i}"
+          be_preempted
+          found << text
+        end
+      end
+      fiber do
+        sleep(0)
+        GC.start
+        GC.compact if GC.respond_to?(:compact)
+        Array.new(1000) { +"noise" }
+      end
+    end
+    assert_equal ["text 0", "text 1", "text 2"], found.sort
+  end
+
+  def test_under_a_stressed_collector
+    found = []
+    in_timeslices do
+      2.times do |i|
+        fiber do
+          sleep(0)
+          text = "x#{i}"
+          GC.stress = true
+          be_preempted
+          GC.stress = false
+          found << text
+        end
+      end
+    end
+    assert_equal %w[x0 x1], found.sort
+  ensure
+    GC.stress = false
+  end
+end
