@@ -129,7 +129,7 @@ class LifecycleTest < Minitest::Test
 
   def test_signals_that_do_nothing_yet_say_so_and_the_server_goes_on
     ServerProcess.run(HELLO, options: ServerProcess.one_process("one process says that it has no workers to change")) do |server|
-      { "HUP" => "this server is one process", "USR2" => "upgrading in place does not work yet", "TTIN" => "this server is one process",
+      { "HUP" => "this server is one process", "USR2" => "upgrading in place is not supported yet", "TTIN" => "this server is one process",
         "TTOU" => "this server is one process" }.each do |signal, what|
         Process.kill(signal, server.pid)
         server.await_stderr(/^neverblock: \S+ info: SIG#{signal}: #{what}.*; nothing is done$/)

@@ -104,7 +104,7 @@ class StopAndReloadTest < Minitest::Test
     rewrite('run ->(_env) { [200, {}, ["new"]] }')
     status, out, err = invoke("reload")
     assert_equal [0, ""], [status, err]
-    now = out[/^reloaded in \d+\.\d s; workers are processes ([\d, ]+)$/, 1].to_s.split(", ").map(&:to_i)
+    now = out[/^reloaded in \d+\.\d s; the workers are processes ([\d, ]+)$/, 1].to_s.split(", ").map(&:to_i)
     assert_equal 2, now.size
     assert_empty now & before
     assert_equal "new", Net::HTTP.get(URI(@server.url))

@@ -72,15 +72,15 @@ class WatchTest < Minitest::Test
     %w[status --admin unix:///no/such.sock] => "no answer from unix:///no/such.sock: there is no such socket; is the server running",
     %w[top --admin unix:///no/such.sock] => "there is no such socket",
     %w[status http://127.0.0.1:1] => "write --admin http://127.0.0.1:1",
-    %w[status config.ru] => "neverblock status takes options only; seen config.ru",
+    %w[status config.ru] => "neverblock status takes options only; got config.ru",
     %w[status --jsn] => "has no option --jsn; did you mean --json?",
     %w[status --interval 2] => "neverblock status has no option --interval",
-    %w[status --json=yes] => "--json takes no value; seen --json=yes",
+    %w[status --json=yes] => "--json takes no value; got --json=yes",
     %w[top --json] => "neverblock top has no option --json",
-    %w[top --interval 0] => "--interval is a number of seconds from 0.1 to 3600; seen \"0\"",
+    %w[top --interval 0] => "--interval must be a number of seconds from 0.1 to 3600; got \"0\"",
     %w[top --interval soon] => "seen \"soon\"",
     %w[top --interval NaN] => "seen \"NaN\"",
-    %w[top -n 1.5] => "-n is a whole number from 1 to 1000000000; seen \"1.5\"",
+    %w[top -n 1.5] => "-n must be a whole number from 1 to 1000000000; got \"1.5\"",
     %w[top --inter 3] => "has no option --inter; did you mean --interval?"
   }.freeze
 

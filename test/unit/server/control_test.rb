@@ -30,7 +30,7 @@ class ControlTest < Minitest::Test
       tell.call("it serves")
       { workers: [8, 9] }
     },
-    "workers" => ->(argument) { argument == "+1" ? { workers: [1, 2] } : raise(NeverBlock::Error, "workers takes +1 or -1; seen #{argument.inspect}") },
+    "workers" => ->(argument) { argument == "+1" ? { workers: [1, 2] } : raise(NeverBlock::Error, "workers takes +1 or -1; got #{argument.inspect}") },
     "broken" => ->(*) { raise "a mistake" }
   }.freeze
 
@@ -47,7 +47,7 @@ class ControlTest < Minitest::Test
 
   # Line => words of the refusal
   REFUSED = {
-    "workers" => "workers takes +1 or -1; seen nil",
+    "workers" => "workers takes +1 or -1; got nil",
     "workers many of them" => 'seen "many of them"',
     "stop" => 'no command "stop"; there are status, reload, workers, broken, end',
     "" => 'no command ""',

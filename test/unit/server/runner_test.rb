@@ -53,7 +53,7 @@ class RunnerTest < Minitest::Test
 
   def test_usr2_says_that_it_does_not_work_yet_and_nothing_else_happens
     assert_equal(0, run_server { send_signal("USR2") })
-    assert_match(/SIGUSR2: upgrading in place does not work yet; nothing is done/, @log.text)
+    assert_match(/SIGUSR2: upgrading in place is not supported yet; nothing is done/, @log.text)
   end
 
   { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.each do |name, verb|
