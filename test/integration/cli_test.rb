@@ -48,7 +48,7 @@ class CLIProcessTest < Minitest::Test
   end
 
   def test_a_socket_needs_its_folder
-    assert_match(%r{there is no folder /no/such/folder; make it first}, refused("-b", "unix:///no/such/folder/x.sock"))
+    assert_match(%r{there is no folder /no/such/folder; create it}, refused("-b", "unix:///no/such/folder/x.sock"))
   end
 
   # Text of config.ru => the line.
@@ -56,7 +56,7 @@ class CLIProcessTest < Minitest::Test
     "run ->(env) {\n" => /\Aneverblock: config\.ru:\d+: syntax error: /,
     "x = 1\nraise 'no database here'\n" => /\Aneverblock: config\.ru:2: no database here \(RuntimeError\)$/,
     "require 'no/such/gem'\n" => /\Aneverblock: config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\)/,
-    "# nothing\n" => /\Aneverblock: config\.ru: nothing is run/,
+    "# nothing\n" => /\Aneverblock: config\.ru: the file runs no application/,
     "run Object.new\n" => /\Aneverblock: config\.ru: run was given Object/
   }.freeze
 
@@ -95,7 +95,7 @@ class CLIProcessTest < Minitest::Test
 
   def test_a_hard_descriptor_limit_that_is_too_low_is_named_and_served_with
     ServerProcess.run(HELLO, wrap: ["sh", "-c", 'ulimit -n 512; exec "$@"', "sh"]) do |server|
-      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed and 10000 connections with 1024 requests may need \d+: raise the hard limit/)
+      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed; 10000 connections with 1024 requests may need \d+: raise the hard limit/)
       assert_equal "200", Net::HTTP.get_response(URI(server.url)).code
     end
   end

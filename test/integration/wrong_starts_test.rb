@@ -33,7 +33,7 @@ class WrongStartsTest < Minitest::Test
     %w[-b ftp://x:1] => "the scheme \"ftp\" is not one of http, unix",
     %w[-b unix://run/x.sock] => "three slashes",
     %w[-b unix:///x.sock?mode=9] => "mode takes permission bits in octal",
-    %w[-b unix:///no/such/folder/x.sock] => "there is no folder /no/such/folder; make it first",
+    %w[-b unix:///no/such/folder/x.sock] => "there is no folder /no/such/folder; create it",
     %w[-b https://127.0.0.1:0] => "https is not supported yet",
     %w[-b http://127.0.0.1:0 -p 3] => "-b already names host and port; leave out -p",
     %w[-b http://192.0.2.1:0] => "this machine has no address 192.0.2.1",
@@ -64,8 +64,8 @@ class WrongStartsTest < Minitest::Test
     %w[--pidfile . -p 0] => "holds no process id",
     %w[--public no/such] => "public_dir names ",
     %w[--public config.ru] => "and that is no folder; name the folder its files are in",
-    %w[--sendfile-root no/such] => "and there is no such folder; make it first, or name another",
-    %w[.] => ". is a folder: name a rackup file, such as ./config.ru",
+    %w[--sendfile-root no/such] => "and there is no such folder; create it, or name another",
+    %w[.] => ". is a folder; name a rackup file, such as ./config.ru",
     %w[no/such.ru] => "the folder is not there either"
   }.freeze
 
@@ -94,7 +94,7 @@ class WrongStartsTest < Minitest::Test
     "environment 7\n" => ":1: environment must be a name",
     "pidfile nil\n" => ":1: pidfile must be a path; got nil",
     "pidfile \"no/such/x.pid\"\n" => "there is no folder",
-    "spool_directory \"/no/such\"\n" => "spool_directory /no/such: there is no such folder; make it first",
+    "spool_directory \"/no/such\"\n" => "spool_directory /no/such: there is no such folder; create it",
     "workers 0\n" => ":1: workers must be a whole number from 1 to 128, or auto; got 0",
     "on_worker_boot { }\n" => ":1: unknown setting on_worker_boot; did you mean after_fork?",
     "admin \"http://127.0.0.1\"\n" => ":1: cannot bind to \"http://127.0.0.1\": the port is missing",
@@ -125,7 +125,7 @@ class WrongStartsTest < Minitest::Test
     "executor { offload_threads 0 }\n" => ":1: executor offload_threads must be a whole number from 1 to 4096",
     "log_requests :xml\n" => ":1: log_requests must be true or false, or json; got :xml",
     "yjit \"maybe\"\n" => ":1: yjit must be true or false; got \"maybe\"",
-    "spool_directory \"/etc/passwd\"\n" => "spool_directory /etc/passwd: it is no folder",
+    "spool_directory \"/etc/passwd\"\n" => "spool_directory /etc/passwd: it is not a folder",
     "class Settings < Missing; end\n" => ":1: uninitialized constant",
     "self.fibers = 3\n" => ":1: unknown setting fibers=; did you mean fibers?"
   }.freeze
@@ -144,7 +144,7 @@ class WrongStartsTest < Minitest::Test
     { "PORT" => "99999" } => "PORT (in the environment) must be a whole number from 0 to 65535; got \"99999\"",
     { "PORT" => "0x50" } => "seen \"0x50\"",
     { "BIND" => "http://127.0.0.1:9 http://127.0.0.1:9" } => "http://127.0.0.1:9 is given twice",
-    { "PORT" => "0", "PIDFILE" => "/no/such/x.pid" } => "cannot write the pidfile /no/such/x.pid: there is no folder /no/such; make it first",
+    { "PORT" => "0", "PIDFILE" => "/no/such/x.pid" } => "cannot write the pidfile /no/such/x.pid: there is no folder /no/such; create it",
     { "PORT" => "0", "PIDFILE" => "config.ru" } => "holds no process id",
     { "PORT" => "0", "RUBY_YJIT_ENABLE" => "maybe" } => "RUBY_YJIT_ENABLE (in the environment) must be true or false; got \"maybe\""
   }.freeze
@@ -156,9 +156,9 @@ class WrongStartsTest < Minitest::Test
   # config.ru => what the line says after the file's name.
   RACKUP_FILES = {
     "run ->(env) {\n" => ":1: syntax error: ",
-    "# nothing\n" => ": nothing is run",
-    "run nil\n" => ": nothing is run",
-    "run 3\n" => ": run was given Integer, which does not respond to call",
+    "# nothing\n" => ": the file runs no application",
+    "run nil\n" => ": the file runs no application",
+    "run 3\n" => ": run got Integer, which does not respond to call",
     "use 3\nrun ->(_) {}\n" => ": in ",
     "raise \"two\\nlines\"\n" => ":1: two (RuntimeError)",
     "raise \"\"\n" => ":1: no message (RuntimeError)",

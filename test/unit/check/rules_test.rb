@@ -41,8 +41,8 @@ class CheckRulesTest < Minitest::Test
   # --- System
 
   class Limits
-    def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps and vm.max_map_count is 8: use -f 1 or fewer")
-    def raise_descriptors = ["64 descriptors are allowed and 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
+    def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps, vm.max_map_count is 8: use -f 1 or fewer")
+    def raise_descriptors = ["64 descriptors are allowed; 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
     def tight_memory(_workers) = ["1024 fibers need 18 MB and more, and this process's control group allows 8 MB (the kernel kills what goes over): use fewer -f"]
   end
 

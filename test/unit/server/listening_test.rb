@@ -112,7 +112,7 @@ class ListeningTest < Minitest::Test
     ["http://[::1]:8080", Errno::EAFNOSUPPORT, "no IPv6"],
     ["http://127.0.0.1:8080", Errno::ENOBUFS, "No buffer space available"],
     ["unix:///run/x.sock", Errno::EADDRINUSE, "another server listens there"],
-    ["unix:///no/such/x.sock", Errno::ENOENT, "there is no folder /no/such; make it first"],
+    ["unix:///no/such/x.sock", Errno::ENOENT, "there is no folder /no/such; create it"],
     ["unix:///etc/passwd/x.sock", Errno::ENOTDIR, "there is no folder /etc/passwd"],
     ["unix:///run/x.sock", Errno::EACCES, "may not make files in /run"],
     ["unix:///run/x.sock", Errno::EROFS, "/run is on a read-only file system"],

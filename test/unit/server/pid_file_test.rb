@@ -78,7 +78,7 @@ class PidFileTest < Minitest::Test
     link = File.join(@directory, "link")
     File.symlink("/etc/hostname", link)
     assert_match(/symbolic link/, assert_raises(NeverBlock::StartError) { PidFile.new(link).take }.message)
-    assert_match(%r{no folder /no/such; make it first}, assert_raises(NeverBlock::StartError) { PidFile.new("/no/such/x.pid").take }.message)
+    assert_match(%r{no folder /no/such; create it}, assert_raises(NeverBlock::StartError) { PidFile.new("/no/such/x.pid").take }.message)
   end
 
   def test_a_successors_file_is_left_alone
