@@ -48,7 +48,7 @@ module RackHandlerTests
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       server.await_stderr(/info: version .*, 2 workers with 1024 fibers each$/)
       Process.kill("HUP", server.pid)
-      server.await_stderr(/warning: no reload: the application was loaded by rackup, by rails server or by a program of its own/)
+      server.await_stderr(/warning: no reload: rackup, rails server or another program has loaded the application/)
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       assert_predicate server.stop, :success?
     end
@@ -59,7 +59,7 @@ module RackHandlerTests
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       children(server.pid).flat_map { |mold| [mold, *children(mold)] }.each { |pid| Process.kill("KILL", pid) }
       assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus, server.stderr
-      assert_match(/error: no worker is left, and none can be forked any more: the application was loaded by rackup, .*: start that again/, server.stderr)
+      assert_match(/error: no worker is left, and none can be forked: rackup, .* has loaded the application; start that program again/, server.stderr)
     end
   end
 

@@ -165,7 +165,7 @@ class WorkersLifecycleTest < WorkersCase
       serve("trap('TERM') { exit!(9) }\n#{HELLO}", options: ["-C", config("preload_app #{preload}")]) do |server|
         old = processes(server, "worker 1").first
         Process.kill("TERM", old)
-        server.await_stderr(/worker 1 \(process #{old}\) had SIGTERM: another takes its place/)
+        server.await_stderr(/worker 1 \(process #{old}\) got SIGTERM: another worker replaces it/)
         await("the old worker ends", server) { gone?(old) }
         refute_match(/status 9/, server.stderr)
       end
@@ -185,7 +185,7 @@ class WorkersLifecycleTest < WorkersCase
     app = "$kept = []\n1000.times { $kept << (File.open('/dev/null') rescue break) }\n#{HELLO}"
     server = ServerProcess.new(app, options: %w[-w 2], wrap: ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh"])
     assert_raises(ServerProcess::Failed) { server.start }
-    assert_match(/\Aneverblock: no descriptors are left for a worker in the process that has loaded the application: .*\n\z/, server.stderr)
+    assert_match(/\Aneverblock: the process that has loaded the application has no descriptors left for a worker: .*\n\z/, server.stderr)
   end
 
   def test_an_application_that_cannot_be_loaded_is_a_failed_start

@@ -43,8 +43,8 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
-  { "raise 'no such table'\n" => /the reload has failed: config\.ru:1: no such table \(RuntimeError\); nothing has changed, the old version serves on/,
-    "Process.kill(:KILL, Process.pid)\n" => /the reload has failed: the process that loads the application was killed by SIGKILL before it had done so/,
+  { "raise 'no such table'\n" => /the reload has failed: config\.ru:1: no such table \(RuntimeError\); nothing has changed, the old version still serves/,
+    "Process.kill(:KILL, Process.pid)\n" => /the reload has failed: the process that loads the application was killed by SIGKILL before it had loaded it/,
     "run(\n" => /the reload has failed: config\.ru:\d: syntax error/ }.each do |text, words|
     define_method("test_a_version_that_does_not_load changes nothing: #{text.strip}") do
       serve do |server|

@@ -42,8 +42,8 @@ class ProcessCommandsTest < Minitest::Test
   end
 
   def test_a_reload_that_failed_is_its_reason
-    answer("reload" => ->(*) { raise NeverBlock::Error, "config.ru:3: no database; the old version serves on" })
-    assert_equal "config.ru:3: no database; the old version serves on", assert_raises(NeverBlock::Error) { reload }.message
+    answer("reload" => ->(*) { raise NeverBlock::Error, "config.ru:3: no database; the old version still serves" })
+    assert_equal "config.ru:3: no database; the old version still serves", assert_raises(NeverBlock::Error) { reload }.message
   end
 
   def test_a_server_without_a_control_socket_is_reloaded_by_hand
