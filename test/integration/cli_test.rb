@@ -42,7 +42,7 @@ class CLIProcessTest < Minitest::Test
     Dir.mktmpdir do |directory|
       path = File.join(directory, "notes.txt")
       File.write(path, "keep me")
-      assert_match(/notes\.txt is there and is not a socket; remove it/, refused("-b", "unix://#{path}"))
+      assert_match(/notes\.txt exists and is not a socket; remove it/, refused("-b", "unix://#{path}"))
       assert_equal "keep me", File.read(path)
     end
   end

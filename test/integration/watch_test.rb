@@ -68,8 +68,8 @@ class WatchTest < Minitest::Test
     %w[status -C nowhere.rb] => "no configuration file",
     %w[status --admin] => "--admin takes a value",
     %w[status --admin localhost:1] => "write http://localhost:1",
-    %w[status --admin http://127.0.0.1:0] => "the server says which when it starts",
-    %w[status --admin unix:///no/such.sock] => "no answer from unix:///no/such.sock: there is no such socket; is the server running",
+    %w[status --admin http://127.0.0.1:0] => "the server prints the real one when it starts",
+    %w[status --admin unix:///no/such.sock] => "there is no answer from unix:///no/such.sock: there is no such socket; check that the server runs",
     %w[top --admin unix:///no/such.sock] => "there is no such socket",
     %w[status http://127.0.0.1:1] => "write --admin http://127.0.0.1:1",
     %w[status config.ru] => "neverblock status takes options only; got config.ru",
@@ -178,7 +178,7 @@ class WatchTest < Minitest::Test
       terminal.await("q quits")
       @server.close
       File.unlink(@path)
-      terminal.await("trying again: no answer from #{@admin}"[0, 70])
+      terminal.await("trying again: there is no answer from #{@admin}"[0, 70])
       serve(pid: 4712)
       terminal.await("process 4712")
       terminal.type("q")

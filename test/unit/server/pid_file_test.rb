@@ -67,7 +67,7 @@ class PidFileTest < Minitest::Test
   def test_a_file_of_other_content_is_never_touched
     ["run App\n", "12 monkeys", "-1"].each do |text|
       File.write(@path, text)
-      assert_match(/holds no process id; remove it/, assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }.message)
+      assert_match(/is not a pidfile; remove it/, assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }.message)
       assert_equal text, File.read(@path)
     end
   end
