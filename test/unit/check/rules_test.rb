@@ -78,7 +78,7 @@ class CheckRulesTest < Minitest::Test
     assert_equal [:note, :serious, :serious], found.map(&:level)
     assert_match(/http:\/\/localhost:80 listens only on 127\.0\.0\.1: localhost also means ::1,/, found[0].seen)
     assert_match(/does not start: http:\/\/app:80 means 192\.0\.2\.9, and this machine has no such address/, found[1].seen)
-    assert_match(/does not start: http:\/\/none:80 has no address \(Name or service not known\)/, found[2].seen)
+    assert_match(/does not start: the host of http:\/\/none:80 has no address \(Name or service not known\)/, found[2].seen)
   end
 
   def test_a_machine_with_all_the_addresses_is_not_told_of_them

@@ -37,7 +37,7 @@ class WatchClientTest < WatchCase
 
   def test_what_is_no_admin_address_is_told_by_its_answer
     assert_match(%r{\Ahttp://127\.0\.0\.1:\d+ is not an admin address of NeverBlock: the program that listens there answered GET /status\.json with 404}, refused("HTTP/1.1 404 No\r\n\r\n"))
-    assert_match(/speaks no HTTP/, refused("SSH-2.0-OpenSSH_9.2\r\n"))
+    assert_match(/does not speak HTTP/, refused("SSH-2.0-OpenSSH_9.2\r\n"))
     assert_match(/with over 1048576 bytes/, refused(Figures.answer("x" * 1_100_000)))
   end
 
@@ -51,7 +51,7 @@ class WatchClientTest < WatchCase
     message = assert_raises(Unreachable) { Client.new(bind(url)).fetch }.message
     assert_equal "there is no answer from #{url}: nothing listens there; check that the server runs, and was started with --admin #{url}", message
     assert_match(/there is no such socket/, assert_raises(Unreachable) { Client.new(bind("unix:///no/such.sock")).fetch }.message)
-    assert_match(/no address for the host "no-such-host\.invalid"/, assert_raises(Unreachable) { Client.new(bind("http://no-such-host.invalid:1")).fetch }.message)
+    assert_match(/the host "no-such-host\.invalid" has no address/, assert_raises(Unreachable) { Client.new(bind("http://no-such-host.invalid:1")).fetch }.message)
   end
 
   # The kernel takes the connection; nobody ever answers.
