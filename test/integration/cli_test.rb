@@ -29,7 +29,7 @@ class CLIProcessTest < Minitest::Test
   end
 
   def test_a_host_without_address_is_refused
-    assert_match(/no address for the host "no-such-host\.invalid"/, refused("-b", "http://no-such-host.invalid:0"))
+    assert_match(/the host "no-such-host\.invalid" has no address/, refused("-b", "http://no-such-host.invalid:0"))
   end
 
   def test_a_second_bind_that_fails_leaves_nothing_listening
@@ -81,7 +81,7 @@ class CLIProcessTest < Minitest::Test
     skip "vm.max_map_count is Linux's" unless File.exist?("/proc/sys/vm/max_map_count")
     skip "this kernel allows a million fibers" if File.read("/proc/sys/vm/max_map_count").to_i > 2_000_000
 
-    assert_match(/fibers need about \d+ memory maps and vm\.max_map_count is \d+: use -f \d+ or fewer/, refused("-f", "1000000"))
+    assert_match(/fibers need about \d+ memory maps, vm\.max_map_count is \d+: use -f \d+ or fewer/, refused("-f", "1000000"))
   end
 
   def test_the_soft_descriptor_limit_is_raised

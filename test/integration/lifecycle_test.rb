@@ -94,7 +94,7 @@ class LifecycleTest < Minitest::Test
       Process.kill("TERM", server.pid)
       assert_kind_of SystemCallError, client.value.then { |value| value.is_a?(EOFError) ? Errno::ECONNRESET.new : value }
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      server.await_stderr(/SIGTERM again: cutting what is left/)
+      server.await_stderr(/SIGTERM again: closing all connections/)
     end
   end
 
@@ -108,7 +108,7 @@ class LifecycleTest < Minitest::Test
       server.await_stderr(/draining/)
       Process.kill("TERM", server.pid)
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      assert_match(/running requests do not end: leaving without them/, server.stderr)
+      assert_match(/running requests do not end: exiting without them/, server.stderr)
       assert_kind_of StandardError, client.value
     ensure
       server&.kill

@@ -56,7 +56,7 @@ class WorkersLifecycleTest < WorkersCase
   def test_what_hangs_at_the_end_is_left_behind
     serve("at_exit { sleep }\n#{HELLO}") do |server|
       assert_predicate server.stop, :success?
-      assert_match(/warning: worker \d: what the application has for at_exit took longer than 5 s: left without it/, server.stderr)
+      assert_match(/warning: worker \d: at_exit blocks of the application took longer than 5 s: the worker exits without them/, server.stderr)
     end
   end
 

@@ -60,7 +60,7 @@ class WorkersLossTest < WorkersCase
         asked = Thread.new { get_response(server, path) rescue nil } # rubocop:disable Style/RescueModifier -- /close closes what answers
         pid = server.await_stderr(/error: worker \d \(process (\d+)\) ended with status 1/)[1]
         asked.value
-        assert_match(/error: worker \d: its main thread was interrupted or has lost its descriptors, and the worker ends: #{words}/, server.stderr)
+        assert_match(/error: worker \d: the worker ends, because its main thread was interrupted or has lost its descriptors: #{words}/, server.stderr)
         refute_match(/worker\.rb/, server.stderr)
         await("the worker's process ends", server) { gone?(pid) }
         assert_equal "200", get_response(server).code

@@ -70,7 +70,7 @@ class WorkersReloadTest < WorkersCase
         File.write(file, "fibers 5\ntimeouts { idle 7 }\nafter_fork { |number| $stderr.puts \"hook \#{number}\" }\n")
         reload(server)
         server.await_stderr(/hook 1/)
-        server.await_stderr(/warning: the new configuration differs in timeouts idle: that is the front's, which keeps what it has/)
+        server.await_stderr(/warning: the new configuration differs in timeouts idle: the front has these settings and keeps their old values/)
         File.write(file, "fibres 5\n")
         Process.kill("HUP", server.pid)
         server.await_stderr(/the reload has failed: .*neverblock\.rb:1: unknown setting fibres; did you mean fibers\?/)

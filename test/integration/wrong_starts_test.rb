@@ -30,7 +30,7 @@ class WrongStartsTest < Minitest::Test
     %w[-o a/b] => "-o is a host name or an address",
     ["-e", "a b"] => "-e must be a name, such as production",
     %w[-b localhost:80] => "write http://localhost:80",
-    %w[-b ftp://x:1] => "the scheme \"ftp\" is not one of http, unix",
+    %w[-b ftp://x:1] => "the scheme \"ftp\" is unknown; known are http and unix",
     %w[-b unix://run/x.sock] => "three slashes",
     %w[-b unix:///x.sock?mode=9] => "mode takes permission bits in octal",
     %w[-b unix:///no/such/folder/x.sock] => "there is no folder /no/such/folder; create it",
@@ -48,7 +48,7 @@ class WrongStartsTest < Minitest::Test
     %w[a.ru b.ru] => "only one rackup file can be served; got a.ru b.ru",
     %w[nowhere.ru] => "no rackup file",
     %w[chek] => "no command and no file chek; did you mean check?",
-    %w[serve status] => "status is a command, and a command comes first: neverblock status",
+    %w[serve status] => "status is a command; a command comes first: neverblock status",
     [""] => "no command and no file \"\"; commands are",
     ["-f", ""] => "-f must be a whole number from 1 to 1000000; got \"\"",
     ["-C", ""] => "-C must be a path; got \"\"",
@@ -62,8 +62,8 @@ class WrongStartsTest < Minitest::Test
     %w[-b unix:///x?mode=0600&user=me] => "unknown parameter \"user\"; a UNIX socket takes mode",
     %w[-C config.ru/x.rb] => "no configuration file",
     %w[--pidfile . -p 0] => "holds no process id",
-    %w[--public no/such] => "public_dir names ",
-    %w[--public config.ru] => "and that is no folder; name the folder its files are in",
+    %w[--public no/such] => "cannot use the folder ",
+    %w[--public config.ru] => "it is not a folder; name the folder of the files",
     %w[--sendfile-root no/such] => "and there is no such folder; create it, or name another",
     %w[.] => ". is a folder; name a rackup file, such as ./config.ru",
     %w[no/such.ru] => "the folder is not there either"
@@ -203,7 +203,7 @@ class WrongStartsTest < Minitest::Test
     skip "a folder that is in use cannot be removed there" unless RUBY_PLATFORM.include?("linux")
 
     # Bundler, which our tests' environment starts Ruby with, would be the one that complains.
-    assert_refused("the folder this was started in is gone", %w[-p 0], env: { "RUBYOPT" => nil, "RUBYLIB" => nil }) { |directory| FileUtils.rm_rf(directory) }
+    assert_refused("the current folder no longer exists", %w[-p 0], env: { "RUBYOPT" => nil, "RUBYLIB" => nil }) { |directory| FileUtils.rm_rf(directory) }
   end
 
   def test_a_pidfile_of_a_process_that_runs

@@ -53,7 +53,7 @@ module NeverBlock
         return if words.empty?
 
         raise ConfigError, "neverblock #{@command} takes options only; got #{words.first}: " \
-                           "#{mend(words.first)}"
+                           "#{hint(words.first)}"
       end
 
       # OptionParser itself would accept any prefix of an option. Its require_exact does not help:

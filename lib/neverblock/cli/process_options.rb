@@ -114,7 +114,7 @@ module NeverBlock
         end
       end
 
-      def mend(_word)
+      def hint(_word)
         "a pidfile goes with --pidfile, a configuration file with -C"
       end
     end

@@ -109,7 +109,7 @@ module NeverBlock
         end
       end
 
-      def mend(word)
+      def hint(word)
         return "write --admin #{word}" if word.include?("://")
 
         "an address goes with --admin, a configuration file with -C"

@@ -33,7 +33,9 @@ module NeverBlock
                      index: [Catalog[:index].default], directory: Dir.pwd)
         @public_dirs = absolute(public_dirs, directory)
         @roots = absolute(roots, directory)
-        @accel = accel.map { |row| [row.first, File.expand_path(row.last, directory)].freeze }.freeze
+        @accel = accel.map do |prefix, folder|
+          [prefix, File.expand_path(folder, directory)].freeze
+        end.freeze
         @cache = cache.map(&:freeze).freeze
         @mime = mime.map { |name, type| [with_dot(name), type].freeze }.freeze
         @index = index.compact.freeze

@@ -16,7 +16,7 @@ module NeverBlock
       message = first_line(message_of(error))
       # Ruby 3.4 names the place of a wrong magic comment itself.
       message = "#{place(error, path)}: #{message}" unless message.start_with?("#{path}:")
-      "#{short(message)} (#{error.class})#{mend(error)}"
+      "#{short(message)} (#{error.class})#{fix(error)}"
     end
 
     # The first line of the backtrace that is the user's own. A line in a gem is used only where
@@ -57,7 +57,7 @@ module NeverBlock
       "#{short(where || path)}: syntax error: #{text}"
     end
 
-    def mend(error)
+    def fix(error)
       return "" unless error.is_a?(LoadError)
 
       "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
@@ -75,6 +75,6 @@ module NeverBlock
       first || "no message"
     end
 
-    private_class_method :own?, :file_and_line, :syntax_error, :mend, :message_of, :first_line
+    private_class_method :own?, :file_and_line, :syntax_error, :fix, :message_of, :first_line
   end
 end

@@ -67,7 +67,7 @@ module NeverBlock
       end
 
       # @return [Boolean] whether it has more than NAMES_MAX entries
-      def cut?
+      def truncated?
         @truncated
       end
 

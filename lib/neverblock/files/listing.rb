@@ -100,7 +100,7 @@ module NeverBlock
         path = "/#{names.map { |name| "#{name.dup.force_encoding(Encoding::UTF_8)}/" }.join}"
         document = { path: path, entries: folder.entries.map { |entry| json_entry(entry) },
                      count: folder.count, page: folder.page, pages: folder.pages,
-                     cut: folder.cut? || false }
+                     cut: folder.truncated? || false }
         [JSON_TYPE, "#{JSON.generate(document)}\n"]
       end
 

@@ -139,7 +139,7 @@ module NeverBlock
       def summary
         count = @folder.count
         text = count == 1 ? "1 entry" : "#{Watch::Units.count(count)} entries"
-        text = "the first #{text}; there are more" if @folder.cut?
+        text = "the first #{text}; there are more" if @folder.truncated?
         text = "#{text}; too many to sort by size or time" if @folder.large?
         text
       end

@@ -12,14 +12,14 @@ module NeverBlock
     class Json
       # @param worker [Integer, nil] number of the worker, where there are several
       def initialize(worker = nil)
-        @who = { worker: worker }.compact
+        @worker_field = { worker: worker }.compact
       end
 
       # Like Text#entry.
       # @param fields [Hash{Symbol => Object}] further fields
       # @return [String] one line
       def entry(time, level, message, trace, fields)
-        row = { time: time.strftime(TIME), level: level, pid: ::Process.pid, **@who,
+        row = { time: time.strftime(TIME), level: level, pid: ::Process.pid, **@worker_field,
                 message: text(message) }
         fields.each { |name, value| row[name] = value.is_a?(String) ? text(value) : value }
         row[:exception] = exception(trace.to_a) if trace

@@ -13,7 +13,7 @@ module NeverBlock
 
       # @param worker [Integer, nil] number of the worker, where there are several
       def initialize(worker = nil)
-        @who = worker ? "worker #{worker}: " : ""
+        @worker_prefix = worker ? "worker #{worker}: " : ""
       end
 
       # @param time [Time] UTC
@@ -22,7 +22,7 @@ module NeverBlock
       # @param trace [Trace, nil] of the exception
       # @return [String] whole lines
       def entry(time, level, message, trace, _fields)
-        head = "#{PREFIX}#{time.strftime(TIME)} #{level}: #{@who}#{indent(message)}"
+        head = "#{PREFIX}#{time.strftime(TIME)} #{level}: #{@worker_prefix}#{indent(message)}"
         trace ? "#{head}: #{causes(trace)}" : "#{head}\n"
       end
 

@@ -67,7 +67,7 @@ module NeverBlock
         @listener&.close
         @listener = nil
         "there is no control socket #{path}, so neverblock reload cannot report its result: " \
-          "#{mend(e)}"
+          "#{explain(e)}"
       end
 
       # Ends, and removes the socket. Running commands are ended; clients of END_COMMAND get the
@@ -236,7 +236,7 @@ module NeverBlock
         nil
       end
 
-      def mend(error)
+      def explain(error)
         case error
         when Errno::EADDRINUSE then "a file that is not a socket is there; remove it"
         when Errno::ENAMETOOLONG then "the path is too long for a socket; name a shorter pidfile"

@@ -35,10 +35,10 @@ module NeverBlock
       def folder(setting, path)
         yield
       rescue SystemCallError => e
-        raise StartError, "cannot use the folder #{path} of #{setting}: #{mend(e)}"
+        raise StartError, "cannot use the folder #{path} of #{setting}: #{explain(e)}"
       end
 
-      def mend(error)
+      def explain(error)
         case error
         when Errno::ENOENT then "there is no such folder; create it, or name another"
         when Errno::ENOTDIR then "it is not a folder; name the folder of the files"

@@ -65,9 +65,9 @@ module NeverBlock
         @engine.lane_rules = rules.map do |rule|
           [bits(rule.methods), rule.pattern, rule.held ? @held_lane : 0]
         end
-        line = LaneRules.told(rules)
-        @log.info(line) if line && line != @lanes_told
-        @lanes_told = line
+        line = LaneRules.log_line(rules)
+        @log.info(line) if line && line != @lanes_logged
+        @lanes_logged = line
       end
 
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.

@@ -13,7 +13,7 @@ module NeverBlock
     MAX = 1_024
     TEXT_BYTES_MAX = 65_535
     # Most routes named in one log line.
-    TOLD_MAX = 20
+    NAMED_MAX = 20
 
     # methods: names, or ["ALL"]. pattern: an absolute path with PART and REST. held: true for the
     # lane of requests that must not be interrupted; false for fibers, whatever later rules are.
@@ -60,12 +60,12 @@ module NeverBlock
 
       # @param rules [Array<Rule>]
       # @return [String, nil] a log line; nil: no rule is for a lane
-      def told(rules)
+      def log_line(rules)
         routes = rules.select(&:held).map(&:what).uniq
         return if routes.empty?
 
-        more = routes.size - TOLD_MAX
-        shown = routes.first(TOLD_MAX).join(", ")
+        more = routes.size - NAMED_MAX
+        shown = routes.first(NAMED_MAX).join(", ")
         shown = "#{shown} and #{more} more" if more.positive?
         "allowblock: run on a thread of their own, one at a time in each process: #{shown}"
       end

@@ -53,7 +53,7 @@ module NeverBlock
         note_left_out(bind, addresses - opened)
         bind.url(opened.size > 1 ? bind.host : opened.first, port)
       rescue SystemCallError => e
-        raise StartError, "cannot listen on #{bind}: #{tcp_mend(bind, e)}"
+        raise StartError, "cannot listen on #{bind}: #{explain_tcp(bind, e)}"
       end
 
       # A port that is free at the first address may be busy at another; then another port is tried.
@@ -108,7 +108,7 @@ module NeverBlock
                      "too: this machine cannot use it"
       end
 
-      def tcp_mend(bind, error)
+      def explain_tcp(bind, error)
         case error
         when Errno::EADDRINUSE then busy(bind)
         when Errno::EACCES, Errno::EPERM then forbidden(bind, error)
@@ -150,10 +150,10 @@ module NeverBlock
         end
         bind.url
       rescue SystemCallError => e
-        raise StartError, "cannot listen on #{bind}: #{unix_mend(bind, e)}"
+        raise StartError, "cannot listen on #{bind}: #{explain_unix(bind, e)}"
       end
 
-      def unix_mend(bind, error)
+      def explain_unix(bind, error)
         directory = File.dirname(bind.path)
         case error
         when Errno::EADDRINUSE, Errno::EEXIST then in_the_way(bind.path)

@@ -42,7 +42,7 @@ module NeverBlock
         raise StartError, "cannot take the pidfile #{@path}: another process takes it at the " \
                           "same time"
       rescue SystemCallError => e
-        raise StartError, "cannot write the pidfile #{@path}: #{mend(e)}"
+        raise StartError, "cannot write the pidfile #{@path}: #{explain(e)}"
       ensure
         remove_quietly(fresh)
       end
@@ -126,7 +126,7 @@ module NeverBlock
         [stat.dev, stat.ino]
       end
 
-      def mend(error)
+      def explain(error)
         directory = File.dirname(@path)
         case error
         when Errno::ENOENT, Errno::ENOTDIR then "there is no folder #{directory}; create it"

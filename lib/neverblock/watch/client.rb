@@ -45,7 +45,7 @@ module NeverBlock
           socket.close
         end
       rescue SystemCallError, SocketError, IOError => e
-        raise Unreachable, "there is no answer from #{address}: #{mend(e)}"
+        raise Unreachable, "there is no answer from #{address}: #{explain(e)}"
       end
 
       private
@@ -125,7 +125,7 @@ module NeverBlock
                            "listens there #{seen}; use the address of the server's --admin"
       end
 
-      def mend(error)
+      def explain(error)
         case error
         when Errno::ECONNREFUSED, Errno::ENOENT
           gone = error.is_a?(Errno::ENOENT) ? "there is no such socket" : "nothing listens there"

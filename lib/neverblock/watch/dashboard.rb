@@ -35,7 +35,7 @@ module NeverBlock
         lines = body(columns)
         lines.reject!(&:empty?) if lines.size + 1 > rows
         lines = shortened(lines, rows - 1)
-        [*lines, footer(problem)].last([rows, 1].max).map { |spans| cut(spans, columns) }
+        [*lines, footer(problem)].last([rows, 1].max).map { |spans| clip(spans, columns) }
       end
 
       # @param problem [String, nil]
@@ -197,7 +197,7 @@ module NeverBlock
         [[[first, :dim]], *others.map { |text| [[text, nil]] }]
       end
 
-      def cut(spans, columns)
+      def clip(spans, columns)
         left = columns
         spans.filter_map do |text, style|
           next if left < 1

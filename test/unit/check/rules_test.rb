@@ -43,7 +43,7 @@ class CheckRulesTest < Minitest::Test
   class Limits
     def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps, vm.max_map_count is 8: use -f 1 or fewer")
     def raise_descriptors = ["64 descriptors are allowed; 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
-    def tight_memory(_workers) = ["1024 fibers need 18 MB and more, and this process's control group allows 8 MB (the kernel kills what goes over): use fewer -f"]
+    def tight_memory(_workers) = ["1024 fibers need at least 18 MB; the control group allows 8 MB, and the kernel kills processes above it: use fewer -f"]
   end
 
   def test_limits_of_the_machine_are_told_with_the_mend_that_the_server_names

@@ -87,7 +87,7 @@ class CLITest < Minitest::Test
     "serve" => "no config.ru in",
     "nowhere.ru" => "no rackup file",
     "nowhere/config.ru" => "the folder is not there either",
-    "." => ". is a folder: name a rackup file"
+    "." => ". is a folder; name a rackup file"
   }.freeze
 
   WRONG.each do |line, words|

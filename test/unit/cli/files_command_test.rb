@@ -90,7 +90,7 @@ class FilesCommandTest < Minitest::Test
     skip "the superuser may look into any" if Process.euid.zero?
 
     File.chmod(0o000, @served.path)
-    assert_match(/\Auser \d+ may not look into .+ \(chmod u\+rx\)\z/, refused(@served.path))
+    assert_match(/\Auser \d+ may not read the folder .+ \(chmod u\+rx\)\z/, refused(@served.path))
   ensure
     File.chmod(0o755, @served.path)
   end

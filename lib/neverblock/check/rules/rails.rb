@@ -73,7 +73,7 @@ module NeverBlock
 
           load_controllers(app)
           found = LaneRoutes.of(app)
-          lanes = subject.settings[:cooperative] ? nil : LaneRules.told(found.rules)
+          lanes = subject.settings[:cooperative] ? nil : LaneRules.log_line(found.rules)
           untold = found.untold.map { |route| untold(route) }
           [(Finding.of(:note, "allowblock", lanes, nil, guide: GUIDE) if lanes), *untold].compact
         end
