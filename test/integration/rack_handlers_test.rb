@@ -101,7 +101,7 @@ module RackHandlerTests
     %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": an address is/,
     %w[-p http] => /\Aneverblock: Port must be a whole number from 0 to 65535/,
     %w[-O public_dir=/no/such] => /\Aneverblock: public_dir names \/no\/such, and there is no such folder; create it, or name another/,
-    %w[-O configuration=/no/such.rb] => "neverblock: no configuration file /no/such.rb\n"
+    %w[-O configuration=/no/such.rb] => "neverblock: there is no configuration file /no/such.rb\n"
   }.freeze
 
   WRONG.each do |words, line|

@@ -66,7 +66,7 @@ class WrongStartsTest < Minitest::Test
     %w[--public config.ru] => "it is not a folder; name the folder of the files",
     %w[--sendfile-root no/such] => "and there is no such folder; create it, or name another",
     %w[.] => ". is a folder; name a rackup file, such as ./config.ru",
-    %w[no/such.ru] => "the folder is not there either"
+    %w[no/such.ru] => "its folder does not exist"
   }.freeze
 
   INVOCATIONS.each do |words, line|

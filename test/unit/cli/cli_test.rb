@@ -86,7 +86,7 @@ class CLITest < Minitest::Test
     "" => "no config.ru in",
     "serve" => "no config.ru in",
     "nowhere.ru" => "no rackup file",
-    "nowhere/config.ru" => "the folder is not there either",
+    "nowhere/config.ru" => "its folder does not exist",
     "." => ". is a folder; name a rackup file"
   }.freeze
 
@@ -107,7 +107,7 @@ class CLITest < Minitest::Test
       File.write(File.join(directory, "other.rb"), "fibers 0\n")
       assert_match(%r{\Aneverblock: config/neverblock\.rb:1: fibers must be a whole number from 1 to 1000000; got :many$}, invoke(directory: directory).last)
       assert_match(/\Aneverblock: other\.rb:1: fibers must be a whole number/, invoke("-C", "other.rb", directory: directory).last)
-      assert_match(/\Aneverblock: no config\.ru in/, invoke("-C", "-", directory: directory).last)
+      assert_match(/\Aneverblock: there is no config\.ru in/, invoke("-C", "-", directory: directory).last)
     end
   end
 
@@ -132,7 +132,7 @@ class CLITest < Minitest::Test
 
   def test_the_trace_is_shown_when_asked_for
     _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "1" })
-    assert_match(/\Aneverblock: no rackup file .*\n.*application\.rb:\d+/, err)
+    assert_match(/\Aneverblock: there is no rackup file .*\n.*application\.rb:\d+/, err)
     _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "0" })
     assert_equal 1, err.lines.size
   end

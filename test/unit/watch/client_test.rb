@@ -36,7 +36,8 @@ class WatchClientTest < WatchCase
   end
 
   def test_what_is_no_admin_address_is_told_by_its_answer
-    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+ is not an admin address of NeverBlock: the program that listens there answered GET /status\.json with 404}, refused("HTTP/1.1 404 No\r\n\r\n"))
+    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+ is not an admin address of NeverBlock: the program that listens there answered GET /status\.json with 404},
+                 refused("HTTP/1.1 404 No\r\n\r\n"))
     assert_match(/does not speak HTTP/, refused("SSH-2.0-OpenSSH_9.2\r\n"))
     assert_match(/with over 1048576 bytes/, refused(Figures.answer("x" * 1_100_000)))
   end
