@@ -73,7 +73,7 @@ class StopAndReloadTest < Minitest::Test
       stopping.pop
       Process.kill("INT", @server.pid)
       assert_equal 1, finish(@stop)
-      assert_match(/has ended with status 1: requests were cut/, @errors.string)
+      assert_match(/has ended with status 1: requests were aborted/, @errors.string)
     end
   end
 
@@ -89,13 +89,13 @@ class StopAndReloadTest < Minitest::Test
   def test_another_stop_finds_nothing
     invoke("stop")
     status, _, err = invoke("stop")
-    assert_equal [1, "neverblock: no pidfile #{@pidfile}; check that the server runs, and was started with this pidfile\n"], [status, err]
+    assert_equal [1, "neverblock: there is no pidfile #{@pidfile}; check that the server runs, and was started with this pidfile\n"], [status, err]
   end
 
   def test_reload_of_one_process_says_what_it_takes_and_changes_nothing
     status, out, err = invoke("reload")
     assert_equal [1, ""], [status, out]
-    assert_match(/\Aneverblock: a server of one process cannot load new code without closing its port: start it with -w 2 or more, .*\n\z/, err)
+    assert_match(/\Aneverblock: a server of one process cannot load new code without closing its port; start it with -w 2 or more .*\n\z/, err)
     assert_predicate @server, :running?
   end
 

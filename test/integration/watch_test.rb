@@ -78,8 +78,8 @@ class WatchTest < Minitest::Test
     %w[status --json=yes] => "--json takes no value; got --json=yes",
     %w[top --json] => "neverblock top has no option --json",
     %w[top --interval 0] => "--interval must be a number of seconds from 0.1 to 3600; got \"0\"",
-    %w[top --interval soon] => "seen \"soon\"",
-    %w[top --interval NaN] => "seen \"NaN\"",
+    %w[top --interval soon] => "got \"soon\"",
+    %w[top --interval NaN] => "got \"NaN\"",
     %w[top -n 1.5] => "-n must be a whole number from 1 to 1000000000; got \"1.5\"",
     %w[top --inter 3] => "has no option --inter; did you mean --interval?"
   }.freeze
