@@ -98,9 +98,9 @@ module RackHandlerTests
   # Words of the command line => the line on standard error.
   WRONG = {
     %w[-O fibers=zero] => "neverblock: -O fibers must be a whole number from 1 to 1000000; got \"zero\"\n",
-    %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": an address is/,
+    %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": an address must be/,
     %w[-p http] => /\Aneverblock: Port must be a whole number from 0 to 65535/,
-    %w[-O public_dir=/no/such] => /\Aneverblock: public_dir names \/no\/such, and there is no such folder; create it, or name another/,
+    %w[-O public_dir=/no/such] => /\Aneverblock: cannot use the folder \/no\/such of public_dir: there is no such folder; create it, or name another/,
     %w[-O configuration=/no/such.rb] => "neverblock: there is no configuration file /no/such.rb\n"
   }.freeze
 

@@ -112,7 +112,7 @@ class WorkersLifecycleTest < WorkersCase
       workers = processes(server, "worker")
       2.times do |count|
         Process.kill("TERM", server.pid)
-        server.await_stderr(count.zero? ? /draining/ : /cutting/)
+        server.await_stderr(count.zero? ? /draining/ : /closing all connections/)
       end
       assert_kind_of StandardError, client.value
       assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
@@ -126,7 +126,7 @@ class WorkersLifecycleTest < WorkersCase
         workers = processes(server, "worker")
         client = Thread.new { attempt { get_response(server) } }
         gate.arrival.close
-        2.times { |count| Process.kill("TERM", server.pid) && server.await_stderr(count.zero? ? /draining/ : /cutting/) }
+        2.times { |count| Process.kill("TERM", server.pid) && server.await_stderr(count.zero? ? /draining/ : /closing all connections/) }
         assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
         assert_kind_of StandardError, client.value
         workers.each { |pid| await("#{pid} to be gone") { gone?(pid) } }

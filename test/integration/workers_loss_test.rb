@@ -44,7 +44,7 @@ class WorkersLossTest < WorkersCase
     end
   end
 
-  { "/crash" => "killed by SIG", "/leave" => "ended with status 7" }.each do |path, words|
+  { "/crash" => "killed by SIG", "/leave" => "has ended with status 7" }.each do |path, words|
     define_method("test_a_request_that_ends_its_process #{path}") do
       with_app do |server, _gate|
         assert_equal "502", get_response(server, path).code
@@ -58,7 +58,7 @@ class WorkersLossTest < WorkersCase
     define_method("test_a_request_that_disturbs_the_main_thread_ends_its_worker_without_a_stack_trace #{path}") do
       with_app do |server, _gate|
         asked = Thread.new { get_response(server, path) rescue nil } # rubocop:disable Style/RescueModifier -- /close closes what answers
-        pid = server.await_stderr(/error: worker \d \(process (\d+)\) ended with status 1/)[1]
+        pid = server.await_stderr(/error: worker \d \(process (\d+)\) has ended with status 1/)[1]
         asked.value
         assert_match(/error: worker \d: the worker ends, because its main thread was interrupted or has lost its descriptors: #{words}/, server.stderr)
         refute_match(/worker\.rb/, server.stderr)
@@ -71,7 +71,7 @@ class WorkersLossTest < WorkersCase
   def test_a_request_that_ends_the_executors_thread_ends_its_worker_alone
     with_app do |server, _gate|
       assert_equal "500", get_response(server, "/thread").code
-      number, pid = server.await_stderr(/error: worker (\d) \(process (\d+)\) ended with status 1$/).captures.map { |text| Integer(text, 10) }
+      number, pid = server.await_stderr(/error: worker (\d) \(process (\d+)\) has ended with status 1$/).captures.map { |text| Integer(text, 10) }
       server.await_stderr(/error: worker #{number}: its executor has failed, and the worker ends: NeverBlock::Error: its thread was ended/)
       await_other(server, number, pid)
       assert_equal "200", get_response(server).code
