@@ -57,7 +57,7 @@ class CLIProcessTest < Minitest::Test
     "x = 1\nraise 'no database here'\n" => /\Aneverblock: config\.ru:2: no database here \(RuntimeError\)$/,
     "require 'no/such/gem'\n" => /\Aneverblock: config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\)/,
     "# nothing\n" => /\Aneverblock: config\.ru: the file runs no application/,
-    "run Object.new\n" => /\Aneverblock: config\.ru: run was given Object/
+    "run Object.new\n" => /\Aneverblock: config\.ru: run got Object/
   }.freeze
 
   BROKEN.each do |text, pattern|

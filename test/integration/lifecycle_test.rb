@@ -31,7 +31,7 @@ class LifecycleTest < Minitest::Test
       assert_equal "here", get(server.url, "/")
       assert_equal "500", Net::HTTP.get_response(URI("#{server.url}/end")).code
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      server.await_stderr(/executor 0 has ended.*Thread\.exit/)
+      server.await_stderr(/executor 0 has failed.*Thread\.exit/)
     end
   end
 
