@@ -7,8 +7,9 @@ Gem::Specification.new do |spec|
   spec.version = NeverBlock::VERSION
   spec.authors = ["The NeverBlock developers"]
   spec.summary = "Measures NeverBlock beside other servers"
-  spec.description = "The command `neverblock bench`: starts each server fresh, drives it with a load, and reports medians and spread. " \
-                     "The claims and the other servers' pinned versions are in NeverBlock's repository."
+  spec.description = "The command `neverblock bench`: starts each server fresh, puts a load on " \
+                     "it, and reports medians and spread. The claims and the pinned versions of " \
+                     "the other servers are in NeverBlock's repository."
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"
 

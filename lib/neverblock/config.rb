@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Everything a server is told: where to listen, how many requests run at once, every limit and timeout of the I/O loop. Checked when made and frozen,
-# so that whoever holds one need not ask again. Defaults are those of the interface.
+# The configuration of one server: where it listens, how many requests run at once, and every limit
+# and timeout of the I/O loop. A Config is checked when it is made, and frozen.
 
 require "neverblock/errors"
 require "neverblock/config/catalog"
@@ -17,13 +17,15 @@ module NeverBlock
     EXECUTORS_MAX = 64
     U32 = Catalog::U32
 
-    # The I/O loop's settings by the engine's names and in its units: name => [default, what is allowed]. The same list as NB_SERVER_SETTINGS in
-    # core/loop/settings.h.
-    SETTINGS = Catalog::ENGINE.to_h { |row| [row.engine, [row.to_engine(row.default), row.engine_range].freeze] }.freeze
+    # The I/O loop's settings, by the engine's names and in its units: name => [default, allowed
+    # range]. The same list as NB_SERVER_SETTINGS in core/loop/settings.h.
+    SETTINGS = Catalog::ENGINE.to_h do |row|
+      [row.engine, [row.to_engine(row.default), row.engine_range].freeze]
+    end.freeze
 
-    # @param text [String, Integer] what was given
+    # @param text [String, Integer] the value to read
     # @param allowed [Range]
-    # @param what [String] what to call it in the complaint
+    # @param what [String] the setting's name in the error message
     # @return [Integer]
     # @raise [ConfigError]
     def self.integer(text, allowed, what)
@@ -32,53 +34,56 @@ module NeverBlock
 
     # @return [Array<Bind>] never empty
     attr_reader :binds
-    # @return [Bind, nil] where the admin pages are; nil: nowhere
+    # @return [Bind, nil] the address of the admin pages; nil: there are none
     attr_reader :admin
     # @return [Integer] most requests running at once in this process
     attr_reader :fibers
     # @return [Integer] executor threads that share the fibers
     attr_reader :executors
-    # @return [Integer] executor threads that help out while one is blocked in a call
+    # @return [Integer] standby executors that take over while one is blocked in a call
     attr_reader :spares
-    # @return [Integer, nil] milliseconds a fiber runs while others wait; nil: until it waits
+    # @return [Integer, nil] time slice of a fiber in milliseconds; nil: a fiber runs until it waits
     attr_reader :slice_ms
-    # @return [Integer] as for listen(2); the kernel's net.core.somaxconn may lower it
+    # @return [Integer] the backlog for listen(2); the kernel's net.core.somaxconn may lower it
     attr_reader :backlog
     # @return [Hash{Symbol => Integer}] see SETTINGS
     attr_reader :settings
-    # @return [String, nil] where request bodies over 64 KB go; nil: TMPDIR or /tmp
+    # @return [String, nil] folder of request bodies over 64 KB; nil: TMPDIR or /tmp
     attr_reader :spool_directory
-    # @return [String, nil] name of the poller; nil: the best there is
+    # @return [String, nil] name of the poller; nil: the best one of this system
     attr_reader :poller
-    # @return [Integer] descriptor of the log
+    # @return [Integer] file descriptor of the log
     attr_reader :log_fd
 
     # @return [Symbol] :text or :json
     attr_reader :log_format
-    # @return [Boolean, Symbol] whether each request gets an entry; :json: as JSON, whatever the others are
+    # @return [Boolean, Symbol] whether each request is logged; :json: as JSON, whatever log_format
+    #   is
     attr_reader :log_requests
 
-    # @return [Integer] after which a fiber that keeps its executor is a stall; 0: never
+    # @return [Integer] milliseconds one fiber may occupy its executor before it is a stall; 0: no
+    #   limit
     attr_reader :stall_ms
 
     # @return [Array<Route>] the first that matches wins
     attr_reader :routes
 
-    # @return [Boolean] whether applications are given rack.early_hints
+    # @return [Boolean] whether env has rack.early_hints
     attr_reader :early_hints
 
-    # @return [Boolean] whether there are lanes beside those of routes: for what the application holds, and for what is learned
+    # @return [Boolean] whether there are lanes that no route declares: for objects of the
+    #   application that need one, and for request classes that have stalled
     attr_reader :own_lanes
 
-    # @return [Files] what it serves of the disk
+    # @return [Files] the folders and rules of the file server
     attr_reader :files
-    # @return [String, nil] where results of downloads are posted
+    # @return [String, nil] URL to which results of downloads are posted
     attr_reader :report
-    # @return [Array<#call>] what is called with them
+    # @return [Array<#call>] called with each result of a download
     attr_reader :on_download
 
     # @param binds [Array<String, Bind>] URLs, see Bind; default http://127.0.0.1:9292
-    # @param admin [String, Bind, nil] URL of the admin pages; default none
+    # @param admin [String, Bind, nil] URL of the admin pages; nil (default): none
     # @param fibers [Integer] default 1024
     # @param executors [Integer] default 1
     # @param spares [Integer] default 4
@@ -89,16 +94,23 @@ module NeverBlock
     # @param stall_ms [Integer] default 100
     # @param early_hints [Boolean] default false
     # @param own_lanes [Boolean] default true; false: the application is not safe on several threads
-    # @param learn_lanes [Boolean] whether requests like those that have stalled go to a lane; default true
+    # @param learn_lanes [Boolean] whether request classes that have stalled run on a lane; default
+    #   true
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
     # @param files [Files, Hash] see Files.new; default none
     # @param report [String, nil] URL to which results of downloads are posted
     # @param on_download [Array<#call>] called with each Downloads::Report
     # @param settings [Hash] any of SETTINGS
     # @raise [ConfigError]
-    def initialize(binds: [DEFAULT_BIND], admin: nil, fibers: DEFAULT_FIBERS, executors: 1, spares: DEFAULT_SPARES, backlog: DEFAULT_BACKLOG, spool_directory: nil, poller: nil,
-                   log_fd: 2, log_format: :text, log_requests: false, stall_ms: Catalog[:"executor.stall_ms"].default, routes: [], files: {}, report: nil, on_download: [],
-                   early_hints: false, own_lanes: true, learn_lanes: Catalog[:learn_lanes].default, slice_ms: Catalog[:"executor.slice_ms"].default, **settings)
+    def initialize(binds: [DEFAULT_BIND], admin: nil, fibers: DEFAULT_FIBERS, executors: 1,
+                   spares: DEFAULT_SPARES, backlog: DEFAULT_BACKLOG,
+                   slice_ms: Catalog[:"executor.slice_ms"].default,
+                   stall_ms: Catalog[:"executor.stall_ms"].default,
+                   spool_directory: nil, poller: nil,
+                   log_fd: 2, log_format: :text, log_requests: false,
+                   early_hints: false, own_lanes: true,
+                   learn_lanes: Catalog[:learn_lanes].default,
+                   routes: [], files: {}, report: nil, on_download: [], **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
@@ -109,7 +121,7 @@ module NeverBlock
       @slice_ms = slice_ms && Catalog[:"executor.slice_ms"].read(slice_ms)
       @backlog = self.class.integer(backlog, 1..65_535, "backlog")
       @settings = checked(settings).freeze
-      @given = settings.keys.freeze
+      @explicit = settings.keys.freeze
       @spool_directory = spool_directory
       @poller = poller
       @log_fd = log_fd
@@ -126,11 +138,13 @@ module NeverBlock
       freeze
     end
 
-    # Keywords for the native engine: the settings that were given; the others are its own defaults.
+    # Keywords for the native engine. Settings that nobody has set are left to the engine's
+    # defaults.
     # @return [Hash{Symbol => Object}]
     def engine_options
       refused = log_requests ? { log_refused: 1 } : {}
-      settings.slice(*@given).merge(spool_directory: spool_directory, poller: poller, log_fd: log_fd, **refused)
+      own = { spool_directory: spool_directory, poller: poller, log_fd: log_fd }
+      settings.slice(*@explicit).merge(own, refused)
     end
 
     # @return [Hash{Symbol => Object}] keywords for a native executor
@@ -138,9 +152,11 @@ module NeverBlock
       { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}), **files.executor_options }
     end
 
-    # @return [Boolean] whether lanes are learned, which takes stalls that are seen. Not in development, where requests stall while their code is loaded
+    # Lanes are learned from stalls, so stalls must be watched. In development, requests stall while
+    # their code is loaded, so nothing is learned.
+    # @return [Boolean] whether request classes that have stalled run on a lane
     def learns_lanes?
-      own_lanes && @learn_lanes && stall_ms.positive? && !ENV.values_at("RACK_ENV", "RAILS_ENV").include?("development")
+      own_lanes && @learn_lanes && stall_ms.positive? && !development?
     end
 
     # @return [Float] seconds
@@ -150,9 +166,15 @@ module NeverBlock
 
     private
 
+    def development?
+      ENV.values_at("RACK_ENV", "RAILS_ENV").include?("development")
+    end
+
     def checked(given)
       unknown = given.keys - SETTINGS.keys
-      raise ConfigError, "unknown setting #{unknown.first}; there are #{SETTINGS.keys.join(", ")}" unless unknown.empty?
+      unless unknown.empty?
+        raise ConfigError, "unknown setting #{unknown.first}; known are #{SETTINGS.keys.join(", ")}"
+      end
 
       SETTINGS.to_h do |name, (default, allowed)|
         [name, self.class.integer(given.fetch(name, default), allowed, name.to_s)]

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Everything there is, without what `require "neverblock"` adds for the framework that is loaded at that moment: the command begins with this file, so that an application's
-# Gemfile, which is read later, still meets that one for the first time.
+# All of the library, without what `require "neverblock"` adds for a framework that is loaded at
+# that moment. The command loads this file first, so that a later `require "neverblock"` in an
+# application's Gemfile still finds work to do.
 
 require "neverblock/version"
 require "neverblock/errors"
@@ -22,5 +23,5 @@ require "neverblock/executor/report"
 require "neverblock/boot/application"
 require "neverblock/server"
 
-# The short name, as it was in 2008.
+# The short name, in use since 2008.
 NB = NeverBlock

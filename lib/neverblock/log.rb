@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The server's log. The native part (core/base/log.h) takes whole lines and writes them from a thread of its own, so that no reader, however slow,
-# ever makes a request wait; this part makes entries, and Log::Text or Log::Json gives them their shape. Every entry of the server's begins a line.
+# The server's log. The native part (core/base/log.h) takes whole lines and writes them on a thread
+# of its own, so that a slow reader never delays a request. This part makes entries; Log::Text or
+# Log::Json formats them. Every entry of the server begins a line.
 
 module NeverBlock
   class Log
@@ -17,13 +18,13 @@ module NeverBlock
   class Log
     TEXT = Text.new
 
-    # @param name [Symbol] :text (which it is when nobody says otherwise) or :json
+    # @param name [Symbol] :text (the default) or :json
     # @return [void]
     def format=(name)
       @format = name == :json ? json : Text.new(@worker)
     end
 
-    # From here on its entries say which worker they are of.
+    # From here on every entry names this worker.
     # @param number [Integer]
     # @return [void]
     def worker=(number)
@@ -31,21 +32,22 @@ module NeverBlock
       @format = shape.class.new(number)
     end
 
-    # @return [Json] the shape of entries that are JSON whatever the others are
+    # @return [Json] the JSON format, whatever the log's own format is
     def json
       require "neverblock/log/json"
       Json.new(@worker)
     end
 
-    # Never blocks, never parks the fiber, never raises for want of room: what does not fit is dropped and counted. So do the others.
+    # Never blocks, never parks the fiber, and never raises when the buffer is full: an entry
+    # without room is dropped and counted. The same holds for #warn, #error and #request.
     # @param message [String]
-    # @param fields [Hash{Symbol => Object}] what JSON shows besides, such as request_id
+    # @param fields [Hash{Symbol => Object}] further members of the JSON object, such as request_id
     # @return [nil]
     def info(message, **fields)
       add(:info, message, nil, fields)
     end
 
-    # An entry that asks for somebody's attention.
+    # An entry of level warning.
     # @param message [String]
     # @return [nil]
     def warn(message, **fields)
@@ -53,7 +55,7 @@ module NeverBlock
     end
 
     # An entry with the exception's class and message, and its trace with the traces of its causes.
-    # @param message [String] what was being done
+    # @param message [String] what the server was doing
     # @param exception [Exception, nil]
     # @return [nil]
     def error(message, exception = nil, **fields)
@@ -62,20 +64,21 @@ module NeverBlock
 
     # An entry for a request that was answered.
     # @param fields [Hash{Symbol => Object}] see RequestLog
-    # @param with [Text, Json, nil] nil: as all other entries
+    # @param with [Text, Json, nil] the format; nil: the log's own
     # @return [nil]
     def request(fields, with = nil)
       write((with || shape).request(Time.now.utc, fields))
       nil
     end
 
-    # Where the application's own text (rack.errors) goes: as it is, or as entries where every line has to be one.
+    # The target of the application's own text (rack.errors): the log itself, or an object that
+    # makes an entry of each write where the format is JSON.
     # @return [#write]
     def passages
       shape.is_a?(Text) ? self : Passages.new(self, shape)
     end
 
-    # Text of the application's, each write an entry.
+    # Text of the application. Each write makes one entry.
     Passages = Struct.new(:log, :shape) do
       # @param text [String]
       # @return [void]

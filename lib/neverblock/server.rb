@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# A running server in this process: a configuration and an application become an engine (the native I/O loop) and executors, each on a Ruby thread
-# of its own, so that the calling thread stays free for signals (a signal must not land on a thread that runs a scheduler).
+# A server in this process. It makes an engine (the native I/O loop) and executors from a
+# configuration and an application. Each executor has a Ruby thread of its own, so that signals run
+# on the calling thread: a signal handler must not run on a thread with a fiber scheduler.
 #
-# Signals, output and exit statuses are the business of Server::Runner; an application or a test may use this class alone.
+# Server::Runner adds signals, output and exit statuses. A program or a test may use this class
+# alone.
 
 require "neverblock/boot/application"
 require "neverblock/config"
@@ -16,20 +18,20 @@ require "neverblock/server/stalls"
 
 module NeverBlock
   class Server
-    # Seconds beyond the shutdown timeout in which fibers whose connections are cut may clean up.
+    # Seconds after the shutdown timeout in which fibers with closed connections may clean up.
     GRACE_S = 5
 
     # @return [Config]
     attr_reader :config
     # @return [Log]
     attr_reader :log
-    # @return [Exception, nil] what ended an executor before its time
+    # @return [Exception, nil] the exception that ended an executor
     attr_reader :failure
 
     # @param config [Config]
     # @param app [#call] a Rack application
-    # @param log [Log, nil] nil: one of its own on config.log_fd
-    # @param native [Module] where Engine, Executor and Log are
+    # @param log [Log, nil] nil: a new one on config.log_fd
+    # @param native [Module] the module of Engine, Executor and Log
     def initialize(config, app, log: nil, native: NeverBlock)
       @config = config
       @app = app
@@ -41,21 +43,21 @@ module NeverBlock
       @draining = false
     end
 
-    # @return [Array<String>] where it listens, with real ports; empty before start
+    # @return [Array<String>] addresses with their real ports; empty before start
     def urls
       @io_loop&.urls || []
     end
 
-    # @return [String, nil] where the admin pages are, with the real port; nil before start, and without them
+    # @return [String, nil] the admin address with its real port; nil before start, or without one
     def admin_url
       @io_loop&.admin_url
     end
 
-    # Listens and begins to serve. Returns when connections are taken.
-    # @param serving [#call, nil] called when requests are served
-    # @yield when every executor has ended, on one of their threads
+    # Listens and starts to serve. Returns when connections are accepted.
+    # @param serving [#call, nil] called once requests are served
+    # @yield when every executor has ended, on the thread of the last one
     # @return [self]
-    # @raise [StartError] when an address cannot be had
+    # @raise [StartError] when it cannot listen on an address
     # @raise [Error] when it was started before
     def start(serving: nil, &on_end)
       raise Error, "this server was started before; make a new one" if @io_loop
@@ -72,8 +74,8 @@ module NeverBlock
       self
     end
 
-    # Stops listening, lets running requests end, and waits for that, no longer than the shutdown timeout and a little.
-    # From a thread of its own only, never from a request.
+    # Stops listening, lets running requests end, and waits for them: at most the shutdown timeout
+    # and GRACE_S. Not to be called from a request: it would wait for itself.
     # @param timeout [Numeric] seconds
     # @return [Boolean] whether everything has ended
     def stop(timeout: config.shutdown_timeout + GRACE_S)
@@ -81,7 +83,7 @@ module NeverBlock
       wait(timeout) or stop_now
     end
 
-    # Cuts every connection, and waits for the fibers that lose theirs.
+    # Closes every connection, and waits for the fibers that served them.
     # @param timeout [Numeric] seconds
     # @return [Boolean] whether everything has ended
     def stop_now(timeout: GRACE_S)
@@ -89,66 +91,71 @@ module NeverBlock
       wait(timeout)
     end
 
-    # Begins to drain and returns at once. Any thread.
+    # Starts to drain and returns at once. Thread-safe.
     # @return [void]
     def drain
       @draining = true
       @io_loop&.engine&.drain
     end
 
-    # Begins to cut everything and returns at once. Any thread.
+    # Starts to close every connection and returns at once. Thread-safe.
     # @return [void]
     def cut
       @draining = true
       @io_loop&.engine&.stop_now
     end
 
-    # Before the process leaves without waiting for what still runs.
+    # Called before the process exits without waiting for running requests.
     # @return [void]
     def abandon; end
 
-    # @return [Boolean] whether somebody asked it to end
+    # @return [Boolean] whether it was told to stop
     def draining?
       @draining
     end
 
-    # @return [Boolean] whether an executor is still at work
+    # @return [Boolean] whether an executor is running
     def running?
       @threads.any?(&:alive?)
     end
 
     # Waits until executors and I/O loop have ended, and closes them.
-    # @param timeout [Numeric, nil] seconds; nil: for ever
-    # @return [Boolean] false when the time was up first
+    # @param timeout [Numeric, nil] seconds; nil: no limit
+    # @return [Boolean] false when the timeout passed first
     def wait(timeout = nil)
       limit = timeout && (Deadline.now + timeout)
-      return false unless @threads.all? { |thread| thread.join(limit && [limit - Deadline.now, 0].max) }
+      joined = @threads.all? { |thread| thread.join(limit && [limit - Deadline.now, 0].max) }
+      return false unless joined
 
       close_engine
       true
     end
 
-    # @return [Hash{Symbol => Integer}] figures of the I/O loop; empty when it is not running
+    # @return [Hash{Symbol => Integer}] counters of the I/O loop; empty when it does not run
     def stats
       @lock.synchronize { @io_loop && !@closed ? @io_loop.engine.stats : {} }
     end
 
     private
 
-    # The fibers are shared out; the first executors take what is left over.
+    # The fibers are divided among the executors; the first ones take the remainder.
     def make_executors
       app = Layers.around(@app, config, log)
       @stalls = Stalls.options(config)
       share, rest = config.fibers.divmod(config.executors)
-      executors = Array.new(config.executors) { |number| make_executor(app, share + (number < rest ? 1 : 0)) }
+      executors = Array.new(config.executors) do |number|
+        make_executor(app, share + (number < rest ? 1 : 0))
+      end
       last = executors.first
       spares = Array.new(config.spares) { last = make_executor(app, share, helps: last) }
-      @helpers = Helpers.new(spares, @io_loop.lanes.map { |lane| make_executor(app, 1, lane: lane) })
+      lanes = @io_loop.lanes.map { |lane| make_executor(app, 1, lane: lane) }
+      @helpers = Helpers.new(spares, lanes)
       executors
     end
 
     def make_executor(app, fibers, **words)
-      @native::Executor.new(@io_loop.engine, app, fibers: fibers, log: log, **words, **config.executor_options, **@stalls)
+      options = { fibers: fibers, log: log, **words, **config.executor_options, **@stalls }
+      @native::Executor.new(@io_loop.engine, app, **options)
     end
 
     def run(executors, on_end)
@@ -158,7 +165,9 @@ module NeverBlock
           ended(failure, "executor #{number}", on_end)
         end
       end
-      @helpers.start { |failure| ended(failure, "the executor of #{Thread.current.name}", on_end) }
+      @helpers.start do |failure|
+        ended(failure, "the executor of #{Thread.current.name}", on_end)
+      end
       @threads = mains + @helpers.threads
     end
 
@@ -169,7 +178,7 @@ module NeverBlock
 
     def fail_with(exception, who)
       @failure ||= exception
-      log.error("#{who} has ended, and the server with it", exception)
+      log.error("#{who} has failed and ends the server", exception)
       @io_loop.engine.stop_now
     end
 

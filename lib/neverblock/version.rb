@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The version of the gem, alone in its file so that the gemspec can read it without loading anything else.
+# The version of the gem. The file holds nothing else, so that the gemspec can load it alone.
 
 module NeverBlock
   VERSION = "2.0.0.pre"

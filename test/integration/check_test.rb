@@ -18,7 +18,7 @@ class CheckTest < Minitest::Test
   def test_an_application_without_faults_is_checked_with_status_0_and_told_of_in_lines_that_fit
     out, err, status = check(HELLO)
     assert_equal [0, ""], [status, err]
-    assert_match(/\ANeverBlock \S+ looked at config\.ru \(development\), ruby #{RUBY_VERSION}, 1 process with up to 1024 requests at once, \d+ gems/, out)
+    assert_match(/\ANeverBlock \S+ checked config\.ru \(development\), ruby #{RUBY_VERSION}, 1 process with up to 1024 requests at once, \d+ gems/, out)
     assert_match(/^nothing serious, \d+ warnings?, \d+ notes?; guides are in #{ROOT}$/, out)
     assert_operator out.lines.drop(1).map { |line| line.chomp.length }.max, :<=, 125
   end
@@ -31,10 +31,10 @@ class CheckTest < Minitest::Test
 
   # Text of config.ru, or nil => what is said.
   NO_APPLICATION = {
-    nil => /\Athe application cannot be loaded: no config\.ru in /,
+    nil => /\Athe application cannot be loaded: there is no config\.ru in /,
     "run ->(env) {\n" => /config\.ru:\d+: syntax error/,
     "raise 'no database here'\n" => /config\.ru:1: no database here \(RuntimeError\)/,
-    "puts 'no licence'\nexit 3\n" => /\Athe application ended the process \(exit 3 at .*config\.ru:2.*\) while loading the application; it wrote: no licence\z/
+    "puts 'no licence'\nexit 3\n" => /\Athe application ended the process \(exit 3 at .*config\.ru:2.*\) while loading the application; its output: no licence\z/
   }.freeze
 
   NO_APPLICATION.each_with_index do |(text, pattern), number|
@@ -51,7 +51,7 @@ class CheckTest < Minitest::Test
   def test_an_application_that_never_comes_back_is_given_up
     report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 0.5])
     assert_equal 1, status
-    assert_match(/\Anothing has happened for 0\.5 s at .*wait_for_it.* while loading the application\z/, report["findings"].first["seen"])
+    assert_match(/\Athere was no progress for 0\.5 s at .*wait_for_it.* while loading the application\z/, report["findings"].first["seen"])
   end
 
   def test_a_gemfile_that_is_not_installed_is_told_and_its_lock_file_is_read
@@ -84,7 +84,7 @@ class CheckTest < Minitest::Test
 
   def test_a_path_that_was_meant_for_the_probe_is_told_so
     out, err, status = check(HELLO, words: %w[--probe /reports])
-    assert_equal ["", "neverblock: --probe takes its paths behind an equals sign: --probe=/reports\n", 1], [out, err, status]
+    assert_equal ["", "neverblock: --probe takes its paths after an equals sign: --probe=/reports\n", 1], [out, err, status]
   end
 
   def test_sinatra_with_the_state_of_a_request_in_the_wrong_places

@@ -29,7 +29,7 @@ class CLIProcessTest < Minitest::Test
   end
 
   def test_a_host_without_address_is_refused
-    assert_match(/no address for the host "no-such-host\.invalid"/, refused("-b", "http://no-such-host.invalid:0"))
+    assert_match(/the host "no-such-host\.invalid" has no address/, refused("-b", "http://no-such-host.invalid:0"))
   end
 
   def test_a_second_bind_that_fails_leaves_nothing_listening
@@ -42,13 +42,13 @@ class CLIProcessTest < Minitest::Test
     Dir.mktmpdir do |directory|
       path = File.join(directory, "notes.txt")
       File.write(path, "keep me")
-      assert_match(/notes\.txt is there and is not a socket; remove it/, refused("-b", "unix://#{path}"))
+      assert_match(/notes\.txt exists and is not a socket; remove it/, refused("-b", "unix://#{path}"))
       assert_equal "keep me", File.read(path)
     end
   end
 
   def test_a_socket_needs_its_folder
-    assert_match(%r{there is no folder /no/such/folder; make it first}, refused("-b", "unix:///no/such/folder/x.sock"))
+    assert_match(%r{there is no folder /no/such/folder; create it}, refused("-b", "unix:///no/such/folder/x.sock"))
   end
 
   # Text of config.ru => the line.
@@ -56,8 +56,8 @@ class CLIProcessTest < Minitest::Test
     "run ->(env) {\n" => /\Aneverblock: config\.ru:\d+: syntax error: /,
     "x = 1\nraise 'no database here'\n" => /\Aneverblock: config\.ru:2: no database here \(RuntimeError\)$/,
     "require 'no/such/gem'\n" => /\Aneverblock: config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\)/,
-    "# nothing\n" => /\Aneverblock: config\.ru: nothing is run/,
-    "run Object.new\n" => /\Aneverblock: config\.ru: run was given Object/
+    "# nothing\n" => /\Aneverblock: config\.ru: the file runs no application/,
+    "run Object.new\n" => /\Aneverblock: config\.ru: run got Object/
   }.freeze
 
   BROKEN.each do |text, pattern|
@@ -81,7 +81,7 @@ class CLIProcessTest < Minitest::Test
     skip "vm.max_map_count is Linux's" unless File.exist?("/proc/sys/vm/max_map_count")
     skip "this kernel allows a million fibers" if File.read("/proc/sys/vm/max_map_count").to_i > 2_000_000
 
-    assert_match(/fibers need about \d+ memory maps and vm\.max_map_count is \d+: use -f \d+ or fewer/, refused("-f", "1000000"))
+    assert_match(/fibers need about \d+ memory maps, vm\.max_map_count is \d+: use -f \d+ or fewer/, refused("-f", "1000000"))
   end
 
   def test_the_soft_descriptor_limit_is_raised
@@ -95,7 +95,7 @@ class CLIProcessTest < Minitest::Test
 
   def test_a_hard_descriptor_limit_that_is_too_low_is_named_and_served_with
     ServerProcess.run(HELLO, wrap: ["sh", "-c", 'ulimit -n 512; exec "$@"', "sh"]) do |server|
-      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed and 10000 connections with 1024 requests may need \d+: raise the hard limit/)
+      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed; 10000 connections with 1024 requests may need \d+: raise the hard limit/)
       assert_equal "200", Net::HTTP.get_response(URI(server.url)).code
     end
   end

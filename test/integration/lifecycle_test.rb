@@ -31,7 +31,7 @@ class LifecycleTest < Minitest::Test
       assert_equal "here", get(server.url, "/")
       assert_equal "500", Net::HTTP.get_response(URI("#{server.url}/end")).code
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      server.await_stderr(/executor 0 has ended.*Thread\.exit/)
+      server.await_stderr(/executor 0 has failed.*Thread\.exit/)
     end
   end
 
@@ -94,7 +94,7 @@ class LifecycleTest < Minitest::Test
       Process.kill("TERM", server.pid)
       assert_kind_of SystemCallError, client.value.then { |value| value.is_a?(EOFError) ? Errno::ECONNRESET.new : value }
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      server.await_stderr(/SIGTERM again: cutting what is left/)
+      server.await_stderr(/SIGTERM again: closing all connections/)
     end
   end
 
@@ -108,7 +108,7 @@ class LifecycleTest < Minitest::Test
       server.await_stderr(/draining/)
       Process.kill("TERM", server.pid)
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      assert_match(/requests are still running and cannot be ended: leaving without them/, server.stderr)
+      assert_match(/running requests do not end: exiting without them/, server.stderr)
       assert_kind_of StandardError, client.value
     ensure
       server&.kill
@@ -129,7 +129,7 @@ class LifecycleTest < Minitest::Test
 
   def test_signals_that_do_nothing_yet_say_so_and_the_server_goes_on
     ServerProcess.run(HELLO, options: ServerProcess.one_process("one process says that it has no workers to change")) do |server|
-      { "HUP" => "this server is one process", "USR2" => "upgrading in place does not work yet", "TTIN" => "this server is one process",
+      { "HUP" => "this server is one process", "USR2" => "upgrading in place is not supported yet", "TTIN" => "this server is one process",
         "TTOU" => "this server is one process" }.each do |signal, what|
         Process.kill(signal, server.pid)
         server.await_stderr(/^neverblock: \S+ info: SIG#{signal}: #{what}.*; nothing is done$/)

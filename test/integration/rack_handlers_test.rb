@@ -48,7 +48,7 @@ module RackHandlerTests
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       server.await_stderr(/info: version .*, 2 workers with 1024 fibers each$/)
       Process.kill("HUP", server.pid)
-      server.await_stderr(/warning: no reload: the application was loaded by rackup, by rails server or by a program of its own/)
+      server.await_stderr(/warning: no reload: rackup, rails server or another program has loaded the application/)
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       assert_predicate server.stop, :success?
     end
@@ -59,7 +59,7 @@ module RackHandlerTests
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       children(server.pid).flat_map { |mold| [mold, *children(mold)] }.each { |pid| Process.kill("KILL", pid) }
       assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus, server.stderr
-      assert_match(/error: no worker is left, and none can be forked any more: the application was loaded by rackup, .*: start that again/, server.stderr)
+      assert_match(/error: no worker is left, and none can be forked: rackup, .* has loaded the application; start that program again/, server.stderr)
     end
   end
 
@@ -97,11 +97,11 @@ module RackHandlerTests
 
   # Words of the command line => the line on standard error.
   WRONG = {
-    %w[-O fibers=zero] => "neverblock: -O fibers is a whole number from 1 to 1000000; seen \"zero\"\n",
-    %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": an address is/,
-    %w[-p http] => /\Aneverblock: Port is a whole number from 0 to 65535/,
-    %w[-O public_dir=/no/such] => /\Aneverblock: public_dir names \/no\/such, and there is no such folder; make it first, or name another/,
-    %w[-O configuration=/no/such.rb] => "neverblock: no configuration file /no/such.rb\n"
+    %w[-O fibers=zero] => "neverblock: -O fibers must be a whole number from 1 to 1000000; got \"zero\"\n",
+    %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": an address must be/,
+    %w[-p http] => /\Aneverblock: Port must be a whole number from 0 to 65535/,
+    %w[-O public_dir=/no/such] => /\Aneverblock: cannot use the folder \/no\/such of public_dir: there is no such folder; create it, or name another/,
+    %w[-O configuration=/no/such.rb] => "neverblock: there is no configuration file /no/such.rb\n"
   }.freeze
 
   WRONG.each do |words, line|

@@ -111,7 +111,7 @@ class SparesTest < Minitest::Test
     hold
     client("/die")
     Patience.await("the end") { @server.failure }
-    assert_match(/the executor of nb-spare-0 has ended, and the server with it/, @log_reader.readpartial(4096))
+    assert_match(/the executor of nb-spare-0 has failed and ends the server/, @log_reader.readpartial(4096))
     @release << true
     assert @server.wait(Patience::SECONDS)
   end

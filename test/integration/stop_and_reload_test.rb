@@ -73,7 +73,7 @@ class StopAndReloadTest < Minitest::Test
       stopping.pop
       Process.kill("INT", @server.pid)
       assert_equal 1, finish(@stop)
-      assert_match(/has ended with status 1: requests were cut/, @errors.string)
+      assert_match(/has ended with status 1: requests were aborted/, @errors.string)
     end
   end
 
@@ -82,20 +82,20 @@ class StopAndReloadTest < Minitest::Test
       stopping.pop
       Process.kill("KILL", @server.pid)
       assert_equal 1, finish(@stop)
-      assert_match(/was killed or has crashed: its pidfile is still there/, @errors.string)
+      assert_match(/was killed or has crashed: its pidfile still exists/, @errors.string)
     end
   end
 
   def test_another_stop_finds_nothing
     invoke("stop")
     status, _, err = invoke("stop")
-    assert_equal [1, "neverblock: no pidfile #{@pidfile}: is the server running, and was it started with this pidfile?\n"], [status, err]
+    assert_equal [1, "neverblock: there is no pidfile #{@pidfile}; check that the server runs, and was started with this pidfile\n"], [status, err]
   end
 
   def test_reload_of_one_process_says_what_it_takes_and_changes_nothing
     status, out, err = invoke("reload")
     assert_equal [1, ""], [status, out]
-    assert_match(/\Aneverblock: one process cannot take new code without closing its port: start it with -w 2 or more, .*\n\z/, err)
+    assert_match(/\Aneverblock: a server of one process cannot load new code without closing its port; start it with -w 2 or more .*\n\z/, err)
     assert_predicate @server, :running?
   end
 
@@ -104,7 +104,7 @@ class StopAndReloadTest < Minitest::Test
     rewrite('run ->(_env) { [200, {}, ["new"]] }')
     status, out, err = invoke("reload")
     assert_equal [0, ""], [status, err]
-    now = out[/^reloaded in \d+\.\d s; workers are processes ([\d, ]+)$/, 1].to_s.split(", ").map(&:to_i)
+    now = out[/^reloaded in \d+\.\d s; the workers are processes ([\d, ]+)$/, 1].to_s.split(", ").map(&:to_i)
     assert_equal 2, now.size
     assert_empty now & before
     assert_equal "new", Net::HTTP.get(URI(@server.url))

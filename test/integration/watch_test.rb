@@ -68,19 +68,19 @@ class WatchTest < Minitest::Test
     %w[status -C nowhere.rb] => "no configuration file",
     %w[status --admin] => "--admin takes a value",
     %w[status --admin localhost:1] => "write http://localhost:1",
-    %w[status --admin http://127.0.0.1:0] => "the server says which when it starts",
-    %w[status --admin unix:///no/such.sock] => "no answer from unix:///no/such.sock: there is no such socket; is the server running",
+    %w[status --admin http://127.0.0.1:0] => "the server prints the real one when it starts",
+    %w[status --admin unix:///no/such.sock] => "there is no answer from unix:///no/such.sock: there is no such socket; check that the server runs",
     %w[top --admin unix:///no/such.sock] => "there is no such socket",
     %w[status http://127.0.0.1:1] => "write --admin http://127.0.0.1:1",
-    %w[status config.ru] => "neverblock status takes options only; seen config.ru",
+    %w[status config.ru] => "neverblock status takes options only; got config.ru",
     %w[status --jsn] => "has no option --jsn; did you mean --json?",
     %w[status --interval 2] => "neverblock status has no option --interval",
-    %w[status --json=yes] => "--json takes no value; seen --json=yes",
+    %w[status --json=yes] => "--json takes no value; got --json=yes",
     %w[top --json] => "neverblock top has no option --json",
-    %w[top --interval 0] => "--interval is a number of seconds from 0.1 to 3600; seen \"0\"",
-    %w[top --interval soon] => "seen \"soon\"",
-    %w[top --interval NaN] => "seen \"NaN\"",
-    %w[top -n 1.5] => "-n is a whole number from 1 to 1000000000; seen \"1.5\"",
+    %w[top --interval 0] => "--interval must be a number of seconds from 0.1 to 3600; got \"0\"",
+    %w[top --interval soon] => "got \"soon\"",
+    %w[top --interval NaN] => "got \"NaN\"",
+    %w[top -n 1.5] => "-n must be a whole number from 1 to 1000000000; got \"1.5\"",
     %w[top --inter 3] => "has no option --inter; did you mean --interval?"
   }.freeze
 
@@ -178,7 +178,7 @@ class WatchTest < Minitest::Test
       terminal.await("q quits")
       @server.close
       File.unlink(@path)
-      terminal.await("trying again: no answer from #{@admin}"[0, 70])
+      terminal.await("trying again: there is no answer from #{@admin}"[0, 70])
       serve(pid: 4712)
       terminal.await("process 4712")
       terminal.type("q")

@@ -56,7 +56,7 @@ class WorkersLifecycleTest < WorkersCase
   def test_what_hangs_at_the_end_is_left_behind
     serve("at_exit { sleep }\n#{HELLO}") do |server|
       assert_predicate server.stop, :success?
-      assert_match(/warning: worker \d: what the application has for at_exit took longer than 5 s: left without it/, server.stderr)
+      assert_match(/warning: worker \d: at_exit blocks of the application took longer than 5 s: the worker exits without them/, server.stderr)
     end
   end
 
@@ -112,7 +112,7 @@ class WorkersLifecycleTest < WorkersCase
       workers = processes(server, "worker")
       2.times do |count|
         Process.kill("TERM", server.pid)
-        server.await_stderr(count.zero? ? /draining/ : /cutting/)
+        server.await_stderr(count.zero? ? /draining/ : /closing all connections/)
       end
       assert_kind_of StandardError, client.value
       assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
@@ -126,7 +126,7 @@ class WorkersLifecycleTest < WorkersCase
         workers = processes(server, "worker")
         client = Thread.new { attempt { get_response(server) } }
         gate.arrival.close
-        2.times { |count| Process.kill("TERM", server.pid) && server.await_stderr(count.zero? ? /draining/ : /cutting/) }
+        2.times { |count| Process.kill("TERM", server.pid) && server.await_stderr(count.zero? ? /draining/ : /closing all connections/) }
         assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
         assert_kind_of StandardError, client.value
         workers.each { |pid| await("#{pid} to be gone") { gone?(pid) } }
@@ -165,7 +165,7 @@ class WorkersLifecycleTest < WorkersCase
       serve("trap('TERM') { exit!(9) }\n#{HELLO}", options: ["-C", config("preload_app #{preload}")]) do |server|
         old = processes(server, "worker 1").first
         Process.kill("TERM", old)
-        server.await_stderr(/worker 1 \(process #{old}\) had SIGTERM: another takes its place/)
+        server.await_stderr(/worker 1 \(process #{old}\) got SIGTERM: another worker replaces it/)
         await("the old worker ends", server) { gone?(old) }
         refute_match(/status 9/, server.stderr)
       end
@@ -185,7 +185,7 @@ class WorkersLifecycleTest < WorkersCase
     app = "$kept = []\n1000.times { $kept << (File.open('/dev/null') rescue break) }\n#{HELLO}"
     server = ServerProcess.new(app, options: %w[-w 2], wrap: ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh"])
     assert_raises(ServerProcess::Failed) { server.start }
-    assert_match(/\Aneverblock: no descriptors are left for a worker in the process that has loaded the application: .*\n\z/, server.stderr)
+    assert_match(/\Aneverblock: the process that has loaded the application has no descriptors left for a worker: .*\n\z/, server.stderr)
   end
 
   def test_an_application_that_cannot_be_loaded_is_a_failed_start

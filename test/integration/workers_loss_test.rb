@@ -36,7 +36,7 @@ class WorkersLossTest < WorkersCase
         assert_equal "502", held.value.code
         assert_equal "200", idle.get("/").code
       end
-      number = server.await_stderr(%r{error: worker (\d) \(process #{pid}\) was killed by SIGKILL; it was running GET /held HTTP/1.1; 1 was answered 502$})[1].to_i
+      number = server.await_stderr(%r{error: worker (\d) \(process #{pid}\) was killed by SIGKILL; it was running GET /held HTTP/1.1; 1 got 502$})[1].to_i
       other = await_other(server, number, pid)
       server.await_stderr(/worker #{number} \(process #{other}\) serves/)
     ensure
@@ -44,7 +44,7 @@ class WorkersLossTest < WorkersCase
     end
   end
 
-  { "/crash" => "killed by SIG", "/leave" => "ended with status 7" }.each do |path, words|
+  { "/crash" => "killed by SIG", "/leave" => "has ended with status 7" }.each do |path, words|
     define_method("test_a_request_that_ends_its_process #{path}") do
       with_app do |server, _gate|
         assert_equal "502", get_response(server, path).code
@@ -58,9 +58,9 @@ class WorkersLossTest < WorkersCase
     define_method("test_a_request_that_disturbs_the_main_thread_ends_its_worker_without_a_stack_trace #{path}") do
       with_app do |server, _gate|
         asked = Thread.new { get_response(server, path) rescue nil } # rubocop:disable Style/RescueModifier -- /close closes what answers
-        pid = server.await_stderr(/error: worker \d \(process (\d+)\) ended with status 1/)[1]
+        pid = server.await_stderr(/error: worker \d \(process (\d+)\) has ended with status 1/)[1]
         asked.value
-        assert_match(/error: worker \d: its main thread was interrupted or has lost its descriptors, and the worker ends: #{words}/, server.stderr)
+        assert_match(/error: worker \d: the worker ends, because its main thread was interrupted or has lost its descriptors: #{words}/, server.stderr)
         refute_match(/worker\.rb/, server.stderr)
         await("the worker's process ends", server) { gone?(pid) }
         assert_equal "200", get_response(server).code
@@ -71,8 +71,8 @@ class WorkersLossTest < WorkersCase
   def test_a_request_that_ends_the_executors_thread_ends_its_worker_alone
     with_app do |server, _gate|
       assert_equal "500", get_response(server, "/thread").code
-      number, pid = server.await_stderr(/error: worker (\d) \(process (\d+)\) ended with status 1$/).captures.map { |text| Integer(text, 10) }
-      server.await_stderr(/error: worker #{number}: its executor has ended, and the worker with it: NeverBlock::Error: its thread was ended/)
+      number, pid = server.await_stderr(/error: worker (\d) \(process (\d+)\) has ended with status 1$/).captures.map { |text| Integer(text, 10) }
+      server.await_stderr(/error: worker #{number}: its executor has failed, and the worker ends: NeverBlock::Error: its thread was ended/)
       await_other(server, number, pid)
       assert_equal "200", get_response(server).code
     end
@@ -100,7 +100,7 @@ class WorkersLossTest < WorkersCase
       mold = processes(server, "mold").first
       Process.kill("KILL", mold)
       await("another mold", server) { (processes(server, "mold") - [mold]).first }
-      server.await_stderr(/the process that workers are forked from \(#{mold}\) was killed by SIGKILL; its workers go on, another takes its place/)
+      server.await_stderr(/the process that workers are forked from \(#{mold}\) was killed by SIGKILL; its workers continue, another one is started/)
       pid = pid_from(server)
       Process.kill("KILL", pid)
       number = server.await_stderr(/worker (\d) \(process #{pid}\) was killed by SIGKILL/)[1].to_i
@@ -142,7 +142,7 @@ class WorkersLossTest < WorkersCase
       client = Thread.new { get_response(server, "/loop") }
       Process.kill("STOP", worker_at(inside = gate.arrival))
       assert_equal "502", client.value.code
-      server.await_stderr(/it does not say where/)
+      server.await_stderr(/its place is unknown/)
     ensure
       inside&.close
     end
@@ -163,7 +163,7 @@ class WorkersLossTest < WorkersCase
       fixed = File.join(directory, "fixed")
       app = "Process.kill('SEGV', Process.pid) && sleep unless File.exist?(#{fixed.inspect})\n#{HELLO}"
       port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
-      { "preload_app true" => /the process that loads the application was killed by SIG\w+ before it had done so.*next attempt is in \d+ s/,
+      { "preload_app true" => /the process that loads the application was killed by SIG\w+ before it had loaded it.*next attempt is in \d+ s/,
         "preload_app false" => /worker \d \(process \d+\) was killed by SIG\w+ before it was ready; the next attempt is in \d+ s/ }.each do |setting, words|
         FileUtils.rm_f(fixed)
         file = File.join(directory, "neverblock.rb")

@@ -43,8 +43,8 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
-  { "raise 'no such table'\n" => /the reload has failed: config\.ru:1: no such table \(RuntimeError\); nothing has changed, the old version serves on/,
-    "Process.kill(:KILL, Process.pid)\n" => /the reload has failed: the process that loads the application was killed by SIGKILL before it had done so/,
+  { "raise 'no such table'\n" => /the reload has failed: config\.ru:1: no such table \(RuntimeError\); nothing has changed, the old version still serves/,
+    "Process.kill(:KILL, Process.pid)\n" => /the reload has failed: the process that loads the application was killed by SIGKILL before it had loaded it/,
     "run(\n" => /the reload has failed: config\.ru:\d: syntax error/ }.each do |text, words|
     define_method("test_a_version_that_does_not_load changes nothing: #{text.strip}") do
       serve do |server|
@@ -70,7 +70,7 @@ class WorkersReloadTest < WorkersCase
         File.write(file, "fibers 5\ntimeouts { idle 7 }\nafter_fork { |number| $stderr.puts \"hook \#{number}\" }\n")
         reload(server)
         server.await_stderr(/hook 1/)
-        server.await_stderr(/warning: the new configuration differs in timeouts idle: that is the front's, which keeps what it has/)
+        server.await_stderr(/warning: the new configuration differs in timeouts idle: the front has these settings and keeps their old values/)
         File.write(file, "fibres 5\n")
         Process.kill("HUP", server.pid)
         server.await_stderr(/the reload has failed: .*neverblock\.rb:1: unknown setting fibres; did you mean fibers\?/)

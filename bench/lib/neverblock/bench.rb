@@ -1,18 +1,19 @@
 # frozen_string_literal: true
 
-# The benchmark runner behind `neverblock bench`: starts each server fresh, drives it with wrk, and sets what it saw beside the peers.
-# Loads without the native extension, so that the peers can be measured where NeverBlock itself is not built.
+# The benchmark runner of `neverblock bench`: starts each server fresh, loads it with wrk, and
+# compares its results with those of other servers. It loads without the native extension, so that
+# the others can be measured where NeverBlock is not built.
 require "neverblock/errors"
 
 module NeverBlock
   # Runs the claims under benchmark/ and reports medians, spread, CPU a request and verdicts.
   module Bench
-    # A benchmark cannot go on: the message says what was seen and the mend.
+    # A benchmark cannot continue. The message tells what was found and how to mend it.
     class Error < NeverBlock::Error; end
 
     CHECKOUT = File.expand_path("../../..", __dir__)
     private_constant :CHECKOUT
-    # The checkout that this file lies in; for an installed gem, the folder where the command was started.
+    # The checkout of this file; for an installed gem, the folder where the command was started.
     # @return [String] the folder that holds benchmark/ and exe/
     ROOT = (File.directory?(File.join(CHECKOUT, "benchmark/peers")) ? CHECKOUT : Dir.pwd).freeze
   end

@@ -1,14 +1,17 @@
 # frozen_string_literal: true
 
-# What the control groups of this process allow and what they have done, read from /sys/fs/cgroup (cgroups(7)): containers and service managers set their limits
-# there, and the rest of the system does not tell. Version 2 and version 1; the limits of all groups around this one hold too. What cannot be read does not limit.
+# Limits and events of this process's control groups, read from /sys/fs/cgroup (cgroups(7)).
+# Containers and service managers set their limits there, and other interfaces do not show them.
+# Version 2 and version 1; limits of all ancestor groups apply too. A limit that cannot be read
+# counts as none.
 
 module NeverBlock
   module Boot
     class Cgroup
-      # Version 1 has no word for "no limit": it is the largest multiple of a page (memory.limit_in_bytes).
+      # Version 1 has no value for "no limit": it uses the largest multiple of a page
+      # (memory.limit_in_bytes).
       UNLIMITED = 1 << 60
-      # A group's files hold a few short lines.
+      # Most bytes to read of one file, which holds a few short lines.
       BYTES_MAX = 16_384
 
       # @param root [String] where the hierarchies are mounted
@@ -18,27 +21,33 @@ module NeverBlock
         @proc_root = proc_root
       end
 
-      # @return [Float, nil] CPUs' worth of time it may use; nil: no limit
+      # @return [Float, nil] CPU time allowed, in CPUs; nil: no limit
       def cpus
         [*v2.filter_map { |group| share(*words(group, "cpu.max").first(2)) },
-         *v1("cpu").filter_map { |group| share(word(group, "cpu.cfs_quota_us"), word(group, "cpu.cfs_period_us")) }].min
+         *v1("cpu").filter_map { |group| v1_share(group) }].min
       end
 
-      # @return [Integer, nil] bytes it may have; nil: no limit
+      # @return [Integer, nil] bytes of memory allowed; nil: no limit
       def memory_bytes
         [*v2.filter_map { |group| bytes(word(group, "memory.max")) },
          *v1("memory").filter_map { |group| bytes(word(group, "memory.limit_in_bytes")) }].min
       end
 
-      # Look at the difference of two readings: the number itself may begin anywhere. Without a group that counts, it is the whole machine's (proc_vmstat(5)).
-      # @return [Integer] processes that were killed for want of memory
+      # Compare two readings: the number itself may start anywhere. Without a group that counts, it
+      # is the number of the whole machine (proc_vmstat(5)).
+      # @return [Integer] processes killed because memory was exhausted
       def oom_kills
-        counted = v2.map { |group| [group, "memory.events"] } + v1("memory").map { |group| [group, "memory.oom_control"] } + [[@proc_root, "vmstat"]]
-        counted.each do |place|
+        counters.each do |place|
           line = text(*place)[/^oom_kill (\d+)$/, 1]
           return line.to_i if line
         end
         0
+      end
+
+      def counters
+        [*v2.map { |group| [group, "memory.events"] },
+         *v1("memory").map { |group| [group, "memory.oom_control"] },
+         [@proc_root, "vmstat"]]
       end
 
       private
@@ -51,12 +60,12 @@ module NeverBlock
       def v1(controller)
         @v1 ||= {}
         @v1[controller] ||= begin
-          names, path = memberships.find { |controllers, _| controllers.split(",").include?(controller) }
+          names, path = memberships.find { |names, _| names.split(",").include?(controller) }
           names ? around([File.join(@root, names), File.join(@root, controller)], path) : []
         end
       end
 
-      # This process's group in each hierarchy, by the hierarchy's controllers: "" is version 2.
+      # This process's group in each hierarchy, by the hierarchy's controllers; "" is version 2.
       def memberships
         @memberships ||= text(@proc_root, "self/cgroup").each_line.to_h do |line|
           _, controllers, path = line.chomp.split(":", 3)
@@ -64,15 +73,21 @@ module NeverBlock
         end
       end
 
-      # The group, and those around it. A container may see itself at the root while its path is that of the machine, and a process outside of a namespace's
-      # root has a path with dots: then the root is what there is.
+      # The group and its ancestors. In a container the group may be mounted at the root, while its
+      # path is the machine's. A process outside of its namespace's root has a path with dots; then
+      # only the root is read.
       def around(mounts, path)
         return [] if path.nil?
 
         steps = path.split("/").reject(&:empty?)
         steps = [] if steps.include?("..")
         inside = steps.size.downto(0).map { |size| steps.first(size) }
-        mounts.flat_map { |mount| inside.map { |names| File.join(mount, *names) } }.select { |directory| File.directory?(directory) }
+        paths = mounts.flat_map { |mount| inside.map { |names| File.join(mount, *names) } }
+        paths.select { |directory| File.directory?(directory) }
+      end
+
+      def v1_share(group)
+        share(word(group, "cpu.cfs_quota_us"), word(group, "cpu.cfs_period_us"))
       end
 
       def share(quota = nil, period = nil)

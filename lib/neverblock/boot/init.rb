@@ -1,30 +1,32 @@
 # frozen_string_literal: true
 
-# The first process of a container: the kernel gives it every orphan to wait for, and takes from it the default action of signals (pid_namespaces(7)). A server of one
-# process has better to do, so it runs as a child: this passes signals on, waits for whatever ends, and ends as the server did. (With workers the front waits for
-# everything anyway.)
+# The first process of a container (PID 1). The kernel makes it the parent of every orphan, and
+# ignores signals it does not handle (pid_namespaces(7)). A server of one process therefore runs as
+# its child: this process forwards signals, waits for every process that ends, and ends with the
+# server's status. With workers the front waits for all processes itself.
 
 require "neverblock/boot/cgroup"
 
 module NeverBlock
   module Boot
     class Init
-      # What operators, engines of containers and supervisors send; STOP and KILL cannot be caught.
+      # Signals that operators, container engines and supervisors send. STOP and KILL cannot be
+      # caught.
       FORWARDED = %w[TERM INT HUP QUIT USR1 USR2 TTIN TTOU].freeze
-      # A shell reports a process that a signal ended as 128 and its number.
+      # Base of the exit status after a signal, as shells report it.
       SIGNALLED = 128
       FIRST = 1
-      # asm-generic/ioctls.h: tcsetpgrp(3), which Ruby does not have.
+      # The ioctl behind tcsetpgrp(3), which Ruby does not have (asm-generic/ioctls.h).
       TIOCSPGRP = 0x5410
 
       # @param workers [Integer]
-      # @param pid [Integer] this process's
+      # @param pid [Integer] id of this process
       # @return [Boolean]
       def self.needed?(workers, pid = ::Process.pid)
         pid == FIRST && workers == 1
       end
 
-      # @param err [IO] where a server that a signal ended is told
+      # @param err [IO] receives a line when a signal has ended the server
       # @param cgroup [#oom_kills]
       def initialize(err: $stderr, cgroup: Cgroup.new)
         @err = err
@@ -32,7 +34,7 @@ module NeverBlock
         @early = []
       end
 
-      # Forks. Only the child returns; this process ends when it does, with its status.
+      # Forks. Only the child returns; this process ends with the child, with its status.
       # @return [void]
       def become
         @oom_kills = @cgroup.oom_kills
@@ -44,7 +46,8 @@ module NeverBlock
         ::Process.setproctitle("neverblock: init")
         status = await
         report(status)
-        ::Process.exit!(status.exitstatus || (SIGNALLED + status.termsig)) # at_exit blocks are the server's
+        # exit!: at_exit blocks belong to the server.
+        ::Process.exit!(status.exitstatus || (SIGNALLED + status.termsig))
       end
 
       private
@@ -54,17 +57,18 @@ module NeverBlock
 
         ::Process.kill(name, @server)
       rescue Errno::ESRCH
-        nil # it has ended, and is about to be waited for
+        nil # it has ended and is waited for next
       end
 
-      # In the child. What came before anybody could hear it comes now.
+      # In the child. Signals that came before the fork are sent again.
       def serve(previous)
         previous.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
         take_terminal
         @early.each { |name| ::Process.kill(name, ::Process.pid) }
       end
 
-      # A key of the terminal is a signal to its whole group: the server gets it once, and not from here again.
+      # A key such as Ctrl-C signals the whole foreground group. In a group of its own, the server
+      # gets the signal once, and not a second time from its parent.
       def take_terminal
         ::Process.setpgid(0, 0)
         return unless $stdin.tty?
@@ -72,7 +76,7 @@ module NeverBlock
         previous = Signal.trap("TTOU", "IGNORE")
         $stdin.ioctl(TIOCSPGRP, [::Process.pid].pack("l"))
       rescue SystemCallError
-        nil # it is not this session's terminal
+        nil # not the terminal of this session
       ensure
         Signal.trap("TTOU", previous) if previous
       end
@@ -88,10 +92,15 @@ module NeverBlock
       def report(status)
         return unless status.signaled?
 
-        why = ", by the kernel for want of memory" if status.termsig == Signal.list["KILL"] && @cgroup.oom_kills > @oom_kills
-        @err.puts("neverblock: the server (process #{@server}) was killed by SIG#{Signal.signame(status.termsig)}#{why}")
+        why = ", by the kernel because memory was exhausted" if out_of_memory?(status)
+        signal = Signal.signame(status.termsig)
+        @err.puts("neverblock: the server (process #{@server}) was killed by SIG#{signal}#{why}")
       rescue SystemCallError
         nil
+      end
+
+      def out_of_memory?(status)
+        status.termsig == Signal.list["KILL"] && @cgroup.oom_kills > @oom_kills
       end
     end
   end

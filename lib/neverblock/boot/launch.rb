@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# From settings to a server that runs as this process: checks what the system allows, takes the pidfile, loads the application, makes the heap ready, serves, and
-# gives back what was taken. `neverblock serve` and the Rack handlers start here.
+# Starts a server in this process from its settings: checks the limits of the system, takes the
+# pidfile, loads the application, prepares the heap, serves, and releases what it took. `neverblock
+# serve` and the Rack handlers start here.
 
 require "neverblock/boot/heap"
 require "neverblock/boot/limits"
@@ -20,10 +21,11 @@ module NeverBlock
     class Launch
       # @param settings [Config::Settings]
       # @param environment [Config::Environment]
-      # @param out [IO] where "Listening on URL" goes
-      # @param origin [Cluster::Origin, nil] how this command was started; nil: the application cannot be loaded again
-      # @param again [#call, nil] makes this process what it was at its start; nil: it cannot be started again
-      # @param greet [#call, nil] takes the server, once it serves and has said where
+      # @param out [IO] receives "Listening on URL"
+      # @param origin [Cluster::Origin, nil] how this command was started; nil: the application
+      #   cannot be loaded again
+      # @param again [#call, nil] starts this process again; nil: it cannot be started again
+      # @param greet [#call, nil] called with the server once it listens
       def initialize(settings, environment, out: $stdout, origin: nil, again: nil, greet: nil)
         @settings = settings
         @again = again
@@ -33,24 +35,25 @@ module NeverBlock
         @greet = greet
       end
 
-      # Serves until told to stop.
+      # Serves until it is told to stop.
       # @param warnings [Array<String>] further lines for the log
-      # @yieldreturn [#call] the Rack application, loaded once everything else is known to be right
+      # @yieldreturn [#call] the Rack application, loaded after all checks
       # @return [Integer] exit status
       # @raise [Error] when it cannot start
       def run(warnings: [], &load)
         config = @settings.config
-        name = @environment.apply_name(@settings.on_command_line(:environment), @settings.in_file(:environment))
+        name = environment_name
         limits = Limits.new(config)
         limits.check_fibers
         spool = Spool.check(config.spool_directory)
-        lines = [*Stacks.notice, *spool, *limits.raise_descriptors, *limits.tight_memory(workers), *warnings]
+        lines = [*Stacks.notice, *spool, *limits.raise_descriptors,
+                 *limits.tight_memory(workers), *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
         @again.call if @runner.again? && status.zero?
         status
       end
 
-      # As TERM would, once it serves. Any thread. (Sinatra calls it.)
+      # Stops like TERM, once the server runs. Thread-safe. Sinatra calls it.
       # @return [void]
       def stop
         @runner&.signal("TERM")
@@ -58,21 +61,29 @@ module NeverBlock
 
       private
 
+      def environment_name
+        @environment.apply_name(@settings.on_command_line(:environment),
+                                @settings.in_file(:environment))
+      end
+
       def serve(config, name, lines, &load)
         require "neverblock/library"
         server = workers > 1 ? front(&load) : single(config, lines, &load)
         controlled(server) do |problem|
-          notices = [Notices.banner(config, name, workers), Notices.weaker_ruby, *lines, problem].compact
-          @runner = Server::Runner.new(server, out: @out, notices: notices, abandon: method(:abandon), greet: @greet)
+          banner = Notices.banner(config, name, workers)
+          notices = [banner, Notices.weaker_ruby, *lines, problem].compact
+          @runner = Server::Runner.new(server, out: @out, notices: notices, greet: @greet,
+                                               abandon: method(:abandon))
           accompanied(server, config) { @runner.run }
         end
       end
 
-      # With what runs beside the server: who looks whether it is to be started again, and Solid Queue.
+      # Runs the block beside the watch of the restart file and Solid Queue.
       def accompanied(server, config)
-        path = Server::RestartFile.path(@settings[:restart_file])
-        watch = Server::RestartFile.new(path).watch { @runner.restart } if path && (@again || workers > 1)
-        jobs = SolidQueueProcess.new(server.log, stop_s: config.shutdown_timeout) if @settings[:solid_queue]
+        watch = watch_restart_file
+        if @settings[:solid_queue]
+          jobs = SolidQueueProcess.new(server.log, stop_s: config.shutdown_timeout)
+        end
         jobs&.problem ? server.log.warn(jobs.problem) : jobs&.start
         yield
       ensure
@@ -80,10 +91,20 @@ module NeverBlock
         jobs&.stop
       end
 
-      # Who finds the server by its pidfile may ask it things.
-      # @yieldparam problem [String, nil] why nobody can
+      def watch_restart_file
+        path = Server::RestartFile.path(@settings[:restart_file])
+        return unless path && (@again || workers > 1)
+
+        Server::RestartFile.new(path).watch { @runner.restart }
+      end
+
+      # Runs the block with a control socket, if there is a pidfile.
+      # @yieldparam problem [String, nil] why the control socket could not be opened
       def controlled(server)
-        @control = Server::Control.new(@settings[:pidfile], Server::Control::Commands.new(server).to_h) if @settings[:pidfile]
+        if @settings[:pidfile]
+          commands = Server::Control::Commands.new(server).to_h
+          @control = Server::Control.new(@settings[:pidfile], commands)
+        end
         status = yield @control&.open
       ensure
         @control&.close(status)
@@ -100,10 +121,11 @@ module NeverBlock
         Server.new(config, app)
       end
 
-      # What loads the application is another process, but where it is loaded already.
+      # Another process loads the application, unless it is loaded here already.
       def front(&load)
         require "neverblock/cluster/front"
-        Cluster::Front.new(@settings, origin: @origin, environment: @environment, app: @origin ? nil : load.call)
+        app = @origin ? nil : load.call
+        Cluster::Front.new(@settings, origin: @origin, environment: @environment, app: app)
       end
 
       def workers
@@ -118,7 +140,7 @@ module NeverBlock
         @pidfile&.release
       end
 
-      # No ensure runs after this.
+      # Ends the process without running its ensure and at_exit blocks.
       def abandon(status)
         @control&.close(status)
         @pidfile&.release

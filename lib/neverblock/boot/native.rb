@@ -1,20 +1,26 @@
 # frozen_string_literal: true
 
-# Loads the C half: Engine, Executor, Scheduler and the native part of Log. In a checkout it may not be built yet, which deserves a better line than
-# "cannot load such file".
+# Loads the native part: Engine, Executor, Scheduler and the C half of Log. A checkout may not be
+# built yet; then the error message names the fix.
 
 require "neverblock/errors"
 
 begin
   require "neverblock/neverblock"
 rescue LoadError => e
-  # A file it needs itself, or one built for another Ruby, is named in the message.
-  what = e.path == "neverblock/neverblock" ? "is not built for Ruby #{RUBY_VERSION}" : "does not load in Ruby #{RUBY_VERSION} (#{e.message.lines.first.strip})"
-  raise NeverBlock::StartError, "the native part #{what}: run bin/setup in a checkout, or install the gem again"
+  # The message names a missing dependency, or an extension built for another Ruby.
+  reason = e.message.lines.first.strip
+  built = e.path != "neverblock/neverblock"
+  what = built ? "cannot be loaded in Ruby" : "is not built for Ruby"
+  what = "#{what} #{RUBY_VERSION}#{" (#{reason})" if built}"
+  raise NeverBlock::StartError, "the native part #{what}: run bin/setup in a checkout, " \
+                                "or install the gem again"
 end
 
 require "rbconfig"
 
-# Where code lies that no time slice ends in, and Ruby's own, where whoever has called it decides.
-NeverBlock::Scheduler.home("#{File.expand_path("../..", __dir__)}/", "#{RbConfig::CONFIG["rubylibdir"]}/",
+# Folders of code that no time slice preempts, and of Ruby's own library, for which the caller's
+# folder decides.
+NeverBlock::Scheduler.home("#{File.expand_path("../..", __dir__)}/",
+                           "#{RbConfig::CONFIG["rubylibdir"]}/",
                            "#{RbConfig::CONFIG["rubyarchdir"]}/")

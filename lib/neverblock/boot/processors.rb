@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# How many CPUs this process may use: those it is bound to (sched_setaffinity(2)), no more than its control groups grant it time for. What `workers :auto` means.
+# The number of CPUs this process may use: those of its affinity mask (sched_setaffinity(2)), at
+# most the CPU time its control groups allow. The setting `workers :auto` uses it.
 
 require "etc"
 require "neverblock/boot/cgroup"
@@ -12,7 +13,7 @@ module NeverBlock
       module_function
 
       # @param cgroup [#cpus]
-      # @param bound [Integer] CPUs it may run on
+      # @param bound [Integer] CPUs of the affinity mask
       # @return [Integer] at least 1
       def count(cgroup: Cgroup.new, bound: Etc.nprocessors)
         [bound, cgroup.cpus&.ceil].compact.min.clamp(1, nil)

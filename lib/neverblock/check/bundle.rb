@@ -1,19 +1,21 @@
 # frozen_string_literal: true
 
-# The gems of an application and their versions: those of its lock file, which can be read without loading anything, and those that are loaded.
+# The gems of an application and their versions: those of its lock file, which is read without
+# loading anything, and those that are loaded.
 
 module NeverBlock
   module Check
     class Bundle
-      # Where Bundler looks, from the application's folder upwards.
+      # Files that Bundler looks for, in the application's folder and then upwards, and their lock
+      # files.
       FILES = { "Gemfile" => "Gemfile.lock", "gems.rb" => "gems.locked" }.freeze
 
       # @return [String, nil] the lock file that was read
       attr_reader :lock
-      # @return [String, nil] why it could not be
+      # @return [String, nil] why it could not be read
       attr_reader :problem
 
-      # @param directory [String] the application's
+      # @param directory [String] the application's folder
       # @param env [Hash, ENV]
       def initialize(directory, env = ENV)
         @gemfile = gemfile(directory, env)
@@ -21,12 +23,14 @@ module NeverBlock
         @locked = read_lock
       end
 
-      # @return [Boolean] whether there is a Gemfile, and gems are taken without asking it
+      # @return [Boolean] whether there is a Gemfile and gems are loaded without it
       def ignored?
-        !@gemfile.nil? && $LOADED_FEATURES.none? { |feature| feature.end_with?("/bundler/setup.rb") }
+        return false if @gemfile.nil?
+
+        $LOADED_FEATURES.none? { |feature| feature.end_with?("/bundler/setup.rb") }
       end
 
-      # @return [Hash{String => Gem::Version}] loaded versions before locked ones
+      # @return [Hash{String => Gem::Version}] loaded versions, and locked ones of other gems
       def versions
         @locked.merge(Gem.loaded_specs.transform_values(&:version))
       end
@@ -38,14 +42,15 @@ module NeverBlock
       end
 
       # @param name [String]
-      # @return [Boolean] whether any of its files has been loaded (a bundle puts gems on the load path that an application never requires)
+      # A bundle puts gems on the load path that an application may never require.
+      # @return [Boolean] whether a file of the gem has been loaded
       def loaded?(name)
         spec = Gem.loaded_specs[name] or return false
         paths = spec.full_require_paths.map { |path| "#{path}/" }
         $LOADED_FEATURES.any? { |feature| paths.any? { |path| feature.start_with?(path) } }
       end
 
-      # @return [String, nil] of the bundle
+      # @return [String, nil] file name of the Gemfile
       def gemfile_name
         @gemfile && File.basename(@gemfile)
       end
@@ -71,16 +76,20 @@ module NeverBlock
       def lock_of(gemfile)
         return nil unless gemfile
 
-        path = File.basename(gemfile) == "gems.rb" ? File.join(File.dirname(gemfile), FILES["gems.rb"]) : "#{gemfile}.lock"
-        path if File.file?(path)
+        lock = "#{gemfile}.lock"
+        if File.basename(gemfile) == "gems.rb"
+          lock = File.join(File.dirname(gemfile), FILES["gems.rb"])
+        end
+        lock if File.file?(lock)
       end
 
       def read_lock
         return {} unless @lock
 
         require "bundler"
-        ::Bundler::LockfileParser.new(File.read(@lock)).specs.to_h { |spec| [spec.name, spec.version] }
-      rescue StandardError, LoadError => e # a file of somebody's hand; Bundler's own errors are StandardErrors
+        specs = ::Bundler::LockfileParser.new(File.read(@lock)).specs
+        specs.to_h { |spec| [spec.name, spec.version] }
+      rescue StandardError, LoadError => e # the file may have been edited by hand
         @problem = e.message.to_s.lines.first.to_s.strip
         {}
       end

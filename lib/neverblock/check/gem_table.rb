@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
-# What is known of gems in a process whose requests share a thread. The table of docs/guides/check.md is made from it
-# (test/support/guide_tables). A row says what a version does, not what a gem is like; its source is what was read or run
-# (docs/COMPATIBILITY.md, notes in the row).
+# Facts about gems in a process whose requests share a thread. The table of docs/guides/check.md is
+# made from it (test/support/guide_tables). A row tells what a version does. Its source is the code
+# or test that it names, or docs/COMPATIBILITY.md.
 
 require "neverblock/check/finding"
 
 module NeverBlock
   module Check
     module GemTable
-      # name; versions: of which this is true; level: once the application has loaded it; kind: for the table; seen: after its name and version; mend; guide.
+      # name. versions: those it holds for. level: once the application has loaded the gem. kind:
+      # see KINDS. seen: follows the gem's name and version. mend. guide.
       Row = Struct.new(:name, :versions, :level, :kind, :seen, :mend, :guide, keyword_init: true) do
         # @param version [Gem::Version]
         # @return [Boolean]
@@ -20,95 +21,153 @@ module NeverBlock
 
       KINDS = {
         wrong: "goes wrong",
-        lock: "stops the process",
-        wait: "stops other requests",
-        loop: "wants a loop of its own",
-        hand: "wants a hand",
+        lock: "blocks the whole process",
+        wait: "blocks other requests",
+        loop: "needs its own event loop",
+        hand: "needs care",
         new: "not known yet"
       }.freeze
 
       def self.row(name, versions, level, kind, seen, mend, guide: "#{GUIDE}#gems")
-        Row.new(name: name, versions: Gem::Requirement.new(*versions), level: level, kind: kind, seen: seen, mend: mend, guide: guide)
+        Row.new(name: name, versions: Gem::Requirement.new(*versions), level: level, kind: kind,
+                seen: seen, mend: mend, guide: guide)
       end
       private_class_method :row
 
-      OFFLOAD = "NB.offload { } around its calls"
+      OFFLOAD = "wrap its calls in NB.offload { }"
+      YIELDING = "Net::HTTP, http or httpx, which let other requests run"
 
       WRONG = [
         row("rack-timeout", [">= 0"], :serious, :wrong,
-            "ends a request by raising in its thread, which all requests share: another request dies, or the server (lib/rack/timeout/core.rb, app_thread.raise)",
-            "take it out; `timeouts { request 20 }` in config/neverblock.rb", guide: "docs/guides/cancelling.md"),
-        row("request_store", ["= 1.6.0"], :serious, :wrong, "has one store for all requests that run at once (steveklabnik/request_store#96)", "1.7.0 or newer"),
-        row("activerecord", ["< 7.1"], :serious, :wrong, "leases connections by thread: requests that run at once get the same one", "7.1 or newer",
-            guide: "docs/guides/activerecord.md")
+            "ends a request by raising in its thread, which all requests share: another request " \
+            "fails, or the server (lib/rack/timeout/core.rb, app_thread.raise)",
+            "remove it; use `timeouts { request 20 }` in config/neverblock.rb",
+            guide: "docs/guides/cancelling.md"),
+        row("request_store", ["= 1.6.0"], :serious, :wrong,
+            "has one store for all concurrent requests (steveklabnik/request_store#96)",
+            "1.7.0 or newer"),
+        row("activerecord", ["< 7.1"], :serious, :wrong,
+            "leases connections by thread: concurrent requests get the same one",
+            "7.1 or newer", guide: "docs/guides/activerecord.md")
       ].freeze
 
-      # They hold Ruby's lock: no thread of the process runs meanwhile, a spare executor does not help, workers do.
+      # They hold Ruby's lock: no other thread of the process runs meanwhile. A spare executor does
+      # not help; workers do.
       LOCK = [
-        row("bcrypt", ["< 3.1.18"], :warning, :lock, "hashes with Ruby's lock held: 200 ms for a password in which nothing else of the process runs (bcrypt-ruby/bcrypt-ruby#260)",
+        row("bcrypt", ["< 3.1.18"], :warning, :lock,
+            "hashes with Ruby's lock held: nothing else of the process runs for the 200 ms of a " \
+            "password (bcrypt-ruby/bcrypt-ruby#260)",
             "3.1.18 or newer"),
-        row("scrypt", [">= 0"], :warning, :lock, "hashes with Ruby's lock held (lib/scrypt/scrypt_ext.rb, no `blocking: true`)",
-            "-w 2 or more; argon2 releases it"),
-        row("rmagick", ["< 5.1"], :warning, :lock, "works on images with Ruby's lock held (rmagick/rmagick#1352)", "5.1 or newer"),
-        row("mysql", [">= 0"], :warning, :lock, "waits for the server with Ruby's lock held", "mysql2 or trilogy, or require \"mysqlplus\" of NeverBlock",
+        row("scrypt", [">= 0"], :warning, :lock,
+            "hashes with Ruby's lock held (lib/scrypt/scrypt_ext.rb, no `blocking: true`)",
+            "-w 2 or more; argon2 releases the lock"),
+        row("rmagick", ["< 5.1"], :warning, :lock,
+            "works on images with Ruby's lock held (rmagick/rmagick#1352)",
+            "5.1 or newer"),
+        row("mysql", [">= 0"], :warning, :lock,
+            "waits for the server with Ruby's lock held",
+            "mysql2 or trilogy, or require \"mysqlplus\" of NeverBlock",
             guide: "docs/guides/mysql.md")
       ].freeze
 
-      # They release Ruby's lock and keep the thread.
+      # They release Ruby's lock and block the thread.
       WAIT = [
-        row("hiredis-client", [">= 0"], :warning, :wait, "keeps the thread at each wait for Redis (redis/hiredis-rb#77)",
-            "leave it out: redis-client's own driver lets others run; or RedisClient.default_driver = :ruby", guide: "docs/COMPATIBILITY.md"),
-        row("hiredis", [">= 0"], :warning, :wait, "keeps the thread at each wait for Redis (redis/hiredis-rb#77)", "leave it out: the Ruby driver of redis lets others run",
+        row("hiredis-client", [">= 0"], :warning, :wait,
+            "blocks the thread at each wait for Redis (redis/hiredis-rb#77)",
+            "remove it: redis-client's own driver lets other requests run; or " \
+            "RedisClient.default_driver = :ruby",
             guide: "docs/COMPATIBILITY.md"),
-        row("pg", ["< 1.5"], :warning, :wait, "is older than what NeverBlock knows (1.5 to 1.7); before 1.3 each query keeps the thread", "1.5 or newer",
-            guide: "docs/guides/postgresql.md"),
+        row("hiredis", [">= 0"], :warning, :wait,
+            "blocks the thread at each wait for Redis (redis/hiredis-rb#77)",
+            "remove it: the Ruby driver of redis lets other requests run",
+            guide: "docs/COMPATIBILITY.md"),
+        row("pg", ["< 1.5"], :warning, :wait,
+            "is older than the versions NeverBlock supports (1.5 to 1.7); before 1.3 each query " \
+            "blocks the thread",
+            "1.5 or newer", guide: "docs/guides/postgresql.md"),
         row("mysql2", ["< 0.5.5"], :warning, :wait,
-            "is older than what NeverBlock mends: it lets others run only until the first byte of an answer (brianmario/mysql2#1518)", "0.5.5 or newer, or trilogy",
-            guide: "docs/guides/mysql.md"),
-        row("curb", ["< 1.4"], :warning, :wait, "waits in libcurl", "1.4 or newer, which waits through Ruby"),
+            "is older than the versions NeverBlock patches: it lets other requests run only " \
+            "until the first byte of an answer (brianmario/mysql2#1518)",
+            "0.5.5 or newer, or trilogy", guide: "docs/guides/mysql.md"),
+        row("curb", ["< 1.4"], :warning, :wait,
+            "waits in libcurl",
+            "1.4 or newer, which waits through Ruby"),
         row("typhoeus", [">= 0"], :warning, :wait,
-            "waits in libcurl (ethon): its thread is kept, and spare executors take the other requests",
-            "Net::HTTP, http or httpx, which let others run; or #{OFFLOAD}"),
-        row("patron", [">= 0"], :warning, :wait, "waits in libcurl", "Net::HTTP, http or httpx, which let others run; or #{OFFLOAD}"),
-        row("rmagick", [">= 5.1"], :warning, :wait, "works on images in C for as long as it takes", OFFLOAD),
+            "waits in libcurl (ethon): its thread is blocked, and spare executors take the other " \
+            "requests",
+            "#{YIELDING}; or #{OFFLOAD}"),
+        row("patron", [">= 0"], :warning, :wait,
+            "waits in libcurl",
+            "#{YIELDING}; or #{OFFLOAD}"),
+        row("rmagick", [">= 5.1"], :warning, :wait,
+            "works on images in C without a pause",
+            OFFLOAD),
         row("tiny_tds", [">= 0"], :warning, :wait, "waits in FreeTDS", OFFLOAD),
         row("ruby-oci8", [">= 0"], :warning, :wait, "waits in Oracle's client library", OFFLOAD)
       ].freeze
 
       LOOP = [
-        row("eventmachine", [">= 0"], :warning, :loop, "has an event loop of its own, which no other server than Thin runs",
-            "EM.run in a thread of its own (`after_fork` with workers), or a client without it"),
-        row("async", [">= 0"], :note, :loop, "has a scheduler of its own: `Async { }` or `Sync { }` in a request takes one of NB.offload's threads until its block has ended",
-            "plain Ruby inside a request (NB.all runs several things together), or more `executor { offload_threads }`")
+        row("eventmachine", [">= 0"], :warning, :loop,
+            "has its own event loop, which no server but Thin runs",
+            "run EM.run in a thread of its own (`after_fork` with workers), or use a client " \
+            "without it"),
+        row("async", [">= 0"], :note, :loop,
+            "has its own scheduler: `Async { }` or `Sync { }` in a request takes one of " \
+            "NB.offload's threads until its block has ended",
+            "plain Ruby inside a request (NB.all runs several things together), or more " \
+            "`executor { offload_threads }`")
       ].freeze
 
-      # They answer as on threads; something of them is to be known.
+      # They work as on threads, with one thing to know.
       HAND = [
-        row("graphql", [">= 0"], :note, :hand, "loads its constants when the first requests need them: on Ruby 3.1 nothing else of the process runs meanwhile",
+        row("graphql", [">= 0"], :note, :hand,
+            "loads its constants when the first requests need them: on Ruby 3.1 nothing else of " \
+            "the process runs meanwhile",
             "GraphQL.eager_load! in config.ru; its railtie does so in production"),
-        row("httpx", [">= 0"], :note, :hand, "has one connection for an origin in a session with `plugin(:persistent)`: requests that share the session wait for each other",
-            "a pool of such sessions (connection_pool), or sessions that are not persistent", guide: "docs/COMPATIBILITY.md"),
-        row("http", [">= 0"], :note, :hand, "refuses all further requests of a persistent client whose answer was not read to its end, as after a deadline (HTTP::StateError)",
+        row("httpx", [">= 0"], :note, :hand,
+            "has one connection for each origin in a session with `plugin(:persistent)`: " \
+            "requests that share the session wait for each other",
+            "a pool of such sessions (connection_pool), or sessions that are not persistent",
+            guide: "docs/COMPATIBILITY.md"),
+        row("http", [">= 0"], :note, :hand,
+            "refuses all further requests of a persistent client whose response was not read to " \
+            "its end, as after a deadline (HTTP::StateError)",
             "close such a client in an `ensure`", guide: "docs/COMPATIBILITY.md"),
         row("net-http-persistent", [">= 0"], :note, :hand,
-            "gives up after 0.5 s without a free connection of its pool (ConnectionPool::TimeoutError); more requests run at once here than there were threads",
-            "`pool_size:` as many as are wanted at once", guide: "docs/COMPATIBILITY.md"),
-        row("dalli", [">= 0"], :note, :hand, "has a `socket_timeout` without effect on Ruby 3.1, under any server", "NB.deadline, or a newer Ruby", guide: "docs/COMPATIBILITY.md")
+            "gives up after 0.5 s without a free connection of its pool " \
+            "(ConnectionPool::TimeoutError); here more requests run at once than threads did",
+            "`pool_size:` as many as are needed at once", guide: "docs/COMPATIBILITY.md"),
+        row("dalli", [">= 0"], :note, :hand,
+            "has a `socket_timeout` without effect on Ruby 3.1, under any server",
+            "NB.deadline, or a newer Ruby", guide: "docs/COMPATIBILITY.md")
       ].freeze
 
-      # Newer than what was tested.
+      # Versions that were not tested.
       NEW = [
-        row("pg", [">= 1.8"], :note, :new, "is newer than what NeverBlock was tested with (1.5 to 1.7)", "try it under load", guide: "docs/guides/postgresql.md"),
-        row("mysql2", [">= 0.6"], :warning, :new, "is newer than what NeverBlock mends (0.5.5 to 0.5.x), and is left as it is", "0.5.x, or trilogy", guide: "docs/guides/mysql.md"),
-        row("sqlite3", ["< 2"], :note, :new, "is older than what NeverBlock was tested with (2.x)", "2.x where ActiveRecord takes it", guide: "docs/guides/sqlite.md"),
-        row("sqlite3", [">= 3"], :note, :new, "is newer than what NeverBlock was tested with (2.x)", "try it under load", guide: "docs/guides/sqlite.md"),
-        row("excon", ["> 1.10.0"], :note, :new, "is newer than what NeverBlock mends sockets of (up to 1.10)", "try it under load", guide: "docs/COMPATIBILITY.md")
+        row("pg", [">= 1.8"], :note, :new,
+            "is newer than the versions NeverBlock was tested with (1.5 to 1.7)",
+            "test it under load", guide: "docs/guides/postgresql.md"),
+        row("mysql2", [">= 0.6"], :warning, :new,
+            "is newer than the versions NeverBlock patches (0.5.5 to 0.5.x), and is left unpatched",
+            "0.5.x, or trilogy", guide: "docs/guides/mysql.md"),
+        row("sqlite3", ["< 2"], :note, :new,
+            "is older than the versions NeverBlock was tested with (2.x)",
+            "2.x where ActiveRecord accepts it", guide: "docs/guides/sqlite.md"),
+        row("sqlite3", [">= 3"], :note, :new,
+            "is newer than the versions NeverBlock was tested with (2.x)",
+            "test it under load", guide: "docs/guides/sqlite.md"),
+        row("excon", ["> 1.10.0"], :note, :new,
+            "is newer than the versions whose sockets NeverBlock patches (up to 1.10)",
+            "test it under load", guide: "docs/COMPATIBILITY.md")
       ].freeze
 
       ROWS = [*WRONG, *LOCK, *WAIT, *LOOP, *HAND, *NEW].freeze
 
-      # What NeverBlock itself mends or knows to let others run.
-      FINE = %w[pg mysql2 trilogy sqlite3 sequel redis redis-client excon i18n debug activerecord bcrypt argon2 ruby-vips grpc].freeze
+      # Gems that let other requests run, by themselves or by NeverBlock's patches.
+      FINE = %w[
+        pg mysql2 trilogy sqlite3 sequel redis redis-client excon i18n debug activerecord bcrypt
+        argon2 ruby-vips grpc
+      ].freeze
     end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What happens in the child of Check::Run: rules that need no application, the application's loading, rules that need it, requests. Each finding is told at once, since
-# the application may end the process at any step.
+# The work of the child process of Check::Run: rules that need no application, loading the
+# application, rules that need it, requests. Each finding is sent at once, because the application
+# may end the process at any step.
 
 require "neverblock/boot/application"
 require "neverblock/check/bundle"
@@ -14,10 +15,12 @@ module NeverBlock
     class Inspection
       # @param settings [Config::Settings]
       # @param rackup [String, nil] path of the rackup file; nil: config.ru of this folder
-      # @param probe [Array<String>, nil] paths to ask for; empty: what the application's routes say; nil: none
-      # @yieldparam message [Hash] what is to be told: { stage: ... }, { finding: ... } or { facts: ... }
+      # @param probe [Array<String>, nil] paths to request; empty: those of the application's
+      #   routes; nil: none
+      # @yieldparam message [Hash] a message: { stage: ... }, { finding: ... } or { facts: ... }
       def initialize(settings, rackup, probe, &tell)
-        @subject = Subject.new(settings, Bundle.new(rackup ? File.dirname(File.expand_path(rackup)) : Dir.pwd))
+        directory = rackup ? File.dirname(File.expand_path(rackup)) : Dir.pwd
+        @subject = Subject.new(settings, Bundle.new(directory))
         @rackup = rackup
         @probe = probe
         @tell = tell
@@ -39,7 +42,9 @@ module NeverBlock
 
       def facts
         bundle = @subject.bundle
-        @tell.call({ facts: { ruby: "#{RUBY_ENGINE} #{RUBY_VERSION}", workers: @subject.workers, fibers: @subject.fibers, lock: bundle.lock, gems: bundle.versions.size } })
+        @tell.call({ facts: { ruby: "#{RUBY_ENGINE} #{RUBY_VERSION}", workers: @subject.workers,
+                              fibers: @subject.fibers, lock: bundle.lock,
+                              gems: bundle.versions.size } })
       end
 
       def stage(name)
@@ -56,20 +61,26 @@ module NeverBlock
         Compat::Libraries.apply
         app
       rescue ApplicationError => e
-        tell([Finding.of(:serious, "application", "the application cannot be loaded: #{e.message}", mend_of(e.cause))])
+        seen = "the application cannot be loaded: #{e.message}"
+        tell([Finding.of(:serious, "application", seen, mend_of(e.cause))])
         nil
       end
 
       def mend_of(cause)
-        return if cause.nil? || cause.is_a?(LoadError) # what is wrong is said with its mend
-        return "bundle install" if defined?(::Bundler::GemNotFound) && cause.is_a?(::Bundler::GemNotFound)
+        return if cause.nil? || cause.is_a?(LoadError) # the error's own message names the fix
+        return "bundle install" if gem_missing?(cause)
 
-        "NB_DEBUG=1 shows what it writes; what is said of gems holds for those of the lock file"
+        "NB_DEBUG=1 shows its output; findings about gems are those of the lock file"
+      end
+
+      def gem_missing?(cause)
+        defined?(::Bundler::GemNotFound) && cause.is_a?(::Bundler::GemNotFound)
       end
 
       def probe
         require "neverblock/check/probe"
-        Probe.new(@subject.app, @probe, stage: method(:stage)).run.each { |finding| tell([finding]) }
+        probe = Probe.new(@subject.app, @probe, stage: method(:stage))
+        probe.run.each { |finding| tell([finding]) }
       end
     end
   end

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# Asks the loaded application for a few paths, in fibers of our loop as a server does, and tells what a request leaves where all requests of a process find it: thread
-# variables, globals, the process's folder, variables of classes and modules. What is written by the first requests only is a cache; what each request writes is its
-# state. What runs outside of fibers that are asked is not looked at.
+# Sends a few requests to the loaded application, in fibers of our loop as a server does. Reports
+# what a request leaves in places that all requests of a process share: thread variables, globals,
+# the working directory, variables of classes and modules. Only writes that repeat with each request
+# are reported: what the first requests alone write is a cache. Writes outside of the requests'
+# fibers are not seen.
 
 require "neverblock/boot/application"
 require "neverblock/check/finding"
@@ -15,17 +17,18 @@ require "neverblock/verbs/run"
 module NeverBlock
   module Check
     class Probe
-      # Requests for a path that fill caches, and those that are looked at.
+      # Requests for each path that fill caches.
       WARM = 2
-      LOOKED_AT = 2
-      # Names in one finding about gems.
+      # Requests for each path after them, whose writes are recorded.
+      RECORDED = 2
+      # Most names in one finding about gems.
       NAMES_MAX = 8
 
-      SHARED = "which all requests that run at once in a process share"
+      SHARED = "which all concurrent requests of a process share"
 
       # @param app [#call]
-      # @param paths [Array<String>] empty: what the routes of a Rails application say, or /
-      # @param stage [#call] takes what is being done
+      # @param paths [Array<String>] empty: those of a Rails application's routes, or /
+      # @param stage [#call] called with the current action
       # @param root [String] the application's folder
       def initialize(app, paths, stage: ->(_what) {}, root: Dir.pwd)
         @app = app
@@ -38,7 +41,8 @@ module NeverBlock
       # @return [Array<Finding>]
       def run
         @recorder = Recorder.new(@root).start
-        NeverBlock.run { @paths.flat_map { |path| ask(path) } }.uniq { |finding| [finding.rule, finding.seen] }
+        findings = NeverBlock.run { @paths.flat_map { |path| ask(path) } }
+        findings.uniq { |finding| [finding.rule, finding.seen] }
       ensure
         @recorder&.stop
       end
@@ -46,9 +50,9 @@ module NeverBlock
       private
 
       def ask(path)
-        @stage.call("asking for GET #{path}")
+        @stage.call("sending GET #{path}")
         answers = Array.new(WARM) { Request.new(@app, path).call }
-        changes = Array.new(LOOKED_AT) do
+        changes = Array.new(RECORDED) do
           before = @state.take
           answers << @recorder.during { Request.new(@app, path).call }
           @state.difference(before, @state.take)
@@ -58,28 +62,35 @@ module NeverBlock
 
       def failure(path, answers)
         failed = answers.find(&:failed?) or return []
-        [Finding.of(:note, "probe", "GET #{path} #{failed}: what a request does that goes well has not been seen", "ask for paths that answer: --probe=/PATH,/OTHER")]
+        seen = "GET #{path} #{failed}: the writes of a successful request are unknown"
+        [Finding.of(:note, "probe", seen, "probe paths that succeed: --probe=/PATH,/OTHER")]
       end
 
-      # In each of those that were looked at.
+      # Writes of every recorded request.
       def written(path)
-        @recorder.drain(LOOKED_AT).map do |kind, name, place|
+        @recorder.drain(RECORDED).map do |kind, name, place|
           level, rule, what, mend = KINDS.fetch(kind)
-          Finding.of(level, rule, "GET #{path} #{format(what, name)} each time (#{place}), #{SHARED}", mend)
+          seen = "GET #{path} #{format(what, name)} each time (#{place}), #{SHARED}"
+          Finding.of(level, rule, seen, mend)
         end
       end
 
       KINDS = {
-        global: [:warning, "state-global", "sets %s", "hand it on as an argument, or keep it in Thread.current[:name], which is a fiber's own"],
-        folder: [:warning, "state-folder", "changes the process's folder (Dir.chdir to %s)", "absolute paths; `chdir:` of spawn and system"]
+        global: [:warning, "state-global", "sets %s",
+                 "pass it as an argument, or keep it in Thread.current[:name], which belongs to " \
+                 "the fiber"],
+        folder: [:warning, "state-folder", "changes the working directory (Dir.chdir to %s)",
+                 "use absolute paths; `chdir:` of spawn and system"]
       }.freeze
       private_constant :KINDS
 
       def classes(path, changed)
         own, others = changed.partition(&:own?)
         found = own.map do |change|
-          Finding.of(:warning, "state-class", "GET #{path} changes #{change} each time (#{change.place}), #{SHARED}",
-                     "keep it in the request (an instance variable, CurrentAttributes), or guard it if all are to share it")
+          Finding.of(:warning, "state-class",
+                     "GET #{path} changes #{change} each time (#{change.place}), #{SHARED}",
+                     "keep it in the request (an instance variable, CurrentAttributes), or guard " \
+                     "it if all requests are to share it")
         end
         found + gems(path, others)
       end
@@ -89,8 +100,10 @@ module NeverBlock
 
         names = changes.map(&:to_s).uniq
         more = " and #{names.size - NAMES_MAX} more" if names.size > NAMES_MAX
-        [Finding.of(:note, "state-gems", "GET #{path} changes variables of classes in gems each time: #{names.first(NAMES_MAX).join(", ")}#{more}",
-                    "a counter or a cache is no fault; what belongs to one request is")]
+        list = "#{names.first(NAMES_MAX).join(", ")}#{more}"
+        [Finding.of(:note, "state-gems",
+                    "GET #{path} changes variables of classes in gems each time: #{list}",
+                    "counters and caches are fine; data of one request is not")]
       end
     end
   end

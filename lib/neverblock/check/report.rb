@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What has been found, for people and for programs.
+# Prints findings as text or as JSON.
 
 require "json"
 require "neverblock/check/finding"
@@ -9,12 +9,12 @@ require "neverblock/version"
 module NeverBlock
   module Check
     class Report
-      WIDTH = 120
+      WIDTH = 100
       ROOT = File.expand_path("../../..", __dir__)
 
       # @param run [Run] that has ended
-      # @param rackup [String] as it was named
-      # @param environment [String] what the application ran as
+      # @param rackup [String] the rackup file as it was named
+      # @param environment [String] the environment the application ran in
       def initialize(run, rackup:, environment:)
         @findings = run.findings
         @facts = run.facts
@@ -27,9 +27,10 @@ module NeverBlock
         "#{head}\n\n#{@findings.map { |finding| entry(finding) }.join("\n")}\n#{foot}\n"
       end
 
-      # @return [String] one object; findings are the worst first
+      # @return [String] one object; its findings are sorted, the worst first
       def json
-        document = { neverblock: VERSION, application: @rackup, environment: @environment, **@facts, **counts, findings: @findings.map(&:to_h) }
+        document = { neverblock: VERSION, application: @rackup, environment: @environment, **@facts,
+                     **counts, findings: @findings.map(&:to_h) }
         "#{JSON.pretty_generate(document)}\n"
       end
 
@@ -40,17 +41,29 @@ module NeverBlock
       end
 
       def head
-        gems = @facts[:gems] && "#{@facts[:gems]} gems#{" (#{File.basename(@facts[:lock])})" if @facts[:lock]}"
-        processes = @facts[:workers] && "#{@facts[:workers]} process#{"es" unless @facts[:workers] == 1} with up to #{@facts[:fibers]} requests at once"
-        ["NeverBlock #{VERSION} looked at #{@rackup} (#{@environment})", @facts[:ruby], processes, gems].compact.join(", ")
+        first = "NeverBlock #{VERSION} checked #{@rackup} (#{@environment})"
+        [first, @facts[:ruby], processes, gems].compact.join(", ")
+      end
+
+      def processes
+        count = @facts[:workers] or return
+
+        "#{count} process#{"es" unless count == 1} with up to #{@facts[:fibers]} requests at once"
+      end
+
+      def gems
+        count = @facts[:gems] or return
+
+        "#{count} gems#{" (#{File.basename(@facts[:lock])})" if @facts[:lock]}"
       end
 
       def entry(finding)
         label = finding.level.to_s.ljust(8)
-        lines = wrap("#{finding.seen}.", WIDTH - 9)
-        first, *rest = lines
-        more = [*("mend: #{finding.mend}" if finding.mend), "more: #{finding.guide}"]
-        ["#{label} #{first}", *rest.map { |line| "#{" " * 9}#{line}" }, *more.flat_map { |line| wrapped_more(line) }].join("\n") << "\n"
+        first, *rest = wrap("#{finding.seen}.", WIDTH - 9)
+        more = [*("fix:  #{finding.mend}" if finding.mend), "more: #{finding.guide}"]
+        lines = ["#{label} #{first}", *rest.map { |line| "#{" " * 9}#{line}" },
+                 *more.flat_map { |line| wrapped_more(line) }]
+        "#{lines.join("\n")}\n"
       end
 
       def wrapped_more(line)
@@ -61,7 +74,9 @@ module NeverBlock
       def foot
         numbers = counts
         worst = numbers[:serious].zero? ? "nothing serious" : "#{numbers[:serious]} serious"
-        "#{worst}, #{plural(numbers[:warning], "warning")}, #{plural(numbers[:note], "note")}#{"; guides are in #{ROOT}" if @findings.any?}"
+        guides = "; guides are in #{ROOT}" if @findings.any?
+        "#{worst}, #{plural(numbers[:warning], "warning")}, " \
+          "#{plural(numbers[:note], "note")}#{guides}"
       end
 
       def plural(count, word)

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The families of rules. Each is a module with .call(subject), which returns findings: those BEFORE the application is loaded, which need nothing of it, and those
-# AFTER. A family that fails says so, and takes nothing with it.
+# The classes of rules. Each is a module with .call(subject), which returns findings. BEFORE are
+# those that need no application; AFTER are those that need it. When one raises, that is a finding,
+# and the others still run.
 
 require "neverblock/check/finding"
 require "neverblock/check/rules/addresses"
@@ -22,7 +23,7 @@ module NeverBlock
 
       module_function
 
-      # @param families [Array<Module>]
+      # @param families [Array<Module>] classes of rules
       # @param subject [Subject]
       # @return [Array<Finding>]
       def of(families, subject)
@@ -31,10 +32,13 @@ module NeverBlock
 
       def guarded(family)
         yield
-      rescue StandardError => e # an application may have made anything of anything
+      rescue StandardError => e # an application may have patched anything
         name = family.name.split("::").last.downcase
-        [Finding.of(:note, "check", "the rules about #{name} have failed: #{e.message.to_s.lines.first.to_s.strip} (#{e.class}) at #{e.backtrace&.first}",
-                    "tell the developers of NeverBlock; what else is said here holds")]
+        message = e.message.to_s.lines.first.to_s.strip
+        [Finding.of(:note, "check",
+                    "the rules about #{name} have failed: #{message} (#{e.class}) " \
+                    "at #{e.backtrace&.first}",
+                    "report it to the developers of NeverBlock; the other findings are valid")]
       end
       private_class_method :guarded
     end

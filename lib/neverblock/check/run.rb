@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Runs an Inspection in a child process and gathers what it tells, so that an application that crashes, ends the process or never comes back is a finding like others.
+# Runs an Inspection in a child process and collects its messages. So an application that crashes,
+# ends the process or never returns is a finding like any other.
 
 require "io/wait"
 require "json"
@@ -10,26 +11,28 @@ require "tempfile"
 module NeverBlock
   module Check
     class Run
-      # Seconds without a word from the child, after which it is ended: a large application may take a minute to load.
+      # Seconds without a message from the child, after which it is ended. A large application may
+      # take a minute to load.
       SILENCE_S = 180
-      # Seconds in which the child tells where it is, before it is killed.
+      # Seconds the child has to send its backtrace before it is killed.
       LAST_WORDS_S = 5
-      # Of what the child has written, how much is read, and how much of its end is shown: of Ruby's report of a crash, whose end is a table of memory maps, its first line.
+      # Most bytes that are read of the child's output.
       OUTPUT_BYTES = 4 << 20
+      # Characters of the output's end that are shown. Of Ruby's crash report, whose end is a table
+      # of memory maps, the first line is shown.
       TAIL_CHARACTERS = 600
       LINE_MAX = 1 << 20
-      SHOWN = "NB_DEBUG=1 shows what it writes"
+      SHOWN = "NB_DEBUG=1 shows its output"
       private_constant :SHOWN
 
-      # @return [Array<Finding>] worst first
+      # @return [Array<Finding>] sorted, worst first
       attr_reader :findings
       # @return [Hash{Symbol => Object}] ruby:, workers:, fibers:, lock:, gems:
       attr_reader :facts
 
-      # @param environment_name [String] what the application runs as
       # @param silence_s [Numeric] seconds
-      # @param verbose [Boolean] whether what the application writes is shown, on standard error
-      # @yieldparam tell [#call] in the child; takes each message of Inspection
+      # @param verbose [Boolean] whether the application's output is shown, on standard error
+      # @yieldparam tell [#call] in the child; called with each message of Inspection
       def initialize(silence_s: SILENCE_S, verbose: false, &work)
         @silence_s = silence_s
         @verbose = verbose
@@ -62,7 +65,7 @@ module NeverBlock
 
       private
 
-      # What it starts can be ended with it.
+      # Makes a process group, so that the processes the application starts can be ended with it.
       def own_group
         ::Process.setpgid(@child, @child)
       rescue Errno::ESRCH, Errno::EACCES
@@ -72,7 +75,7 @@ module NeverBlock
       # --- in the child ---
 
       def in_child(reader, writer, output)
-        ::Process.setpgid(0, 0) # before it starts anything; the parent does it too, before it ends anything
+        ::Process.setpgid(0, 0) # in both processes, so that it is done before either goes on
         reader.close
         redirect(output)
         tell = ->(message) { writer.syswrite("#{JSON.generate(clean(message))}\n") }
@@ -80,10 +83,10 @@ module NeverBlock
         @work.call(tell)
       rescue SystemExit => e
         tell&.call({ exit: e.status, at: e.backtrace&.first })
-      rescue Exception => e # rubocop:disable Lint/RescueException -- whatever comes out of an application's loading
+      rescue Exception => e # rubocop:disable Lint/RescueException -- loading may raise anything
         tell&.call({ died: "#{e.class}: #{e.message}", at: e.backtrace&.first })
       ensure
-        ::Process.exit!(0) # without the application's at_exit blocks, and whatever threads it has
+        ::Process.exit!(0) # without at_exit blocks of the application, and whatever threads it has
       end
 
       def redirect(output)
@@ -93,10 +96,11 @@ module NeverBlock
         $stdout.sync = true
       end
 
-      # Asked for by the parent, when it has heard nothing for long.
+      # On a signal from the parent, which has waited long, the child sends its backtrace and exits.
       def trap_last_words(tell)
         Signal.trap("USR2") do
-          tell.call({ stuck: ::Thread.main.backtrace.to_a.reject { |line| line.include?("/neverblock/check/") }.first(3) })
+          lines = ::Thread.main.backtrace.to_a.reject { |line| line.include?("/neverblock/check/") }
+          tell.call({ stuck: lines.first(3) })
           ::Process.exit!(0)
         end
       end
@@ -128,7 +132,9 @@ module NeverBlock
         while (line = buffer.slice!(/\A.*\n/))
           hear(JSON.parse(line))
         end
-        raise Error, "the child of neverblock check told a line of over #{LINE_MAX} bytes" if buffer.bytesize > LINE_MAX
+        return if buffer.bytesize <= LINE_MAX
+
+        raise Error, "the child of neverblock check sent a line of over #{LINE_MAX} bytes"
       end
 
       def silent(reader, buffer)
@@ -158,7 +164,8 @@ module NeverBlock
         _, status = ::Process.wait2(@child)
         @child = nil
         @findings << ending(status, output) unless @done
-        @findings = @findings.uniq.sort_by.with_index { |finding, at| [LEVELS.index(finding.level), at] }
+        sorted = @findings.uniq.sort_by.with_index { |one, at| [LEVELS.index(one.level), at] }
+        @findings = sorted
       end
 
       def ending(status, output)
@@ -167,12 +174,25 @@ module NeverBlock
       end
 
       def how_it_ended(status)
-        return ["nothing has happened for #{@silence_s} s#{" at #{@stuck.join(", ")}" unless @stuck.empty?}", "what runs there should end; #{SHOWN}"] if @stuck
-        return ["the application ended the process (exit #{@end["exit"]}#{" at #{@end["at"]}" if @end["at"]})", ended_mend] if @end&.key?("exit")
-        return ["#{@end["died"]}#{" at #{@end["at"]}" if @end["at"]}", SHOWN] if @end
-        return ["the process was ended by SIG#{Signal.signame(status.termsig)}", "#{SHOWN}: a crash of an extension is told there"] if status.signaled?
+        return stuck if @stuck
+        return reported if @end
+        return ["the application ended the process (exit!)", SHOWN] unless status.signaled?
 
-        ["the application ended the process (exit!)", SHOWN]
+        ["the process was ended by SIG#{Signal.signame(status.termsig)}",
+         "#{SHOWN}, with the report of a crash"]
+      end
+
+      def stuck
+        at = " at #{@stuck.join(", ")}" unless @stuck.empty?
+        ["there was no progress for #{@silence_s} s#{at}", "make that code end; #{SHOWN}"]
+      end
+
+      # As the child has reported it.
+      def reported
+        at = " at #{@end["at"]}" if @end["at"]
+        return ["#{@end["died"]}#{at}", SHOWN] unless @end.key?("exit")
+
+        ["the application ended the process (exit #{@end["exit"]}#{at})", ended_mend]
       end
 
       def ended_mend
@@ -185,14 +205,15 @@ module NeverBlock
 
         output.seek([size - OUTPUT_BYTES, 0].max)
         text = output.read.to_s.scrub("?").gsub(/\e\[[\d;]*m/, "")
-        text = (text[/^.*\[BUG\].*$/] || text[-TAIL_CHARACTERS..] || text).gsub(/[[:space:]]+/, " ").strip
-        text.empty? ? "" : "; it wrote: #{text}"
+        text = text[/^.*\[BUG\].*$/] || text[-TAIL_CHARACTERS..] || text
+        text = text.gsub(/[[:space:]]+/, " ").strip
+        text.empty? ? "" : "; its output: #{text}"
       end
 
-      # What the application has started goes with it.
+      # Ends the child and all processes it has started.
       def end_group
         ::Process.kill("KILL", -@group) if @group
-        ::Process.wait(@child) if @child # interrupted
+        ::Process.wait(@child) if @child # still there after an interrupt
       rescue Errno::ESRCH, Errno::ECHILD, Errno::EPERM
         nil
       end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the rules look at.
+# The subject of the rules: settings, gems and the application.
 
 require "neverblock/boot/processors"
 
@@ -36,19 +36,33 @@ module NeverBlock
         config.fibers
       end
 
-      # The middleware around the application, outermost first, as far as each keeps what it calls in @app, as Rack's own do.
+      # The middleware around the application, outermost first. A layer is found if the one around
+      # it keeps it in @app, as Rack's own do.
       # @return [Array<Object>]
       def layers
         found = []
         layer = app
-        while layer.respond_to?(:call) && found.none? { |other| other.equal?(layer) } && found.size < LAYERS_MAX
+        until known_or_none?(layer, found)
           found << layer
-          layer = layer.is_a?(Proc) || layer.is_a?(Method) ? nil : layer.instance_variable_get(:@app)
+          layer = inner(layer)
         end
         found
       end
 
-      # More is a ring that equal? does not see.
+      private
+
+      def known_or_none?(layer, found)
+        !layer.respond_to?(:call) || found.size >= LAYERS_MAX ||
+          found.any? { |other| other.equal?(layer) }
+      end
+
+      def inner(layer)
+        return if layer.is_a?(Proc) || layer.is_a?(Method)
+
+        layer.instance_variable_get(:@app)
+      end
+
+      # Bound for an endless chain of new objects.
       LAYERS_MAX = 1_000
       private_constant :LAYERS_MAX
     end

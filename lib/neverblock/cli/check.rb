@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `neverblock check`: what of this application will stop requests or make them go wrong.
+# `neverblock check`: reports what in this application will block or break requests.
 
 require "neverblock/boot/application"
 require "neverblock/check"
@@ -22,7 +22,7 @@ module NeverBlock
         @out = out
       end
 
-      # @return [Integer] exit status: 1 when anything serious was found
+      # @return [Integer] exit status: 1 when a finding is serious
       # @raise [ConfigError] of the command line, the environment or the configuration file
       def run
         case @options.action
@@ -38,11 +38,23 @@ module NeverBlock
       def look
         settings = @options.settings
         settings.config
-        name = Config::Environment.new(@env).apply_name(settings.on_command_line(:environment), settings.in_file(:environment))
-        run = NeverBlock::Check.run(settings, rackup: @options.rackup, probe: @options.probe, verbose: CLI.debug?(@env), silence_s: @options.silence_s)
-        report = NeverBlock::Check::Report.new(run, rackup: @options.rackup || Application::DEFAULT_FILE, environment: name)
+        name = environment_name(settings)
+        run = run_check(settings)
+        report = NeverBlock::Check::Report.new(
+          run, rackup: @options.rackup || Application::DEFAULT_FILE, environment: name
+        )
         show(@options.json ? report.json : report.text)
         run.serious? ? FAILED : OK
+      end
+
+      def environment_name(settings)
+        on_command_line = settings.on_command_line(:environment)
+        Config::Environment.new(@env).apply_name(on_command_line, settings.in_file(:environment))
+      end
+
+      def run_check(settings)
+        NeverBlock::Check.run(settings, rackup: @options.rackup, probe: @options.probe,
+                                        verbose: CLI.debug?(@env), silence_s: @options.silence_s)
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The command line of `neverblock check`: that of `neverblock serve`, so that what is looked at is what would run, and a few words of its own.
+# The command line of `neverblock check`: all options of `neverblock serve`, so that the check sees
+# what would run, and a few of its own.
 
 require "neverblock/check/run"
 require "neverblock/cli/options"
@@ -11,20 +12,23 @@ module NeverBlock
       HELP = <<~TEXT
         Usage: neverblock check [config.ru] [options]
 
-        Loads the application, and nothing else: in a process of its own, without a server. Says what of it, of its gems, of
-        the settings and of this machine will stop requests, mix them up or waste time, the worst first, each with the
-        mend and a page that says more. Ends with 1 when anything serious was found.
+        Loads the application in a process of its own, without a server. Reports what in the
+        application, its gems, the settings and this machine will block requests, mix them up or
+        waste time. The worst comes first. Each finding names a fix and a page that explains it.
+        The exit status is 1 when a finding is serious.
 
-            --probe[=PATHS]       asks the application for these paths as well, a comma between (default: a Rails
-                                  application's GET routes without parameters, or /), and tells what a request leaves
-                                  in thread variables, classes and globals, which all requests of a process share.
-                                  Each path is asked for a few times, by GET
-            --json                the findings as one JSON object
-            --patience SECONDS    how long loading may take without an end; default #{NeverBlock::Check::Run::SILENCE_S}
-        -h, --help                show this
+            --probe[=PATHS]     also send GET requests to these paths, separated by commas
+                                (default: a Rails application's GET routes without parameters,
+                                or /), a few times each. Reports what a request leaves behind
+                                in thread variables, classes and globals, which all requests of
+                                a process share
+            --json              print the findings as one JSON object
+            --patience SECONDS  how long loading may go on without progress;
+                                default #{NeverBlock::Check::Run::SILENCE_S}
+        -h, --help              show this help
 
-        All options of neverblock serve are taken: -C FILE, -e NAME, -w N and -f N change what is found.
-        NB_DEBUG=1 shows what the application writes while it is loaded.
+        All options of neverblock serve work too: -C FILE, -e NAME, -w N and -f N change what is
+        found. NB_DEBUG=1 shows the application's output while it loads.
 
         Examples:
             bundle exec neverblock check
@@ -37,7 +41,7 @@ module NeverBlock
 
       # @return [Boolean]
       attr_reader :json
-      # @return [Array<String>, nil] paths; empty: what the routes say; nil: none
+      # @return [Array<String>, nil] paths; empty: those of the application's routes; nil: no probe
       attr_reader :probe
       # @return [Float] seconds
       attr_reader :silence_s
@@ -58,7 +62,7 @@ module NeverBlock
         super
         option("--json") { @json = true }
         option("--patience SECONDS") { |text| @silence_s = seconds(text) }
-        @arguments["--probe"] = nil # "--probe PATH" would take the rackup file
+        @arguments["--probe"] = nil # without this, "--probe PATH" would take the rackup file
         @parser.on("--probe=[PATHS]") { |text| @probe = paths(text) }
       end
 
@@ -66,26 +70,29 @@ module NeverBlock
         number = Float(text, exception: false)
         return number if number&.positive? && number.finite?
 
-        raise ConfigError, "--patience takes a number of seconds over 0, seen #{text}"
+        raise ConfigError, "--patience must be a number of seconds above 0; got #{text}"
       end
 
       def paths(text)
         found = text.to_s.split(",").map(&:strip).reject(&:empty?)
         wrong = found.find { |path| !path.match?(%r{\A/[!-~]*\z}) }
-        raise ConfigError, "--probe takes paths that begin with a slash, such as --probe=/,/reports; seen #{wrong}" if wrong
+        return found unless wrong
 
-        found
+        raise ConfigError, "--probe takes paths that begin with a slash, such as " \
+                           "--probe=/,/reports; got #{wrong}"
       end
 
-      # "--probe /reports" was meant for the probe: a rackup file is a file.
+      # "--probe /reports" is a path of the probe and no rackup file.
       def rackup_of(words)
         stray = words.find { |word| word.start_with?("/") && !File.file?(word) }
-        raise ConfigError, "--probe takes its paths behind an equals sign: --probe=#{stray}" if @probe&.empty? && stray
+        if @probe&.empty? && stray
+          raise ConfigError, "--probe takes its paths after an equals sign: --probe=#{stray}"
+        end
 
         super
       end
 
-      # What unknown names are compared with.
+      # Looks for a similar option of this command first.
       def refuse_unknown(name)
         own = %w[--json --probe --patience --help]
         hint = Suggestion.for(name, own)

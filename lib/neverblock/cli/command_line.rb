@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The command line of a command other than serve: reads it by OptionParser, and makes every slip one line that says what was seen and what is allowed.
-# Each command adds its options in #declare and its --help in HELP.
+# The command line of a command other than serve, read by OptionParser. Every mistake is one line
+# that tells what was found and what is allowed. Each command declares its options in #declare and
+# its --help in HELP.
 
 require "optparse"
 require "neverblock/errors"
@@ -13,8 +14,8 @@ module NeverBlock
       # @return [Boolean]
       attr_reader :help
 
-      # @param command [String] its word
-      # @param argv [Array<String>] what follows it
+      # @param command [String] the command's name
+      # @param argv [Array<String>] the words after it
       # @raise [ConfigError]
       def initialize(command, argv)
         @command = command
@@ -32,7 +33,7 @@ module NeverBlock
 
       private
 
-      # One option.
+      # Declares one option.
       def option(*flags, &block)
         @names.concat(flags.map { |flag| flag[/\A\S+/] })
         @parser.on(*flags, &block)
@@ -45,14 +46,18 @@ module NeverBlock
       rescue OptionParser::MissingArgument => e
         raise ConfigError, "#{e.args.first} takes a value; see neverblock #{@command} --help"
       rescue OptionParser::NeedlessArgument => e
-        raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; seen #{e.args.first}"
+        raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; got #{e.args.first}"
       end
 
       def take_words(words)
-        raise ConfigError, "neverblock #{@command} takes options only; seen #{words.first}: #{mend(words.first)}" unless words.empty?
+        return if words.empty?
+
+        raise ConfigError, "neverblock #{@command} takes options only; got #{words.first}: " \
+                           "#{hint(words.first)}"
       end
 
-      # OptionParser would take any prefix. (Its require_exact, up to Ruby 3.3, takes --name=value for no name at all.)
+      # OptionParser itself would accept any prefix of an option. Its require_exact does not help:
+      # up to Ruby 3.3 it refuses --name=value.
       def check_names(argv)
         argv.take_while { |word| word != "--" }.grep(/\A-./).each do |word|
           name = word.start_with?("--") ? word[/\A[^=]+/] : word[0, 2]
@@ -60,14 +65,16 @@ module NeverBlock
         end
       end
 
-      # Those that a complaint lists.
+      # The options that an error message lists.
       def names_of_help
         @names
       end
 
       def refuse_unknown(name)
         long = names_of_help.grep(/\A--/)
-        raise ConfigError, "neverblock #{@command} has no option #{name}#{Suggestion.for(name, long)} (it has #{long.join(", ")})"
+        near = Suggestion.for(name, long)
+        raise ConfigError, "neverblock #{@command} has no option #{name}#{near}; " \
+                           "it has #{long.join(", ")}"
       end
     end
   end

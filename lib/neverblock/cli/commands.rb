@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The command `neverblock`: picks the subcommand, and turns every failure into one line on standard error and status 1. Loads without the native part,
-# so that --help, --version and every complaint about the command line work before anything is built.
+# The command `neverblock`: picks the subcommand, and turns every failure into one line on standard
+# error and status 1. It loads without the native part, so that --help, --version and error messages
+# about the command line work before anything is built.
 
 require "neverblock/version"
 require "neverblock/errors"
@@ -15,9 +16,10 @@ module NeverBlock
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
-    # An exception's message may be a whole document.
+    # Longest error message in characters; an exception's message may be a whole document.
     LINE_MAX = 2_000
-    NO_BENCH = "bench is in a gem of its own, neverblock-bench, which is not here: `gem install neverblock-bench` (with Bundler, add it to the Gemfile too); " \
+    NO_BENCH = "bench is in the gem neverblock-bench, which is not installed: " \
+               "`gem install neverblock-bench` (with Bundler, add it to the Gemfile too); " \
                "in a checkout of NeverBlock run bin/bench"
 
     module_function
@@ -44,9 +46,10 @@ module NeverBlock
       INTERRUPTED
     rescue SystemExit, SignalException
       raise
-    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, its trace is for those who ask for it
-      place = e.backtrace&.first
-      complain(err, "unexpected #{e.class}: #{e.message}#{" at #{place}" if place}; NB_DEBUG=1 shows the whole trace", e, env)
+    rescue Exception => e # rubocop:disable Lint/RescueException -- NB_DEBUG=1 shows the trace
+      place = " at #{e.backtrace.first}" if e.backtrace&.first
+      message = "unexpected #{e.class}: #{e.message}#{place}; NB_DEBUG=1 shows the whole trace"
+      complain(err, message, e, env)
     end
 
     def dispatch(argv, env, out)
@@ -77,9 +80,10 @@ module NeverBlock
       Dir.pwd
       word = argv.find { |text| !text.valid_encoding? } or return
 
-      raise ConfigError, "#{word.dump} on the command line is no #{word.encoding}; is LANG right?"
+      raise ConfigError, "#{word.dump} on the command line is not valid #{word.encoding}; " \
+                         "check LANG"
     rescue Errno::ENOENT
-      raise StartError, "the folder this was started in is gone; go to one that is there"
+      raise StartError, "the current folder no longer exists; change to another one"
     end
 
     def serve(options, env, out)
@@ -97,7 +101,7 @@ module NeverBlock
       Files.new(argv, out: out).run
     end
 
-    # The gem neverblock-bench has it.
+    # In the gem neverblock-bench.
     def bench(argv)
       begin
         require "neverblock/bench/cli"
@@ -142,12 +146,13 @@ module NeverBlock
     end
 
     # @param env [Hash, ENV]
-    # @return [Boolean] whether traces are wanted
+    # @return [Boolean] whether NB_DEBUG asks for traces
     def debug?(env)
       value = env["NB_DEBUG"]
       !(value.nil? || value.empty? || value == "0")
     end
 
-    private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop, :reload, :status, :top, :complain, :one_line
+    private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop,
+                         :reload, :status, :top, :complain, :one_line
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# One line at the foot of a terminal: how many downloads are under way, how fast, and how much has gone in all. Nothing where there is no terminal.
+# One status line at the bottom of a terminal: number of running downloads, current rate, and bytes
+# sent in total. Without a terminal it shows nothing.
 
 require "neverblock/verbs/deadline"
 require "neverblock/watch/terminal"
@@ -14,7 +15,7 @@ module NeverBlock
       # @param screen [IO]
       # @param server [#stats]
       # @param env [Hash, ENV]
-      # @param clock [#call] seconds
+      # @param clock [#call] returns seconds
       def initialize(screen, server, env: ENV, clock: Deadline.method(:now))
         @screen = screen
         @server = server
@@ -30,7 +31,7 @@ module NeverBlock
         self
       end
 
-      # Takes the line away. Once more does no harm.
+      # Removes the line. May be called more than once.
       # @return [void]
       def stop
         thread = @thread or return
@@ -42,7 +43,7 @@ module NeverBlock
         draw("")
       end
 
-      # @return [String] what there is to say now; the speed is that since it was last asked
+      # @return [String] the line; its rate is the mean since the last call
       def text
         stats = @server.stats
         now = @clock.call
@@ -51,7 +52,9 @@ module NeverBlock
         @bytes = bytes
         @then = now
         active = stats.fetch(:downloads, 0)
-        "#{Watch::Units.count(active)} download#{"s" unless active == 1} under way, #{Watch::Units.bytes(rate)}/s, #{Watch::Units.bytes(bytes)} sent"
+        noun = active == 1 ? "download" : "downloads"
+        "#{Watch::Units.count(active)} #{noun} running, #{Watch::Units.bytes(rate)}/s, " \
+          "#{Watch::Units.bytes(bytes)} sent"
       end
 
       private
@@ -62,7 +65,8 @@ module NeverBlock
         end
       end
 
-      # The cursor goes back to the line's beginning: an entry of the log writes over it. False: the terminal is gone.
+      # Moves the cursor back to the beginning of the line, so that a log entry overwrites it.
+      # @return [Boolean] false when the terminal is closed
       def draw(text)
         width = @screen.respond_to?(:winsize) ? @screen.winsize.last : 0
         text = text[0, width - 1] if width > 1

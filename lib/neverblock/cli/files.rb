@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `neverblock files DIR`: a folder, served by the static handler, with a listing where it finds no file.
+# `neverblock files DIR`: serves a folder by the file server, with a listing where it finds no file.
 
 require "socket"
 require "neverblock/boot/launch"
@@ -16,19 +16,19 @@ module NeverBlock
       include Output
 
       EVERY_ADDRESS = { "0.0.0.0" => :ipv4?, "[::]" => :ip? }.freeze
-      # Addresses of this machine that are shown.
+      # Most addresses of this machine that are printed.
       ADDRESSES_MAX = 4
 
       # @param argv [Array<String>] what follows the command
       # @param out [IO]
-      # @param screen [IO] where the line of downloads goes, when it is a terminal
+      # @param screen [IO] receives the status line of downloads, when it is a terminal
       def initialize(argv, out: $stdout, screen: $stderr)
         @options = FilesOptions.new(argv)
         @out = out
         @screen = screen
       end
 
-      # Serves until told to stop.
+      # Serves until it is told to stop.
       # @return [Integer] exit status
       # @raise [Error]
       def run
@@ -38,7 +38,9 @@ module NeverBlock
         settings.binds
         listing = NeverBlock::Files::Listing.new(@options.folder, symlinks: settings[:symlinks])
         environment = Config::Environment.new({ "RACK_ENV" => "production" })
-        Boot::Launch.new(settings, environment, out: @out, greet: ->(server) { greet(server, settings) }).run { listing }
+        Boot::Launch.new(settings, environment, out: @out,
+                                                greet: ->(server) { greet(server, settings) })
+                    .run { listing }
       ensure
         @line&.stop
       end
@@ -48,22 +50,36 @@ module NeverBlock
       def greet(server, settings)
         lines = server.urls.flat_map { |url| elsewhere(url) }
         lines.each { |url| @out.puts("  from other machines: #{url}") }
-        @out.puts("Serving #{@options.folder}; Ctrl-C stops#{"; for other machines: -o 0.0.0.0" if server.urls.all? { |url| url.match?(LOOPBACK) }}")
+        @out.puts("Serving #{@options.folder}; Ctrl-C stops#{hint(server)}")
         @out.flush
         @line = DownloadLine.new(@screen, server).start unless settings[:log_requests]
-      rescue SystemCallError # nobody reads it
+      rescue SystemCallError # nobody reads the output
         nil
+      end
+
+      def hint(server)
+        "; for other machines: -o 0.0.0.0" if server.urls.all? { |url| url.match?(LOOPBACK) }
       end
 
       LOOPBACK = %r{\Ahttp://(127\.|\[::1\]|localhost)}.freeze
       private_constant :LOOPBACK
 
-      # @return [Array<String>] URLs that lead here, of one that means every address
+      # @return [Array<String>] URLs for other machines, when the URL means every address
       def elsewhere(url)
         host, port = url.match(%r{\Ahttp://(\[[^\]]*\]|[^:/]+)(:\d+)?})&.captures
         family = EVERY_ADDRESS[host] or return []
-        found = Socket.ip_address_list.select { |address| address.public_send(family) && !address.ipv4_loopback? && !address.ipv6_loopback? && !address.ipv6_linklocal? }
-        found.first(ADDRESSES_MAX).map { |address| "http://#{address.ipv6? ? "[#{address.ip_address}]" : address.ip_address}#{port}/" }
+        found = Socket.ip_address_list.select do |address|
+          address.public_send(family) && !local?(address)
+        end
+        found.first(ADDRESSES_MAX).map { |address| "http://#{host_of(address)}#{port}/" }
+      end
+
+      def local?(address)
+        address.ipv4_loopback? || address.ipv6_loopback? || address.ipv6_linklocal?
+      end
+
+      def host_of(address)
+        address.ipv6? ? "[#{address.ip_address}]" : address.ip_address
       end
     end
   end

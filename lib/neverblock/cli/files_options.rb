@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The command line of `neverblock files`, and its --help. Neither a configuration file nor the environment has a say: whoever shares a folder for an hour must not
-# open it to the network because of a variable.
+# The command line of `neverblock files`, and its --help. It reads neither the configuration file
+# nor the environment: a variable must not open a shared folder to the network.
 
 require "neverblock/cli/command_line"
 require "neverblock/config/settings"
@@ -13,46 +13,53 @@ module NeverBlock
         "files" => <<~TEXT
           Usage: neverblock files [DIR] [options]
 
-          Serves the files of a folder (default: this one), nothing else needed: ranges, so that downloads can be resumed and
-          films sought in; conditions, so that what has not changed is not sent again; name.gz, .br and .zst beside a file
-          in its place to those who take them. A folder with index.html is that page, any other is listed; with
-          `Accept: application/json` as JSON. Names that begin with a dot are neither shown nor sent.
+          Serves the files of a folder (default: the current one); it needs nothing else.
+          Ranges resume downloads and seek in films. Conditional requests avoid sending
+          unchanged files again. name.gz, .br or .zst beside a file is sent instead of it to
+          clients that accept the coding. A folder with index.html shows that page; any other
+          folder is listed, with `Accept: application/json` as JSON. Names that begin with a
+          dot are neither listed nor sent.
 
-          -b, --bind URL        an address to listen on, as often as wanted; default #{Config::Catalog[:bind].default}:
-                                this machine alone. http://0.0.0.0:9292 lets everybody in who can reach it
-          -p, --port N          short for a bind on this port; 0: any free one
+          -b, --bind URL        an address to listen on; may be given several times; default
+                                #{Config::Catalog[:bind].default}: this machine alone.
+                                http://0.0.0.0:9292 admits everybody who can reach it
+          -p, --port N          short for a bind on this port; 0: any free port
           -o, --host HOST       the address that goes with -p
-              --symlinks NAME   links that are followed: inside (default), to what lies in the folder; owner, to what
-                                belongs to the link's owner; follow, all
-              --log-requests    an entry in the log for each request
+              --symlinks NAME   which links are followed: inside (default): those to targets
+                                in the folder; owner: those to targets of the link's owner;
+                                follow: all
+              --log-requests    log an entry for each request
               --log-format NAME text or json
               --admin URL       where /health, /metrics and /status.json are answered
               --pidfile FILE    holds the process id, for neverblock stop
-          -h, --help            show this
+          -h, --help            show this help
 
-          On a terminal one line shows what is under way. Ctrl-C lets downloads end, once more cuts them.
-          Neither config/neverblock.rb nor the environment is read. It is one process: files are sent by native
-          threads, without Ruby.
+          On a terminal one line shows the running downloads. Ctrl-C lets them end, then
+          stops the server; a second Ctrl-C aborts them. Neither config/neverblock.rb nor the
+          environment is read. The server is one process; native threads send the files.
 
           Examples:
-              neverblock files                        this folder, on #{Config::Catalog[:bind].default}
+              neverblock files                       this folder
               neverblock files ~/films -p 8000
-              neverblock files . -o 0.0.0.0           for the whole network
+              neverblock files . -o 0.0.0.0          for the whole network
               neverblock files dist -b unix:///run/dist.sock
-              curl -C - -O http://127.0.0.1:9292/large.iso        go on with a download
+              curl -C - -O http://127.0.0.1:9292/large.iso       resume a download
               curl -H "Accept: application/json" http://127.0.0.1:9292/
         TEXT
       }.freeze
 
-      # What goes with the setting of that name.
-      SETTINGS = { "-b" => :bind, "-p" => :port, "-o" => :host, "--symlinks" => :symlinks, "--log-format" => :log_format, "--admin" => :admin,
+      # Options and their settings.
+      SETTINGS = { "-b" => :bind, "-p" => :port, "-o" => :host, "--symlinks" => :symlinks,
+                   "--log-format" => :log_format, "--admin" => :admin,
                    "--pidfile" => :pidfile }.freeze
+      # Options of `neverblock serve` that people try here.
+      SERVE_ONLY = { "-w" => "--workers N", "-f" => "--fibers N", "-C" => "--config FILE" }.freeze
       INDEX = %w[index.html index.htm].freeze
 
-      # @param argv [Array<String>] what follows the command
+      # @param argv [Array<String>] the words after the command
       # @raise [ConfigError]
       def initialize(argv)
-        @given = {}
+        @values = {}
         super("files", argv)
       end
 
@@ -66,21 +73,21 @@ module NeverBlock
       # @raise [ConfigError]
       def settings
         check_binds
-        Config::Settings.new(command: { public_dir: [folder], index: INDEX, yjit: false, answer_asterisk: 1, **@given })
+        fixed = { public_dir: [folder], index: INDEX, yjit: false, answer_asterisk: 1 }
+        Config::Settings.new(command: { **fixed, **@values })
       end
 
       private
 
       def declare
+        ["--symlinks NAME", "--log-format NAME", "--admin URL", "--pidfile FILE"].each do |flag|
+          setting(flag)
+        end
         setting("-b", "--bind URL")
         setting("-p", "--port N")
         setting("-o", "--host HOST")
-        setting("--symlinks NAME")
-        setting("--log-format NAME")
-        setting("--admin URL")
-        setting("--pidfile FILE")
-        option("--log-requests") { @given[:log_requests] = true }
-        %w[-w -f -C].zip(["--workers N", "--fibers N", "--config FILE"]) { |short, long| option(short, long) { refuse_serving(short) } }
+        option("--log-requests") { @values[:log_requests] = true }
+        SERVE_ONLY.each { |short, long| option(short, long) { refuse_serving(short) } }
       end
 
       def setting(*flags)
@@ -88,44 +95,53 @@ module NeverBlock
         row = Config::Catalog[key]
         option(*flags) do |value|
           found = row.read(value, flags.first[/\A\S+/])
-          @given[key] = row.repeat ? row.append(@given[key], found, flags.first) : found
+          @values[key] = row.repeat ? row.append(@values[key], found, flags.first) : found
         end
       end
 
       def names_of_help
-        @names - %w[-w --workers -f --fibers -C --config]
+        @names - SERVE_ONLY.keys - SERVE_ONLY.values.map { |long| long[/\S+/] }
       end
 
       def refuse_serving(name)
-        raise ConfigError, "neverblock files takes no #{name}: it is one process without a configuration file, and its files are sent by native threads; leave it out"
+        raise ConfigError, "neverblock files has no option #{name}: it is one process without a " \
+                           "configuration file, and native threads send the files; leave it out"
       end
 
       def take_words(words)
-        raise ConfigError, "neverblock files serves one folder; seen #{words.join(" ")}" if words.size > 1
+        if words.size > 1
+          raise ConfigError, "neverblock files serves one folder; got #{words.join(" ")}"
+        end
 
         @words = words
       end
 
       def check_binds
-        return unless @given.key?(:bind) && (@given.key?(:port) || @given.key?(:host))
+        return unless @values.key?(:bind) && (@values.key?(:port) || @values.key?(:host))
 
-        raise ConfigError, "-b names host and port already; leave out #{@given.key?(:port) ? "-p" : "-o"}"
+        raise ConfigError, "-b already names host and port; leave out " \
+                           "#{@values.key?(:port) ? "-p" : "-o"}"
       end
 
       def check_folder(name)
         path = File.expand_path(name)
         return path if File.directory?(path) && readable?(path, name)
 
-        raise ConfigError, "#{name} is a file: name the folder it is in, neverblock files #{File.dirname(name)}" if File.file?(path)
-        raise ConfigError, "#{name} is no folder" if File.exist?(path)
+        if File.file?(path)
+          raise ConfigError, "#{name} is a file; name its folder: " \
+                             "neverblock files #{File.dirname(name)}"
+        end
+        raise ConfigError, "#{name} is not a folder" if File.exist?(path)
 
-        raise ConfigError, "there is no folder #{name}#{" in #{Dir.pwd}" unless name.start_with?("/", "~")}; neverblock files --help shows how it is used"
+        where = " in #{Dir.pwd}" unless name.start_with?("/", "~")
+        raise ConfigError, "there is no folder #{name}#{where}; see neverblock files --help"
       end
 
       def readable?(path, name)
         return true if File.readable?(path) && File.executable?(path)
 
-        raise ConfigError, "user #{::Process.euid} may not look into #{name}; it takes r and x for it (chmod u+rx)"
+        raise ConfigError, "user #{::Process.euid} may not read the folder #{name}; " \
+                           "it needs the permissions r and x (chmod u+rx)"
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What `neverblock --help` prints, and the sample configuration file of `neverblock --help-config`: both made from the catalog.
+# The text of `neverblock --help`, and the sample configuration file of `neverblock --help-config`.
+# Both are made from the catalog.
 
 require "neverblock/cli/not_yet"
 require "neverblock/config/catalog"
@@ -10,43 +11,48 @@ module NeverBlock
     module Help
       Catalog = Config::Catalog
       FLAGS_WIDTH = 26
-      WIDTH = 120
+      WIDTH = 100
 
       HEAD = <<~TEXT
         Usage: neverblock [serve] [config.ru] [options]
 
-        Serves a Rack application from one process or several, hundreds of requests at once in each: a fiber each, which
-        gives way while it waits.
+        Serves a Rack application from one process or several. Each runs hundreds of requests
+        at once, each request in a fiber, which lets others run while it waits.
       TEXT
 
       OTHER = <<~TEXT
 
         Other:
             -v, --version             show the version
-            -h, --help                show this
-                --help-config         print a configuration file with every setting, its default and what it is for
+            -h, --help                show this help
+                --help-config         print a configuration file with every setting, its default
+                                      and its purpose
 
-        Order: an option of the command line, then the environment ($NAME), then #{Catalog[:config].default}, then the default.
-        Signals: TERM and INT let running requests end and stop, a second one cuts them; with workers HUP reloads,
-        TTIN and TTOU make one more and one less.
+        Precedence: a command-line option, then the environment ($NAME), then
+        #{Catalog[:config].default}, then the default.
+        Signals: TERM and INT let running requests end, then stop the server; a second one
+        aborts them. With workers, HUP reloads, TTIN and TTOU add and remove a worker.
         NB_DEBUG=1 shows the trace of a failed start.
 
         Examples:
-            neverblock                              config.ru of this folder on #{Catalog[:bind].default}
-            neverblock app.ru -p 3000 -f 2000       another file, another port, 2000 requests at once
-            neverblock -b http://0.0.0.0:8080       reachable from other machines
+            neverblock                           config.ru of this folder
+            neverblock app.ru -p 3000 -f 2000    another file, another port, 2000 requests at once
+            neverblock -b http://0.0.0.0:8080    reachable from other machines
             neverblock -b http://[::1]:8080 -b "unix:///run/app.sock?mode=0660"
-            neverblock -p 0                         any free port; the first line of output says which
+            neverblock -p 0                      any free port; the first line of output shows it
             neverblock -e production --pidfile tmp/server.pid --log-format json --log-requests
             neverblock --help-config > #{Catalog[:config].default}
-            neverblock -w auto --pidfile tmp/server.pid    a process a CPU; neverblock reload brings new code in
-            neverblock check                        what will block or go wrong here (neverblock check --help)
-            neverblock files DIR                    serve a folder, nothing else needed (neverblock files --help)
-            neverblock stop                         end a running server (neverblock stop --help)
-            neverblock reload                       new code, no connection closed (neverblock reload --help)
-            neverblock status                       figures of a running server (neverblock status --help)
-            neverblock top                          the same, live (neverblock top --help)
-            neverblock bench hello                  reproduce a benchmark (neverblock bench --help)
+            neverblock -w auto --pidfile tmp/server.pid
+                                                 a process for each CPU, for neverblock reload
+
+        Commands (each has its own --help):
+            neverblock check                     what will block or break requests here
+            neverblock files DIR                 serve a folder
+            neverblock stop                      stop a running server
+            neverblock reload                    load new code without closing a connection
+            neverblock status                    figures of a running server
+            neverblock top                       the same, live
+            neverblock bench hello               reproduce a benchmark
       TEXT
 
       module_function
@@ -55,52 +61,76 @@ module NeverBlock
       def text
         rows = Catalog::OPTIONS.reject { |row| row.flags.empty? }
         working, later = rows.partition { |row| row.later.nil? || row.works.any? }
-        sections = working.group_by(&:section).map { |name, list| "\n#{name}:\n#{list.map { |row| entry(row, about(row)) }.join}" }
+        sections = working.group_by(&:section).map { |name, list| section(name, list) }
         "#{HEAD}#{sections.join}#{OTHER}#{not_yet(later)}"
       end
 
       # @return [String] a configuration file in which every line is a comment
       def sample
-        top, grouped = Catalog::OPTIONS.select { |row| row.in_file && row.later.nil? }.partition { |row| row.group.nil? }
-        lines = top.map { |row| sample_line(row, "") }
-        grouped.group_by(&:group).each do |group, rows|
-          lines << "" << "# #{group} {" << rows.map { |row| sample_line(row, "  ") } << "# }"
-        end
+        rows = Catalog::OPTIONS.select { |row| row.in_file && row.later.nil? }
+        top, grouped = rows.partition { |row| row.group.nil? }
+        lines = top.flat_map { |row| sample_line(row, "") }
+        grouped.group_by(&:group).each { |group, list| lines.concat(sample_group(group, list)) }
         <<~TEXT
-          # The configuration of NeverBlock, as Ruby. Every line here is the default, or an example: take the # away from what you change.
-          # A command-line option and a variable of the environment go before this file. Guide: docs/guides/configuration.md
+          # The configuration of NeverBlock, as Ruby. Each setting has its default, or an example.
+          # Remove the # before a setting to change it. Command-line options and environment
+          # variables take precedence over this file. Guide: docs/guides/configuration.md
 
-          #{lines.flatten.join("\n")}
+          #{lines.join("\n")}
         TEXT
+      end
+
+      def section(name, rows)
+        "\n#{name}:\n#{rows.map { |row| entry(row, about(row)) }.join}"
       end
 
       def about(row)
         parts = [row.help]
-        parts << "default #{row.default}" unless row.default.nil? || [true, false].include?(row.default) || row.in_file == false
-        parts << "default yes" if row.default == true
+        parts << default(row)
         parts << "takes #{row.type}" unless plain?(row)
         parts << "also #{row.env.map { |name| "$#{name}" }.join(", ")}" unless row.env.empty?
-        parts << "only #{row.works.join(", ")} works yet" if row.later
-        parts.join("; ")
+        parts << "only #{row.works.join(", ")} is supported yet" if row.later
+        parts.compact.join("; ")
       end
 
-      # Whether the argument's name says it all.
+      # @return [String, nil] nil: there is no default, or the help says it
+      def default(row)
+        return "default yes" if row.default == true
+        return if row.default.nil? || row.default == false || row.in_file == false
+
+        "default #{row.default}"
+      end
+
+      TOLD_BY_ARGUMENT = [
+        Config::Type::FilePath, Config::Type::Text, Config::Type::Whole
+      ].freeze
+
+      # Whether the argument's name says what the value is.
       def plain?(row)
-        row.argument.nil? || [Config::Type::FilePath, Config::Type::Text, Config::Type::Whole].include?(row.type.class)
+        row.argument.nil? || TOLD_BY_ARGUMENT.include?(row.type.class)
       end
 
       def not_yet(rows)
         lines = rows.map { |row| entry(row, row.later) }.join
-        rest = "    https:// binds, and the command#{"s" if NotYet::COMMANDS.size > 1} #{NotYet::COMMANDS.keys.join(", ")}\n"
-        "\nKnown and not working yet; each says so and refuses. What helps meanwhile:\n#{lines}#{rest}"
+        commands = NotYet::COMMANDS.keys
+        rest = "    https:// binds, and the command#{"s" if commands.size > 1} " \
+               "#{commands.join(", ")}\n"
+        "\nKnown and not supported yet; each is refused:\n#{lines}#{rest}"
       end
 
       def entry(row, words)
         short = row.flags.size > 1 ? "#{row.flags.first}, " : "    "
         flags = "#{short}#{row.flags.last}#{" #{row.argument}" if row.argument}"
         first, *rest = wrap(words, WIDTH - FLAGS_WIDTH - 4)
-        lines = flags.length < FLAGS_WIDTH ? ["    #{flags.ljust(FLAGS_WIDTH)}#{first}"] : ["    #{flags}", "#{" " * (FLAGS_WIDTH + 4)}#{first}"]
-        [*lines, *rest.map { |line| "#{" " * (FLAGS_WIDTH + 4)}#{line}" }].join("\n") << "\n"
+        indent = " " * (FLAGS_WIDTH + 4)
+        start = if flags.length < FLAGS_WIDTH then ["    #{flags.ljust(FLAGS_WIDTH)}#{first}"]
+                else ["    #{flags}", "#{indent}#{first}"]
+                end
+        [*start, *rest.map { |line| "#{indent}#{line}" }].join("\n") << "\n"
+      end
+
+      def sample_group(group, rows)
+        ["", "# #{group} {", *rows.flat_map { |row| sample_line(row, "  ") }, "# }"]
       end
 
       def sample_line(row, indent)
@@ -108,12 +138,26 @@ module NeverBlock
         "#{code.ljust(40)} # #{row.help}#{" (#{row.unit})" if row.unit}"
       end
 
-      EXAMPLES = { "timeouts.request": "20", "timeouts.retire": "600", "limits.worker_bytes": "1_073_741_824",
-                   before_fork: "{ }", "sendfile.report": '"https://app.example/downloads"', on_download: "{ |report| }", after_fork: "{ |number| }", admin: '"http://127.0.0.1:9293"',
-                   directory: '"/srv/app/current"', pidfile: '"tmp/neverblock.pid"', restart_file: '"tmp/restart.txt"', spool_directory: '"/var/tmp"', public_dir: '"public"',
-                   cache: '"/assets/*", "public, max-age=31536000, immutable"',
-                   mime: '".wasm", "application/wasm"', "sendfile.roots": '"/srv/files"',
-                   accel: '"/internal/", "/srv/files"', route: '"/uploads/*", input: :stream' }.freeze
+      EXAMPLES = {
+        "timeouts.request": "20",
+        "timeouts.retire": "600",
+        "limits.worker_bytes": "1_073_741_824",
+        before_fork: "{ }",
+        after_fork: "{ |number| }",
+        on_download: "{ |report| }",
+        "sendfile.report": '"https://app.example/downloads"',
+        "sendfile.roots": '"/srv/files"',
+        admin: '"http://127.0.0.1:9293"',
+        directory: '"/srv/app/current"',
+        pidfile: '"tmp/neverblock.pid"',
+        restart_file: '"tmp/restart.txt"',
+        spool_directory: '"/var/tmp"',
+        public_dir: '"public"',
+        cache: '"/assets/*", "public, max-age=31536000, immutable"',
+        mime: '".wasm", "application/wasm"',
+        accel: '"/internal/", "/srv/files"',
+        route: '"/uploads/*", input: :stream'
+      }.freeze
 
       def example(row)
         return EXAMPLES.fetch(row.key) if row.default.nil?
@@ -125,7 +169,9 @@ module NeverBlock
         text.scan(/\S.{0,#{width - 1}}(?=\s|\z)/)
       end
 
-      private_class_method :about, :plain?, :not_yet, :entry, :sample_line, :example, :wrap
+      private_constant :TOLD_BY_ARGUMENT
+      private_class_method :section, :about, :default, :plain?, :not_yet, :entry, :sample_group,
+                           :sample_line, :example, :wrap
     end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Commands that the interface names and this version does not do yet: each is recognised, says so in one line with what helps meanwhile, and refuses.
-# A step that brings one takes its row out of here. (Settings say so in their row of config/catalog.rb.)
+# Commands of the interface that this version does not support yet. Each is refused with one line
+# that names what to use instead. When a command is added, its row is removed here. (Settings tell
+# the same in their row of config/catalog.rb.)
 
 require "neverblock/errors"
 
@@ -19,8 +20,8 @@ module NeverBlock
       def check_command(word)
         return unless COMMANDS.key?(word)
 
-        meanwhile = COMMANDS[word]
-        raise NotYetError, "the command #{word} does not work yet#{"; #{meanwhile}" if meanwhile}"
+        instead = COMMANDS[word]
+        raise NotYetError, "the command #{word} is not supported yet#{"; #{instead}" if instead}"
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The command line of `neverblock serve`, read by OptionParser with the flags of the catalog and checked at once, so that a slip is answered with what was
-# seen and what is allowed before an application is loaded.
+# The command line of `neverblock serve`, read by OptionParser with the flags of the catalog. Values
+# are checked at once, so that a mistake is reported before an application is loaded.
 
 require "optparse"
 require "neverblock/cli/help"
@@ -23,15 +23,15 @@ module NeverBlock
 
       # @return [Symbol] :serve, :help, :help_config or :version
       attr_reader :action
-      # @return [String, nil] the rackup file, as given
+      # @return [String, nil] the rackup file as given
       attr_reader :rackup
-      # @return [Hash{Symbol => Object}] what was given, by Config::Option#key
-      attr_reader :given
+      # @return [Hash{Symbol => Object}] values of the command line, by Config::Option#key
+      attr_reader :values
 
       def initialize(env)
         @env = env
         @action = :serve
-        @given = {}
+        @values = {}
         @arguments = {}
         @parser = OptionParser.new
         add_settings
@@ -43,14 +43,15 @@ module NeverBlock
         Help.text
       end
 
-      # Reads the environment and the configuration file, which finds -e in RACK_ENV.
+      # Reads the environment and the configuration file. The file finds the name of -e in RACK_ENV.
       # @return [Config::Settings]
       # @raise [ConfigError]
       def settings
         @settings ||= begin
           environment = Config::Environment.new(@env)
-          environment.apply_name(@given[:environment]) if @given.key?(:environment)
-          Config::Settings.new(command: @given, environment: environment, file: Config::UserFile.read(@given[:config]))
+          environment.apply_name(@values[:environment]) if @values.key?(:environment)
+          file = Config::UserFile.read(@values[:config])
+          Config::Settings.new(command: @values, environment: environment, file: file)
         end
       end
 
@@ -70,14 +71,16 @@ module NeverBlock
         refuse_contradiction
         @rackup = rackup_of(words)
       rescue OptionParser::MissingArgument => e
-        raise ConfigError, "#{e.args.first} takes a value: #{e.args.first} #{@arguments[e.args.first]}"
+        name = e.args.first
+        raise ConfigError, "#{name} takes a value: #{name} #{@arguments[name]}"
       rescue OptionParser::InvalidOption, OptionParser::AmbiguousOption => e
         refuse_unknown(e.args.first)
       rescue OptionParser::NeedlessArgument => e
-        raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; seen #{e.args.first}"
+        raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; got #{e.args.first}"
       end
 
-      # OptionParser would take any prefix; a script written today must not change its meaning with an option of tomorrow.
+      # OptionParser itself would accept any prefix of an option, and a new option could change the
+      # meaning of an existing script.
       def check_names(argv)
         argv.take_while { |word| word != "--" }.grep(/\A--./).each do |word|
           name = word[/\A[^=]+/]
@@ -87,32 +90,50 @@ module NeverBlock
 
       def refuse_unknown(name)
         ours = Config::Catalog.for_word_of_others(name)
-        hint = ours ? "; did you mean #{ours.flag || "#{ours.in_place} of the configuration file"}?" : Suggestion.for(name, names)
-        raise ConfigError, "unknown option #{name}#{hint} (neverblock --help lists them all)"
+        hint = ours ? "; did you mean #{name_here(ours)}?" : Suggestion.for(name, names)
+        raise ConfigError, "unknown option #{name}#{hint} (neverblock --help lists all options)"
+      end
+
+      def name_here(row)
+        row.flag || "#{row.in_place} of the configuration file"
       end
 
       def refuse_contradiction
-        return unless @given.key?(:bind) && (@given.key?(:port) || @given.key?(:host))
+        return unless @values.key?(:bind) && (@values.key?(:port) || @values.key?(:host))
 
-        raise ConfigError, "-b names host and port already; leave out #{@given.key?(:port) ? "-p" : "-o"}"
+        raise ConfigError, "-b already names host and port; leave out " \
+                           "#{@values.key?(:port) ? "-p" : "-o"}"
       end
 
       def rackup_of(words)
-        raise ConfigError, "one rackup file is served; seen #{words.join(" ")}" if words.size > 1
+        if words.size > 1
+          raise ConfigError, "only one rackup file can be served; got #{words.join(" ")}"
+        end
 
         word = words.first
-        return word if word.nil? || word.include?("/") || word.include?(".") || File.exist?(word)
+        refuse_word(word) unless word.nil? || rackup?(word)
+        word
+      end
 
+      def rackup?(word)
+        word.include?("/") || word.include?(".") || File.exist?(word)
+      end
+
+      def refuse_word(word)
         commands = CLI::COMMANDS + NotYet::COMMANDS.keys
-        raise ConfigError, "#{word} is a command, and a command comes first: neverblock #{word}" if commands.include?(word)
+        if commands.include?(word)
+          raise ConfigError, "#{word} is a command; a command comes first: neverblock #{word}"
+        end
 
         shown = word.match?(/\A[\w.-]+\z/) ? word : word.inspect
-        raise ConfigError, "no command and no file #{shown}#{Suggestion.for(word, commands)}; commands are #{commands.join(", ")}"
+        raise ConfigError, "there is no command and no file #{shown}" \
+                           "#{Suggestion.for(word, commands)}; commands are #{commands.join(", ")}"
       end
 
       def add_settings
         Config::Catalog::OPTIONS.reject { |row| row.flags.empty? }.each do |row|
-          flags = row.argument ? [*row.flags[0...-1], "#{row.flags.last} #{row.argument}"] : row.flags
+          flags = row.flags
+          flags = [*flags[0...-1], "#{flags.last} #{row.argument}"] if row.argument
           name = row.flags.first.sub("[no-]", "")
           option(*flags) { |value| take(row, name, value) }
         end
@@ -120,7 +141,7 @@ module NeverBlock
 
       def take(row, name, value)
         found = row.read(value, name)
-        @given[row.key] = row.repeat ? row.append(@given[row.key], found, name) : found
+        @values[row.key] = row.repeat ? row.append(@values[row.key], found, name) : found
       end
 
       def add_actions
@@ -129,11 +150,12 @@ module NeverBlock
         option("--help-config") { @action = :help_config }
       end
 
-      # One option: registered with the parser, and its names and argument kept for complaints.
+      # Registers one option with the parser, and records its names and argument for error messages.
       def option(*flags, &block)
         argument = flags.last[/ (\S+)\z/, 1]
         flags.map { |flag| flag[/\A\S+/] }.each do |flag|
-          [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")].uniq.each { |name| @arguments[name] = argument }
+          names = [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")].uniq
+          names.each { |name| @arguments[name] = argument }
         end
         @parser.on(*flags, &block)
       end

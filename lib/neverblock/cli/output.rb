@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# What the commands that talk to a running server print: at once, and quietly into a pipe whose reader has had enough.
+# Output of the commands that talk to a running server: written at once; a closed pipe is no error.
 
 module NeverBlock
   module CLI
     module Output
       private
 
-      # @param text [String] to @out
+      # Writes to @out.
+      # @param text [String]
       # @return [Integer] exit status
       def show(text)
         @out.write(text)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The command lines of `neverblock stop` and `neverblock reload`, and their --help: which server, found by its pidfile.
+# The command lines of `neverblock stop` and `neverblock reload`, and their --help. Both find the
+# server by its pidfile.
 
 require "neverblock/cli/command_line"
 require "neverblock/config/settings"
@@ -10,75 +11,78 @@ module NeverBlock
   module CLI
     class ProcessOptions < CommandLine
       WHICH = <<~TEXT.chomp
-        \    --pidfile FILE    the server's pidfile; default: $PIDFILE, or `pidfile` of the configuration file, as
-                              the server itself finds it
-        -C, --config FILE     that file; default config/neverblock.rb where it exists, - reads none
+        \    --pidfile FILE    the server's pidfile; default: $PIDFILE, or `pidfile` of the
+                              configuration file, as the server itself finds it
+        -C, --config FILE     the configuration file; default config/neverblock.rb where it exists;
+                              - reads none
       TEXT
 
       HELP = {
         "stop" => <<~TEXT,
           Usage: neverblock stop [options]
 
-          Stops a running server: no further connections, running requests end, then the process does. Waits for that
-          and says how it went.
+          Stops a running server: it accepts no further connections, running requests end, then
+          the process ends. Waits for that and reports the result.
 
           #{WHICH}
-              --now             cut what runs
-          -h, --help            show this
+              --now             abort running requests
+          -h, --help            show this help
 
-          Exit status: 0 when it has ended and every request had its answer (with --now: when it has ended), 1 when not,
-          or when there is no such server. Requests have `timeouts shutdown` to end (30 s unless set); then the server
-          cuts them.
+          Exit status: 0 when the server has ended and every request was answered (with --now:
+          when it has ended); 1 when not, or when there is no such server. Requests have
+          `timeouts shutdown` to end (30 s unless set); then the server aborts them.
 
           Examples:
-              neverblock --pidfile tmp/app.pid        start a server that can be found
+              neverblock --pidfile tmp/app.pid        start a server with a pidfile
               neverblock stop --pidfile tmp/app.pid
               neverblock stop --now                   the pidfile of config/neverblock.rb
         TEXT
         "reload" => <<~TEXT
           Usage: neverblock reload [options]
 
-          Brings new code into a running server: new workers start beside the old ones and take over when they are
-          ready; old ones finish what they run. No connection is closed, and when the new version cannot start, the old
-          one serves on. Waits for that and says how it went. It takes a server with -w 2 or more.
+          Loads new code into a running server. New workers start beside the old ones and take
+          over when they are ready; old ones finish their requests. No connection is closed. When
+          the new version cannot start, the old one continues. Waits for that and reports the
+          result. The server must run with -w 2 or more.
 
           #{WHICH}
-          -h, --help            show this
+          -h, --help            show this help
 
-          Exit status: 0 when the new workers serve; 1 when they could not start (it says why), or when there is no such
-          server. What belongs to the front (addresses, limits, timeouts) stays as it was until the server is started
-          again.
+          Exit status: 0 when the new workers serve; 1 when they could not start (the reason is
+          printed), or when there is no such server. Settings of the front (addresses, limits,
+          timeouts) change only when the server is started again.
 
           Examples:
               neverblock -w auto --pidfile tmp/app.pid
-              neverblock reload --pidfile tmp/app.pid || echo "the old version serves on"
+              neverblock reload --pidfile tmp/app.pid || echo "the old version still serves"
         TEXT
       }.freeze
 
-      # @return [Boolean] whether what runs is to be cut
+      # @return [Boolean] whether running requests are aborted
       attr_reader :now
 
       # @param command [String] "stop" or "reload"
-      # @param argv [Array<String>] what follows it
+      # @param argv [Array<String>] the words after it
       # @raise [ConfigError]
       def initialize(command, argv)
-        @given = {}
+        @values = {}
         @now = false
         super
       end
 
-      # Reads the configuration file where neither the command line nor the environment names the pidfile.
+      # Reads the configuration file only if neither the command line nor the environment names the
+      # pidfile.
       # @param env [Hash, ENV]
       # @return [String] absolute path
       # @raise [ConfigError]
       def pidfile(env)
         environment = Config::Environment.new(env)
-        named = Config::Settings.new(command: @given, environment: environment)[:pidfile]
+        named = Config::Settings.new(command: @values, environment: environment)[:pidfile]
         named ||= file[:pidfile]
         named ? File.expand_path(named) : raise(ConfigError, nowhere)
       end
 
-      # @return [Numeric] seconds a server has for its running requests, as far as this command knows
+      # @return [Numeric] seconds the server gives running requests, as far as this command knows
       def shutdown_s
         (@file || {}).fetch(:"timeouts.shutdown") { Config::Catalog[:"timeouts.shutdown"].default }
       end
@@ -86,7 +90,9 @@ module NeverBlock
       private
 
       def declare
-        option("--pidfile FILE") { |path| @given[:pidfile] = Config::Catalog[:pidfile].read(path, "--pidfile") }
+        option("--pidfile FILE") do |path|
+          @values[:pidfile] = Config::Catalog[:pidfile].read(path, "--pidfile")
+        end
         option("-C", "--config FILE") { |path| @config = path }
         option("--now") { @now = true } if @command == "stop"
       end
@@ -96,14 +102,19 @@ module NeverBlock
       end
 
       def nowhere
-        seen = if @config == Config::UserFile::NONE then "no configuration file is read"
-               elsif @config || File.exist?(Config::UserFile::DEFAULT) then "#{@config || Config::UserFile::DEFAULT} names none"
-               else "there is no #{Config::UserFile::DEFAULT} here"
-               end
-        "no pidfile: #{seen}. Start the server with --pidfile FILE (in the file: pidfile \"FILE\"), then say --pidfile FILE here too"
+        "no pidfile: #{searched}. Start the server with --pidfile FILE (in the file: " \
+          "pidfile \"FILE\"), then give --pidfile FILE here too"
       end
 
-      def mend(_word)
+      def searched
+        default = Config::UserFile::DEFAULT
+        if @config == Config::UserFile::NONE then "no configuration file is read"
+        elsif @config || File.exist?(default) then "#{@config || default} sets none"
+        else "there is no #{default} here"
+        end
+      end
+
+      def hint(_word)
         "a pidfile goes with --pidfile, a configuration file with -C"
       end
     end

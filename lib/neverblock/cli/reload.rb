@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `neverblock reload`: has a running server take new code, and says how that went.
+# `neverblock reload`: makes a running server load new code, and reports the result.
 
 require "neverblock/cli/output"
 require "neverblock/cli/process_options"
@@ -21,26 +21,35 @@ module NeverBlock
       end
 
       # @return [Integer] 0 when the new version serves
-      # @raise [Error] why it does not
+      # @raise [Error] with the reason when it does not
       def run
         return show(@options.help_text) if @options.help
 
         server = RunningServer.new(@options.pidfile(@env))
         answer = server.control.ask("reload") { |line| show("#{line}\n") }
-        show("reloaded in #{format("%.1f", answer[:seconds].to_f)} s#{workers(answer[:workers].to_a)}\n")
+        seconds = format("%.1f", answer[:seconds].to_f)
+        show("reloaded in #{seconds} s#{workers(answer[:workers].to_a)}\n")
       rescue Server::Control::Client::Gone => e
-        raise Error, "process #{server.pid} has ended before it had reloaded; its log says why" unless server.alive?
-
-        raise Error, "process #{server.pid} cannot say how a reload goes (#{e.message}): kill -HUP #{server.pid} reloads, and its log tells the rest"
+        raise Error, explain(server, e)
       end
 
       private
 
+      def explain(server, error)
+        pid = server.pid
+        return "process #{pid} ended before it had reloaded; see its log" unless server.alive?
+
+        "process #{pid} cannot report on a reload (#{error.message}): " \
+          "kill -HUP #{pid} reloads; see its log for the result"
+      end
+
       def workers(list)
-        pids = list.grep(Hash).reject { |worker| worker[:state] == "retiring" }.map { |worker| worker[:pid] }
+        serving = list.grep(Hash).reject { |worker| worker[:state] == "retiring" }
+        pids = serving.map { |worker| worker[:pid] }
         return "" if pids.empty?
 
-        "; #{pids.size > 1 ? "workers are processes" : "its worker is process"} #{pids.join(", ")}"
+        subject = pids.size > 1 ? "the workers are processes" : "the worker is process"
+        "; #{subject} #{pids.join(", ")}"
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The server that a pidfile names: looked at before anything is sent to it, because a pidfile may be left of a server that was killed and its number be another
-# program's by now.
+# The server that a pidfile names. It is checked before a signal is sent: a pidfile may remain after
+# a server was killed, and its number may belong to another program by now.
 
 require "neverblock/errors"
 require "neverblock/server/control/client"
@@ -17,14 +17,14 @@ module NeverBlock
       attr_reader :control
 
       # @param pidfile [String]
-      # @raise [Error] when it names no server
+      # @raise [Error] when there is no such server
       def initialize(pidfile)
         @pidfile = pidfile
         @pid = read
         @process = Server::OtherProcess.new(pid)
         @control = Server::Control::Client.new(pidfile)
-        refuse("is stale: process #{pid} has ended, and there is nothing to do") unless @process.alive?
-        refuse("names process #{pid} (#{@process.command}), which is no NeverBlock: it is left of an earlier server; remove it") unless @process.neverblock?
+        refuse("is stale: process #{pid} has ended; there is nothing to do") unless alive?
+        refuse_other unless @process.neverblock?
       end
 
       # @return [Boolean]
@@ -40,10 +40,11 @@ module NeverBlock
       rescue Errno::ESRCH
         nil
       rescue Errno::EPERM
-        raise Error, "process #{pid} is not user #{::Process.euid}'s to signal: use the server's own user, or root"
+        raise Error, "user #{::Process.euid} may not signal process #{pid}; " \
+                     "use the server's own user, or root"
       end
 
-      # @return [Boolean] whether it went without tidying up
+      # @return [Boolean] whether it ended without removing its pidfile
       def left_its_pidfile?
         Server::PidFile.read(@pidfile) == pid
       rescue SystemCallError
@@ -56,9 +57,15 @@ module NeverBlock
         pid = Server::PidFile.read(@pidfile)
         pid.to_i.positive? ? pid : refuse("holds no process id")
       rescue Errno::ENOENT, Errno::ENOTDIR
-        raise Error, "no pidfile #{@pidfile}: is the server running, and was it started with this pidfile?"
+        raise Error, "there is no pidfile #{@pidfile}; " \
+                     "check that the server runs, and was started with this pidfile"
       rescue SystemCallError => e
         raise Error, "cannot read the pidfile #{@pidfile}: #{e.message[/\A[^@]+/].strip}"
+      end
+
+      def refuse_other
+        refuse("names process #{pid} (#{@process.command}), which is not NeverBlock: " \
+               "the file remains from an earlier server; remove it")
       end
 
       def refuse(words)

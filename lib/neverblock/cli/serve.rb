@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `neverblock serve`: the rackup file of the command line, with its settings, as this process.
+# `neverblock serve`: runs the rackup file of the command line in this process.
 
 require "neverblock/boot/application"
 require "neverblock/boot/init"
@@ -19,7 +19,8 @@ module NeverBlock
         @options = options
         @environment = Config::Environment.new(env)
         @out = out
-        @origin = Cluster::Origin.new(rackup: options.rackup) # before anything changes what it remembers
+        # Made first: it records the state of the process before anything changes it.
+        @origin = Cluster::Origin.new(rackup: options.rackup)
       end
 
       # @return [Integer] exit status, when the server has ended
@@ -30,8 +31,16 @@ module NeverBlock
         @origin.follow(settings[:directory])
         Config::Directory.enter(settings[:directory])
         rackup = Application.locate(@options.rackup)
-        Boot::Init.new.become if Boot::Init.needed?(Boot::Processors.workers(settings[:workers]))
-        Boot::Launch.new(settings, @environment, out: @out, origin: @origin, again: @origin.method(:start_again)).run { Application.load(rackup) }
+        workers = Boot::Processors.workers(settings[:workers])
+        Boot::Init.new.become if Boot::Init.needed?(workers)
+        launch(settings).run { Application.load(rackup) }
+      end
+
+      private
+
+      def launch(settings)
+        Boot::Launch.new(settings, @environment, out: @out, origin: @origin,
+                                                 again: @origin.method(:start_again))
       end
     end
   end

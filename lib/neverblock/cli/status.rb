@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `neverblock status`: a running server's figures, once.
+# `neverblock status`: prints a running server's figures once.
 
 require "neverblock/cli/output"
 require "neverblock/cli/watch_options"
@@ -20,7 +20,7 @@ module NeverBlock
         @out = out
       end
 
-      # @return [Integer] 0 when the server runs and takes requests
+      # @return [Integer] 0 when the server runs and accepts requests
       # @raise [Error]
       def run
         return show(@options.help_text) if @options.help

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `neverblock stop`: ends a running server and waits until its process is gone. What is left meanwhile is shown: as one live line on a terminal, as a line now and
-# then elsewhere.
+# `neverblock stop`: stops a running server and waits until its process has ended. Meanwhile it
+# shows the open connections: in one live line on a terminal, elsewhere in a line every few seconds.
 
 require "neverblock/cli/output"
 require "neverblock/cli/process_options"
@@ -13,13 +13,14 @@ module NeverBlock
     class Stop
       include Output
 
-      # Seconds beyond the server's own limit, in which it cuts what is left, runs at_exit blocks, and ends.
+      # Seconds to wait after the server's own timeout. In them it closes the connections that are
+      # left, runs at_exit blocks, and ends.
       PATIENCE_S = 15
-      # Seconds between two looks whether it is there.
+      # Seconds between two checks of the process.
       LOOK_S = 0.05
-      # Seconds between two lines.
+      # Seconds between two lines of output, on a terminal and elsewhere.
       LINE_S = { true => 1, false => 5 }.freeze
-      # Seconds for a server to say what is left.
+      # Seconds to wait for the server's answer on its control socket.
       STATUS_S = 1
       ERASE = "\r\e[K"
 
@@ -34,8 +35,8 @@ module NeverBlock
         @patience_s = patience_s
       end
 
-      # @return [Integer] 0 when it has ended cleanly
-      # @raise [Error] why not
+      # @return [Integer] 0 when the server has ended cleanly
+      # @raise [Error] with the reason when not
       def run
         return show(@options.help_text) if @options.help
 
@@ -51,7 +52,7 @@ module NeverBlock
 
       private
 
-      # Two signals of one kind may arrive as one.
+      # Sends two different signals: two of the same may be delivered as one.
       def tell
         @server.signal("TERM")
         @server.signal("INT") if @options.now
@@ -70,7 +71,7 @@ module NeverBlock
         show(ERASE) if terminal?
       end
 
-      # The server's own settings count, where it tells them.
+      # The server's own setting, if it answers.
       def shutdown_s
         told = ask("status", STATUS_S)[:shutdown_s]
         told.is_a?(Numeric) ? told : @options.shutdown_s
@@ -78,13 +79,15 @@ module NeverBlock
 
       def line
         left = ask("status", STATUS_S)[:connections]
-        rest = ": #{left} #{left == 1 ? "connection is" : "connections are"} open" if left.is_a?(Integer) && left.positive?
+        if left.is_a?(Integer) && left.positive?
+          rest = ": #{left} #{left == 1 ? "connection is" : "connections are"} open"
+        end
         text = "process #{@server.pid} is stopping#{rest}"
         show(terminal? ? "#{ERASE}#{text}" : "#{text}\n")
         Deadline.now + LINE_S.fetch(terminal?)
       end
 
-      # @return [Hash] empty where nobody answers
+      # @return [Hash] empty when the server does not answer
       def ask(command, wait_s = nil)
         @server.control.ask(command, wait_s: wait_s)
       rescue Error
@@ -92,17 +95,25 @@ module NeverBlock
       end
 
       def give_up
-        mend = @options.now ? "kill -9 #{@server.pid} is what is left" : "neverblock stop --now cuts what it still runs"
-        raise Error, "process #{@server.pid} has not ended within #{format("%g", @limit_s)} s; #{mend}"
+        pid = @server.pid
+        fix = @options.now ? "use kill -9 #{pid}" : "neverblock stop --now aborts what still runs"
+        raise Error, "process #{pid} has not ended within #{format("%g", @limit_s)} s; #{fix}"
       end
 
-      # @param told [Hash] its answer when it ended
+      # @param told [Hash] the server's last answer on its control socket
       def check(told)
         return if @options.now
 
         status = told[:status]
-        raise Error, "process #{@server.pid} has ended with status #{status}: requests were cut, or a part of it failed; its log says which" if status&.nonzero?
-        raise Error, "process #{@server.pid} was killed or has crashed: its pidfile is still there" if status.nil? && @server.left_its_pidfile?
+        raise Error, "process #{@server.pid} #{failed(status)}" if status&.nonzero?
+        return unless status.nil? && @server.left_its_pidfile?
+
+        raise Error, "process #{@server.pid} was killed or has crashed: its pidfile still exists"
+      end
+
+      def failed(status)
+        "has ended with status #{status}: requests were aborted, or a part of it failed; " \
+          "see its log"
       end
 
       def terminal?

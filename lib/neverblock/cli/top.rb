@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `neverblock top`: a running server's figures, live on a terminal, or a line a reading into a pipe. Keys, signals and readings are events; one loop handles them.
+# `neverblock top`: a running server's figures, live on a terminal, or one line for each reading
+# into a pipe. Keys, signals and readings are events, which one loop handles.
 
 require "neverblock/cli/watch_options"
 require "neverblock/watch/client"
@@ -11,10 +12,11 @@ require "neverblock/watch/terminal"
 module NeverBlock
   module CLI
     class Top
-      # A shell reports a process that a signal ended as 128 and its number.
+      # Base of the exit status after a signal, as shells report it.
       SIGNALLED = 128
       ENDING = { "INT" => OK, "TERM" => SIGNALLED + 15, "HUP" => SIGNALLED + 1 }.freeze
-      QUIT = ["q", "Q", "\x03", "\x04"].freeze # and ^C and ^D, where the terminal makes no signal of them
+      # ^C and ^D count where the terminal makes no signal of them.
+      QUIT = ["q", "Q", "\x03", "\x04"].freeze
       KEYS_BYTES = 64
 
       # @param argv [Array<String>] what follows the command
@@ -28,20 +30,22 @@ module NeverBlock
         @input = input
       end
 
-      # Until it is told to end.
+      # Runs until it is told to end.
       # @return [Integer] exit status
-      # @raise [Error] when the server cannot be reached in the first place
+      # @raise [Error] when the first reading fails
       def run
         return help if @options.help
 
         @address = @options.address
         @trend = Watch::Trend.new
         @dashboard = Watch::Dashboard.new(@address, @trend)
-        @poller = Watch::Poller.new(Watch::Client.new(@address), @options.interval_s) { |reading| push([:reading, reading]) }
+        @poller = Watch::Poller.new(Watch::Client.new(@address), @options.interval_s) do |reading|
+          push([:reading, reading])
+        end
         @trend.add(@poller.ask)
         Watch::Terminal.usable?(@out, @env) ? on_screen : in_lines
       rescue Errno::EPIPE
-        OK # whoever read has enough
+        OK # the reader has closed the pipe
       end
 
       private
@@ -65,11 +69,13 @@ module NeverBlock
         watch([]) { handle_events }
       end
 
-      # With signals made events.
+      # Runs the block with these signals turned into events.
       def watch(signals)
         @events = Thread::Queue.new
         @bell, @ring = IO.pipe
-        previous = [*ENDING.keys, *signals].to_h { |name| [name, Signal.trap(name) { push([:signal, name]) }] }
+        previous = [*ENDING.keys, *signals].to_h do |name|
+          [name, Signal.trap(name) { push([:signal, name]) }]
+        end
         yield
       ensure
         @poller.stop
@@ -77,7 +83,7 @@ module NeverBlock
         [@bell, @ring].compact.each(&:close)
       end
 
-      # From traps too: no lock but the queue's own.
+      # Also called in signal handlers, so it takes no lock but the queue's own.
       def push(event)
         @events << event
         @ring.write_nonblock("!", exception: false)
@@ -96,7 +102,8 @@ module NeverBlock
         end
       end
 
-      # Waits for keys and events.
+      # Waits for a key or an event.
+      # @return [Integer, nil] exit status when a key ends the program
       def next_key
         input = @terminal&.input
         ready, = IO.select([@bell, input].compact)
@@ -108,7 +115,7 @@ module NeverBlock
 
         nil
       rescue EOFError, Errno::EIO
-        OK # the terminal is gone
+        OK # the terminal is closed
       end
 
       def next_event
@@ -144,7 +151,7 @@ module NeverBlock
         @show.call
       end
 
-      # STOP cannot be caught: the process stands here until somebody continues it.
+      # STOP cannot be caught: the process stops here until it is continued.
       def suspend
         @terminal.leave
         ::Process.kill("STOP", ::Process.pid)

@@ -12,33 +12,37 @@ module NeverBlock
       COUNT = (1..1_000_000_000)
 
       WHERE = <<~TEXT.chomp
-        \    --admin URL       the server's admin address, http://HOST:PORT or unix:///PATH; default: `admin` of
-                              the configuration file
-        -C, --config FILE     that file; default config/neverblock.rb where it exists, - reads none
+        \    --admin URL       the server's admin address, http://HOST:PORT or unix:///PATH;
+                              default: `admin` of the configuration file
+        -C, --config FILE     the configuration file; default config/neverblock.rb where it exists;
+                              - reads none
       TEXT
 
       HELP = {
         "status" => <<~TEXT,
           Usage: neverblock status [options]
 
-          Figures of a running server, once: connections, requests, latency, executors, memory. They come from the
-          server's native half: it answers also while Ruby is stuck.
+          Figures of a running server, once: connections, requests, latency, executors, memory.
+          The server's native part answers, also while Ruby is stuck.
 
           #{WHERE}
-              --json            the document as the server gave it (/status.json), for programs
-          -h, --help            show this
+              --json            print the server's own document (/status.json), for programs
+          -h, --help            show this help
 
-          Exit status: 0 when it runs and takes requests; 1 when it is starting, draining, or out of reach.
+          Exit status: 0 when the server runs and accepts requests; 1 when it is starting,
+          draining, or not reachable.
 
-          latency   head: from a request's first byte to the end of its head; body: until all of it is here; queue:
-                    until an executor takes it; run: until the application's response begins; write: until its last
-                    byte has left; total: all of it. p99: 99 of 100 took that long at most
-          executor  a Ruby thread. running, parked, ready: its fibers with a request, those that wait, those that may
-                    go on; busy for: how long it has run one fiber without a pause, which holds the others up;
-                    lag: how long a fiber that may go on has waited for its turn
+          latency   head: from the first byte of a request to the end of its head; body: until
+                    the body is complete; queue: until an executor takes the request; run: until
+                    the application's response begins; write: until its last byte is sent;
+                    total: all of it. p99: 99 of 100 requests took at most that long
+          executor  a Ruby thread. running: its fibers with a request; parked: those that wait;
+                    ready: those that can run; busy for: how long it has run one fiber without
+                    a pause, which delays the others; lag: how long a ready fiber has waited
+                    for its turn
 
           Examples:
-              neverblock --admin http://127.0.0.1:9293            start a server with its figures on
+              neverblock --admin http://127.0.0.1:9293       start a server with its figures on
               neverblock status --admin http://127.0.0.1:9293
               neverblock status --admin unix:///run/app-admin.sock --json | jq .requests
               neverblock status >/dev/null || echo "down"
@@ -46,20 +50,21 @@ module NeverBlock
         "top" => <<~TEXT
           Usage: neverblock top [options]
 
-          Figures of a running server, live: rates between two readings, latency, executors. Into a pipe or a file it
-          writes a line a reading.
+          Figures of a running server, live: rates between two readings, latency, executors.
+          Into a pipe or a file it writes one line for each reading.
 
           #{WHERE}
               --interval S      seconds between two readings, 0.1 to 3600; default 1
-          -n, --count N         end after so many readings; default: when you say so
-          -h, --help            show this
+          -n, --count N         end after N readings; default: run until told to end
+          -h, --help            show this help
 
-          q or Ctrl-C ends it. "now" is the mean between two readings; p50, p90, p99 and max are of the server's whole
-          life (neverblock status --help says of what). An executor that has run one fiber for over 100 ms is marked:
-          its other requests wait. When the server goes away, top says so and tries again. NO_COLOR=1: no colours.
+          q or Ctrl-C ends it. "now" is the mean between two readings; p50, p90, p99 and max
+          cover the server's whole life (neverblock status --help explains them). An executor
+          that has run one fiber for over 100 ms is marked: its other requests wait. When the
+          server is not reachable, top says so and tries again. NO_COLOR=1: no colours.
 
           Examples:
-              neverblock --admin http://127.0.0.1:9293            start a server with its figures on
+              neverblock --admin http://127.0.0.1:9293       start a server with its figures on
               neverblock top --admin http://127.0.0.1:9293
               neverblock top --admin http://127.0.0.1:9293 --interval 10 >> figures.log
         TEXT
@@ -73,7 +78,7 @@ module NeverBlock
       attr_reader :count
 
       # @param command [String] "status" or "top"
-      # @param argv [Array<String>] what follows it
+      # @param argv [Array<String>] the words after it
       # @raise [ConfigError]
       def initialize(command, argv)
         @json = false
@@ -81,7 +86,7 @@ module NeverBlock
         super
       end
 
-      # Reads the configuration file where no address was named.
+      # Reads the configuration file only if the command line names no address.
       # @return [Config::Bind]
       # @raise [ConfigError]
       def address
@@ -95,12 +100,19 @@ module NeverBlock
         option("-C", "--config FILE") { |file| @config = file }
         return option("--json") { @json = true } if @command == "status"
 
-        option("--interval S") { |text| @interval_s = within("--interval", text, INTERVAL_S, "a number of seconds") { Float(text) } }
-        option("-n", "--count N") { |text| @count = within("-n", text, COUNT, "a whole number") { Integer(text, 10) } }
+        option("--interval S") do |text|
+          @interval_s =
+            within("--interval", text, INTERVAL_S, "a number of seconds") { Float(text) }
+        end
+        option("-n", "--count N") do |text|
+          @count = within("-n", text, COUNT, "a whole number") { Integer(text, 10) }
+        end
       end
 
-      def mend(word)
-        word.include?("://") ? "write --admin #{word}" : "an address goes with --admin, a configuration file with -C"
+      def hint(word)
+        return "write --admin #{word}" if word.include?("://")
+
+        "an address goes with --admin, a configuration file with -C"
       end
 
       def within(name, text, range, kind)
@@ -111,7 +123,8 @@ module NeverBlock
         end
         return value if value && range.cover?(value)
 
-        raise ConfigError, "#{name} is #{kind} from #{range.begin} to #{format("%d", range.end)}; seen #{text.inspect}"
+        raise ConfigError, "#{name} must be #{kind} from #{range.begin} to " \
+                           "#{format("%d", range.end)}; got #{text.inspect}"
       end
     end
   end

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# How long to wait before the next attempt when workers do not live: not at all for one that has worked; 1, 2, 4 .. 30 seconds when one never became ready, or
-# when several in a row ended right after they had. What fails while the time runs does not lengthen it: workers that fail together fail once.
+# The pause before the next attempt to start a worker. There is none for a worker that has served.
+# It is 1, 2, 4 .. 30 seconds after a worker that never became ready, or after several in a row that
+# ended right after they were. Failures during a pause do not lengthen it, so that workers that fail
+# together count once.
 
 module NeverBlock
   module Cluster
     class BackOff
       STEPS_S = [1, 2, 4, 8, 16, 30].freeze
-      # Short lives in a row that are made good at once: somebody may have killed them.
+      # Short lives in a row that cause no pause; somebody may have killed the workers.
       SHORT_LIVES = 3
 
       # @param clock [#call] monotonic seconds
@@ -16,7 +18,7 @@ module NeverBlock
         lasted
       end
 
-      # A worker has served.
+      # Records that a worker has served.
       # @return [void]
       def lasted
         @failures = 0
@@ -24,7 +26,7 @@ module NeverBlock
         @until = nil
       end
 
-      # A process ended before it was ready.
+      # Records that a process ended before it was ready.
       # @return [void]
       def failed
         return if left.positive?
@@ -33,7 +35,7 @@ module NeverBlock
         @failures += 1
       end
 
-      # A worker ended right after it was ready and had answered nothing.
+      # Records that a worker ended right after it was ready, without having answered a request.
       # @return [void]
       def short_lived
         @short += 1
@@ -45,7 +47,7 @@ module NeverBlock
         @until ? [@until - @clock.call, 0.0].max : 0.0
       end
 
-      # @return [Boolean] whether the last thing that was tried has failed
+      # @return [Boolean] whether the last attempt has failed
       def failing?
         @failures.positive?
       end

@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
-# The gems of a mold. It is loaded before anything else and requires nothing itself: a standard library that comes as a gem (json, say) must not be there before
-# Bundler has chosen its version.
+# Sets up the gems of a mold (the process that forks workers). It is loaded before anything else and
+# requires nothing itself: a standard library that is also a gem, such as json, must not be loaded
+# before Bundler has chosen its version.
 
 module NeverBlock
   module Cluster
     module Bundle
       module_function
 
-      # Does what Ruby would have done at its start; see Origin::SET_ASIDE.
-      # @return [String, nil] what is wrong with the Gemfile
+      # Does what Ruby does at its start otherwise; see Origin::SET_ASIDE.
+      # @return [String, nil] a problem with the Gemfile
       def set_up
         options = take_back("RUBYOPT")
         setup = take_back("BUNDLER_SETUP") || options.to_s[%r{-r\s*(\S*bundler/setup)}, 1] or return
@@ -18,7 +19,12 @@ module NeverBlock
         Bundler.ui.silence { Bundler.setup }
         nil
       rescue SystemExit, StandardError, LoadError => e
-        "the gems of #{ENV.fetch("BUNDLE_GEMFILE", "the Gemfile")}: #{e.message.strip.gsub(/\e\[[\d;]*m/, "").gsub(/\s*\n\s*/, " ")}"
+        "the gems of #{ENV.fetch("BUNDLE_GEMFILE", "the Gemfile")}: #{one_line(e.message)}"
+      end
+
+      # Without terminal colours and line breaks.
+      def one_line(message)
+        message.strip.gsub(/\e\[[\d;]*m/, "").gsub(/\s*\n\s*/, " ")
       end
 
       def take_back(name)
@@ -26,7 +32,7 @@ module NeverBlock
         ENV[name] = value if value
         value
       end
-      private_class_method :take_back
+      private_class_method :one_line, :take_back
     end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the front, its mold and its workers say to each other: one JSON object a line on a UNIX stream socket, with descriptors beside it (SCM_RIGHTS, unix(7))
-# where one is to have some. An end that is gone reads as nil.
+# A message channel between the front, its mold and its workers: one JSON object a line on a UNIX
+# stream socket, with file descriptors beside it where a message passes some (SCM_RIGHTS, unix(7)).
+# A closed end reads as nil.
 
 require "json"
 require "socket"
@@ -10,11 +11,11 @@ module NeverBlock
   module Cluster
     class Control
       READ_BYTES = 65_536
-      # Room for the descriptors of several commands that come together.
+      # Bytes of control data to receive, for the descriptors of several messages.
       RIGHTS_BYTES = 1_024
-      # Of one message: those of a worker with many spares and I/O threads go in several (SCM_MAX_FD of unix(7) is 253).
+      # Most descriptors of one message. More are sent in several (SCM_MAX_FD of unix(7) is 253).
       RIGHTS_MAX = 240
-      # A backtrace may be long; more is nobody's message.
+      # Longest message; a backtrace may be long.
       LINE_BYTES_MAX = 1_048_576
 
       # @return [UNIXSocket]
@@ -25,19 +26,20 @@ module NeverBlock
         UNIXSocket.pair
       end
 
-      # @param io [UNIXSocket] is this object's from here on
+      # @param io [UNIXSocket] this object owns it from now on
       def initialize(io)
         @io = io
         @text = +"".b
         @received = []
       end
 
-      # An end that is gone is found by read.
+      # Sends a message. A closed other end is detected by #read.
       # @param message [Hash]
-      # @param descriptors [Array<Integer, IO>] copied to the other side
-      # @return [Boolean] whether it could be said
+      # @param descriptors [Array<Integer, IO>] duplicated into the other process
+      # @return [Boolean] whether it could be sent
       def tell(message, descriptors = [])
-        *before, last = descriptors.map { |fd| fd.is_a?(IO) ? fd : IO.for_fd(fd, autoclose: false) }.each_slice(RIGHTS_MAX).to_a
+        ios = descriptors.map { |fd| fd.is_a?(IO) ? fd : IO.for_fd(fd, autoclose: false) }
+        *before, last = ios.each_slice(RIGHTS_MAX).to_a
         before.each { |some| send_line({}, some) }
         send_line(message, last)
         true
@@ -45,11 +47,12 @@ module NeverBlock
         false
       end
 
-      # What has come, without waiting.
-      # @return [Array<Hash{Symbol => Object}>, nil] nil: the other end is gone
+      # Reads what has arrived, without waiting.
+      # @return [Array<Hash{Symbol => Object}>, nil] nil: the other end is closed
       def read
-        data, _from, _flags, *beside = @io.recvmsg_nonblock(READ_BYTES, 0, RIGHTS_BYTES, scm_rights: true)
-        beside.each { |rights| @received.concat(rights.unix_rights) if rights.cmsg_is?(:SOCKET, :RIGHTS) }
+        data, _from, _flags, *beside =
+          @io.recvmsg_nonblock(READ_BYTES, 0, RIGHTS_BYTES, scm_rights: true)
+        keep_descriptors(beside)
         return nil if data.nil? || data.empty?
 
         @text << data
@@ -60,17 +63,17 @@ module NeverBlock
         nil
       end
 
-      # Without taking anything of what has come.
-      # @return [Boolean] whether the other end is gone and has left nothing to read
+      # Reads nothing.
+      # @return [Boolean] whether the other end is closed and no message is left
       def gone?
         ["", nil].include?(@io.recv_nonblock(1, Socket::MSG_PEEK, exception: false))
       rescue SystemCallError, IOError
         true
       end
 
-      # Descriptors that came with the messages, in their order.
+      # Takes descriptors that came with messages, in their order.
       # @param count [Integer]
-      # @return [Array<IO>] the caller's
+      # @return [Array<IO>] owned by the caller
       def take(count)
         @received.shift(count)
       end
@@ -84,6 +87,11 @@ module NeverBlock
 
       private
 
+      def keep_descriptors(control_messages)
+        rights = control_messages.select { |message| message.cmsg_is?(:SOCKET, :RIGHTS) }
+        @received.concat(rights.flat_map(&:unix_rights))
+      end
+
       def send_line(message, descriptors)
         line = "#{JSON.generate(clean(message))}\n".b
         rights = descriptors ? [Socket::AncillaryData.unix_rights(*descriptors)] : []
@@ -91,7 +99,7 @@ module NeverBlock
         sent += @io.sendmsg(line.byteslice(sent..)) while sent < line.bytesize
       end
 
-      # JSON is UTF-8; an exception's message may be anything.
+      # JSON is UTF-8; an exception's message may have any bytes.
       def clean(value)
         case value
         when String then value.dup.force_encoding(Encoding::UTF_8).scrub("?")
@@ -106,11 +114,11 @@ module NeverBlock
         while (line = @text.slice!(/\A[^\n]*\n/n))
           lines << JSON.parse(line, symbolize_names: true)
         end
-        raise IOError, "no message" if @text.bytesize > LINE_BYTES_MAX
+        raise IOError, "not a message" if @text.bytesize > LINE_BYTES_MAX
 
         lines
       rescue JSON::ParserError
-        raise IOError, "no message"
+        raise IOError, "not a message"
       end
     end
   end

@@ -1,54 +1,76 @@
 # frozen_string_literal: true
 
-# What libraries hold that must not be shared by processes, let go before each fork and taken again after it. Only where a library does not see to it itself:
+# Releases resources of libraries that processes must not share, before each fork, and opens them
+# again after it. Only for libraries that do not do it themselves:
 #
-#   ActiveRecord, every version here   a child discards what it inherits (5.2 and later, rails/rails#31173); the mold's own connections are closed, as nobody uses them
-#   Sequel, every version              Database#disconnect before the fork (its documentation of forking servers); a child would use its parent's sockets
-#   Mongoid 8.1 and later              disconnect_clients and reconnect_clients: a client's monitoring threads do not live in a child
-#   SemanticLogger                     reopen: its thread does not live in a child
+#   ActiveRecord, all versions   A child discards inherited connections (5.2 and later,
+#                                rails/rails#31173). The mold's own are closed, as it needs none.
+#   Sequel, all versions Database#disconnect before the fork, as its documentation of forking
+#                                servers asks; a child would use its parent's sockets.
+#   Mongoid 8.1 and later        disconnect_clients and reconnect_clients: a client's monitoring
+#                                threads do not exist in a child.
+#   SemanticLogger               reopen: its thread does not exist in a child.
 #
-# These see to it themselves: NB::Pool::FiberedConnectionPool (a process id), redis-client and redis 5 (RedisClient::PIDCache), redis 4 (connects again in a child),
-# dalli 2.7 and later (a process id), connection_pool 2.4 and later and ActiveSupport (Process._fork), concurrent-ruby (executors reset when forked).
+# These handle a fork themselves: NB::Pool::FiberedConnectionPool (compares process ids),
+# redis-client and redis 5 (RedisClient::PIDCache), redis 4 (reconnects in a child), dalli 2.7 and
+# later (compares process ids), connection_pool 2.4 and later and ActiveSupport (Process._fork),
+# concurrent-ruby (resets its executors).
 
 module NeverBlock
   module Cluster
     module ForkSafety
       class << self
-        # In the process that forks.
+        # To be called before a fork, in the process that forks.
         # @return [void]
         def before
-          disconnect_active_record if defined?(::ActiveRecord::Base) && !::ActiveRecord.autoload?(:Base)
+          disconnect_active_record if active_record?
           ::Sequel::DATABASES.each(&:disconnect) if defined?(::Sequel::DATABASES)
           ::Mongoid.disconnect_clients if mongoid?
         end
 
-        # In the worker.
+        # To be called after a fork, in the worker.
         # @return [void]
         def after
           ::Mongoid.reconnect_clients if mongoid?
-          ::SemanticLogger.reopen if defined?(::SemanticLogger) && ::SemanticLogger.respond_to?(:reopen)
+          ::SemanticLogger.reopen if semantic_logger?
         end
 
-        # Those of NB.offload are made anew; one that says thread_variable_get(:fork_safe) knows what it does (Puma reads the same).
+        # Threads of NB.offload are not listed, because they are started again. Neither are threads
+        # with the thread variable :fork_safe, which Puma reads too.
         # @param threads [Array<Thread>]
-        # @return [Array<String>] each of them that no child will have: what it is and where it stands
+        # @return [Array<String>] each thread that a child will not have: what it is and where it
+        #   runs
         def threads_left(threads = Thread.list)
-          strange = threads.reject { |thread| thread == Thread.current || thread.thread_variable_get(:fork_safe) || thread.is_a?(Offload::Worker) }
-          strange.map { |thread| "#{thread.name || thread.class} (at #{thread.backtrace&.first || made_at(thread)})" }
+          strange = threads.reject do |thread|
+            thread == Thread.current || thread.thread_variable_get(:fork_safe) ||
+              thread.is_a?(Offload::Worker)
+          end
+          strange.map do |thread|
+            place = thread.backtrace&.first || made_at(thread)
+            "#{thread.name || thread.class} (at #{place})"
+          end
         end
 
         private
 
-        # "#<Thread:0x00007f83d0 app.rb:3 run>": where its block is.
+        # The place of its block, from "#<Thread:0x00007f83d0 app.rb:3 run>".
         def made_at(thread)
           thread.inspect[/ (\S+:\d+) /, 1] || "no line of Ruby"
         end
 
-        # ActiveRecord.disconnect_all! is of 7.1 (rails/rails#47856).
+        def active_record?
+          defined?(::ActiveRecord::Base) && !::ActiveRecord.autoload?(:Base)
+        end
+
+        # ActiveRecord.disconnect_all! exists since 7.1 (rails/rails#47856).
         def disconnect_active_record
           return ::ActiveRecord.disconnect_all! if ::ActiveRecord.respond_to?(:disconnect_all!)
 
           ::ActiveRecord::Base.connection_handler.clear_all_connections!
+        end
+
+        def semantic_logger?
+          defined?(::SemanticLogger) && ::SemanticLogger.respond_to?(:reopen)
         end
 
         def mongoid?

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The front of a server with several workers: it listens and speaks with every client (native I/O threads), and runs no application code. Towards Server::Runner it
-# has the face of a Server; what happens behind it is the Supervisor's.
+# The front of a server with several workers. It listens and owns all client connections (native I/O
+# threads), and runs no application code. It has the interface of Server, for Server::Runner. The
+# Supervisor manages the processes behind it.
 
 require "neverblock/boot/cgroup"
 require "neverblock/boot/processors"
@@ -16,8 +17,9 @@ require "neverblock/server"
 module NeverBlock
   module Cluster
     class Front
-      # Why an application that was there before the server cannot be loaded again.
-      LOADED_ELSEWHERE = "the application was loaded by rackup, by rails server or by a program of its own: start that again, or serve with `neverblock`, which can reload"
+      # Why an application that was loaded before the server cannot be loaded again.
+      LOADED_ELSEWHERE = "rackup, rails server or another program has loaded the application; " \
+                         "start that program again, or serve with `neverblock`, which can reload"
 
       # @return [Config]
       attr_reader :config
@@ -25,10 +27,10 @@ module NeverBlock
       attr_reader :log
 
       # @param settings [Config::Settings]
-      # @param origin [Origin, nil] how to start molds; nil: one is forked from this process
+      # @param origin [Origin, nil] starts molds; nil: the mold is forked from this process
       # @param environment [Config::Environment]
-      # @param app [#call, nil] without origin: the application
-      # @param native [Module] where Engine and Log are
+      # @param app [#call, nil] the application; only without origin
+      # @param native [Module] the module of Engine and Log
       def initialize(settings, origin: nil, environment: nil, app: nil, native: NeverBlock)
         @settings = settings
         @config = settings.config
@@ -45,53 +47,52 @@ module NeverBlock
       # @param serving [#call, nil] called when workers serve
       # @yield when everything has ended, or the start has failed
       # @return [self]
-      # @raise [StartError] when an address cannot be had
+      # @raise [StartError] when it cannot listen on an address
       def start(serving: nil, &on_end)
         raise Error, "this server was started before; make a new one" if @io_loop
 
         workers = Boot::Processors.workers(@settings[:workers])
-        @io_loop = Server::IoLoop.new(config, log, native: @native, front: 1, processes: workers, on_download: ->(reports) { @supervisor.post(:downloads_ended, reports) })
+        @io_loop = make_io_loop(workers)
         NeverBlock.subreaper
         first = fork_mold unless @origin
         @io_loop.engine.start
-        @supervisor = Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: workers, spares: config.spares, lanes: @io_loop.method(:lane_rules=),
-                                     processes: Processes.new(alone: !first), **(first ? { molds: ->(_now) { first }, again: LOADED_ELSEWHERE } : molds_of_origin))
+        @supervisor = make_supervisor(workers, first)
         Title.set("front")
         @supervisor.on_serving = serving
         @thread = @supervisor.start(&on_end)
         self
       end
 
-      # @return [Array<String>] where it listens, with real ports; empty before start
+      # @return [Array<String>] addresses with their real ports; empty before start
       def urls
         @io_loop&.urls || []
       end
 
-      # @return [String, nil] where the admin pages are, with the real port
+      # @return [String, nil] the admin address with its real port
       def admin_url
         @io_loop&.admin_url
       end
 
-      # @return [Exception, nil] why it could not start
+      # @return [Exception, nil] the reason why it could not start
       def failure
         @supervisor&.failure
       end
 
-      # Begins to drain and returns at once. Any thread.
+      # Starts to drain and returns at once. Thread-safe.
       # @return [void]
       def drain
         @draining = true
         @supervisor&.post(:drain)
       end
 
-      # Begins to cut everything and returns at once. Any thread.
+      # Starts to close every connection and returns at once. Thread-safe.
       # @return [void]
       def cut
         @draining = true
         @supervisor&.post(:cut)
       end
 
-      # @return [Boolean] whether somebody asked it to end
+      # @return [Boolean] whether it was told to stop
       def draining?
         @draining || false
       end
@@ -101,21 +102,22 @@ module NeverBlock
         @thread&.alive? || false
       end
 
-      # A worker more. Returns at once. Any thread.
+      # Adds a worker. Returns at once. Thread-safe.
       # @return [void]
       def add_worker
         @supervisor&.post(:add_worker)
       end
 
-      # A worker less.
+      # Removes a worker. Returns at once. Thread-safe.
       # @return [void]
       def remove_worker
         @supervisor&.post(:remove_worker)
       end
 
-      # New workers with new code. Without a block it returns at once, and the log says the rest; with one it waits. Any thread but a signal handler's.
-      # @yieldparam line [String] progress, on a thread of the server's
-      # @return [Array(Boolean, String), nil] whether the new version serves, and a line about that
+      # Starts new workers with new code. Without a block it returns at once, and the log reports
+      # the result; with one it waits. Thread-safe, but with a block not in a signal handler.
+      # @yieldparam line [String] progress, on a thread of the server
+      # @return [Array(Boolean, String), nil] whether the new version serves, and a line about it
       def reload(&progress)
         return @supervisor&.post(:reload, ->(_) {}, nil) unless progress
 
@@ -124,19 +126,20 @@ module NeverBlock
         answer.pop
       end
 
-      # @return [Array<Hash>] number, pid and state (:starting, :ready, :serving, :retiring) of each worker there is
+      # @return [Array<Hash>] number, pid and state (:starting, :ready, :serving, :retiring) of each
+      #   worker
       def workers
         @supervisor ? @supervisor.workers : []
       end
 
-      # @return [Integer] how many versions of the application have served, this one counted
+      # @return [Integer] number of versions of the application that have served, with this one
       def generation
         @supervisor ? @supervisor.generation : 0
       end
 
       # Waits until everything has ended, and closes it.
-      # @param timeout [Numeric, nil] seconds; nil: for ever
-      # @return [Boolean] false when the time was up first
+      # @param timeout [Numeric, nil] seconds; nil: no limit
+      # @return [Boolean] false when the timeout passed first
       def wait(timeout = nil)
         return true unless @io_loop
         return false unless @thread.nil? || @thread.join(timeout)
@@ -145,7 +148,8 @@ module NeverBlock
         true
       end
 
-      # Stops listening, lets running requests end, and waits for that, no longer than the shutdown timeout and a little.
+      # Stops listening, lets running requests end, and waits for them: at most the shutdown timeout
+      # and Server::GRACE_S.
       # @param timeout [Numeric] seconds
       # @return [Boolean] whether everything has ended
       def stop(timeout: config.shutdown_timeout + Server::GRACE_S)
@@ -156,14 +160,14 @@ module NeverBlock
         wait(Server::GRACE_S)
       end
 
-      # Before the process leaves without waiting for what still runs.
+      # Called before the process exits without waiting for running requests.
       # @return [void]
       def abandon
         processes = Processes.new
         @supervisor&.pids&.each { |pid| processes.kill(pid) }
       end
 
-      # @return [Hash{Symbol => Integer}] figures of the I/O loop; empty when it is not running
+      # @return [Hash{Symbol => Integer}] counters of the I/O loop; empty when it does not run
       def stats
         @lock.synchronize { @io_loop && !@closed ? @io_loop.engine.stats : {} }
       end
@@ -179,11 +183,26 @@ module NeverBlock
         end
       end
 
+      def make_io_loop(workers)
+        on_download = ->(reports) { @supervisor.post(:downloads_ended, reports) }
+        Server::IoLoop.new(config, log, native: @native, front: 1, processes: workers,
+                                        on_download: on_download)
+      end
+
+      # @param first [MoldHandle, nil] the only mold there can be; nil: the origin starts molds
+      def make_supervisor(workers, first)
+        molds = first ? { molds: ->(_now) { first }, again: LOADED_ELSEWHERE } : molds_of_origin
+        Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: workers,
+                       spares: config.spares, lanes: @io_loop.method(:lane_rules=),
+                       processes: Processes.new(alone: !first), **molds)
+      end
+
       def molds_of_origin
         { molds: ->(now) { MoldHandle.start(@origin, now) } }
       end
 
-      # The application is in this process: its mold is forked before there is any native thread of the engine's.
+      # The application is loaded in this process, so its mold is forked before the engine starts
+      # native threads.
       def fork_mold
         ours, theirs = Control.pair
         pid = fork do

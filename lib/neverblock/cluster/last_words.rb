@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How a worker has ended and what that cost, in one line for the log.
+# Describes in one line for the log how a worker has ended and what that cost.
 
 module NeverBlock
   module Cluster
@@ -9,36 +9,40 @@ module NeverBlock
 
       module_function
 
-      # @param status [Process::Status, Hash, nil] with exitstatus and termsig; nil: nobody knows
+      # @param status [Process::Status, Hash, nil] with exitstatus and termsig; nil: unknown
       # @return [String] such as "was killed by SIGKILL"
       def ended(status)
         signal, code = status && status.values_at(:signal, :code)
-        return "ended, nobody knows how" unless signal || code
+        return "has ended in an unknown way" unless signal || code
         return "was killed by SIG#{Signal.signame(signal) || signal}" if signal
 
-        code.zero? ? "ended by itself (status 0)" : "ended with status #{code}"
+        code.zero? ? "has ended by itself (status 0)" : "has ended with status #{code}"
       end
 
-      # @param error [Exception] of a hook, or of loading the application
+      # @param error [Exception] raised by a hook, or while loading the application
       # @return [String] such as "no such table (RuntimeError) at config.ru:3"
       def raised(error)
         where = error.backtrace&.first
-        what = error.is_a?(SystemExit) ? "exit(#{error.status}) was called" : "#{error.message} (#{error.class})"
+        what = "#{error.message} (#{error.class})"
+        what = "exit(#{error.status}) was called" if error.is_a?(SystemExit)
         "#{what}#{" at #{where}" if where}"
       end
 
-      # @param cost [Hash] of Channel#end
-      # @return [String, nil] nil: it was running nothing
+      # @param cost [Hash] result of Channel#end
+      # @return [String, nil] nil: it was running no request
       def cost(cost)
-        parts = [counted(cost[:failed], "was answered 502", "were answered 502"), counted(cost[:cut], "was cut in its answer", "were cut in their answers")].compact
+        parts = [counted(cost[:failed], "got 502", "got 502"),
+                 counted(cost[:cut], "was aborted in its response",
+                         "were aborted in their responses")].compact
         again = counted(cost[:again], "runs elsewhere", "run elsewhere")
         return again && "of its requests #{again}" if parts.empty?
 
-        "it was running #{list(cost[:lines].to_a, cost[:failed].to_i + cost[:cut].to_i)}; #{[*parts, again].compact.join(", ")}"
+        running = list(cost[:lines].to_a, cost[:failed].to_i + cost[:cut].to_i)
+        "it was running #{running}; #{[*parts, again].compact.join(", ")}"
       end
 
       # @param lines [Array<String>] requests
-      # @param count [Integer] how many there are
+      # @param count [Integer] number of all requests
       # @return [String] such as "GET /slow and 3 more"
       def list(lines, count = lines.size)
         shown = lines.first(LINES)

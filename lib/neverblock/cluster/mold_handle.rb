@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A mold as the front sees it: its process, its control socket, and whether it has loaded the application. See Mold for what is said.
+# The front's view of a mold: its process, its control socket, and whether it has loaded the
+# application. Mold describes the messages.
 
 require "neverblock/cluster/control"
 
@@ -13,15 +14,15 @@ module NeverBlock
       attr_reader :control
       # @return [Symbol] :loading, :loaded or :ended
       attr_accessor :state
-      # @return [Float, nil] since when its end of the control socket is closed
+      # @return [Float, nil] time at which its end of the control socket closed, monotonic seconds
       attr_accessor :silent
-      # @return [String, nil] what it said was wrong
+      # @return [String, nil] the problem it has reported
       attr_accessor :problem
-      # @return [Float, nil] since when it is told to quit, or is of no use
+      # @return [Float, nil] time at which it was told to quit or was discarded, monotonic seconds
       attr_accessor :quits
-      # @return [Boolean] whether a worker of it has been ready
+      # @return [Boolean] whether one of its workers has been ready
       attr_accessor :proven
-      # @return [Float] when it was started, monotonic seconds
+      # @return [Float] time of its start, monotonic seconds
       attr_reader :since
 
       # @param pid [Integer]
@@ -34,7 +35,7 @@ module NeverBlock
         @state = :loading
       end
 
-      # Starts one as a new process.
+      # Starts a mold as a new process.
       # @param origin [Origin]
       # @param since [Float]
       # @return [MoldHandle]

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# `neverblock` started as a mold (Origin::VARIABLE is set): reads command line, environment and configuration file as `neverblock serve` does, anew, so that a
-# reload sees new code, new gems and new hooks. Nothing is required here before the gems are set up; see Bundle.
+# `neverblock` started as a mold (Origin::VARIABLE is set). It reads command line, environment and
+# configuration file again, as `neverblock serve` does, so that a reload sees new code, new gems and
+# new hooks. It requires nothing before the gems are set up; see Bundle.
 
 require "neverblock/cluster/bundle"
 
@@ -16,14 +17,24 @@ module NeverBlock
         descriptor, version = ENV.delete("NEVERBLOCK_MOLD").split(":")
         problem = Bundle.set_up
         require "neverblock/cluster/mold"
-        control = Control.new(UNIXSocket.for_fd(descriptor.to_i).tap { |socket| socket.close_on_exec = true })
-        mold = Mold.new(control)
+        mold = Mold.new(control_of(descriptor.to_i))
         mold.guard do
           raise StartError, problem if problem
-          raise StartError, "here is neverblock #{VERSION}, and the server that asks for workers is #{version}: start it again" unless version == VERSION
+          raise StartError, other_version(version) unless version == VERSION
 
           mold.run(*settings(argv.dup)) { |rackup| Application.load(rackup) }
         end
+      end
+
+      def control_of(descriptor)
+        socket = UNIXSocket.for_fd(descriptor)
+        socket.close_on_exec = true
+        Control.new(socket)
+      end
+
+      def other_version(version)
+        "this is neverblock #{VERSION}, but the running server is #{version}: " \
+          "start the server again"
       end
 
       # @return [Array(Config::Settings, Config::Environment, String)]
@@ -36,7 +47,7 @@ module NeverBlock
         Config::Directory.enter(settings[:directory])
         [settings, Config::Environment.new(ENV), Application.locate(options.rackup)]
       end
-      private_class_method :settings
+      private_class_method :control_of, :other_version, :settings
     end
   end
 end

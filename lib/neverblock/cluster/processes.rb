@@ -1,29 +1,32 @@
 # frozen_string_literal: true
 
-# What the front does to processes and asks of them. Everything that ends here is reaped here: molds, workers whose mold has gone, and what an application left
-# behind, all of which come to the front where it is their subreaper (prctl(2)) or the first process of a container. A front runs no application code, so that
-# nobody else waits for a child; one that rackup has loaded an application into leaves alone what it does not know.
+# Operations of the front on processes. It reaps every process that ends: molds, workers whose mold
+# has ended, and processes that an application left behind. They become its children because it is
+# their subreaper (prctl(2)), or the first process of a container. A front runs no application code,
+# so no one else waits for its children. If rackup has loaded an application into it, it leaves
+# unknown children alone.
 
 module NeverBlock
   module Cluster
     class Processes
       PAGE_BYTES = 4_096
-      # Of /proc/PID/stat: field 52, counted from the one after the name.
+      # Index in /proc/PID/stat after the name: field 52, exit_code (proc_pid_stat(5)).
       EXIT_CODE = 49
 
-      # @param alone [Boolean] whether all children of this process are the cluster's
+      # @param alone [Boolean] whether all children of this process belong to the cluster
       def initialize(alone: true)
         @alone = alone
       end
 
-      # @param known [Array<Integer>] processes that may have become children of this one
-      # @return [Hash{Integer => Hash}] process id => { code:, signal: } of each child that has ended
+      # @param known [Array<Integer>] ids of processes that may be children of this one
+      # @return [Hash{Integer => Hash}] process id => { code:, signal: } of each child that has
+      #   ended
       def reap(known)
         (@alone ? [-1] : known).each_with_object({}) do |wanted, found|
           while (pid, status = ::Process.wait2(wanted, ::Process::WNOHANG))
             found[pid] = { code: status.exitstatus, signal: status.termsig }
           end
-        rescue Errno::ECHILD # none, or none any more
+        rescue Errno::ECHILD # no child, or none any more
           next
         end
       end
@@ -49,7 +52,7 @@ module NeverBlock
 
       # How a process has ended that its parent has not reaped yet (proc_pid_stat(5), exit_code).
       # @param pid [Integer]
-      # @return [Hash, nil] { code:, signal: }; nil: it lives, or is gone altogether
+      # @return [Hash, nil] { code:, signal: }; nil: it is alive, or has been reaped
       def remains(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
         return unless fields.first == "Z"
@@ -62,7 +65,7 @@ module NeverBlock
       end
 
       # @param pid [Integer]
-      # @return [Integer, nil] resident memory; nil: unknown
+      # @return [Integer, nil] resident memory in bytes; nil: unknown
       def resident_bytes(pid)
         File.read("/proc/#{pid}/statm").split[1].to_i * PAGE_BYTES
       rescue SystemCallError

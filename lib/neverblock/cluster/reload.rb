@@ -1,18 +1,20 @@
 # frozen_string_literal: true
 
-# A reload on its way: a new mold loads, forks as many workers as there are to be, and when all are ready they take the place of the old ones in one step. Whatever
-# goes wrong before that step ends the new processes and nothing else.
+# A reload in progress. A new mold loads the application and forks the target number of workers.
+# When all are ready, they replace the old ones in one step. A failure before that step ends only
+# the new processes.
 
 module NeverBlock
   module Cluster
     class Reload
-      OLD_GOES_ON = "nothing has changed, the old version serves on"
+      OLD_GOES_ON = "nothing has changed, the old version still serves"
 
       # @return [MoldHandle, nil]
       attr_reader :mold
 
       # @param supervisor [Supervisor]
-      # @param waiting [Array<Array(#call, #call)>] who is told how it ends, and on the way
+      # @param waiting [Array<Array(#call, #call)>] for each request of a reload: receiver of the
+      #   result, receiver of progress
       def initialize(supervisor, waiting)
         @supervisor = supervisor
         @waiting = waiting
@@ -26,20 +28,20 @@ module NeverBlock
         tell("a new version is being loaded (process #{@mold.pid})")
       end
 
-      # Does what can be done now.
-      # @return [Boolean] whether it is over
+      # Takes the next steps that are possible now.
+      # @return [Boolean] whether the reload is over
       def advance
         return true if @over
 
         start_workers if @count.nil? && @mold.loaded?
-        finish if @count && !@over && workers.size == @count && workers.all? { |worker| worker.state == :ready }
+        finish if @count && !@over && all_ready?
         @over ? true : false
       end
 
       # @param mold [MoldHandle]
       # @param problem [String]
       # @param worker [WorkerHandle, nil] nil: the mold itself has ended
-      # @return [Boolean] whether the reload was theirs
+      # @return [Boolean] whether the reload handles this end
       def lost?(mold, problem, worker = nil)
         return false unless mold.equal?(@mold)
 
@@ -64,7 +66,15 @@ module NeverBlock
       def start_workers
         @count = @supervisor.roster.target
         tell("loaded; #{@count} new workers are being started")
-        @count.times { |number| @supervisor.start_worker(number, @mold) or return give_up("worker #{number} cannot be started") }
+        @count.times do |number|
+          next if @supervisor.start_worker(number, @mold)
+
+          return give_up("worker #{number} cannot be started")
+        end
+      end
+
+      def all_ready?
+        workers.size == @count && workers.all? { |worker| worker.state == :ready }
       end
 
       def workers
@@ -74,10 +84,15 @@ module NeverBlock
       def finish
         @over = true
         fresh, old = @supervisor.switch_to(@mold)
-        message = "#{fresh} new worker#{"s serve" unless fresh == 1}#{" serves" if fresh == 1} since now, after #{format("%.1f", @supervisor.now - @began)} s; " \
-                  "#{old} old one#{"s" unless old == 1} #{old == 1 ? "ends" : "end"} what they run"
+        seconds = format("%.1f", @supervisor.now - @began)
+        message = "#{counted(fresh, "new worker serves", "new workers serve")} after #{seconds} " \
+                  "s; #{counted(old, "old one finishes", "old ones finish")} running requests"
         @supervisor.log.info("reloaded: #{message}")
         reply(true, message)
+      end
+
+      def counted(number, one, many)
+        "#{number} #{number == 1 ? one : many}"
       end
 
       def tell(line)

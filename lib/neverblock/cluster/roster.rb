@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-# The workers there are and the number there should be: which to start, which to retire, whom a new one succeeds. It decides, and does nothing.
+# The set of workers, and the number there should be. It decides which workers to start, to drain
+# and to replace, and does nothing itself.
 #
-# A worker's states: starting -> ready (it waits for the others of a reload) -> serving -> retiring; `leaving` says that a serving one is to retire once its
-# successor serves. Each has a number, 0 up to the target; two of a number are there while one succeeds the other.
+# States of a worker: starting -> ready (waits for the others of a reload) -> serving -> retiring
+# (draining: no further requests). `leaving` marks a serving worker that drains once its successor
+# serves. Numbers are 0 up to the target; during a replacement two workers have the same number.
 
 module NeverBlock
   module Cluster
     class Roster
       RANGE = (1..128)
 
-      # @return [Integer] how many are to serve
+      # @return [Integer] how many should serve
       attr_reader :target
       # @return [Array] every worker whose process has not ended
       attr_reader :all
@@ -21,19 +23,21 @@ module NeverBlock
         @all = []
       end
 
-      # @param count [Integer] is brought into RANGE
+      # @param count [Integer] clamped to RANGE
       def target=(count)
         @target = count.clamp(RANGE)
       end
 
       # @param aside [Object, nil] the mold of a reload, whose workers do not count yet
-      # @return [Array<Integer>] numbers that nobody has and somebody should
+      # @return [Array<Integer>] numbers that need a worker
       def missing(aside = nil)
-        here = all.reject { |worker| (aside && worker.mold.equal?(aside)) || worker.leaving || worker.state == :retiring }
+        here = all.reject do |worker|
+          (aside && worker.mold.equal?(aside)) || worker.leaving || worker.state == :retiring
+        end
         (0...target).to_a - here.map(&:number)
       end
 
-      # @return [Array] those who serve and have a number past the target
+      # @return [Array] serving workers whose number is not below the target
       def surplus
         serving.select { |worker| worker.number >= target }
       end
@@ -43,10 +47,12 @@ module NeverBlock
         all.select { |worker| worker.state == :serving }
       end
 
-      # @param worker one that begins to serve
-      # @return [Array] whom it succeeds
+      # @param worker a worker that starts to serve
+      # @return [Array] the workers it replaces
       def succeeded_by(worker)
-        serving.select { |other| other.leaving && other.number == worker.number && !other.equal?(worker) }
+        serving.select do |other|
+          other.leaving && other.number == worker.number && !other.equal?(worker)
+        end
       end
 
       # @param mold [Object]

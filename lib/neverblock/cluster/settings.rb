@@ -1,40 +1,57 @@
 # frozen_string_literal: true
 
-# Settings as text, so that the front can see where a new mold reads other ones. What the front holds (addresses, timeouts, limits, routes, the number of workers)
-# stays as it was until the server is started again; all else is the new workers' own.
+# The front's settings as text, so that it can compare them with those a new mold has read. Settings
+# of the front (addresses, timeouts, limits, routes, number of workers) do not change until the
+# server is started again. All others belong to the workers.
 
 require "neverblock/config/catalog"
 
 module NeverBlock
   module Cluster
     module Settings
-      WORKERS_OWN = %i[config environment fibers preload_app before_fork after_fork on_download scheduler cooperative yjit log_format log_requests port host].freeze
+      WORKERS_OWN = %i[
+        config environment fibers preload_app before_fork after_fork on_download scheduler
+        cooperative yjit log_format log_requests port host
+      ].freeze
 
       module_function
 
       # @param settings [Config::Settings]
-      # @return [Hash{String => String}] what the front holds
+      # @return [Hash{String => String}] the front's settings
       def of(settings)
-        rows = Config::Catalog::OPTIONS.reject { |row| WORKERS_OWN.include?(row.key) || row.section == Config::Catalog::EXECUTOR || row.key == :bind }
-        rows.to_h { |row| [row.to_s, text(settings[row.key])] }.merge("bind" => text(settings.binds))
+        rows = Config::Catalog::OPTIONS.reject { |row| workers_own?(row) || row.key == :bind }
+        found = rows.to_h { |row| [row.to_s, text(settings[row.key])] }
+        found.merge("bind" => text(settings.binds))
       end
 
       # @param ours [Hash{String => String}]
       # @param theirs [Hash{String, Symbol => String}]
-      # @return [Array<String>] names
+      # @return [Array<String>] names of settings that differ
       def differing(ours, theirs)
         theirs = theirs.transform_keys(&:to_s)
         ours.keys.reject { |name| ours[name] == theirs[name] }
       end
 
+      def workers_own?(row)
+        WORKERS_OWN.include?(row.key) || row.section == Config::Catalog::EXECUTOR
+      end
+
       def text(value)
         case value
         when Array then value.map { |part| text(part) }.join(" ")
-        when Config::Route then [value.pattern, value.input, value.cancel_on_disconnect, value.algorithm, value.rate, value.lane, value.at_once, value.queue].inspect
+        when Config::Route then route_text(value)
         else value.to_s
         end
       end
-      private_class_method :text
+      ROUTE_WORDS = %i[
+        pattern input cancel_on_disconnect algorithm rate lane at_once queue
+      ].freeze
+      private_constant :ROUTE_WORDS
+
+      def route_text(route)
+        ROUTE_WORDS.map { |name| route.public_send(name) }.inspect
+      end
+      private_class_method :workers_own?, :text, :route_text
     end
   end
 end

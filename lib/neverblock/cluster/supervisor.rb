@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Owns everything there is to know of molds and workers, on one thread: starts them, listens to them, replaces what is lost, and carries a reload through. Other
-# threads hand it work (post); nothing else touches its state, so there are no locks. Decisions without processes are in Roster and BackOff; what it looks at once
-# a second in Rounds; a reload in Reload.
+# Manages molds and workers on one thread: starts them, reads their messages, replaces those that
+# ended, and runs reloads. Other threads hand it work by #post. Nothing else touches its state, so
+# there are no locks. Roster and BackOff decide without touching processes, Rounds has the checks of
+# every second, and Reload one reload.
 
 require "neverblock/boot/cgroup"
 require "neverblock/cluster/back_off"
@@ -29,48 +30,51 @@ module NeverBlock
       include Reporting
 
       TICK_S = 1.0
-      # Between looks for a process whose socket has closed: its end is a matter of moments.
+      # Between checks for a process whose socket has closed; it ends within moments.
       REAP_S = 0.01
-      # A mold has so long to tell how a worker has ended.
+      # Time a mold has to report how a worker has ended.
       HEARSAY_S = 0.1
-      # After its socket has closed a worker's process that goes on is none that can be supervised; as long after it began to leave, one that hangs in at_exit.
+      # After its socket has closed, a worker that still runs cannot be supervised and is killed.
       SILENT_S = 2.0
+      # Time a worker has for at_exit blocks before it is killed.
       ENDING_S = Worker::EXIT_S + 2.0
-      # A worker that ended so soon after it was ready, and had answered nothing, has lived a short life.
+      # A worker that ends within this time after it was ready, without an answer, is short-lived.
       SHORT_S = 1.0
-      # A SIGTERM that a worker tells of may be one for all processes of the server (systemd's KillMode, kill -- -PGID), which the front has soon, too.
+      # Wait after a worker's SIGTERM: it may have been sent to all processes of the server
+      # (systemd's KillMode, kill -- -PGID), and then the front gets one too.
       TERM_S = 0.5
-      # For a fork and the hooks before it; a mold that takes longer stands still.
+      # For a fork and its hooks; a mold that takes longer is stuck.
       FORK_S = 60.0
-      # Seconds for a mold that was told to quit.
+      # Time a mold has to quit.
       QUIT_S = 2.0
-      # In which the same trouble is said once.
+      # Shortest time between two identical log entries.
       AGAIN_S = 60
 
       # @return [Roster]
       attr_reader :roster
-      # @return [Error, nil] why the server could not start
+      # @return [Error, nil] the reason why the server could not start
       attr_reader :failure
       # @return [Log]
       attr_reader :log
-      # @return [Array<Integer>] processes there are now; any thread
+      # @return [Array<Integer>] ids of the current processes; thread-safe
       attr_reader :pids
-      # @return [Array<Hash>] number, pid and state of each worker there is now; any thread
+      # @return [Array<Hash>] number, pid and state of each current worker; thread-safe
       attr_reader :workers
-      # @return [Integer] how many versions have served, this one counted; any thread
+      # @return [Integer] number of versions that have served, with this one; thread-safe
       attr_reader :generation
 
       # @param engine [Engine]
-      # @param settings [Config::Settings] the front's own
+      # @param settings [Config::Settings] the front's
       # @param log [Log]
-      # @param molds [#call] starts a mold: takes the time, gives a MoldHandle
-      # @param again [String, nil] why no second mold can be made; nil: it can
+      # @param molds [#call] starts a mold: called with the time, returns a MoldHandle
+      # @param again [String, nil] why no second mold can be started; nil: it can
       # @param processes [Processes]
-      # @param killed [#oom_kills] counts what was killed for want of memory
+      # @param killed [#oom_kills] counts processes killed because memory was exhausted
       # @param clock [#call] monotonic seconds
-      # @param spares [Integer] of each worker's executor
-      # @param lanes [#call] takes what the application says of the lanes of its requests (Array<LaneRules::Rule>)
-      def initialize(engine:, settings:, log:, molds:, again: nil, workers: settings[:workers], processes: Processes.new, killed: Boot::Cgroup.new,
+      # @param spares [Integer] standby executors of each worker
+      # @param lanes [#call] called with the application's lane rules (Array<LaneRules::Rule>)
+      def initialize(engine:, settings:, log:, molds:, again: nil, workers: settings[:workers],
+                     processes: Processes.new, killed: Boot::Cgroup.new,
                      clock: Deadline.method(:now), spares: 0, lanes: ->(_rules) {})
         @engine = engine
         @settings = settings
@@ -103,7 +107,7 @@ module NeverBlock
       # @return [Thread]
       def start(&on_end)
         thread = Thread.new do
-          step(0) # nothing comes before something was done
+          step(0) # without waiting: the first mold is not started yet
           step(patience) until @over
         ensure
           close
@@ -117,7 +121,7 @@ module NeverBlock
         @over || false
       end
 
-      # Any thread.
+      # Hands work to this object's thread. Thread-safe.
       # @param verb [Symbol] :drain, :cut, :add_worker, :remove_worker or :reload
       # @return [void]
       def post(verb, *arguments)
@@ -127,18 +131,18 @@ module NeverBlock
         nil
       end
 
-      # One turn: what has come, what is due, what is to be done.
-      # @param seconds [Numeric] to wait for something to come
+      # One turn: reads messages, runs what is due, and acts on both.
+      # @param seconds [Numeric] longest wait for a message
       # @return [void]
       def step(seconds)
         readable, = IO.select([@wake, *listened.keys], nil, nil, seconds)
-        readable&.each { |io| io.equal?(@wake) ? take_posts : listened[io]&.then { |process| hear(process) } }
+        readable&.each { |io| receive(io) }
         tick if now >= @next_tick
         reap if silent_children?
         settle
         note_processes
-      rescue StandardError => e # a fault here must not take what serves with it
-        trouble("the supervisor of the workers", e)
+      rescue StandardError => e # a fault here must not end the server
+        trouble("a fault in the supervisor of the workers", e)
         IO.select([@wake], nil, nil, TICK_S)
       end
 
@@ -147,19 +151,18 @@ module NeverBlock
         @clock.call
       end
 
-      # --- for Rounds and Reload, on its thread ---
+      # --- for Rounds and Reload, on this object's thread ---
 
       # Forks a worker.
       # @param number [Integer]
       # @param mold [MoldHandle]
-      # @return [WorkerHandle, nil] nil: the system refuses
+      # @return [WorkerHandle, nil] nil: the system refused
       def start_worker(number, mold = @mold)
         channel = @engine.channel(number, @spares)
         ours, theirs = Control.pair
         worker = WorkerHandle.new(@next_id += 1, number, mold, channel, Control.new(ours), now)
         roster.all << worker
-        descriptors = [*channel.descriptors, theirs]
-        mold.control.tell({ do: "fork", id: worker.id, number: number, descriptors: descriptors.size, links: channel.links }, descriptors)
+        ask_for_fork(worker, [*channel.descriptors, theirs])
         channel.handed_over
         worker
       rescue SystemCallError, Error => e
@@ -170,27 +173,27 @@ module NeverBlock
         theirs&.close
       end
 
-      # It is given requests from now on, and whom it succeeds is given none.
+      # Gives the worker requests from now on, and drains the workers it replaces.
       def serve(worker)
         worker.enter(:serving, now)
         worker.channel.serve
         log.info("#{worker} serves") if @served && !@switching
-        roster.succeeded_by(worker).each { |other| retire(other) }
+        roster.succeeded_by(worker).each { |other| drain_worker(other) }
       end
 
-      # No further request.
-      def retire(worker)
+      # Gives the worker no further requests.
+      def drain_worker(worker)
         worker.enter(:retiring, now)
         worker.channel.retire
       end
 
-      # @param why [String] for the log, when it has ended
+      # @param why [String] reason for the log entry of its end
       def kill(worker, why)
         worker.doom ||= why
         @processes.kill(worker.pid)
       end
 
-      # A mold that nobody needs, and its workers with it.
+      # Ends a mold that is no longer needed, and its workers.
       def discard(mold)
         return if mold.nil? || mold.ended?
 
@@ -199,7 +202,7 @@ module NeverBlock
         roster.of(mold).each { |worker| discard_worker(worker) }
       end
 
-      # @return [MoldHandle, nil] nil: the system refuses
+      # @return [MoldHandle, nil] nil: the system refused
       def make_mold
         mold = @molds_factory.call(now)
         @molds << mold
@@ -209,11 +212,12 @@ module NeverBlock
         nil
       end
 
-      # @return [String, nil] why make_mold gave none
+      # @return [String, nil] why make_mold returned nil
       attr_reader :mold_problem
 
-      # New workers, all ready, in the place of the old ones.
+      # Replaces the old workers by new ones, which are all ready.
       # @param mold [MoldHandle]
+      # @return [Array(Integer, Integer)] number of new workers, number of old ones
       def switch_to(mold)
         fresh, old = roster.all.partition { |worker| worker.mold.equal?(mold) }
         @molds.each { |other| discard(other) if other.state == :loading }
@@ -222,13 +226,30 @@ module NeverBlock
         @back_off.lasted
         @switching = true
         fresh.each { |worker| serve(worker) }
-        old.each { |worker| worker.state == :serving ? retire(worker) : discard_worker(worker) unless worker.state == :retiring }
+        old.each { |worker| drain_or_discard(worker) unless worker.state == :retiring }
         [fresh.size, old.size]
       ensure
         @switching = false
       end
 
       private
+
+      def receive(io)
+        return take_posts if io.equal?(@wake)
+
+        process = listened[io]
+        hear(process) if process
+      end
+
+      def ask_for_fork(worker, descriptors)
+        message = { do: "fork", id: worker.id, number: worker.number,
+                    descriptors: descriptors.size, links: worker.channel.links }
+        worker.mold.control.tell(message, descriptors)
+      end
+
+      def drain_or_discard(worker)
+        worker.state == :serving ? drain_worker(worker) : discard_worker(worker)
+      end
 
       def listened
         (@molds + roster.all).reject(&:silent).to_h { |process| [process.control.io, process] }
@@ -237,7 +258,8 @@ module NeverBlock
       def patience
         return REAP_S if silent_children? || (@draining && roster.all.empty?)
 
-        [@next_tick - now, @back_off.failing? ? @back_off.left : TICK_S].min.clamp(0.0, TICK_S)
+        wait = @back_off.failing? ? @back_off.left : TICK_S
+        [@next_tick - now, wait].min.clamp(0.0, TICK_S)
       end
 
       def take_posts
@@ -253,30 +275,49 @@ module NeverBlock
         reap
         @rounds.walk unless @draining
         roster.all.dup.each { |worker| bury_if_lost(worker) }
-        roster.all.each { |worker| let_leave(worker) if worker.terminated && now - worker.terminated > TERM_S }
-        roster.all.each { |worker| kill(worker, "did not come to an end after its last request") if worker.ending && now - worker.ending > ENDING_S }
+        roster.all.each { |worker| check_ending(worker) }
         @molds.each { |mold| end_stalled(mold) }
-        @back_off.lasted if @back_off.failing? && roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }
+        @back_off.lasted if @back_off.failing? && long_serving?
+      end
+
+      def check_ending(worker)
+        let_leave(worker) if worker.terminated && now - worker.terminated > TERM_S
+        return unless worker.ending && now - worker.ending > ENDING_S
+
+        kill(worker, "did not end after its last request")
+      end
+
+      def long_serving?
+        roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }
       end
 
       def end_stalled(mold)
-        return unless mold.loaded? && !mold.quits && roster.of(mold).any? { |worker| worker.pid.nil? && now - worker.since > FORK_S }
+        return unless mold.loaded? && !mold.quits
+        return if roster.of(mold).none? { |worker| worker.pid.nil? && now - worker.since > FORK_S }
 
-        trouble("the process that workers are forked from (#{mold.pid}) has not forked one for #{format("%g", FORK_S)} s and is killed")
+        trouble("the process that workers are forked from (#{mold.pid}) has not forked one for " \
+                "#{format("%g", FORK_S)} s and is killed")
         @processes.kill(mold.pid)
       end
 
-      # --- what is posted ---
+      # --- verbs of #post ---
+
+      STOPPING = "the server is stopping"
+      private_constant :STOPPING
 
       def drain
         return if @draining
 
         @draining = true
-        @reload&.give_up("the server is stopping")
-        give_up_waiting_reloads("the server is stopping")
+        @reload&.give_up(STOPPING)
+        give_up_waiting_reloads(STOPPING)
         @engine.drain
-        roster.all.each { |worker| discard_worker(worker) if %i[starting ready].include?(worker.state) }
+        roster.all.each { |worker| discard_worker(worker) if unused?(worker) }
         @molds.each { |mold| @processes.kill(mold.pid) if mold.state == :loading }
+      end
+
+      def unused?(worker)
+        %i[starting ready].include?(worker.state)
       end
 
       def cut
@@ -296,15 +337,16 @@ module NeverBlock
         before = roster.target
         roster.target = count
         words = "#{roster.target} worker#{"s" unless roster.target == 1}"
-        return log.info("#{words} as before: from #{Roster::RANGE.min} to #{Roster::RANGE.max} are possible") if roster.target == before
+        return log.info("#{words} from now on") unless roster.target == before
 
-        log.info("#{words} from now on")
+        range = Roster::RANGE
+        log.info("#{words} as before: from #{range.min} to #{range.max} are possible")
       end
 
-      # @param reply [#call] is given [ok, message], once
-      # @param progress [#call] is given lines
+      # @param reply [#call] called once with [ok, message]
+      # @param progress [#call] called with lines
       def reload(reply, progress)
-        refusal = @again || (@draining && "the server is stopping")
+        refusal = @again || (@draining && STOPPING)
         if refusal
           log.warn("no reload: #{refusal}")
           return reply.call([false, refusal])
@@ -313,7 +355,7 @@ module NeverBlock
         @reloads << [reply, progress]
       end
 
-      # --- what is to be done ---
+      # --- actions of a turn ---
 
       def settle
         give_reports
@@ -324,34 +366,37 @@ module NeverBlock
         ensure_mold
         end_without_workers
         start_missing if @mold&.loaded? && @back_off.left.zero?
-        roster.surplus.each { |worker| retire(worker) }
+        roster.surplus.each { |worker| drain_worker(worker) }
         quit_molds
         announce
         tell_availability
       end
 
       def ensure_mold
-        return if @mold || @molds.any? { |mold| mold.state == :loading && !@reload&.mold.equal?(mold) } || @back_off.left.positive? || (@again && @started)
+        return if @mold || another_loading? || @back_off.left.positive? || (@again && @started)
 
         @started = true
         return if make_mold
-
         return fail_with(mold_problem) if first_start?
 
         @back_off.failed
         say_attempt(mold_problem)
       end
 
-      # What the system refuses to one it refuses to the next.
+      def another_loading?
+        @molds.any? { |mold| mold.state == :loading && !@reload&.mold.equal?(mold) }
+      end
+
+      # Stops at the first worker that the system refuses: it would refuse the next one too.
       def start_missing
         @refused = !roster.missing(@reload&.mold).all? { |number| start_worker(number) }
       end
 
-      # Nobody is left who could run a request or fork another who could.
+      # Ends the server when no worker is left and none can be forked.
       def end_without_workers
         return unless @again && @started && @molds.empty? && roster.all.empty?
 
-        problem = "no worker is left, and none can be forked any more: #{@again}"
+        problem = "no worker is left, and none can be forked: #{@again}"
         log.error("#{problem}; the server ends")
         fail_with(problem)
       end
@@ -362,10 +407,10 @@ module NeverBlock
         @reload.begin
       end
 
-      # Molds whose workers have all gone.
+      # Ends molds whose workers have all ended.
       def quit_molds
         @molds.each do |mold|
-          next if mold.equal?(@mold) || mold.equal?(@reload&.mold) || mold.state == :loading || mold.quits || roster.of(mold).any?
+          next if mold.state == :loading || mold.quits || needed?(mold)
 
           mold.quits = now
           mold.control.tell({ do: "quit" })
@@ -373,7 +418,11 @@ module NeverBlock
         @molds.each { |mold| @processes.kill(mold.pid) if mold.quits && now - mold.quits > QUIT_S }
       end
 
-      # Once everything that was begun has come to its end, well or not, and somebody serves.
+      def needed?(mold)
+        mold.equal?(@mold) || mold.equal?(@reload&.mold) || roster.of(mold).any?
+      end
+
+      # Reports the start once a worker serves and no other is still starting.
       def announce
         return if @served || roster.serving.empty?
         return if roster.all.any? { |worker| worker.state == :starting } && !@back_off.failing?
@@ -383,21 +432,32 @@ module NeverBlock
         @notices.each { |line| log.info(line) }
       end
 
-      # While nobody serves, nor will at once, who waits is told so; what he took of the system may be what a worker is refused.
+      # While no worker serves or will soon serve, waiting clients get 503. The resources they hold
+      # may be what the system lacks for a worker.
       def tell_availability
-        seconds = [@back_off.left.ceil, 1].max if roster.serving.empty? && (@refused || @back_off.failing? || (@again && @molds.empty?))
+        seconds = [@back_off.left.ceil, 1].max if roster.serving.empty? && hopeless?
         return if seconds == @unavailable
 
         @engine.unavailable = @unavailable = seconds
       end
 
+      def hopeless?
+        @refused || @back_off.failing? || (@again && @molds.empty?)
+      end
+
       def discard_worker(worker)
         worker.doom = :discarded
         @processes.kill(worker.pid)
-        worker.control.io.shutdown rescue nil # rubocop:disable Style/RescueModifier -- it may have gone
+        shut(worker.control.io)
       end
 
-      # Without workers nobody runs what still waits.
+      def shut(socket)
+        socket.shutdown
+      rescue StandardError
+        nil # it is closed already
+      end
+
+      # Without workers, requests that still wait get 503.
       def wind_up
         return unless roster.all.empty?
         return @engine.unavailable = 1 if @engine.running?
@@ -412,17 +472,21 @@ module NeverBlock
         @reloads.clear
       end
 
-      # For other threads.
+      # Publishes the state for other threads.
       def note_processes
         @pids = pids_now.freeze
-        @workers = roster.all.map { |worker| { number: worker.number, pid: worker.pid, state: worker.state }.freeze }.freeze
+        @workers = roster.all.map { |worker| published(worker) }.freeze
+      end
+
+      def published(worker)
+        { number: worker.number, pid: worker.pid, state: worker.state }.freeze
       end
 
       def pids_now
         (@molds + roster.all).filter_map(&:pid)
       end
 
-      # The same words once a minute.
+      # Logs an error; the same one at most once a minute.
       def trouble(text, error = nil)
         return if @trouble == [text, error&.message] && now - @trouble_at < AGAIN_S
 

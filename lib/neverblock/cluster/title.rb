@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What ps shows: which process this is of which application.
+# The process title that ps shows: its role, and the folder of the application.
 
 module NeverBlock
   module Cluster
@@ -12,7 +12,7 @@ module NeverBlock
       def set(role)
         ::Process.setproctitle("neverblock: #{role} of #{Dir.pwd}")
       rescue SystemCallError
-        nil # the folder is gone
+        nil # the folder no longer exists
       end
     end
   end

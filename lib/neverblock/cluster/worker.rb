@@ -1,14 +1,18 @@
 # frozen_string_literal: true
 
-# A forked process that runs requests: an executor on a thread of its own, linked to the front by its channel, while the main thread listens to the front.
+# A forked process that runs requests. Its executor has a thread of its own and is connected to the
+# front by a channel, while the main thread reads the front's commands.
 #
-#   it is told   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
-#   it tells     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }   { event: "retire" } (it had SIGTERM)
-#                { event: "lanes", rules: }   (what the application says of them: LaneRules)
-#                { event: "backtrace", lines: }   { event: "ending" }   { event: "downloads", called:, failed:, lost: } (reports it is done with)
+#   commands   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
+#   events     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }
+#              { event: "retire" } (it got SIGTERM)
+#              { event: "lanes", rules: } (the application's LaneRules)
+#              { event: "backtrace", lines: }   { event: "ending" }
+#              { event: "downloads", called:, failed:, lost: } (numbers of reports that are done)
 #
-# It ends when its executor has: told so through the channel, after its last request. The application's at_exit runs then, for a bounded time. The end of the control
-# socket is the end of the front: it leaves at once.
+# It ends when its executor has ended, which the channel tells to do so after the last request. Then
+# the application's at_exit blocks run, for a bounded time. When its control socket is closed, the
+# front has ended, and the worker exits at once.
 
 require "neverblock/boot/processors"
 require "neverblock/cluster/fork_safety"
@@ -29,17 +33,17 @@ module NeverBlock
   module Cluster
     class Worker
       IGNORED = %w[INT HUP USR2 TTIN TTOU].freeze
-      # Seconds for at_exit.
+      # Seconds for at_exit blocks.
       EXIT_S = 5
       LOG_FLUSH_MS = 1_000
-      # Of a backtrace.
+      # Most lines of a backtrace.
       LINES_MAX = 100
 
       # @param number [Integer]
       # @param settings [Config::Settings]
       # @param config [Config]
       # @param control [Control]
-      # @param native [Module] where Link, Executor and Log are
+      # @param native [Module] the module of Link, Executor and Log
       def initialize(number, settings, config, control, native: NeverBlock)
         @number = number
         @settings = settings
@@ -53,7 +57,8 @@ module NeverBlock
       end
 
       # Serves until it is told to end.
-      # @param channel [Array<Array<IO>>] descriptors of the link of its executor, of each spare's, and of each of those of lanes
+      # @param channel [Array<Array<IO>>] descriptors of each link: of its executor, of spares, of
+      #   lanes
       # @yieldreturn [#call] the application
       # @return [Integer] exit status
       def run(channel, &load)
@@ -61,17 +66,19 @@ module NeverBlock
         @later = Server::Later.new
         @control.tell({ event: "started", pid: ::Process.pid })
         executor = prepare(channel, &load) or return 1
-        heed_term # an application that traps it for a process of its own would end this one with all it runs
-        NeverBlock.end_with_parent(false) # its mold may end now, and the front's end is heard
+        heed_term # again, because the application may have trapped it
+        # Its mold may end from here on. The front's end is noticed on the control socket.
+        NeverBlock.end_with_parent(false)
         start(executor)
         LaneRules.follow(method(:lanes_changed))
         tell_lanes
         @control.tell({ event: "ready" })
         listen until @ended
         leave
-      rescue StandardError => e # the application has closed what is ours, or has raised something in this thread
+      rescue StandardError => e # the application closed our descriptors, or raised in this thread
         @ended = true
-        @log.error("its main thread was interrupted or has lost its descriptors, and the worker ends: #{e.message} (#{e.class})")
+        @log.error("the worker ends, because its main thread was interrupted or has lost its " \
+                   "descriptors: #{e.message} (#{e.class})")
         @status = 1
         leave
       end
@@ -82,14 +89,14 @@ module NeverBlock
         @log = @native::Log.new(@config.log_fd)
         @log.format = @config.log_format
         @log.worker = @number
-        NeverBlock.end_with_parent(true) # a hook may take for ever
+        NeverBlock.end_with_parent(true) # a hook may never return
         ::Process.exit!(1) if @control.gone?
         IGNORED.each { |name| Signal.trap(name) { nil } }
         heed_term
         Signal.trap("CHLD", "DEFAULT")
         Title.set("worker #{@number}")
         srand
-        $stdout.sync = true if $stdout.respond_to?(:sync=) # as Runner does where there is one process
+        $stdout.sync = true if $stdout.respond_to?(:sync=) # as Runner does for a single process
         keep_from_children
       end
 
@@ -97,7 +104,8 @@ module NeverBlock
         Signal.trap("TERM") { wake }
       end
 
-      # A child of the application's that lives on must not keep the front from seeing the end of this process.
+      # Children of the application must not inherit the socket: the front would not notice the end
+      # of this process.
       def keep_from_children
         control = @control
         Compat::Fork.closing << control.io
@@ -107,7 +115,7 @@ module NeverBlock
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         ForkSafety.after
         @settings[:after_fork]&.each { |block| block.call(@number) }
-        NeverBlock.serving = Serving.new(fibers: @config.fibers, workers: Boot::Processors.workers(@settings[:workers]), log: @log, speaks: @number.zero?)
+        NeverBlock.serving = serving
         app = Layers.around(load.call, @config, @log)
         NeverBlock::Heap.make_room_beside_application
         lanes, (first, *spares) = links(channel).partition { |link| link.lane.positive? }
@@ -115,8 +123,13 @@ module NeverBlock
         spares = spares.map { |link| last = executor_of(link, app, helps: last) }
         @helpers = Server::Helpers.new(spares, lanes.map { |link| executor_of(link, app) })
         first
-      rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, this worker cannot serve, and the front is told
+      rescue Exception => e # rubocop:disable Lint/RescueException -- the front is told about it
         refuse(e)
+      end
+
+      def serving
+        workers = Boot::Processors.workers(@settings[:workers])
+        Serving.new(fibers: @config.fibers, workers: workers, log: @log, speaks: @number.zero?)
       end
 
       def links(channel)
@@ -127,8 +140,9 @@ module NeverBlock
       end
 
       def executor_of(link, app, **words)
-        stalls = Stalls.options(@config, worker: @number)
-        @native::Executor.new(link, app, fibers: @config.fibers, log: @log, **words, **@config.executor_options, **stalls)
+        options = { fibers: @config.fibers, log: @log, **words, **@config.executor_options,
+                    **Stalls.options(@config, worker: @number) }
+        @native::Executor.new(link, app, **options)
       end
 
       def start(executor)
@@ -148,9 +162,12 @@ module NeverBlock
         nil
       end
 
-      # What called the hook is of no interest.
+      # Without the lines of this file, which called the hook.
       def without_ours(error)
-        error.set_backtrace(error.backtrace.take_while { |line| !line.start_with?(__FILE__) }) if error.backtrace && !error.frozen?
+        if error.backtrace && !error.frozen?
+          lines = error.backtrace.take_while { |line| !line.start_with?(__FILE__) }
+          error.set_backtrace(lines)
+        end
         error
       end
 
@@ -158,12 +175,13 @@ module NeverBlock
         @waker.write_nonblock("T", exception: false)
       end
 
-      # On an executor's thread. The last that ends, or one that fails, ends the worker.
+      # Runs on an executor's thread. The worker ends with its last executor, or when one has
+      # failed.
       def ended(failure)
         last = @lock.synchronize { (@left -= 1).zero? }
         return if @ended || !(last || failure)
 
-        @log.error("its executor has ended, and the worker with it", failure) if failure
+        @log.error("its executor has failed, and the worker ends", failure) if failure
         @status = failure ? 1 : 0
         @ended = true
         @waker.write_nonblock("E", exception: false)
@@ -175,7 +193,9 @@ module NeverBlock
         @control.tell({ event: "retire" }) if words.is_a?(String) && words.include?("T")
         tell_reported
         tell_lanes
-        (@control.read || ::Process.exit!(1)).each { |message| obey(message) } if readable.include?(@control.io)
+        return unless readable.include?(@control.io)
+
+        (@control.read || ::Process.exit!(1)).each { |message| obey(message) }
       end
 
       def obey(message)
@@ -185,12 +205,15 @@ module NeverBlock
         end
       end
 
-      # Whoever has no on_download needs no thread for it.
+      # Made at the first report.
       def downloads
-        @downloads ||= Downloads::Calls.new(@config.on_download, @log, method(:reported), Downloads::Losses.new(@log, method(:reported))).start
+        @downloads ||= begin
+          losses = Downloads::Losses.new(@log, method(:reported))
+          Downloads::Calls.new(@config.on_download, @log, method(:reported), losses).start
+        end
       end
 
-      # Any thread.
+      # Thread-safe.
       def reported(fate, number)
         @reported << [fate, number]
         @waker.write_nonblock("R", exception: false)
@@ -205,7 +228,7 @@ module NeverBlock
         @control.tell({ event: "downloads", **sums }) unless sums.empty?
       end
 
-      # Any thread.
+      # Thread-safe.
       def lanes_changed(rules)
         @lanes << rules
         @waker.write_nonblock("L", exception: false)
@@ -226,7 +249,8 @@ module NeverBlock
         @control.tell({ event: "ending" })
         @log.flush(LOG_FLUSH_MS)
         @later.call(EXIT_S) do
-          @log.warn("what the application has for at_exit took longer than #{EXIT_S} s: left without it")
+          @log.warn("at_exit blocks of the application took longer than #{EXIT_S} s: " \
+                    "the worker exits without them")
           @log.flush(LOG_FLUSH_MS)
           ::Process.exit!(@status)
         end

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# A worker as the front sees it: its channel, its process, where it is in its life (see Roster), and since when.
+# The front's view of a worker: its channel, its process and its state (see Roster).
 
 module NeverBlock
   module Cluster
     class WorkerHandle
       # @return [Integer] unique in this front
       attr_reader :id
-      # @return [Integer] of its place, 0..
+      # @return [Integer] its number, from 0
       attr_reader :number
-      # @return [MoldHandle] whose child it is
+      # @return [MoldHandle] the mold it was forked from
       attr_reader :mold
       # @return [Channel]
       attr_reader :channel
@@ -19,25 +19,25 @@ module NeverBlock
       attr_reader :pid
       # @return [Symbol] :starting, :ready, :serving or :retiring
       attr_reader :state
-      # @return [Float] since when it is in that state, monotonic seconds
+      # @return [Float] time at which it entered that state, monotonic seconds
       attr_reader :since
-      # @return [String, nil] why it retires once its successor serves
+      # @return [String, nil] why it drains once its successor serves
       attr_accessor :leaving
-      # @return [String, Symbol, nil] why it was killed by the front; :discarded: nobody needs to know
+      # @return [String, Symbol, nil] why the front killed it; :discarded: not to be logged
       attr_accessor :doom
-      # @return [Float, nil] when it was asked where it is stuck
+      # @return [Float, nil] time at which it was asked for its backtrace
       attr_accessor :asked
-      # @return [Float, nil] when it had SIGTERM
+      # @return [Float, nil] time at which it got SIGTERM
       attr_accessor :terminated
-      # @return [Float, nil] since when its control socket has been closed
+      # @return [Float, nil] time at which its control socket closed
       attr_accessor :silent
-      # @return [Float, nil] since when it runs the application's at_exit
+      # @return [Float, nil] time at which its at_exit blocks started
       attr_accessor :ending
-      # @return [String, nil] what it said was wrong
+      # @return [String, nil] the problem it has reported
       attr_accessor :problem
-      # @return [Integer] reports of downloads it was given and has not told the end of
+      # @return [Integer] reports of downloads that it has and is not done with
       attr_accessor :reports
-      # @return [Boolean] whether it was said that its state lasts long
+      # @return [Boolean] whether the log has told that its state lasts long
       attr_accessor :lingering
 
       def initialize(id, number, mold, channel, control, since)

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# The setting `directory`: where the application lies, wherever the server was started.
+# The setting `directory`: the folder of the application, independent of where the server was
+# started.
 
 require "neverblock/errors"
 
 module NeverBlock
   class Config
     module Directory
-      # Makes it the process's folder; relative paths, the rackup file's among them, start there.
+      # Changes the process's working directory. Relative paths, as of the rackup file, start there.
       # @param name [String, nil] nil: the process stays where it is
       # @return [void]
       # @raise [ConfigError]
@@ -17,7 +18,9 @@ module NeverBlock
         Dir.chdir(name)
         ENV["PWD"] = File.expand_path(name, ENV.fetch("PWD", "/"))
       rescue SystemCallError => e
-        raise ConfigError, "directory #{name.inspect}: #{e.message[/[^@]*/].strip.downcase}; it takes the folder of the application, or a link to it"
+        reason = e.message[/[^@]*/].strip.downcase
+        raise ConfigError, "cannot change to directory #{name.inspect}: #{reason}; " \
+                           "it must be the application's folder, or a link to it"
       end
     end
   end

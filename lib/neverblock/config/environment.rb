@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the process's environment says, as hosting platforms set it: PORT, BIND, RACK_ENV and the other variables of the catalog. An option of the command
-# line goes before it; it goes before the configuration file.
+# The settings of the process's environment, as hosting platforms set them: PORT, BIND, RACK_ENV and
+# the other variables of the catalog. Options of the command line take precedence over them; they
+# take precedence over the configuration file.
 
 require "neverblock/config"
 
@@ -10,7 +11,7 @@ module NeverBlock
     class Environment
       DEFAULT_NAME = Catalog[:environment].default
       EVERY_ADDRESS = "0.0.0.0"
-      # Their settings are read by #bind and #binds.
+      # Settings that #bind and #binds read.
       LISTENING = %i[bind port host].freeze
 
       # @param env [Hash, ENV]
@@ -18,7 +19,7 @@ module NeverBlock
         @env = env
       end
 
-      # What is set, without the addresses.
+      # All settings of the environment but the addresses.
       # @return [Hash{Symbol => Object}] by Option#key
       # @raise [ConfigError]
       def values
@@ -36,8 +37,9 @@ module NeverBlock
         read(Catalog[:port], "PORT") if value("PORT")
       end
 
-      # The address that goes with a port nobody gave an address for: a platform that says PORT means every address of the machine, unless it says HOST too.
-      # HOST alone is nothing: shells of the csh family set it to the machine's name.
+      # The host for a port without one. On platforms that set PORT it is every address of the
+      # machine, unless HOST is set too. HOST alone has no effect: shells of the csh family set it
+      # to the machine's name.
       # @return [String]
       # @raise [ConfigError]
       def host
@@ -53,19 +55,24 @@ module NeverBlock
       def bind(port: nil, host: nil)
         host ||= self.host
         port ||= self.port || Catalog[:port].default
-        Bind.parse(host.include?(":") && !host.start_with?("[") ? "http://[#{host}]:#{port}" : "http://#{host}:#{port}")
+        host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
+        Bind.parse("http://#{host}:#{port}")
       end
 
-      # @return [Array<Bind>, nil] of BIND (URLs with spaces between), or of PORT; nil when neither is set
+      # @return [Array<Bind>, nil] those of BIND (URLs separated by spaces), or of PORT; nil when
+      #   neither is set
       # @raise [ConfigError]
       def binds
         return value("PORT") && [bind] unless value("BIND")
 
         row = Catalog[:bind]
-        value("BIND").split.inject([]) { |found, url| row.append(found, read(row, "BIND", url), "BIND") }
+        value("BIND").split.inject([]) do |found, url|
+          row.append(found, read(row, "BIND", url), "BIND")
+        end
       end
 
-      # Makes RACK_ENV (and for a name from the command line, the variables that frameworks ask first) say what this server runs as.
+      # Sets RACK_ENV to the environment this server runs in. With a name from the command line,
+      # also sets the variables that frameworks read first.
       # @param chosen [String, nil] from the command line
       # @param otherwise [String, nil] from the configuration file
       # @return [String]

@@ -1,32 +1,38 @@
 # frozen_string_literal: true
 
-# One row of the catalog of settings (config/catalog.rb): everything there is to say about one setting, for the command line, the environment, the
-# configuration file, the native engine and the documents.
+# One row of the catalog of settings (config/catalog.rb): all facts about one setting, for the
+# command line, the environment, the configuration file, the native engine and the documents.
 
 require "neverblock/config/type"
 
 module NeverBlock
   class Config
     # name       [Symbol] in the file, within its group
-    # group      [Symbol, nil] the block of the file it stands in
+    # group      [Symbol, nil] the block of the file that holds it
     # section    [String] heading in --help and the documents
-    # type       [Type] what it takes
-    # default    the value when nobody says otherwise
+    # type       [Type] the type of its value
+    # default    the value when it is not set
     # unit       [String, nil] such as "seconds"
-    # help       [String] what it is for, one sentence without capital and full stop
-    # flags      [Array<String>] of the command line
-    # argument   [String, nil] what stands for the value in --help; nil: the flag alone means true
-    # env        [Array<String>] variables, the first that is set counts
-    # repeat     [Boolean] whether it may be given several times, and all count
+    # help       [String] one sentence about its purpose, without capital and full stop
+    # flags      [Array<String>] options of the command line
+    # argument   [String, nil] placeholder of the value in --help; nil: the flag alone means true
+    # env        [Array<String>] environment variables; the first that is set counts
+    # repeat     [Boolean] whether it may be given several times, and all values count
     # in_file    [Boolean] whether the file may have it
-    # engine     [Symbol, nil] the native engine's name for it
+    # engine     [Symbol, nil] its name in the native engine
     # factor     [Integer] the engine's units in one of ours
-    # later      [String, nil] what helps meanwhile, when this version does not do it yet
-    # works      [Array] values that are true of this version all the same
-    # elsewhere  [Array<Symbol>] what other servers' files call it
-    Option = Struct.new(:name, :group, :section, :type, :default, :unit, :help, :flags, :argument, :env, :repeat, :in_file, :engine, :factor, :later, :works, :elsewhere,
-                        keyword_init: true) do
-      def initialize(flags: [], env: [], in_file: true, factor: 1, works: [], repeat: false, elsewhere: [], **others)
+    # later      [String, nil] what to use instead, when this version does not support it yet
+    # works      [Array] values that this version supports all the same
+    # elsewhere  [Array<Symbol>] its names in other servers' files
+    OPTION_FIELDS = %i[
+      name group section type default unit help flags argument env repeat in_file engine factor
+      later works elsewhere
+    ].freeze
+    private_constant :OPTION_FIELDS
+
+    Option = Struct.new(*OPTION_FIELDS, keyword_init: true) do
+      def initialize(flags: [], env: [], in_file: true, factor: 1, works: [], repeat: false,
+                     elsewhere: [], **others)
         super
         freeze
       end
@@ -46,36 +52,37 @@ module NeverBlock
         group ? "#{group} { #{name} }" : name.to_s
       end
 
-      # @return [String] its long flag, without a negation
+      # @return [String] its long flag, without the "[no-]"
       def flag
         flags.last&.sub("[no-]", "")
       end
 
-      # @param value what was given
-      # @param what [String] how it was given: a flag, a variable, a name in the file
-      # @return the value to work with
+      # @param value the value to read
+      # @param what [String] its source in an error message: a flag, a variable, a name in the file
+      # @return the converted value
       # @raise [ConfigError]
       # @raise [NotYetError]
       def read(value, what = to_s)
-        raise NotYetError, "#{what} does not work yet; #{later}" if later && works.empty?
+        raise NotYetError, "#{what} is not supported yet; #{later}" if later && works.empty?
 
         found = type.read(value, what)
         return found if later.nil? || works.include?(found)
 
-        raise NotYetError, "#{what}#{" #{found}" unless found == true} does not work yet; #{later}"
+        shown = " #{found}" unless found == true
+        raise NotYetError, "#{what}#{shown} is not supported yet; #{later}"
       end
 
-      # @param others [Array, nil] what it was given before
-      # @param value what it is given now, as read
-      # @param what [String] how it was given
-      # @return [Array] all of it
-      # @raise [ConfigError] when it makes no sense after them
+      # @param others [Array, nil] the values given before
+      # @param value the new value, as read
+      # @param what [String] its source in an error message
+      # @return [Array] all values
+      # @raise [ConfigError] when the new value conflicts with those before
       def append(others, value, what = to_s)
         type.check_after(others.to_a, value, what)
         [*others, value]
       end
 
-      # @return [Range, nil] what the native engine may be given, in its units
+      # @return [Range, nil] the range in the native engine's units
       def engine_range
         range = type.range
         (range.begin * factor).round..(range.end * factor).round

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the file says of some paths: route "/uploads", input: :stream. A pattern and the words that hold for it, each checked when read. Matching is the native
-# engine's business (core/dispatch/routes.h).
+# The settings for some paths: route "/uploads", input: :stream. A route is a pattern and its words,
+# each checked when it is read. The native engine matches paths against it (core/dispatch/routes.h).
 
 require "neverblock/config/option"
 require "neverblock/errors"
@@ -10,51 +10,69 @@ require "neverblock/config/suggestion"
 module NeverBlock
   class Config
     class Route
-      # The native engine's bounds (core/dispatch/routes.h): routes, and bytes of all patterns together.
+      # The native engine's bounds (core/dispatch/routes.h): number of routes, bytes of all
+      # patterns.
       MAX = 256
       PATTERN_BYTES_MAX = 16_384
 
-      # What a path may have as it is sent (RFC 3986 section 3.3), and a star at the end.
+      # Characters of a path in a request (RFC 3986 section 3.3), and a star at the end.
       PATTERN = %r{\A/[!-~&&[^?#*]]*\*?\z}.freeze
-      FORMS = 'an absolute path as "/uploads", or the beginning of one and a star as "/x/*"'
+      FORMS = 'an absolute path such as "/uploads", or a prefix with a star such as "/x/*"'
 
       PATH_PATTERN = Type::Text.new(PATTERN, FORMS)
 
-      # Threads of a lane in each process, where its route does not say.
+      # Threads of a lane in each process, unless its route sets another number.
       AT_ONCE = 4
 
-      # The words of a route, each as the catalog has its settings.
+      # The words of a route, declared as the settings of the catalog are.
       WORDS = [
-        Option.new(name: :input, type: Type::Choice.new(:stream, :whole), default: :whole,
-                   help: "whether the application is called when the head is there and reads the body as it comes, or when the body is whole"),
-        Option.new(name: :cancel_on_disconnect, type: Type::Flag.new, help: "as the setting of this name, for these paths"),
-        Option.new(name: :lane, type: Type::Choice.new(:thread, :fibers), default: :fibers,
-                   help: "where requests run: in fibers (said of a route, also where they have stalled), or each on a thread of its own, for code that keeps its thread"),
-        Option.new(name: :at_once, type: Type::Whole.new(1..64), default: AT_ONCE, help: "with `lane: :thread`, most requests running at once in a process"),
-        Option.new(name: :queue, type: Type::Whole.new(0..1_000_000), help: "with `lane: :thread`, most requests waiting; more: 503. As `limits { queue }` unless given"),
-        Option.new(name: :algorithm, type: Type::Algorithm.new, help: "how files are sent, as `sendfile { algorithm }`"),
-        Option.new(name: :rate, type: Type::Whole.new(1..10_000_000_000), help: "bytes a second of files to each connection")
+        Option.new(name: :input, default: :whole, type: Type::Choice.new(:stream, :whole),
+                   help: "whole: the application is called when the body is complete; stream: " \
+                         "when the head is complete, and it reads the body as it arrives"),
+        Option.new(name: :cancel_on_disconnect, type: Type::Flag.new,
+                   help: "as the setting of this name, for these paths"),
+        Option.new(name: :lane, default: :fibers, type: Type::Choice.new(:thread, :fibers),
+                   help: "where requests run: in fibers (set for a route, also where they have " \
+                         "stalled), or each on a thread of its own, for code that blocks its " \
+                         "thread"),
+        Option.new(name: :at_once, default: AT_ONCE, type: Type::Whole.new(1..64),
+                   help: "with `lane: :thread`, the most requests that run at once in a process"),
+        Option.new(name: :queue, type: Type::Whole.new(0..1_000_000),
+                   help: "with `lane: :thread`, the most requests that wait; a request beyond " \
+                         "it gets 503; default `limits { queue }`"),
+        Option.new(name: :algorithm, type: Type::Algorithm.new,
+                   help: "how files are sent, as `sendfile { algorithm }`"),
+        Option.new(name: :rate, type: Type::Whole.new(1..10_000_000_000),
+                   help: "bytes a second of files to each connection")
       ].freeze
 
-      # @param pattern [String] an absolute path, or the beginning of one and a star
-      # @param words [Hash{Symbol => Object}] what holds for it
-      # @param what [String] what to call it in the complaint
+      # @param pattern [String] an absolute path, or a prefix with a star
+      # @param words [Hash{Symbol => Object}] the settings for these paths
+      # @param what [String] the setting's name in the error message
       # @return [Route]
       # @raise [ConfigError]
       def self.read(pattern, words, what = "route")
-        refuse_pattern(pattern, what) unless pattern.is_a?(String) && pattern.valid_encoding? && pattern.match?(PATTERN)
-        raise ConfigError, "#{what} #{pattern.inspect} says nothing; it takes #{known}" if words.empty?
+        refuse_pattern(pattern, what) unless pattern?(pattern)
+        name = "#{what} #{pattern.inspect}"
+        raise ConfigError, "#{name} sets nothing; it takes #{known}" if words.empty?
 
-        new(pattern, words.to_h { |name, value| read_word(name, value, "#{what} #{pattern.inspect}") }).tap { |route| route.check("#{what} #{pattern.inspect}") }
+        found = words.to_h { |word, value| read_word(word, value, name) }
+        new(pattern, found).tap { |route| route.check(name) }
       end
 
-      # @return [String] the words that work
+      def self.pattern?(value)
+        value.is_a?(String) && value.valid_encoding? && value.match?(PATTERN)
+      end
+
+      # @return [String] the words that this version supports
       def self.known
         WORDS.reject(&:later).map { |word| "#{word.name}: (#{word.type})" }.join(", ")
       end
 
       def self.read_word(name, value, what)
-        word = WORDS.find { |row| row.name.to_s == name.to_s } or raise ConfigError, unknown(name, what)
+        word = WORDS.find { |row| row.name.to_s == name.to_s }
+        raise ConfigError, unknown(name, what) unless word
+
         [word.name, word.read(value, "#{what} #{name}:")]
       end
 
@@ -65,14 +83,21 @@ module NeverBlock
 
       def self.refuse_pattern(pattern, what)
         text = pattern.inspect
-        mend = if !pattern.is_a?(String) || !pattern.valid_encoding? then nil
-               elsif pattern.include?("?") || pattern.include?("#") then "the path alone counts, not what follows it"
-               elsif !pattern.ascii_only? || pattern.include?(" ") then "write it as browsers send it: %20 for a space, %C3%A9 for an \u00e9"
-               elsif pattern.match?(/\A[\w*]/) then "it begins with a slash"
-               end
-        raise ConfigError, "#{what} takes #{FORMS}; seen #{text.length > 80 ? "#{text[0, 80]}..." : text}#{"; #{mend}" if mend}"
+        text = "#{text[0, 80]}..." if text.length > 80
+        fix = pattern_fix(pattern) if pattern.is_a?(String) && pattern.valid_encoding?
+        raise ConfigError, "#{what} takes #{FORMS}; got #{text}#{"; #{fix}" if fix}"
       end
-      private_class_method :known, :read_word, :unknown, :refuse_pattern
+
+      def self.pattern_fix(pattern)
+        if pattern.match?(/[?#]/) then "leave out the query and what follows a #"
+        elsif !pattern.ascii_only? || pattern.include?(" ") then PERCENT
+        elsif pattern.match?(/\A[\w*]/) then "a path begins with a slash"
+        end
+      end
+
+      PERCENT = "write it as browsers send it: %20 for a space, %C3%A9 for an \u00e9"
+      private_constant :PERCENT
+      private_class_method :pattern?, :known, :read_word, :unknown, :refuse_pattern, :pattern_fix
 
       # @return [String]
       attr_reader :pattern
@@ -82,16 +107,17 @@ module NeverBlock
       attr_reader :cancel_on_disconnect
       # @return [Symbol, nil] nil: as for the whole server
       attr_reader :algorithm
-      # @return [Integer, nil] bytes a second of files to each connection; nil: as for the whole server
+      # @return [Integer, nil] bytes a second of files to each connection; nil: as for the whole
+      #   server
       attr_reader :rate
 
-      # @return [Boolean] whether requests run on threads of their own
+      # @return [Boolean] whether requests run on threads of a lane
       attr_reader :lane
-      # @return [Boolean] whether they run in fibers, whatever is learned of them
+      # @return [Boolean] whether they always run in fibers, also after stalls
       attr_reader :in_fibers
-      # @return [Integer, nil] of these threads in a process; nil: it has none
+      # @return [Integer, nil] threads of the lane in a process; nil: there is no lane
       attr_reader :at_once
-      # @return [Integer, nil] most requests waiting for one; nil: as for the whole server
+      # @return [Integer, nil] most requests that wait for a thread; nil: as for the whole server
       attr_reader :queue
 
       def initialize(pattern, words)
@@ -107,16 +133,21 @@ module NeverBlock
         freeze
       end
 
-      # @raise [ConfigError] when its words do not go together
+      # @param what [String] the route's name in the error message
+      # @raise [ConfigError] when its words contradict each other
       def check(what)
         alone = { at_once: at_once, queue: queue }.compact.keys.first
-        raise ConfigError, "#{what} #{alone}: goes with lane: :thread" if alone && !lane
+        return if lane || alone.nil?
+
+        raise ConfigError, "#{what} #{alone}: works only with lane: :thread"
       end
 
       # @param other [Route]
-      # @return [Boolean] whether every path of the other is one of this
+      # @return [Boolean] whether this pattern matches every path of the other
       def covers?(other)
-        pattern == other.pattern || (pattern.end_with?("*") && other.pattern.start_with?(pattern.delete_suffix("*")))
+        return true if pattern == other.pattern
+
+        pattern.end_with?("*") && other.pattern.start_with?(pattern.delete_suffix("*"))
       end
 
       # @return [String]
@@ -124,19 +155,23 @@ module NeverBlock
         pattern
       end
 
-      # What the word `route` takes: a pattern, and words that hold for it.
+      # The value of the setting `route`: a pattern and its words.
       class Line < Type
         def read(value, what)
           value.is_a?(Route) ? value : Route.read(*value, what)
         end
 
-        # The first that matches wins: one behind another that takes all its paths would do nothing.
+        # The first match wins, so a route behind one that covers it would never be used.
         def check_after(others, route, what)
           first = others.find { |other| other.covers?(route) }
-          raise ConfigError, "#{what} #{route.pattern.inspect} is never reached: #{first.pattern.inspect} before it takes its paths" if first
-          return if others.size < MAX && (others + [route]).sum { |one| one.pattern.bytesize } <= PATTERN_BYTES_MAX
+          if first
+            raise ConfigError, "#{what} #{route.pattern.inspect} is never used: " \
+                               "#{first.pattern.inspect} before it matches all its paths"
+          end
+          return if others.size < MAX && bytes_of([*others, route]) <= PATTERN_BYTES_MAX
 
-          raise ConfigError, "#{what}: #{MAX} routes of #{PATTERN_BYTES_MAX} bytes together are the most; take prefixes with a star"
+          raise ConfigError, "#{what}: at most #{MAX} routes with #{PATTERN_BYTES_MAX} bytes of " \
+                             "patterns are allowed; replace some by a prefix with a star"
         end
 
         def to_s
@@ -145,10 +180,15 @@ module NeverBlock
 
         private
 
+        def bytes_of(routes)
+          routes.sum { |route| route.pattern.bytesize }
+        end
+
         def join(words, keywords, what)
           return [words.first, keywords] if words.size == 1
 
-          raise ConfigError, "#{what} takes one path and what holds for it, such as #{what} \"/uploads\", input: :stream; seen #{words.size} values"
+          raise ConfigError, "#{what} takes one path and its words, such as " \
+                             "#{what} \"/uploads\", input: :stream; got #{words.size} values"
         end
       end
     end

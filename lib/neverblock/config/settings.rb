@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Every setting's value, whoever gave it: the command line before the environment, that before the configuration file, that before the default.
+# The value of every setting. Precedence: the command line, then the environment, then the
+# configuration file, then the default.
 
 require "neverblock/config"
 require "neverblock/config/environment"
@@ -11,7 +12,7 @@ module NeverBlock
       # @param command [Hash{Symbol => Object}] values of the command line, by Option#key
       # @param environment [Environment]
       # @param file [Hash{Symbol => Object}] values of the configuration file
-      # @raise [ConfigError] of a variable
+      # @raise [ConfigError] for a wrong variable
       def initialize(command: {}, environment: Environment.new({}), file: {})
         @command = command
         @environment = environment
@@ -25,13 +26,13 @@ module NeverBlock
       end
 
       # @param key [Symbol]
-      # @return whatever the file alone says
+      # @return the value in the file, or nil
       def in_file(key)
         @file[key]
       end
 
       # @param key [Symbol]
-      # @return whatever the command line alone says
+      # @return the value on the command line, or nil
       def on_command_line(key)
         @command[key]
       end
@@ -40,7 +41,9 @@ module NeverBlock
       # @raise [ConfigError]
       def binds
         return @command[:bind] if @command.key?(:bind)
-        return [@environment.bind(port: @command[:port], host: @command[:host])] if @command.key?(:port) || @command.key?(:host)
+        if @command.key?(:port) || @command.key?(:host)
+          return [@environment.bind(port: @command[:port], host: @command[:host])]
+        end
 
         @environment.binds || @file[:bind] || [Bind.parse(Catalog[:bind].default)]
       end
@@ -49,28 +52,41 @@ module NeverBlock
       # @return [Config] for a server
       # @raise [ConfigError]
       def config(**fixed)
-        slice_ms = self[:cooperative] ? nil : self[:"executor.slice_ms"]
-        options = %i[admin fibers backlog spool_directory log_format log_requests early_hints].to_h { |key| [key, self[key]] }
-        Config.new(binds: binds, routes: self[:route] || [], files: files, report: self[:"sendfile.report"], on_download: self[:on_download] || [], spares: spares,
-                   stall_ms: self[:"executor.stall_ms"], own_lanes: !self[:cooperative], learn_lanes: self[:learn_lanes],
-                   slice_ms: slice_ms, **options, **engine, **fixed)
+        Config.new(binds: binds, routes: self[:route] || [], files: files,
+                   report: self[:"sendfile.report"], on_download: self[:on_download] || [],
+                   **executing, **plain, **engine, **fixed)
       end
+
+      # Settings that have the same name as their keyword.
+      PLAIN = %i[admin fibers backlog spool_directory log_format log_requests early_hints].freeze
+      private_constant :PLAIN
 
       private
 
-      # An application that says it is not safe on several threads gets none.
-      def spares
-        self[:cooperative] ? 0 : self[:"executor.spares"]
+      def plain
+        PLAIN.to_h { |key| [key, self[key]] }
+      end
+
+      # A cooperative application gets no time slices, no spare executors and no lanes of its own.
+      def executing
+        cooperative = self[:cooperative]
+        { slice_ms: (self[:"executor.slice_ms"] unless cooperative),
+          spares: cooperative ? 0 : self[:"executor.spares"],
+          stall_ms: self[:"executor.stall_ms"],
+          own_lanes: !cooperative,
+          learn_lanes: self[:learn_lanes] }
       end
 
       def files
-        rows = { public_dirs: :public_dir, roots: :"sendfile.roots", accel: :accel, cache: :cache, mime: :mime, index: :index }
+        rows = { public_dirs: :public_dir, roots: :"sendfile.roots", accel: :accel, cache: :cache,
+                 mime: :mime, index: :index }
         Files.new(**rows.transform_values { |key| Array(self[key]) })
       end
 
-      # Only what somebody said: the rest is the engine's own default.
+      # Only settings that somebody has set; the engine has its own defaults.
       def engine
-        Catalog::ENGINE.select { |row| @values.key?(row.key) }.to_h { |row| [row.engine, row.to_engine(@values.fetch(row.key))] }
+        rows = Catalog::ENGINE.select { |row| @values.key?(row.key) }
+        rows.to_h { |row| [row.engine, row.to_engine(@values.fetch(row.key))] }
       end
     end
   end

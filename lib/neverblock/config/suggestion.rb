@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# "Did you mean": the nearest of the known words, where one is near.
+# "Did you mean": the nearest of the known words, if one is near.
 
 module NeverBlock
   module Suggestion
@@ -22,7 +22,7 @@ module NeverBlock
       spell_checker(known)&.correct(word)&.first
     end
 
-    # Ruby can be started without it (--disable-did_you_mean).
+    # Ruby can be started without did_you_mean (--disable-did_you_mean).
     def spell_checker(known)
       require "did_you_mean"
       DidYouMean::SpellChecker.new(dictionary: known)

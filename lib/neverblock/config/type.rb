@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What values a setting takes. A type reads what was given, as text (command line, environment) or as a Ruby value (configuration file), into the value
-# the server works with, and says in one line what is allowed when it cannot.
+# The types of values. A type converts text (command line, environment) or a Ruby value
+# (configuration file) to the value the server works with. When it cannot, it tells in one line what
+# is allowed.
 
 require "neverblock/algorithms"
 require "neverblock/errors"
@@ -9,25 +10,25 @@ require "neverblock/errors"
 module NeverBlock
   class Config
     class Type
-      # What a type finds in a value that is none of its own.
+      # The result of #convert for a value of another type.
       MISMATCH = Object.new.freeze
 
-      # @param value what was given
-      # @param what [String] what to call it in the complaint
-      # @return the value to work with
+      # @param value the value to convert
+      # @param what [String] the setting's name in the error message
+      # @return the converted value
       # @raise [ConfigError]
       def read(value, what)
         found = convert(value)
         return found unless found.equal?(MISMATCH)
 
-        raise ConfigError, "#{what} is #{self}; seen #{shown(value)}"
+        raise ConfigError, "#{what} must be #{self}; got #{shown(value)}"
       end
 
-      # @param words [Array] what a word of the file was given
-      # @param keywords [Hash{Symbol => Object}] the same
-      # @param block [Proc, nil] the same
-      # @param what [String] the word
-      # @return [Object] the one value that read takes
+      # @param words [Array] positional arguments of the setting in the file
+      # @param keywords [Hash{Symbol => Object}] its keyword arguments
+      # @param block [Proc, nil] its block
+      # @param what [String] its name
+      # @return [Object] the one value for #read
       # @raise [ConfigError]
       def gather(words, keywords, block, what)
         raise ConfigError, "#{what} takes no block" if block
@@ -35,29 +36,29 @@ module NeverBlock
         join(words, keywords, what)
       end
 
-      # @param others [Array] what the same word was given before
-      # @param value [Object] what it is given now
-      # @param what [String] the word
+      # @param others [Array] values given before for the same setting
+      # @param value [Object] the new value
+      # @param what [String] the setting's name
       # @return [void]
-      # @raise [ConfigError] when it makes no sense after them
+      # @raise [ConfigError] when the new value conflicts with those before
       def check_after(others, value, what); end
 
       # @!method convert(value)
-      #   @return the value to work with, or MISMATCH
+      #   @return the converted value, or MISMATCH
 
       # @!method to_s
-      #   @return [String] what is allowed, to follow "is"
+      #   @return [String] what is allowed, to follow "must be"
 
       private
 
-      # Of a word without a block.
+      # The value of a setting without a block.
       def join(words, keywords, what)
         return words.first if words.size == 1 && keywords.empty?
 
-        raise ConfigError, "#{what} takes one value; seen #{words.size + keywords.size}"
+        raise ConfigError, "#{what} takes one value; got #{words.size + keywords.size}"
       end
 
-      # An object's own inspect may be pages long.
+      # Shortened: an object's own inspect may be pages long.
       def shown(value)
         text = value.inspect
         text.length > 80 ? "#{text[0, 80]}..." : text
@@ -107,7 +108,7 @@ module NeverBlock
         end
       end
 
-      # One of some names: a symbol, or the same as text.
+      # One of several names, as a symbol or as text.
       class Choice < Type
         attr_reader :names
 
@@ -122,7 +123,7 @@ module NeverBlock
           names.find { |name| name.to_s == value.to_s } || MISMATCH
         end
 
-        # For the native engine, which counts them from 0.
+        # For the native engine, which numbers them from 0.
         def range
           0..(names.size - 1)
         end
@@ -136,13 +137,14 @@ module NeverBlock
         end
       end
 
-      # The name of a way to send files: one of the core's, or of a gem's that the file has loaded before.
+      # The name of an algorithm that sends files: one of the core's, or of a gem that the file has
+      # loaded before.
       class Algorithm < Choice
         def names
           Algorithms.names
         end
 
-        # For the native engine, which counts them from 1.
+        # For the native engine, which numbers them from 1.
         def number(name)
           Algorithms.number(name)
         end
@@ -151,14 +153,15 @@ module NeverBlock
           1..ALGORITHMS_MAX
         end
 
-        # As many as core/send/algorithms.h has room for.
+        # The size of the table in core/send/algorithms.h.
         ALGORITHMS_MAX = 16
         private_constant :ALGORITHMS_MAX
       end
 
       # true or false.
       class Flag < Type
-        WORDS = { "true" => true, "yes" => true, "1" => true, "false" => false, "no" => false, "0" => false }.freeze
+        WORDS = { "true" => true, "yes" => true, "1" => true,
+                  "false" => false, "no" => false, "0" => false }.freeze
 
         def convert(value)
           return value if [true, false].include?(value)
@@ -187,7 +190,7 @@ module NeverBlock
         end
       end
 
-      # What any of several types takes.
+      # A value of any of several types.
       class Either < Type
         def initialize(*types)
           super()
@@ -213,7 +216,7 @@ module NeverBlock
         end
       end
 
-      # Text of a certain form.
+      # Text that matches a pattern.
       class Text < Type
         def initialize(pattern, description)
           super()
@@ -222,7 +225,11 @@ module NeverBlock
         end
 
         def convert(value)
-          value.is_a?(String) && value.valid_encoding? && value.match?(@pattern) ? value : MISMATCH
+          text?(value) && value.match?(@pattern) ? value : MISMATCH
+        end
+
+        def text?(value)
+          value.is_a?(String) && value.valid_encoding?
         end
 
         def to_s
@@ -234,7 +241,11 @@ module NeverBlock
       class FilePath < Type
         def convert(value)
           value = value.to_path if value.respond_to?(:to_path)
-          value.is_a?(String) && !value.empty? && !value.include?("\0") ? value : MISMATCH
+          path?(value) ? value : MISMATCH
+        end
+
+        def path?(value)
+          value.is_a?(String) && !value.empty? && !value.include?("\0")
         end
 
         def to_s
@@ -246,7 +257,7 @@ module NeverBlock
       class Pair < Type
         # @param first [Type]
         # @param second [Type]
-        # @param example [String] both, as they are written in the file
+        # @param example [String] both, as written in the file
         def initialize(first, second, example)
           super()
           @types = [first, second].freeze
@@ -257,12 +268,16 @@ module NeverBlock
           pair = Array(value)
           refuse_count(pair.size, what) unless pair.size == 2
 
-          @types.zip(pair, %w[first second]).map { |type, one, place| type.read(one, "#{what}: the #{place} value") }
+          @types.zip(pair, %w[first second]).map do |type, one, place|
+            type.read(one, "#{what}: the #{place} value")
+          end
         end
 
-        # One row for a key: a second one would do nothing.
+        # The first row of a key counts, so a second one would have no effect.
         def check_after(others, pair, what)
-          raise ConfigError, "#{what} #{pair.first.inspect} is given twice" if others.any? { |other| other.first == pair.first }
+          return if others.none? { |other| other.first == pair.first }
+
+          raise ConfigError, "#{what} #{pair.first.inspect} is given twice"
         end
 
         def to_s
@@ -278,13 +293,13 @@ module NeverBlock
         end
 
         def refuse_count(seen, what)
-          raise ConfigError, "#{what} takes two values, such as #{what} #{@example}; seen #{seen}"
+          raise ConfigError, "#{what} takes two values, such as #{what} #{@example}; got #{seen}"
         end
       end
 
-      # A block of the file, called at its time.
+      # A block of the file that the server calls later.
       class Block < Type
-        # @param arguments [Array<Symbol>] what it is called with
+        # @param arguments [Array<Symbol>] names of the arguments it is called with
         def initialize(*arguments)
           super()
           @arguments = arguments.freeze
@@ -310,25 +325,30 @@ module NeverBlock
           "{ #{"|#{@arguments.join(", ")}| " unless @arguments.empty?}... }"
         end
 
-        # A lambda, and a method given as a block, take what they say and no more.
+        # Lambdas, and methods given as blocks, check the number of their arguments.
         def callable?(block)
           return true unless block.lambda?
 
-          block.arity.negative? ? ~block.arity <= @arguments.size : block.arity == @arguments.size
+          required = block.arity.negative? ? ~block.arity : block.arity
+          block.arity.negative? ? required <= @arguments.size : required == @arguments.size
         end
       end
 
-      # An address to listen on; its reader has better complaints of its own.
+      # An address to listen on. Bind.parse has more precise error messages.
       class Address < Type
         def read(value, what)
-          raise ConfigError, "#{what} is #{self}; seen #{shown(value)}" unless value.is_a?(String) || value.is_a?(Bind)
+          unless value.is_a?(String) || value.is_a?(Bind)
+            raise ConfigError, "#{what} must be #{self}; got #{shown(value)}"
+          end
 
           Bind.parse(value)
         end
 
-        # Port 0 is another one each time.
+        # Port 0 may be given twice: each is another port.
         def check_after(others, bind, _what)
-          raise ConfigError, "#{bind} is given twice" if bind.port != 0 && others.any? { |other| other.url == bind.url }
+          return if bind.port&.zero? || others.none? { |other| other.url == bind.url }
+
+          raise ConfigError, "#{bind} is given twice"
         end
 
         def to_s

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What `self` is in a configuration file, and in the block of a group there: an object with one method for each setting, made from the catalog.
+# `self` in a configuration file, and in the block of a group there: an object with one method for
+# each setting, made from the catalog.
 
 require "neverblock/config/catalog"
 require "neverblock/config/suggestion"
@@ -16,7 +17,7 @@ module NeverBlock
           @classes[group] ||= make(group)
         end
 
-        # @return [Array<Symbol>] the words there are
+        # @return [Array<Symbol>] the names of settings and groups
         def known(group)
           Catalog.in_file(group).map(&:name) + (group ? [] : Catalog.groups)
         end
@@ -27,25 +28,29 @@ module NeverBlock
           Class.new(self) do
             define_method(:unknown_word) { |name| @file.unknown(name, group) }
             Catalog.in_file(group).each do |row|
-              define_method(row.name) { |*words, **keywords, &block| @file.take(row, words, keywords, block) }
+              define_method(row.name) do |*words, **keywords, &block|
+                @file.take(row, words, keywords, block)
+              end
             end
             next if group
 
             Catalog.groups.each do |name|
-              define_method(name) { |*words, **keywords, &block| @file.open(name, words, keywords, block) }
+              define_method(name) do |*words, **keywords, &block|
+                @file.open(name, words, keywords, block)
+              end
             end
           end
         end
       end
 
-      # @param file [UserFile] who is told
+      # @param file [UserFile] receives each setting
       def initialize(file)
         @file = file
       end
 
       private
 
-      # Every unknown word is a complaint, so there is none to respond to.
+      # Every unknown word is an error, so the object responds to none.
       def method_missing(name, *)
         unknown_word(name)
       end

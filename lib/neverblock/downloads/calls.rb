@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Calls the blocks of `on_download`, in a process that has the application: on an event loop of their own, a fiber for each of several at once, so that requests
-# neither wait for them nor give way to their failures.
+# Calls the blocks of `on_download` in a process with the application. They run on an event loop of
+# their own, each in a fiber, so that requests do not wait for them and do not fail with them.
 
 require "neverblock/db/active_record/release"
 require "neverblock/downloads/losses"
@@ -10,14 +10,14 @@ require "neverblock/verbs/run"
 module NeverBlock
   module Downloads
     class Calls
-      # Blocks that run at once.
+      # Most blocks that run at once.
       AT_ONCE = 16
-      # Seconds for the last ones when the server ends.
+      # Seconds for waiting and running blocks when the server ends.
       CLOSE_S = 3.0
 
-      # @param blocks [Array<#call>] each is given every Report
+      # @param blocks [Array<#call>] each is called with every Report
       # @param log [Log]
-      # @param count [#call] takes :called, :failed or :lost and a number; on this object's thread, or on that of a caller
+      # @param count [#call] called with :called, :failed or :lost and a number, on any thread
       # @param losses [Losses]
       def initialize(blocks, log, count, losses)
         @blocks = blocks
@@ -35,16 +35,17 @@ module NeverBlock
         self
       end
 
-      # Any thread; never waits.
+      # Queues reports. Thread-safe; never blocks.
       # @param reports [Array<Report>]
       # @return [void]
       def offer(reports)
         fitting = Losses.fitting(reports, @waiting.size)
         fitting.each { |report| @waiting << report }
-        @losses.add(reports.size - fitting.size, "#{Losses::WAITING_MAX} wait for on_download, which is too slow")
+        @losses.add(reports.size - fitting.size,
+                    "#{Losses::WAITING_MAX} wait for on_download, which is too slow")
       end
 
-      # Lets those that run end, and those that wait run, for a short time.
+      # Waits a short time for running and queued blocks, then ends the thread.
       # @param seconds [Numeric]
       # @return [void]
       def close(seconds = CLOSE_S)
@@ -76,7 +77,7 @@ module NeverBlock
         DB::ActiveRecord::Release.now
       end
 
-      # What Rails does around a request: its connections are given back, its code may be loaded.
+      # Like Rails around a request: its connections are given back, and its code may be reloaded.
       def around(&block)
         rails? ? ::Rails.application.executor.wrap(&block) : yield
       end

@@ -1,38 +1,40 @@
 # frozen_string_literal: true
 
-# Reports that nobody gets: counted, and said in the log at once and then no more than once a minute, with their number. Any thread.
+# Counts lost reports and logs them: the first at once, later ones together at most once a minute.
+# Thread-safe.
 
 require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Downloads
     class Losses
-      # Seconds between two entries.
+      # Seconds between two log entries of one reason.
       EVERY_S = 60
-      # Reports that wait in one place for whoever takes them.
+      # Most reports that wait in one queue.
       WAITING_MAX = 10_000
 
       # @param reports [Array<Report>]
-      # @param waiting [Integer] how many wait there already
-      # @return [Array<Report>] the first of them, as many as may wait there too; the others are to be added here
+      # @param waiting [Integer] length of the queue
+      # @return [Array<Report>] the first reports, as many as fit into the queue; the caller adds
+      #   the others here
       def self.fitting(reports, waiting)
         reports.first([WAITING_MAX - waiting, 0].max)
       end
 
       # @param log [Log]
-      # @param count [#call] takes :lost and a number, for the figures
+      # @param count [#call] called with :lost and a number
       # @param clock [#call] monotonic seconds
       def initialize(log, count, clock: Deadline.method(:now))
         @log = log
         @count = count
         @clock = clock
         @lock = Mutex.new
-        @unsaid = Hash.new(0)
-        @said = {}
+        @unlogged = Hash.new(0)
+        @logged_at = {}
       end
 
       # @param number [Integer]
-      # @param why [String] the rest of the entry's sentence
+      # @param why [String] the reason, which ends the log line
       # @return [void]
       def add(number, why)
         return if number.zero?
@@ -41,29 +43,30 @@ module NeverBlock
         note(number, why)
       end
 
-      # The same of what was counted elsewhere.
+      # Logs losses that another place has counted.
       # @return [void]
       def note(number, why)
         return if number.zero?
 
         @lock.synchronize do
-          @unsaid[why] += number
-          say(why) if @said[why].nil? || @clock.call - @said[why] >= EVERY_S
+          @unlogged[why] += number
+          say(why) if @logged_at[why].nil? || @clock.call - @logged_at[why] >= EVERY_S
         end
       end
 
-      # What was not said yet.
+      # Logs what has not been logged yet.
       # @return [void]
       def flush
-        @lock.synchronize { @unsaid.keys.each { |why| say(why) } }
+        @lock.synchronize { @unlogged.keys.each { |why| say(why) } }
       end
 
       private
 
       def say(why)
-        number = @unsaid.delete(why) or return
-        @said[why] = @clock.call
-        @log.warn("#{number} report#{"s" unless number == 1} of downloads #{number == 1 ? "is" : "are"} lost: #{why}")
+        number = @unlogged.delete(why) or return
+        @logged_at[why] = @clock.call
+        subject = number == 1 ? "1 download report is" : "#{number} download reports are"
+        @log.warn("#{subject} lost: #{why}")
       end
     end
   end

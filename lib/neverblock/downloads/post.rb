@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# Posts reports to a URL, each a JSON object, one after the other on a connection that is kept. While nobody answers there, or answers 5xx, they wait and are tried
-# again, later and later; what is more than fits is lost, and said. A 3xx or 4xx is not tried again: the URL does not want it.
+# Posts reports to a URL, each as a JSON object, one after the other on a persistent connection.
+# When the URL is not reachable or answers 5xx, reports wait and are tried again after growing
+# pauses. Reports that exceed the queue are lost and logged. After a 3xx or 4xx a report is not
+# tried again.
 #
-# A report may come twice, where the connection broke before its answer was here.
+# A report may arrive twice, when the connection broke before its response was read.
 
 require "json"
 require "net/http"
@@ -15,21 +17,24 @@ require "uri"
 module NeverBlock
   module Downloads
     class Post
-      # Seconds between two attempts, doubled from the first to the last.
+      # Seconds between two attempts: the first pause, doubled up to the last.
       FIRST_S = 0.1
       LAST_S = 5.0
       # Seconds for the last reports when the server ends.
       CLOSE_S = 3.0
       OPEN_S = 5
       ANSWER_S = 10
-      # Seconds a connection without reports is kept.
+      # Seconds an idle connection is kept open.
       KEPT_S = 30
 
-      TROUBLE = [SystemCallError, SocketError, IOError, Timeout::Error, OpenSSL::SSL::SSLError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError, Net::ProtocolError].freeze
+      TROUBLE = [
+        SystemCallError, SocketError, IOError, Timeout::Error, OpenSSL::SSL::SSLError,
+        Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError, Net::ProtocolError
+      ].freeze
 
       # @param url [String] http:// or https://
       # @param log [Log]
-      # @param count [#call] takes :posted, :refused or :lost and a number
+      # @param count [#call] called with :posted, :refused or :lost and a number
       # @param losses [Losses]
       def initialize(url, log, count, losses)
         @uri = URI.parse(url)
@@ -48,7 +53,7 @@ module NeverBlock
         self
       end
 
-      # Any thread; never waits.
+      # Queues reports. Thread-safe; never blocks.
       # @param reports [Array<Report>]
       # @return [void]
       def offer(reports)
@@ -58,10 +63,12 @@ module NeverBlock
             @news.signal
           end
         end
-        @losses.add(reports.size - fitting.size, "#{Losses::WAITING_MAX} wait to be posted to #{shown}, which #{@trouble || "is too slow"}")
+        @losses.add(reports.size - fitting.size,
+                    "#{Losses::WAITING_MAX} wait to be posted to #{shown}, " \
+                    "which #{@trouble || "is too slow"}")
       end
 
-      # Posts what it can in a short time.
+      # Posts reports for a short time, then ends the thread.
       # @param seconds [Numeric]
       # @return [void]
       def close(seconds = CLOSE_S)
@@ -70,7 +77,8 @@ module NeverBlock
           @news.broadcast
         end
         @thread.join(seconds) || @thread.kill
-        @losses.add(@waiting.size, "the server has ended, and #{shown} #{@trouble || "was too slow to take them"}")
+        @losses.add(@waiting.size,
+                    "the server has ended, and #{shown} #{@trouble || "was too slow to take them"}")
       end
 
       private
@@ -84,7 +92,7 @@ module NeverBlock
         leave
       end
 
-      # It stays the first until it is delivered.
+      # The first report, which stays in the queue until it is delivered.
       def following
         @lock.synchronize do
           @news.wait(@lock) while @waiting.empty? && !@closing
@@ -101,7 +109,7 @@ module NeverBlock
         end
       end
 
-      # While the server ends there is little time left.
+      # Waits; when the server ends, the wait is short.
       def wait(seconds)
         limit = Deadline.now + seconds
         @lock.synchronize do
@@ -110,7 +118,7 @@ module NeverBlock
         sleep(FIRST_S) if @closing
       end
 
-      # @return [Boolean] whether it is done with
+      # @return [Boolean] whether the report is done with
       def attempt(report)
         response = connection.request(request(report))
         return taken if response.is_a?(Net::HTTPSuccess)
@@ -142,39 +150,54 @@ module NeverBlock
       end
 
       def request(report)
-        Net::HTTP::Post.new(@uri.request_uri, "content-type" => "application/json", "user-agent" => "neverblock/#{VERSION}").tap do |made|
-          made.basic_auth(URI.decode_www_form_component(@uri.user), URI.decode_www_form_component(@uri.password.to_s)) if @uri.user
-          made.body = report.to_json
+        headers = { "content-type" => "application/json", "user-agent" => "neverblock/#{VERSION}" }
+        post = Net::HTTP::Post.new(@uri.request_uri, headers)
+        authorize(post) if @uri.user
+        post.body = report.to_json
+        post
+      end
+
+      def authorize(post)
+        user, password = [@uri.user, @uri.password.to_s].map do |text|
+          URI.decode_www_form_component(text)
         end
+        post.basic_auth(user, password)
       end
 
       def taken
         @count.call(:posted, 1)
-        @log.info("reports of downloads are posted to #{shown} again; #{@waiting.size - 1} wait") if @trouble
+        if @trouble
+          @log.info("download reports are posted to #{shown} again; #{@waiting.size - 1} wait")
+        end
         @trouble = nil
         true
       end
 
-      # Said once: whoever runs that application has it wrong for all of them.
+      # Logged once: a wrong URL refuses every report.
       def refused(response)
         @count.call(:refused, 1)
-        @log.warn("#{shown} answers #{response.code} to a report of a download: such are not posted again (said once)") unless @said
-        @said = true
+        unless @logged
+          @log.warn("#{shown} answers #{response.code} to a download report, which is not posted " \
+                    "again (logged once)")
+        end
+        @logged = true
         @trouble = nil
         true
       end
 
-      # The first attempt finds a connection closed that was kept, now and then, and is no trouble.
+      # A first failed attempt is not logged: the server may have closed the idle connection.
       def failed(words)
         @attempts += 1
         return false if @attempts == 1
 
-        @log.warn("#{shown} #{words}: reports of downloads wait, #{Losses::WAITING_MAX} at most") unless @trouble
+        unless @trouble
+          @log.warn("#{shown} #{words}: download reports wait, at most #{Losses::WAITING_MAX}")
+        end
         @trouble = words
         false
       end
 
-      # Without a password.
+      # The URL without its user and password.
       def shown
         "#{@uri.scheme}://#{@uri.host}:#{@uri.port}#{@uri.path}"
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Takes reports of downloads from the I/O loops, on a thread of its own in the process that has them, and hands them on: to a URL (Post), to blocks of the
-# application's here (Calls), or to a front's workers.
+# Takes download reports from the I/O loops, on a thread of the process that has the loops, and
+# passes them on: to a URL (Post), to the application's blocks (Calls), or to a front's workers.
 
 require "neverblock/downloads/losses"
 require "neverblock/downloads/report"
@@ -9,12 +9,12 @@ require "neverblock/downloads/report"
 module NeverBlock
   module Downloads
     class Reader
-      # Reports handed on together.
+      # Most reports passed on at once.
       BATCH = 64
       FULL = "the process was too busy to take them from the I/O loop"
 
       # @param config [Config]
-      # @return [Boolean] whether somebody wants reports
+      # @return [Boolean] whether reports are needed
       def self.wanted?(config)
         !config.report.nil? || !config.on_download.empty?
       end
@@ -22,25 +22,28 @@ module NeverBlock
       # @param engine [Engine] not started
       # @param config [Config]
       # @param log [Log]
-      # @param workers [#call, nil] takes reports for on_download, in the place of Calls here
+      # @param workers [#call, nil] receives reports for on_download, instead of Calls in this
+      #   process
       def initialize(engine, config, log, workers: nil)
         @engine = engine
         count = engine.method(:count_reports)
         @losses = Losses.new(log, count)
         @takers = []
         @takers << post(config, log, count) if config.report
-        @takers << (workers ? Workers.new(workers) : calls(config, log, count)) unless config.on_download.empty?
+        unless config.on_download.empty?
+          @takers << (workers ? Workers.new(workers) : calls(config, log, count))
+        end
         @dropped = 0
         @io = IO.for_fd(engine.open_reports, autoclose: false)
         @wake, @waker = IO.pipe
       end
 
-      # A front's workers, who are told by their supervisor.
-      Workers = Struct.new(:told) do
+      # Passes reports to a front's workers, by their supervisor.
+      Workers = Struct.new(:receiver) do
         def start; end
 
         def offer(reports)
-          told.call(reports)
+          receiver.call(reports)
         end
 
         def close; end
@@ -54,7 +57,8 @@ module NeverBlock
         self
       end
 
-      # Once the I/O loops have ended, and before the engine is closed: hands on what is left, and lets the takers end.
+      # To be called after the I/O loops have ended and before the engine is closed. Passes on what
+      # is left, and closes the takers.
       # @return [void]
       def close
         @waker.close

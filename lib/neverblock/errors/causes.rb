@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
-# An exception and what caused it, which caused that, and so on, bounded: a library may make an error of its own of one of ours, and nobody keeps an application
-# from causes in a ring.
+# The chain of an exception's causes, bounded. A library may wrap one of our errors in its own, and
+# an application may make a cycle of causes.
 
 module NeverBlock
   module Causes
-    # More say nothing new.
+    # Longest chain that is followed.
     MAX = 16
 
     module_function
 
     # @param error [Exception, nil]
-    # @yieldparam error [Exception] one of them
-    # @yieldreturn [Exception, nil] what is behind it; without a block, its cause
-    # @return [Array<Exception>] the error first
+    # @yieldparam error [Exception] one of the chain
+    # @yieldreturn [Exception, nil] the next one; without a block: its cause
+    # @return [Array<Exception>] the chain, the error itself first
     def of(error)
       found = []
       until error.nil? || found.size == MAX || found.any? { |other| other.equal?(error) }

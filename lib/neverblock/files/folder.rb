@@ -1,56 +1,61 @@
 # frozen_string_literal: true
 
-# What a folder holds, as a listing shows it: files and folders that can be asked for, sorted, a page at a time. Blocks for the disk.
+# The content of a folder for a listing: its files and subfolders that requests can name, sorted, in
+# pages. Its methods block for the disk.
 
 module NeverBlock
   module Files
     class Folder
-      # Names of one folder that are read; what is beyond is not shown.
+      # Most names read of one folder; further ones are not shown.
       NAMES_MAX = 200_000
-      # Entries of which size and time are read to sort by them, one system call each; a larger folder is sorted by name alone.
+      # Most entries whose size and time are read for sorting, with one system call each. A larger
+      # folder is sorted by name only.
       FACTS_MAX = 20_000
-      # Entries of a page.
+      # Entries on a page.
       PAGE = 1_000
 
-      # One file or folder. size in bytes and modified are nil where they could not be read.
+      # A file or folder. size (bytes) and modified are nil when they could not be read.
       Entry = Struct.new(:name, :folder, :size, :modified, :served) do
-        # @return [String] as it is shown: UTF-8, whatever it is
+        # @return [String] the name to show: valid UTF-8 without controls
         def text
-          name.dup.force_encoding(Encoding::UTF_8).scrub("\u{fffd}").gsub(/[[:cntrl:]]/, "\u{fffd}")
+          text = name.dup.force_encoding(Encoding::UTF_8)
+          text.scrub("\u{fffd}").gsub(/[[:cntrl:]]/, "\u{fffd}")
         end
 
-        # @return [String, nil] relative to its folder; nil: no request can name it
+        # @return [String, nil] relative to the folder; nil: no request can name it
         def href
           "#{Place.encode(name)}#{"/" if folder}" if served
         end
       end
 
-      SORTS = { "name" => ->(entry) { sort_name(entry.name) }, "size" => ->(entry) { entry.size || -1 }, "time" => ->(entry) { entry.modified.to_f } }.freeze
+      SORTS = { "name" => ->(entry) { sort_name(entry.name) },
+                "size" => ->(entry) { entry.size || -1 },
+                "time" => ->(entry) { entry.modified.to_f } }.freeze
 
-      # @return [String] so that "b.txt" stands between "A.txt" and "C.txt"
+      # @return [String] sort key without case, so that "b.txt" is between "A.txt" and "C.txt"
       def self.sort_name(name)
         name.dup.force_encoding(Encoding::UTF_8).scrub("?").downcase
       end
 
-      # @return [Integer] files and folders, of all pages
+      # @return [Integer] number of entries on all pages
       attr_reader :count
-      # @return [Integer] pages, at least one
+      # @return [Integer] number of pages, at least one
       attr_reader :pages
-      # @return [Integer] the page that `entries` are, from 1
+      # @return [Integer] number of this page, from 1
       attr_reader :page
-      # @return [Array<Entry>]
+      # @return [Array<Entry>] entries of this page
       attr_reader :entries
-      # @return [String] what it is sorted by: a key of SORTS
+      # @return [String] the sort key: a key of SORTS
       attr_reader :sort
-      # @return [Boolean] the other way round
+      # @return [Boolean] whether the order is descending
       attr_reader :descending
 
       # @param path [String] absolute, without links
       # @param place [Place]
-      # @param names [Array<String>] of the folder, in that place
-      # @param order [String] a key of SORTS, with "-" in front for the other way round; whatever else it is: "name"
-      # @param page [Integer] from 1; one that is not there: the nearest
-      # @raise [SystemCallError] when it cannot be read
+      # @param names [Array<String>] path of the folder inside the place
+      # @param order [String] a key of SORTS, with "-" in front for descending; other values: "name"
+      # @param page [Integer] from 1; out of range: the nearest page
+      # @raise [SystemCallError] when the folder cannot be read
       def initialize(path, place, names, order: "name", page: 1)
         @path = path
         @place = place
@@ -61,12 +66,12 @@ module NeverBlock
         show(read, page)
       end
 
-      # @return [Boolean] whether it holds more than is shown
-      def cut?
-        @cut
+      # @return [Boolean] whether it has more than NAMES_MAX entries
+      def truncated?
+        @truncated
       end
 
-      # @return [Boolean] whether it can be sorted by name alone
+      # @return [Boolean] whether it is too large to be sorted by size or time
       def large?
         @large
       end
@@ -77,7 +82,7 @@ module NeverBlock
         names = []
         Dir.each_child(@path) do |name|
           next if name.start_with?(".")
-          break @cut = true if names.size == NAMES_MAX
+          break @truncated = true if names.size == NAMES_MAX
 
           names << name.b
         end
@@ -100,22 +105,30 @@ module NeverBlock
         @descending ? sorted.reverse : sorted
       end
 
-      # Folders first, whatever the order; equal ones by name.
+      # Folders come first, in any order; equal entries are sorted by name.
       def sorted(entries)
-        key = SORTS.fetch(@sort)
         entries.partition(&:folder).flat_map do |part|
-          named = part.sort_by { |entry| [self.class.sort_name(entry.name), entry.name] }
-          found = @sort == "name" ? named : named.each_with_index.sort_by { |entry, index| [key.call(entry), index] }.map(&:first)
+          found = by_key(part.sort_by { |entry| [self.class.sort_name(entry.name), entry.name] })
           @descending ? found.reverse : found
         end
       end
 
-      # nil: neither file nor folder, or a link that is not followed, or gone since.
+      # The index keeps the sort stable.
+      def by_key(named)
+        return named if @sort == "name"
+
+        key = SORTS.fetch(@sort)
+        named.each_with_index.sort_by { |entry, index| [key.call(entry), index] }.map(&:first)
+      end
+
+      # @return [Entry, nil] nil: neither file nor folder, a link that is not followed, or removed
+      #   since
       def entry(name)
         facts = facts_of(name) or return nil
         return nil unless facts.file? || facts.directory?
 
-        Entry.new(name, facts.directory?, (facts.size if facts.file?), facts.mtime, Place.served?(name))
+        size = facts.size if facts.file?
+        Entry.new(name, facts.directory?, size, facts.mtime, Place.served?(name))
       rescue Errno::EACCES
         Entry.new(name, false, nil, nil, false)
       rescue SystemCallError

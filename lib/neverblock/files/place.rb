@@ -1,22 +1,24 @@
 # frozen_string_literal: true
 
-# From the path of a request to what lies there under a served folder, by the rules of the static handler (core/files/path.h, core/os/open_beneath.h): decoded
-# once, no way out of the folder however it is written, no names that begin with a dot, symbolic links as the setting `symlinks` says.
+# Maps the path of a request to a file or folder under a served folder, by the rules of the file
+# server (core/files/path.h, core/os/open_beneath.h): the path is decoded once, no form of it leaves
+# the folder, names with a leading dot do not exist, and symbolic links follow the setting
+# `symlinks`.
 
 module NeverBlock
   module Files
     class Place
-      # As core/files/path.h has it.
+      # Longest decoded path (core/files/path.h).
       BYTES_MAX = 2_048
-      # Control characters (C0, DEL, C1), and what some system takes for a separator.
+      # Control characters (C0, DEL, C1), and characters that some system uses as separators.
       REFUSED = %r{[\u0000-\u001f\u007f-\u009f/\\]}.freeze
       ENCODED = /%(\h\h)/n.freeze
-      # RFC 3986 section 2.3; what lies between slashes is encoded but for these.
+      # Bytes of a path segment that must be encoded (RFC 3986 section 2.3).
       PLAIN = /[^A-Za-z0-9._~-]/n.freeze
       SEPARATOR = "/".b.freeze
 
-      # @param name [String] of a file or folder, as bytes
-      # @return [String] the same as one segment of a path
+      # @param name [String] bytes of a file's or folder's name
+      # @return [String] the name as one segment of a URL path
       def self.encode(name)
         name.b.gsub(PLAIN) { |byte| format("%%%02X", byte.ord) }.force_encoding(Encoding::US_ASCII)
       end
@@ -30,32 +32,35 @@ module NeverBlock
 
       # @param root [String] absolute path of the served folder
       # @param symlinks [Symbol] :inside, :owner or :follow
-      # @raise [SystemCallError] when it is not there
+      # @raise [SystemCallError] when the folder does not exist
       def initialize(root, symlinks = :inside)
         @root = File.realpath(root).b.freeze
         @symlinks = symlinks
         freeze
       end
 
-      # @param path [String] of a request, as it was sent
-      # @return [Array<String>, nil] its names; nil: it can name nothing here
+      # @param path [String] of a request, encoded
+      # @return [Array<String>, nil] its decoded names; nil: no such path can exist here
       def names(path)
-        return nil if !path.start_with?("/") || path.include?("//") || path.bytesize > BYTES_MAX * 3
+        return nil if !path.start_with?("/") || path.include?("//")
+        return nil if path.bytesize > BYTES_MAX * 3
 
-        names = path.b[1..].delete_suffix("/").split("/", -1).map { |segment| decode(segment) or return nil }
+        segments = path.b[1..].delete_suffix("/").split("/", -1)
+        names = segments.map { |segment| decode(segment) or return nil }
         names if names.sum { |name| name.bytesize + 1 } <= BYTES_MAX
       end
 
       # @param names [Array<String>]
-      # @return [String, nil] the absolute path, without links, of what they name; nil: a link on the way leads where none may lead
-      # @raise [SystemCallError] when there is nothing, or it may not be looked at
+      # @return [String, nil] their absolute path without links; nil: a link leads to a place that
+      #   is not allowed
+      # @raise [SystemCallError] when there is no such file, or permission is missing
       def find(names)
         @symlinks == :owner ? walk(names) : within(File.realpath(File.join(@root, *names)).b)
       end
 
       private
 
-      # nil: no name of anything that is served. (A "." or ".." begins with a dot.)
+      # @return [String, nil] nil: not a name that is served. "." and ".." begin with a dot.
       def decode(segment)
         return nil if segment.match?(/%(?!\h\h)|[\x00-\x20\x7f]/n)
 
@@ -64,10 +69,12 @@ module NeverBlock
       end
 
       def within(path)
-        path if @symlinks == :follow || path == @root || path.start_with?(@root.delete_suffix(SEPARATOR) + SEPARATOR)
+        return path if @symlinks == :follow || path == @root
+
+        path if path.start_with?(@root.delete_suffix(SEPARATOR) + SEPARATOR)
       end
 
-      # A link is followed when it belongs to the owner of what it leads to.
+      # Follows a link only if its owner also owns its target.
       def walk(names)
         names.inject(@root) do |folder, name|
           path = File.join(folder, name)

@@ -1,22 +1,23 @@
 # frozen_string_literal: true
 
-# The I/O loop's own lines, written in C, come through a pipe and are made entries here where the log has a shape that C does not make: where every entry has to
-# be JSON, and for the requests that the I/O loop answers itself (core/figures/request_log.h). The I/O loop never waits for this thread: its log drops and counts
-# what a full pipe does not take.
+# Entries for the I/O loop's own lines. The loop writes them in C into a pipe, and this thread reads
+# them. Used where C does not make the format: for JSON logs, and for requests that the I/O loop
+# answers itself (core/figures/request_log.h). The I/O loop never waits for this thread: lines that
+# do not fit into the pipe are dropped and counted.
 
 require "neverblock/log/characters"
 
 module NeverBlock
   class Log
     class CoreLines
-      # Seconds for the last lines to come through.
+      # Seconds to wait for the last lines at the end.
       CLOSE_S = 1
 
-      # As core/base/log.c begins a line.
+      # The beginning of a line, as core/base/log.c writes it.
       HEAD = /\Aneverblock: (?:\S+Z (?<level>\w+): )?/
       REQUEST = /\Arequest (?<status>\d{3}) (?<address>\S+) (?<reason>[^\t]*)\t(?<line>.*)\z/
 
-      # The reason of an answer that is no refusal (core/answers/static.h).
+      # The reason of an answer that is no error (core/answers/static.h).
       FILE = "a file"
 
       # @param log [Log]
@@ -29,12 +30,12 @@ module NeverBlock
         @thread.name = "nb-core-log"
       end
 
-      # @return [Integer] descriptor for the engine
+      # @return [Integer] file descriptor for the engine
       def fileno
         @writer.fileno
       end
 
-      # Once the engine has ended.
+      # To be called after the engine has ended.
       # @return [void]
       def close
         @writer.close
@@ -46,7 +47,7 @@ module NeverBlock
 
       def read
         while (line = @reader.gets)
-          line = line.chomp.b # bytes of a client's may be in it
+          line = line.chomp.b # it may have bytes from a client
           head = HEAD.match(line)
           text = head ? head.post_match : line
           request = head && head[:level] == "info" && REQUEST.match(text)
@@ -55,9 +56,17 @@ module NeverBlock
       end
 
       def add_request(request)
-        method, target = request[:line].match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, request[:line]]
-        @log.request({ method: method && Characters.target(method), target: Characters.target(target), status: request[:status].to_i,
-                       remote_addr: request[:address].delete_suffix("-"), (request[:reason] == FILE ? :served : :refused) => request[:reason] }, @request_shape)
+        method, target = method_and_target(request[:line])
+        kind = request[:reason] == FILE ? :served : :refused
+        @log.request({ method: method && Characters.target(method),
+                       target: Characters.target(target),
+                       status: request[:status].to_i,
+                       remote_addr: request[:address].delete_suffix("-"),
+                       kind => request[:reason] }, @request_shape)
+      end
+
+      def method_and_target(line)
+        line.match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, line]
       end
     end
   end

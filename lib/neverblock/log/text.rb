@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Log entries for people: "neverblock: TIME LEVEL: message", with an exception's trace in indented lines below. An entry never looks like two: what came from
-# outside has its control characters escaped, and every further line is indented. It is UTF-8.
+# Log entries for people: "neverblock: TIME LEVEL: message", then an exception's backtrace in
+# indented lines. Text from outside cannot fake an entry: control characters are escaped, and
+# further lines are indented. Entries are UTF-8.
 
 require "neverblock/log/characters"
 
@@ -10,9 +11,9 @@ module NeverBlock
     class Text
       CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/n
 
-      # @param worker [Integer, nil] whose entries they are, where there are several
+      # @param worker [Integer, nil] number of the worker, where there are several
       def initialize(worker = nil)
-        @who = worker ? "worker #{worker}: " : ""
+        @worker_prefix = worker ? "worker #{worker}: " : ""
       end
 
       # @param time [Time] UTC
@@ -21,7 +22,7 @@ module NeverBlock
       # @param trace [Trace, nil] of the exception
       # @return [String] whole lines
       def entry(time, level, message, trace, _fields)
-        head = "#{PREFIX}#{time.strftime(TIME)} #{level}: #{@who}#{indent(message)}"
+        head = "#{PREFIX}#{time.strftime(TIME)} #{level}: #{@worker_prefix}#{indent(message)}"
         trace ? "#{head}: #{causes(trace)}" : "#{head}\n"
       end
 
@@ -29,14 +30,14 @@ module NeverBlock
       # @return [String] one line
       def request(time, fields)
         words = fields.values_at(:method, :target, :status)
-        reason = fields[:refused] || fields[:served]
-        return entry(time, :info, [*words.compact, fields[:remote_addr], *answered_by_server(reason)].join(" "), nil, fields) if reason
+        return entry(time, :info, by_server(words.compact, fields), nil, fields) if reason(fields)
 
-        more = "#{fields[:remote_addr]} #{fields[:request_id]}#{" #{fields[:error]}" if fields[:error]}"
+        more = "#{fields[:remote_addr]} #{fields[:request_id]}"
+        more = "#{more} #{fields[:error]}" if fields[:error]
         entry(time, :info, "#{words.join(" ")} #{fields[:duration_ms]} ms #{more}", nil, fields)
       end
 
-      # What the application writes to rack.errors goes as it is.
+      # Text that the application wrote to rack.errors, unchanged.
       # @return [String]
       def passage(_time, text)
         text
@@ -44,8 +45,14 @@ module NeverBlock
 
       private
 
-      def answered_by_server(reason)
-        ["answered by the server#{": #{reason}" unless reason.empty?}"]
+      def reason(fields)
+        fields[:refused] || fields[:served]
+      end
+
+      def by_server(words, fields)
+        answered = "answered by the server"
+        answered = "#{answered}: #{reason(fields)}" unless reason(fields).empty?
+        [*words, fields[:remote_addr], answered].join(" ")
       end
 
       def causes(trace)

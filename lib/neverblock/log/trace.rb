@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# An exception as a log shows it: class, message and trace, of it and then of each cause, bounded.
+# The log's view of an exception: class, message and backtrace of it and of each cause, bounded.
 
 require "neverblock/errors/causes"
 
 module NeverBlock
   class Log
     class Trace
-      # A deep framework has about 100 lines; a runaway recursion has 10,000.
+      # Lines kept of a backtrace. A deep framework has about 100, an endless recursion 10,000.
       LINES_MAX = 150
 
       Error = Struct.new(:class_name, :message, :lines)
@@ -19,14 +19,16 @@ module NeverBlock
         @exception = exception
       end
 
-      # @yieldparam error [Error] the exception, then its cause, and so on
+      # @yieldparam error [Error] the exception, then each cause
       def each
-        Causes.of(@exception).each { |exception| yield Error.new(exception.class.to_s, message_of(exception), lines_of(exception)) }
+        Causes.of(@exception).each do |exception|
+          yield Error.new(exception.class.to_s, message_of(exception), lines_of(exception))
+        end
       end
 
       private
 
-      # An application's exception class may raise in its own #message.
+      # An exception's own #message may raise.
       def message_of(exception)
         exception.message.to_s
       rescue StandardError => e
@@ -35,7 +37,9 @@ module NeverBlock
 
       def lines_of(exception)
         lines = exception.backtrace || []
-        lines.size > LINES_MAX ? [*lines.first(LINES_MAX), "... #{lines.size - LINES_MAX} more"] : lines
+        return lines if lines.size <= LINES_MAX
+
+        [*lines.first(LINES_MAX), "... #{lines.size - LINES_MAX} more"]
       end
     end
   end

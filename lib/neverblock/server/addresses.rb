@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The addresses of this machine that a host of a bind stands for: its own where it is an address, all that a name has. "localhost" is the loopback addresses of
-# both families, whatever /etc/hosts says (RFC 6761 section 6.3): browsers and curl try ::1 first.
+# The addresses of this machine for a bind's host: the host itself if it is an address, else all
+# addresses of the name. "localhost" is the loopback address of both families, whatever /etc/hosts
+# says (RFC 6761 section 6.3), because browsers and curl try ::1 first.
 
 require "socket"
 
@@ -10,8 +11,12 @@ module NeverBlock
     class Addresses
       LOCALHOST = /\A(?:.+\.)?localhost\.?\z/i.freeze
       LOOPBACK = %w[127.0.0.1 ::1].freeze
-      # What says that an address is none of this machine's (bind(2)), that there is no such family, or that rules of the system forbid it (socket(2)).
-      ABSENT = [Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT, Errno::EPROTONOSUPPORT, Errno::EACCES, Errno::EPERM].freeze
+      # Errors for an address that this machine does not have (bind(2)), for a missing address
+      # family, and for rules of the system that forbid it (socket(2)).
+      ABSENT = [
+        Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT, Errno::EPROTONOSUPPORT,
+        Errno::EACCES, Errno::EPERM
+      ].freeze
 
       # @param resolver [#getaddrinfo]
       def initialize(resolver = Addrinfo)
@@ -19,15 +24,15 @@ module NeverBlock
       end
 
       # @param host [String] a name or an address, without brackets
-      # @return [Array<String>] numeric, the IPv4 ones first: every client has those
-      # @raise [SocketError] when it has none
+      # @return [Array<String>] numeric addresses, IPv4 first because every client has it
+      # @raise [SocketError] when the name has no address
       def of(host)
         found = localhost?(host) ? LOOPBACK : resolved(host)
         found.partition { |address| !address.include?(":") }.flatten
       end
 
       # @param host [String]
-      # @return [Boolean] whether it is a name, which may have several
+      # @return [Boolean] whether it is a name
       def name?(host)
         !host.match?(/\A[\d.]+\z|:/)
       end
@@ -39,7 +44,7 @@ module NeverBlock
       end
 
       # @param address [String] numeric
-      # @return [Boolean] whether a server of this machine may listen there, whatever is busy
+      # @return [Boolean] whether a server of this machine could listen there, if the port is free
       def here?(address)
         Addrinfo.tcp(address, 0).bind { true }
       rescue *ABSENT

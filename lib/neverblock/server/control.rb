@@ -1,17 +1,20 @@
 # frozen_string_literal: true
 
-# The socket beside the pidfile on which a running server is told to reload and says how it went (`neverblock reload`, `neverblock stop`). A client sends one line,
-# a command and perhaps a word; it gets a JSON object a line: any number of {"progress": "..."}, then one with "ok". Only the server's own user and root may.
+# The socket beside the pidfile on which a running server takes commands (`neverblock reload`,
+# `neverblock stop`). A client sends one line: a command, and perhaps an argument. It gets one JSON
+# object a line: any number of {"progress": "..."}, then one with "ok". Only the server's own user
+# and root may connect.
 #
-# What the commands return, as `neverblock reload` and `neverblock stop` read it:
+# Results of the commands:
 #
-#   status           pid, generation, draining (true, false), connections (open), shutdown_s (timeouts shutdown), workers [{ number, pid, state }]
-#   reload           the same; an Error whose message says why the old version serves on
+#   status pid, generation, draining (true, false), connections (open), shutdown_s (timeouts
+#                    shutdown), workers [{ number, pid, state }]
+#   reload           the same; or an error that tells why the old version still serves
 #   workers +1, -1   the same
 #   end              answered by #close: status (the server's exit status)
 #
-# Each client has a thread of its own, so that a long reload keeps nobody from asking for the status; there are few clients, and each has a short time for a
-# short line. What a command does is the caller's business.
+# Each client has a thread of its own, so that a long reload does not delay other commands. There
+# are few clients, and each has a short time for a short line. The caller implements the commands.
 
 require "json"
 require "neverblock/verbs/deadline"
@@ -22,25 +25,27 @@ module NeverBlock
   class Server
     class Control
       MODE = 0o600
-      # Over it a client's connect(2) fails before anybody can tell it why.
+      # Clients beyond it fail in connect(2), and get no error message.
       BACKLOG = 64
-      # An operator's commands and those of a supervisor; more is somebody's mistake.
+      # Most clients at once.
       CLIENTS_MAX = 16
       LINE_BYTES_MAX = 256
-      # Seconds for a client's line.
+      # Seconds a client has to send its line.
       LINE_S = 5
-      # Seconds until descriptors may be free again.
+      # Seconds to wait when descriptors are exhausted.
       FULL_S = 1
-      # The command that is answered when the server has ended.
+      # The command that is answered when the server ends.
       END_COMMAND = "end"
 
       # @return [String] the socket's path
       attr_reader :path
 
-      # @param pidfile [String] the server's own: who holds it has the socket's place too
-      # @param commands [Hash{String => #call}] each takes the line's second word (String, nil) and a block for lines of progress, on a thread of its own, and
-      #   returns a Hash for the client, who is also told how long it took ("seconds"); an Error it raises is what the client is told
-      # @param line_s [Numeric] seconds for a client's line
+      # @param pidfile [String] the server's own; its holder also owns the socket's path
+      # @param commands [Hash{String => #call}] Each is called on a thread of its own, with the
+      #   line's argument (String, nil) and a block for lines of progress. It returns a Hash for the
+      #   client; the duration ("seconds") is added. The message of an Error it raises is sent to
+      #   the client.
+      # @param line_s [Numeric] seconds a client has to send its line
       def initialize(pidfile, commands, line_s: LINE_S)
         @address = Address.new(pidfile)
         @path = @address.path
@@ -51,8 +56,8 @@ module NeverBlock
         @waiting = []
       end
 
-      # Begins to listen. A server without it serves as well.
-      # @return [String, nil] why it does not listen: a line for the log
+      # Starts to listen. A server serves without it too.
+      # @return [String, nil] a log line when it could not
       def open
         @listener = listen
         @owner = ::Process.pid
@@ -61,17 +66,20 @@ module NeverBlock
       rescue SystemCallError, ThreadError => e
         @listener&.close
         @listener = nil
-        "no control socket #{path}, so neverblock reload cannot tell how it went: #{mend(e)}"
+        "there is no control socket #{path}, so neverblock reload cannot report its result: " \
+          "#{explain(e)}"
       end
 
-      # Ends, and removes the socket. Commands that still run are ended, those who wait for the server's end are told.
-      # @param status [Integer, nil] the server's exit status; nil: not known
+      # Ends, and removes the socket. Running commands are ended; clients of END_COMMAND get the
+      # status.
+      # @param status [Integer, nil] the server's exit status; nil: unknown
       # @return [void]
       def close(status = nil)
         return unless @listener && @owner == ::Process.pid
 
         stop_accepting
-        @lock.synchronize { @waiting.dup }.each { |socket| tell(socket, { ok: true, status: status }) }
+        waiting = @lock.synchronize { @waiting.dup }
+        waiting.each { |socket| tell(socket, { ok: true, status: status }) }
         @lock.synchronize { @clients.dup }.each do |thread, socket|
           thread.kill.join unless thread == Thread.current
           socket.close
@@ -86,7 +94,7 @@ module NeverBlock
         @address.packed do |address|
           socket.bind(address)
           @identity = identity
-          File.chmod(MODE, path) # before it listens: until then nobody gets in
+          File.chmod(MODE, path) # before it listens, so that nobody else can connect
           socket.listen(BACKLOG)
         end
         socket
@@ -95,7 +103,7 @@ module NeverBlock
         raise
       end
 
-      # A killed server's. What is no socket is somebody's file.
+      # Removes the socket of a killed server. Another kind of file is left alone.
       def remove_stale
         File.unlink(path) if File.lstat(path).socket?
       rescue Errno::ENOENT
@@ -129,19 +137,26 @@ module NeverBlock
         refusal = refusal_of(socket)
         return turn_away(socket, refusal) if refusal
 
-        # A client that has ended takes itself out, and waits for the lock until it is in.
-        @lock.synchronize { @clients[Thread.new { serve(socket) }.tap { |thread| thread.name = "nb-control-client" }] = socket }
+        # The client's thread removes itself at its end, and waits for the lock until it is added.
+        @lock.synchronize { @clients[client_thread(socket)] = socket }
       rescue ThreadError
-        turn_away(socket, "no thread is left")
+        turn_away(socket, "no thread is available")
+      end
+
+      def client_thread(socket)
+        Thread.new { serve(socket) }.tap { |thread| thread.name = "nb-control-client" }
       end
 
       def refusal_of(socket)
         uid = socket.getpeereid.first
-        return "this server is user #{::Process.euid}'s; you are user #{uid}" unless [0, ::Process.euid].include?(uid)
+        unless [0, ::Process.euid].include?(uid)
+          return "this server belongs to user #{::Process.euid}; you are user #{uid}"
+        end
 
-        "#{CLIENTS_MAX} others are connected; try again" if @lock.synchronize { @clients.size } >= CLIENTS_MAX
+        crowded = @lock.synchronize { @clients.size } >= CLIENTS_MAX
+        "#{CLIENTS_MAX} other clients are connected; try again" if crowded
       rescue SystemCallError
-        "who are you?"
+        "your user is unknown"
       end
 
       def turn_away(socket, refusal)
@@ -172,7 +187,9 @@ module NeverBlock
 
           piece == :wait_readable ? await(socket, limit) : line << piece
         end
-        raise Error, "a command is a line of #{LINE_BYTES_MAX} bytes at most" if line.bytesize > LINE_BYTES_MAX
+        if line.bytesize > LINE_BYTES_MAX
+          raise Error, "a command is a line of at most #{LINE_BYTES_MAX} bytes"
+        end
 
         line.scrub("?").strip
       rescue SystemCallError, IOError
@@ -187,7 +204,7 @@ module NeverBlock
       end
 
       def answer(name, argument, &progress)
-        command = @commands[name] or raise Error, "no command #{name.to_s.inspect}; there are #{[*@commands.keys, END_COMMAND].join(", ")}"
+        command = @commands[name] or raise Error, unknown(name)
         began = Deadline.now
         result = command.call(argument, &progress)
         { ok: true, seconds: (Deadline.now - began).round(3) }.merge(result)
@@ -197,7 +214,12 @@ module NeverBlock
         raise Error, "unexpected #{e.class}: #{e.message}"
       end
 
-      # Until close tells it, or it leaves.
+      def unknown(name)
+        known = [*@commands.keys, END_COMMAND].join(", ")
+        "unknown command #{name.to_s.inspect}; known are #{known}"
+      end
+
+      # Waits until #close answers, or the client disconnects.
       def wait_for_end(socket)
         @lock.synchronize { @waiting << socket }
         socket.wait_readable until socket.read_nonblock(LINE_BYTES_MAX, exception: false).nil?
@@ -207,19 +229,20 @@ module NeverBlock
         @lock.synchronize { @waiting.delete(socket) }
       end
 
-      # A client that does not read loses what it did not read.
+      # Never blocks: a client that does not read loses what does not fit.
       def tell(socket, object)
         socket.write_nonblock("#{JSON.generate(object)}\n", exception: false)
       rescue SystemCallError, IOError
         nil
       end
 
-      def mend(error)
+      def explain(error)
         case error
-        when Errno::EADDRINUSE then "something that is no socket is there; remove it"
+        when Errno::EADDRINUSE then "a file that is not a socket is there; remove it"
         when Errno::ENAMETOOLONG then "the path is too long for a socket; name a shorter pidfile"
         when Errno::EROFS then "#{File.dirname(path)} is on a read-only file system"
-        when Errno::EACCES, Errno::EPERM then "user #{::Process.euid} may not make sockets in #{File.dirname(path)}"
+        when Errno::EACCES, Errno::EPERM
+          "user #{::Process.euid} may not create sockets in #{File.dirname(path)}"
         else error.message
         end
       end

@@ -1,19 +1,21 @@
 # frozen_string_literal: true
 
-# An executor on a thread of its own, so that the main thread stays free for signals (a signal must not land on a thread that runs a scheduler).
+# Runs an executor on a thread of its own, so that signals run on the main thread: a signal handler
+# must not run on a thread with a fiber scheduler.
 
 require "neverblock/errors"
 
 module NeverBlock
   class Server
     module ExecutorThread
-      ENDED = "its thread was ended (Thread.exit or Thread#kill) by a request or by something else"
+      ENDED = "its thread was ended (Thread.exit or Thread#kill) by a request or by other code"
 
       module_function
 
       # @param executor [#run]
-      # @param name [String] the thread's
-      # @yieldparam failure [Exception, nil] what it ended by before its time; on its thread, when it has ended
+      # @param name [String] the thread's name
+      # @yieldparam failure [Exception, nil] the exception that ended it; called on its thread at
+      #   its end
       # @return [Thread]
       def start(executor, name)
         thread = Thread.new do
@@ -21,7 +23,7 @@ module NeverBlock
           failure = Error.new(ENDED)
           executor.run
           failure = nil
-        rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, a server without its executor must end and say why
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the server ends and logs it
           failure = e
         ensure
           yield failure

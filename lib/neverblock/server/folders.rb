@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Opens the folders of a configuration on an engine, with what is said of the files in them, and says in one line why a folder cannot be had.
+# Opens the folders of a configuration on an engine, with the rules for their files. A folder that
+# cannot be opened is an error of one line.
 
 require "neverblock/errors"
 require "neverblock/server/media_types"
@@ -24,7 +25,9 @@ module NeverBlock
         files.cache.each { |pattern, value| @engine.cache_rule(pattern, value) }
         files.public_dirs.each { |path| folder("public_dir", path) { @engine.public_dir(path) } }
         files.roots.each { |path| folder("sendfile roots", path) { @engine.sendfile_root(path) } }
-        files.accel.each { |prefix, path| folder("accel #{prefix.inspect}", path) { @engine.accel(prefix, path) } }
+        files.accel.each do |prefix, path|
+          folder("accel #{prefix.inspect}", path) { @engine.accel(prefix, path) }
+        end
       end
 
       private
@@ -32,15 +35,15 @@ module NeverBlock
       def folder(setting, path)
         yield
       rescue SystemCallError => e
-        raise StartError, "#{setting} names #{path}, and #{mend(e)}"
+        raise StartError, "cannot use the folder #{path} of #{setting}: #{explain(e)}"
       end
 
-      def mend(error)
+      def explain(error)
         case error
-        when Errno::ENOENT then "there is no such folder; make it first, or name another"
-        when Errno::ENOTDIR then "that is no folder; name the folder its files are in"
+        when Errno::ENOENT then "there is no such folder; create it, or name another"
+        when Errno::ENOTDIR then "it is not a folder; name the folder of the files"
         when Errno::EACCES, Errno::EPERM then "user #{::Process.euid} may not open it"
-        when Errno::ELOOP then "its links lead round in a circle"
+        when Errno::ELOOP then "its symbolic links form a loop"
         else "it cannot be opened: #{error.message.lines.first.to_s.strip}"
         end
       end

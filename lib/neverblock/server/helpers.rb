@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# The executors of a process beside its first, each on a thread of its own: spares, which help out while a call without Ruby's lock keeps the one before them
-# (core/dispatch/dispatch_spares.c), and the threads of lanes, which run one request at a time. They end when the first has.
+# The executors of a process beside its first, each on a thread of its own: spares, which take over
+# while a call without Ruby's lock blocks the executor before them
+# (core/dispatch/dispatch_spares.c), and the threads of lanes, which run one request at a time. They
+# end when the first has ended.
 
 require "neverblock/server/executor_thread"
 
@@ -23,13 +25,13 @@ module NeverBlock
         @executors.size
       end
 
-      # @yieldparam failure [Exception, nil] as ExecutorThread.start, for each
+      # @yieldparam failure [Exception, nil] see ExecutorThread.start; called for each
       # @return [void]
       def start(&on_end)
         @threads = @executors.map { |executor, name| ExecutorThread.start(executor, name, &on_end) }
       end
 
-      # The first has ended, and with it all requests that they could get.
+      # Ends them. To be called when the first executor has ended: they would get no more requests.
       # @return [void]
       def finish
         @executors.each { |executor, _name| executor.finish }

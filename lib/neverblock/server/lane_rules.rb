@@ -1,21 +1,23 @@
 # frozen_string_literal: true
 
-# What the application of this process says of the lanes of its requests, told to whoever chooses them: the I/O loop of this process, or of the front. Rules come
-# when it is loaded, and again when its code is.
+# The application's rules for lanes (such as allowblock of Rails), passed to the part that chooses
+# lanes: the I/O loop of this process, or of the front. Rules are set when the application is
+# loaded, and again when its code is reloaded.
 
 module NeverBlock
   module LaneRules
-    # The bytes by which core/intake/path_pattern.h knows what differs from path to path.
+    # Bytes that stand for the variable parts of a path (core/intake/path_pattern.h).
     PART = "\x01"
     REST = "\x02"
-    # As the engine bounds them (core/dispatch/lane_rules.h): rules, and bytes of all patterns.
+    # The engine's bounds (core/dispatch/lane_rules.h): number of rules, bytes of all patterns.
     MAX = 1_024
     TEXT_BYTES_MAX = 65_535
-    # Of routes in one line of the log.
-    TOLD_MAX = 20
+    # Most routes named in one log line.
+    NAMED_MAX = 20
 
-    # methods: names, or ["ALL"]; pattern: an absolute path with places; held: whether it goes to the lane of what must not be interrupted, else to fibers, whatever a later
-    # rule says; what: the route, for people.
+    # methods: names, or ["ALL"]. pattern: an absolute path with PART and REST. held: true for the
+    # lane of requests that must not be interrupted; false for fibers, whatever later rules are.
+    # what: the route, for log lines.
     Rule = Struct.new(:methods, :pattern, :held, :what)
 
     @rules = [].freeze
@@ -26,7 +28,7 @@ module NeverBlock
       # @return [Array<Rule>]
       attr_reader :rules
 
-      # @param rules [Array<Rule>] in the place of those before
+      # @param rules [Array<Rule>] replace the earlier ones
       # @return [void]
       def rules=(rules)
         return if rules == @rules
@@ -35,8 +37,9 @@ module NeverBlock
         @lock.synchronize { @followers.dup }.each { |follower| follower.call(@rules) }
       end
 
-      # @param follower [#call] takes the rules there are, when there are any, and those that come, on any thread
-      # @return [#call] for unfollow
+      # @param follower [#call] called with the current rules, if there are any, and with later
+      #   ones, on any thread
+      # @return [#call] the argument for #unfollow
       def follow(follower)
         @lock.synchronize { @followers << follower }
         follower.call(@rules) unless @rules.empty?
@@ -56,13 +59,15 @@ module NeverBlock
       end
 
       # @param rules [Array<Rule>]
-      # @return [String, nil] a line for the log; nil: none goes to a lane
-      def told(rules)
+      # @return [String, nil] a log line; nil: no rule is for a lane
+      def log_line(rules)
         routes = rules.select(&:held).map(&:what).uniq
         return if routes.empty?
 
-        more = routes.size - TOLD_MAX
-        "allowblock: run on a thread of their own, one at a time in each process: #{routes.first(TOLD_MAX).join(", ")}#{" and #{more} more" if more.positive?}"
+        more = routes.size - NAMED_MAX
+        shown = routes.first(NAMED_MAX).join(", ")
+        shown = "#{shown} and #{more} more" if more.positive?
+        "allowblock: run on a thread of their own, one at a time in each process: #{shown}"
       end
     end
   end

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# Calls blocks when their time has come, on a thread that is there from the start: where memory or threads have run out by then, a stop still has an end.
+# Calls blocks after a time, on a thread that exists from the start. So a stop works even when
+# memory or threads are exhausted by then.
 
 require "neverblock/verbs/deadline"
 
 module NeverBlock
   class Server
     class Later
-      # @raise [ThreadError] when there is no thread to be had
+      # @raise [ThreadError] when no thread is available
       def initialize
         @lock = Thread::Mutex.new
         @changed = Thread::ConditionVariable.new
@@ -17,7 +18,7 @@ module NeverBlock
       end
 
       # @param seconds [Numeric] from now
-      # @yield on the thread; is to be short, and not to raise
+      # @yield on the thread; must be short and must not raise
       # @return [void]
       def call(seconds, &block)
         @lock.synchronize do
@@ -29,7 +30,7 @@ module NeverBlock
 
       private
 
-      # @return [Proc, nil] what is to be called now
+      # @return [Proc, nil] the block to call now
       def due
         @lock.synchronize do
           at, = @calls.first

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Opens the addresses of a configuration on an engine: a name on all the addresses of this machine that it has, and says in one line why an address cannot be had
-# and what to do about it.
+# Opens the addresses of a configuration on an engine. A name is opened on all addresses of this
+# machine that it has. An address that cannot be opened is an error of one line that tells how to
+# mend it.
 
 require "socket"
 require "neverblock/errors"
@@ -11,20 +12,23 @@ require "neverblock/server/port_holder"
 module NeverBlock
   class Server
     class Listening
-      PRIVILEGED_BELOW = 1024 # ip(7); net.ipv4.ip_unprivileged_port_start may lower it
+      # Ports below it need privilege (ip(7)); net.ipv4.ip_unprivileged_port_start may lower it.
+      PRIVILEGED_BELOW = 1024
 
-      # Free ports that are tried for a name with several addresses: one that is free at the first may be busy at another.
+      # Most free ports that are tried for a name with several addresses: a port that is free at one
+      # address may be busy at another.
       PORTS_TRIED = 16
 
-      # @return [Array<String>] lines for the log: addresses of names that this machine has not, and are left out
+      # @return [Array<String>] log lines about addresses of names that this machine does not have
       attr_reader :left_out
 
       # @param engine [Engine]
       # @param backlog [Integer]
-      # @param admin [Boolean] whether it is the admin pages' addresses
+      # @param admin [Boolean] whether the addresses are for the admin pages
       # @param port_holder [#describe]
       # @param addresses [Addresses]
-      def initialize(engine, backlog, admin: false, port_holder: PortHolder.new, addresses: Addresses.new)
+      def initialize(engine, backlog, admin: false, port_holder: PortHolder.new,
+                     addresses: Addresses.new)
         @engine = engine
         @backlog = backlog
         @admin = admin
@@ -34,7 +38,8 @@ module NeverBlock
       end
 
       # @param binds [Array<Config::Bind>]
-      # @return [Array<String>] the URL of each, with its real port; of a name with several addresses here, with that name
+      # @return [Array<String>] the URL of each with its real port; with the name, if it has several
+      #   addresses here
       # @raise [StartError]
       def open(binds)
         binds.map { |bind| bind.unix? ? open_unix(bind) : open_tcp(bind) }
@@ -48,10 +53,10 @@ module NeverBlock
         note_left_out(bind, addresses - opened)
         bind.url(opened.size > 1 ? bind.host : opened.first, port)
       rescue SystemCallError => e
-        raise StartError, "cannot listen on #{bind}: #{tcp_mend(bind, e)}"
+        raise StartError, "cannot listen on #{bind}: #{explain_tcp(bind, e)}"
       end
 
-      # A port that is free at the first address may be busy at another: then all begin again.
+      # A port that is free at the first address may be busy at another; then another port is tried.
       def open_on_one_port(port, addresses)
         tries = port.zero? && addresses.size > 1 ? PORTS_TRIED : 1
         begin
@@ -61,8 +66,9 @@ module NeverBlock
         end
       end
 
-      # All, or none. What this machine has not is left out while there is another.
-      # @return [Array(Integer, Array<String>)] port and addresses
+      # Opens all addresses, or none. An address that this machine does not have is skipped if there
+      # is another.
+      # @return [Array(Integer, Array<String>)] port and opened addresses
       def open_all(port, addresses)
         opened = []
         errors = []
@@ -88,53 +94,72 @@ module NeverBlock
       def addresses_of(bind)
         @addresses.of(bind.host)
       rescue SocketError => e
-        raise StartError, "cannot listen on #{bind}: no address for the host #{bind.host.inspect} (#{e.message.sub(/\Agetaddrinfo: /, "")}); " \
-                          "write an address, such as http://127.0.0.1:#{bind.port}"
+        reason = e.message.sub(/\Agetaddrinfo: /, "")
+        raise StartError, "cannot listen on #{bind}: the host #{bind.host.inspect} has no " \
+                          "address (#{reason}); write an address, such as " \
+                          "http://127.0.0.1:#{bind.port}"
       end
 
-      # Of "localhost" it is no news: a machine without IPv6 has one of the two.
+      # Not logged for "localhost": a machine without IPv6 has only one of its addresses.
       def note_left_out(bind, addresses)
         return if addresses.empty? || @addresses.localhost?(bind.host)
 
-        @left_out << "#{bind} does not listen on #{addresses.join(", ")}, which #{bind.host} has too: no server of this machine may"
+        @left_out << "#{bind} does not listen on #{addresses.join(", ")}, which #{bind.host} has " \
+                     "too: this machine cannot use it"
       end
 
-      def tcp_mend(bind, error)
+      def explain_tcp(bind, error)
         case error
         when Errno::EADDRINUSE then busy(bind)
-        when Errno::EACCES, Errno::EPERM
-          if bind.port < PRIVILEGED_BELOW
-            "port #{bind.port} needs privilege; choose one from #{PRIVILEGED_BELOW} up, or allow it: setcap cap_net_bind_service=+ep #{ruby_path}"
-          else
-            "the system forbids it (#{reason(error)})"
-          end
-        when Errno::EADDRNOTAVAIL
-          "this machine has no address #{@addresses.name?(bind.host) ? "that #{bind.host} has" : bind.host}; 127.0.0.1 is this machine alone, 0.0.0.0 every IPv4 address it has"
-        when Errno::EAFNOSUPPORT then "this machine has no IPv6; write an IPv4 address, such as http://127.0.0.1:#{bind.port}"
+        when Errno::EACCES, Errno::EPERM then forbidden(bind, error)
+        when Errno::EADDRNOTAVAIL then no_such_address(bind)
+        when Errno::EAFNOSUPPORT
+          "this machine has no IPv6; write an IPv4 address, such as http://127.0.0.1:#{bind.port}"
         else reason(error)
         end
       end
 
+      def forbidden(bind, error)
+        return "the system forbids it (#{reason(error)})" unless bind.port < PRIVILEGED_BELOW
+
+        "port #{bind.port} needs privilege; choose one from #{PRIVILEGED_BELOW} up, or allow it: " \
+          "setcap cap_net_bind_service=+ep #{ruby_path}"
+      end
+
+      def no_such_address(bind)
+        missing = @addresses.name?(bind.host) ? "that #{bind.host} has" : bind.host
+        "this machine has no address #{missing}; 127.0.0.1 is this machine alone, " \
+          "0.0.0.0 is every IPv4 address it has"
+      end
+
       def busy(bind)
-        holder = @port_holder.describe(bind.port)
-        "port #{bind.port}#{" of #{@tried}" unless bind.host == @tried} is busy: #{holder || "another program listens there"}; " \
-          "stop it, or choose another port#{@admin ? "; port 0 takes any free one" : " with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"}"
+        holder = @port_holder.describe(bind.port) || "another program listens there"
+        at = " of #{@tried}" unless bind.host == @tried
+        "port #{bind.port}#{at} is busy: #{holder}; stop it, or choose another port#{choice(bind)}"
+      end
+
+      def choice(bind)
+        return "; port 0 takes any free one" if @admin
+
+        " with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"
       end
 
       def open_unix(bind)
-        @admin ? @engine.admin_unix(bind.path, bind.mode) : @engine.listen_unix(bind.path, bind.mode, @backlog)
+        if @admin then @engine.admin_unix(bind.path, bind.mode)
+        else @engine.listen_unix(bind.path, bind.mode, @backlog)
+        end
         bind.url
       rescue SystemCallError => e
-        raise StartError, "cannot listen on #{bind}: #{unix_mend(bind, e)}"
+        raise StartError, "cannot listen on #{bind}: #{explain_unix(bind, e)}"
       end
 
-      def unix_mend(bind, error)
+      def explain_unix(bind, error)
         directory = File.dirname(bind.path)
         case error
-        when Errno::EADDRINUSE then in_the_way(bind.path)
-        when Errno::EEXIST then in_the_way(bind.path)
-        when Errno::ENOENT, Errno::ENOTDIR then "there is no folder #{directory}; make it first"
-        when Errno::EACCES, Errno::EPERM then "user #{::Process.euid} may not make files in #{directory}"
+        when Errno::EADDRINUSE, Errno::EEXIST then in_the_way(bind.path)
+        when Errno::ENOENT, Errno::ENOTDIR then "there is no folder #{directory}; create it"
+        when Errno::EACCES, Errno::EPERM
+          "user #{::Process.euid} may not create files in #{directory}"
         when Errno::EROFS then "#{directory} is on a read-only file system"
         when Errno::ENAMETOOLONG then "the path is too long for a socket; choose a shorter one"
         else reason(error)
@@ -142,12 +167,14 @@ module NeverBlock
       end
 
       def in_the_way(path)
-        return "another server listens there; stop it first, or choose another path" if !File.exist?(path) || File.socket?(path)
+        if !File.exist?(path) || File.socket?(path)
+          return "another server listens there; stop it first, or choose another path"
+        end
 
-        "#{path} is there and is not a socket; remove it, or choose another path"
+        "#{path} exists and is not a socket; remove it, or choose another path"
       end
 
-      # "Address already in use - bind(2)" without the tail.
+      # The first line of the message, such as "Address already in use - bind(2)".
       def reason(error)
         error.message.lines.first.to_s.strip
       end

@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
-# Another process of this machine, known by its number: whether it still is the same one, what it is called, and whether NeverBlock runs in it. /proc (proc(5))
-# tells where there is one; without it nothing but its being alive is known.
+# Another process of this machine, identified by its process id: whether it still runs, its command
+# line, and whether it is NeverBlock. The facts come from /proc (proc(5)); without it only its
+# existence is known.
 
 module NeverBlock
   class Server
     class OtherProcess
       COMMAND_BYTES_MAX = 60
-      # Of the third field of /proc/PID/stat: it has ended, and its parent has not asked how.
+      # States in the third field of /proc/PID/stat of a process that has ended and is not reaped.
       ENDED = %w[Z X].freeze
-      # The native part, as the memory map of a process names it.
+      # Name of the native part in a process's memory map.
       OURS = "neverblock.so"
 
       # @return [Integer]
@@ -23,7 +24,7 @@ module NeverBlock
         @started = started
       end
 
-      # @return [Boolean] false also where its number is another's by now
+      # @return [Boolean] false also when another process has its id by now
       def alive?
         ::Process.kill(0, pid)
         state, now = state_and_start
@@ -34,7 +35,7 @@ module NeverBlock
         true
       end
 
-      # @return [String] its command line, cut; empty when it is not known
+      # @return [String] its command line, shortened; empty when unknown
       def command
         text = words.empty? ? File.read(file("comm")).strip : words
         text.size > COMMAND_BYTES_MAX ? "#{text[0, COMMAND_BYTES_MAX]}..." : text
@@ -42,11 +43,14 @@ module NeverBlock
         ""
       end
 
-      # @return [Boolean] whether NeverBlock runs in it, or is about to; true as well when that is not ours to see, or not told here
+      # @return [Boolean] whether it is NeverBlock, or about to be; true also when that cannot be
+      #   known
       def neverblock?
-        words.include?("neverblock") || File.foreach(file("maps")).any? { |line| line.include?(OURS) }
+        return true if words.include?("neverblock")
+
+        File.foreach(file("maps")).any? { |line| line.include?(OURS) }
       rescue Errno::EACCES
-        !::Process.euid.zero? # root is kept from processes that are none of an application's
+        !::Process.euid.zero? # only system processes are hidden from root
       rescue SystemCallError
         true
       end
@@ -54,14 +58,15 @@ module NeverBlock
       private
 
       def words
-        File.binread(file("cmdline")).scrub("?").split("\0").join(" ").strip.gsub(/[[:cntrl:]]/, "?")
+        line = File.binread(file("cmdline")).scrub("?").split("\0").join(" ")
+        line.strip.gsub(/[[:cntrl:]]/, "?")
       end
 
       def started
         state_and_start.last
       end
 
-      # The command's name, in parentheses, may have blanks and parentheses.
+      # Splits after the command's name, which may have blanks and parentheses.
       def state_and_start
         fields = File.read(file("stat")).rpartition(")").last.split
         [fields[0], fields[19]]

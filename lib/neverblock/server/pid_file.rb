@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# A file that holds this process's id while it runs. It appears whole (written beside its place, then linked or renamed there), is taken over from a process that
-# is gone, never from one that lives, and is removed only by the process that made it and only while it is still that file.
+# A file that holds this process's id while it runs. It appears with its whole content: it is
+# written under another name, then linked or renamed. It replaces the file of a process that has
+# ended, never that of one that runs. It is removed only by the process that made it, and only while
+# it is still the same file.
 
 require "neverblock/errors"
 require "neverblock/server/other_process"
@@ -10,13 +12,14 @@ module NeverBlock
   class Server
     class PidFile
       MODE = 0o644
-      # Two servers that start at the same moment may each see the other's half-taken file; one of them has it after a few looks.
+      # Attempts to take the file: two servers that start at once may see each other's incomplete
+      # file.
       TRIES = 10
       BYTES_MAX = 32
       NUMBER = /\A\s*\d{0,10}\s*\z/.freeze
 
       # @param path [String]
-      # @return [Integer, nil] the process id in it; 0 in an empty one; nil when it holds something else
+      # @return [Integer, nil] the process id; 0 for an empty file; nil when it holds something else
       # @raise [SystemCallError]
       def self.read(path)
         text = File.read(path, BYTES_MAX).to_s
@@ -32,13 +35,14 @@ module NeverBlock
 
       # Writes the file.
       # @return [self]
-      # @raise [StartError] when another process has it, or it cannot be written
+      # @raise [StartError] when the file of a running process is there, or it cannot be written
       def take
         fresh = write_beside
         TRIES.times { return taken if place(fresh) }
-        raise StartError, "cannot take the pidfile #{@path}: another process takes it at the same time"
+        raise StartError, "cannot take the pidfile #{@path}: another process takes it at the " \
+                          "same time"
       rescue SystemCallError => e
-        raise StartError, "cannot write the pidfile #{@path}: #{mend(e)}"
+        raise StartError, "cannot write the pidfile #{@path}: #{explain(e)}"
       ensure
         remove_quietly(fresh)
       end
@@ -48,7 +52,7 @@ module NeverBlock
       def release
         return unless @identity && @owner == ::Process.pid
 
-        File.unlink(@path) if identity(File.lstat(@path)) == @identity && File.read(@path, BYTES_MAX).to_i == @owner # inodes are used again
+        File.unlink(@path) if own?
         @identity = nil
       rescue SystemCallError
         nil
@@ -56,14 +60,20 @@ module NeverBlock
 
       private
 
+      # The content is compared too, because inode numbers are reused.
+      def own?
+        identity(File.lstat(@path)) == @identity && File.read(@path, BYTES_MAX).to_i == @owner
+      end
+
       def write_beside
         name = "#{@path}.#{::Process.pid}.new"
         remove_quietly(name)
-        File.open(name, File::WRONLY | File::CREAT | File::EXCL, MODE) { |file| file.write("#{::Process.pid}\n") }
+        mode = File::WRONLY | File::CREAT | File::EXCL
+        File.open(name, mode, MODE) { |file| file.write("#{::Process.pid}\n") }
         name
       end
 
-      # @return [Boolean] false: look again
+      # @return [Boolean] false: try again
       def place(fresh)
         @identity = identity(File.lstat(fresh))
         File.link(fresh, @path)
@@ -72,7 +82,8 @@ module NeverBlock
         replace(fresh)
       end
 
-      # Whoever holds the lock of the file that is there decides about it; if it is another file by then, the decision is void.
+      # The holder of the existing file's lock decides about it. The decision is void when another
+      # file has replaced it meanwhile.
       def replace(fresh)
         File.open(@path, File::RDONLY | File::NOFOLLOW | File::NONBLOCK) do |file|
           return false unless file.flock(File::LOCK_EX | File::LOCK_NB)
@@ -88,18 +99,22 @@ module NeverBlock
       end
 
       def refuse_unless_stale(file)
-        text = file.stat.file? ? file.read(BYTES_MAX).to_s : "no file"
+        text = file.stat.file? ? file.read(BYTES_MAX).to_s : "not a regular file"
         unless text.match?(NUMBER)
-          raise StartError, "the pidfile #{@path} is there and holds no process id; remove it, or choose another path"
+          raise StartError, "the file #{@path} exists and is not a pidfile; remove it, or choose " \
+                            "another path"
         end
 
         pid = text.to_i
         holder = OtherProcess.new(pid, proc_root: @proc_root)
-        return unless pid.positive? && pid != ::Process.pid && holder.alive?
+        raise StartError, taken_by(holder) if pid.positive? && pid != ::Process.pid && holder.alive?
+      end
 
+      def taken_by(holder)
         name = holder.command
-        raise StartError, "the pidfile #{@path} belongs to process #{pid}#{" (#{name})" unless name.empty?}, which runs; stop it first, " \
-                          "or remove the file if that is another program"
+        process = "process #{holder.pid}#{" (#{name})" unless name.empty?}"
+        "the pidfile #{@path} belongs to #{process}, which runs; stop it first, or remove the " \
+          "file if that is another program"
       end
 
       def taken
@@ -111,11 +126,12 @@ module NeverBlock
         [stat.dev, stat.ino]
       end
 
-      def mend(error)
+      def explain(error)
         directory = File.dirname(@path)
         case error
-        when Errno::ENOENT, Errno::ENOTDIR then "there is no folder #{directory}; make it first"
-        when Errno::EACCES, Errno::EPERM then "user #{::Process.euid} may not make files in #{directory}"
+        when Errno::ENOENT, Errno::ENOTDIR then "there is no folder #{directory}; create it"
+        when Errno::EACCES, Errno::EPERM
+          "user #{::Process.euid} may not create files in #{directory}"
         when Errno::ELOOP then "it is a symbolic link; name the file itself"
         when Errno::EROFS then "#{directory} is on a read-only file system"
         else error.message

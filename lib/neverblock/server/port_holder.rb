@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Says which process listens on a TCP port of this machine, where /proc tells (Linux, proc(5)) and the process is ours to look at. For the message
-# about a busy port only, so every failure means: not known.
+# Finds the process that listens on a TCP port of this machine, from /proc (Linux, proc(5)). Only
+# for the error message about a busy port, so that every failure means "unknown".
 
 require "neverblock/server/other_process"
 
@@ -22,7 +22,8 @@ module NeverBlock
         return nil if inodes.empty?
 
         pid = holder_of(inodes) or return nil
-        "process #{pid} (#{OtherProcess.new(pid.to_i, proc_root: @proc_root).command}) listens there"
+        holder = OtherProcess.new(pid.to_i, proc_root: @proc_root)
+        "process #{pid} (#{holder.command}) listens there"
       rescue SystemCallError
         nil
       end
@@ -31,7 +32,8 @@ module NeverBlock
 
       def listening_inodes(port)
         %w[net/tcp net/tcp6].flat_map { |name| rows(name) }.filter_map do |fields|
-          fields[9] if fields[3] == LISTEN_STATE && fields[1].to_s.split(":").last.to_s.to_i(16) == port
+          port_of_row = fields[1].to_s.split(":").last.to_s.to_i(16)
+          fields[9] if fields[3] == LISTEN_STATE && port_of_row == port
         end
       end
 

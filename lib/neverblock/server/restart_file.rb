@@ -1,27 +1,29 @@
 # frozen_string_literal: true
 
-# A file that asks for new code by being touched, as `bin/rails restart` does with tmp/restart.txt: looked at now and then, on a thread of its own.
+# A file that asks for new code when it is touched, as `bin/rails restart` does with
+# tmp/restart.txt. A thread checks it at intervals.
 
 module NeverBlock
   class Server
     class RestartFile
-      # Where Rails has it.
+      # The path in a Rails application.
       RAILS = "tmp/restart.txt"
-      # What says that a folder is a Rails application's.
+      # A file that every Rails application has.
       RAILS_HAS = "config/application.rb"
+      # Seconds between two checks.
       LOOK_S = 1
 
-      # @param chosen [String, nil] of the settings
+      # @param chosen [String, nil] the setting restart_file
       # @param directory [String]
-      # @return [String, nil] path of the file; nil: none is looked at
+      # @return [String, nil] path of the file; nil: there is none to watch
       def self.path(chosen, directory = Dir.pwd)
         return File.expand_path(chosen, directory) if chosen
 
         File.join(directory, RAILS) if File.exist?(File.join(directory, RAILS_HAS))
       end
 
-      # @param path [String] which need not be there
-      # @param pause [#call] waits so many seconds
+      # @param path [String] need not exist
+      # @param pause [#call] sleeps for a number of seconds
       def initialize(path, pause: method(:sleep))
         @path = path
         @pause = pause
@@ -29,7 +31,7 @@ module NeverBlock
       end
 
       # Calls the block whenever the file has been touched.
-      # @return [Thread] which does it
+      # @return [Thread] the watching thread
       def watch
         Thread.new do
           Thread.current.name = "nb-restart-file"
@@ -40,7 +42,7 @@ module NeverBlock
         end
       end
 
-      # @return [Boolean] whether it has been since it was last asked
+      # @return [Boolean] whether it was touched since the last call
       def touched?
         now = time
         changed = !now.nil? && now != @seen

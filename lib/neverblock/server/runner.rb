@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# A server as a process: signals in, "Listening on URL" and an exit status out. Everything that happens is an event on one queue, read by the main
-# thread; traps and executor threads only push.
+# Runs a server as a process: handles signals, prints "Listening on URL", returns an exit status.
+# Everything that happens is an event on one queue, which the main thread reads; signal handlers and
+# executor threads only push.
 #
-#   TERM, INT                drain; exit status 0 when everything has ended
-#   TERM or INT once more    cut everything; exit status 1
-#   HUP                      new workers with new code in the place of the old ones (Cluster::Front); from a terminal that is closed: as TERM
-#   TTIN, TTOU               a worker more, a worker less (the same)
-#   an executor ends alone   log entry; exit status 1
+#   TERM, INT drain; exit status 0 when everything has ended TERM or INT once more close every
+#   connection; exit status 1 HUP replace workers by new ones with new code (Cluster::Front); if the
+#   terminal is
+#                            closed: like TERM
+#   TTIN, TTOU               add a worker, remove a worker (Cluster::Front)
+#   an executor fails        log entry; exit status 1
 
 require "neverblock/errors"
 require "neverblock/server/later"
@@ -17,25 +19,26 @@ module NeverBlock
   class Server
     class Runner
       STOP = %w[TERM INT].freeze
-      # What signals do with a server that has workers.
+      # Signals for a server with workers, and its methods.
       WITH_WORKERS = { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.freeze
-      # Signals of the interface that have no effect yet: what they will do.
+      # Signals of the interface that are not supported yet, and their purpose.
       NOT_YET = { "USR2" => "upgrading in place" }.freeze
       HANGUP = "HUP"
       LOG_FLUSH_MS = 1_000
-      # Seconds a cut server's fibers have to end before the process leaves without them.
+      # Seconds fibers have to end after every connection was closed; then the process exits.
       CUT_GRACE_S = 2
 
       CLEAN = 0
       FAILED = 1
 
       # @param server [Server, Cluster::Front] not started
-      # @param out [IO] where "Listening on URL" goes
-      # @param notices [Array<String>] lines for the log once it serves
-      # @param later [#call] takes seconds and a block, and calls it then
-      # @param abandon [#call] ends the process with a status, whatever its threads are doing
-      # @param greet [#call, nil] takes the server, once it serves and has said where
-      def initialize(server, out: $stdout, notices: [], later: Later.new, abandon: ::Process.method(:exit!), greet: nil)
+      # @param out [IO] receives "Listening on URL"
+      # @param notices [Array<String>] log lines for when it serves
+      # @param later [#call] called with seconds and a block, which it calls after that time
+      # @param abandon [#call] ends the process with a status, whatever its threads do
+      # @param greet [#call, nil] called with the server once it listens
+      def initialize(server, out: $stdout, notices: [], later: Later.new, greet: nil,
+                     abandon: ::Process.method(:exit!))
         @server = server
         @out = out
         @notices = notices
@@ -47,7 +50,7 @@ module NeverBlock
         @stops = 0
       end
 
-      # Serves until told to stop.
+      # Serves until it is told to stop.
       # @return [Integer] exit status
       # @raise [StartError]
       def run
@@ -60,18 +63,18 @@ module NeverBlock
         previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
       end
 
-      # New code: new workers, or a drain after which the process is to be started again. Any thread.
+      # Loads new code: by new workers, or by draining and starting the process again. Thread-safe.
       # @return [void]
       def restart
         @events << :restart
       end
 
-      # @return [Boolean] whether it drained to be started again
+      # @return [Boolean] whether it drained in order to be started again
       def again?
         @again || false
       end
 
-      # As if the process had received it. Any thread, and traps.
+      # Acts as if the process had received a signal. Thread-safe; allowed in signal handlers.
       # @param name [String] without SIG
       # @return [void]
       def signal(name)
@@ -81,7 +84,10 @@ module NeverBlock
       private
 
       def trap_signals
-        (STOP + WITH_WORKERS.keys + NOT_YET.keys).to_h { |name| [name, Signal.trap(name) { signal(name) }] }.tap { |previous| @terminal.was_handled_by(previous["HUP"]) }
+        names = STOP + WITH_WORKERS.keys + NOT_YET.keys
+        previous = names.to_h { |name| [name, Signal.trap(name) { signal(name) }] }
+        @terminal.was_handled_by(previous["HUP"])
+        previous
       end
 
       def serving
@@ -91,14 +97,15 @@ module NeverBlock
         @greet&.call(@server)
       end
 
-      # From here on what an application writes to standard output is seen at once, as Rails' log in a container.
+      # Standard output is unbuffered from here on, so that an application's output is seen at once.
       def announce
         @out.sync = true if @out.respond_to?(:sync=)
         @server.urls.each { |url| @out.puts("Listening on #{url}") }
         @out.puts("Admin on #{@server.admin_url}") if @server.admin_url
         @out.flush
       rescue SystemCallError # EPIPE, ENOSPC
-        @server.log.warn("nobody reads standard output: #{@server.urls.join(", ")} went unannounced")
+        @server.log.warn("standard output is closed: nobody was told of " \
+                         "#{@server.urls.join(", ")}")
       end
 
       def handle_events
@@ -111,9 +118,13 @@ module NeverBlock
           when *STOP then stop(event)
           when HANGUP then @terminal.gone? ? hang_up : to_workers(event)
           when *WITH_WORKERS.keys then to_workers(event)
-          else @server.log.info("SIG#{event}: #{NOT_YET.fetch(event)} does not work yet; nothing is done")
+          else not_yet(event)
           end
         end
+      end
+
+      def not_yet(name)
+        @server.log.info("SIG#{name}: #{NOT_YET.fetch(name)} is not supported yet; nothing is done")
       end
 
       def start_again
@@ -124,7 +135,7 @@ module NeverBlock
         stop("RESTART")
       end
 
-      # The kernel and a shell may both say so; neither is the second signal that cuts.
+      # The kernel and a shell may both send HUP; neither counts as the second signal.
       def hang_up
         return if @stops.positive?
 
@@ -134,10 +145,13 @@ module NeverBlock
 
       def to_workers(name)
         verb = WITH_WORKERS.fetch(name)
-        return @server.log.info("SIG#{name}: this server is one process and has no workers; it takes -w 2 or more; nothing is done") unless @server.respond_to?(verb)
+        return @server.log.info("SIG#{name}: #{NO_WORKERS}") unless @server.respond_to?(verb)
 
         @server.public_send(verb)
       end
+      NO_WORKERS = "this server is one process and has no workers (it needs -w 2 or more); " \
+                   "nothing is done"
+      private_constant :NO_WORKERS
 
       def stop(name)
         @stops += 1
@@ -148,15 +162,20 @@ module NeverBlock
       end
 
       def drain(name)
-        cause = @again ? "to be started again" : "SIG#{name}"
-        @server.log.info("#{cause}: draining; requests have #{seconds(@server.config.shutdown_timeout)} to end, once more cuts them")
-        # One after the other: where the process stands still for longer than both (docker pause), the requests are cut before it leaves without them.
-        @later.call(@server.config.shutdown_timeout) { @later.call(GRACE_S) { @events << :overdue } }
+        cause = @again ? "starting again" : "SIG#{name}"
+        time = seconds(@server.config.shutdown_timeout)
+        @server.log.info("#{cause}: draining; requests have #{time} to end; a second signal " \
+                         "aborts them")
+        # One timer after the other: if the process was stopped for longer than both (docker pause),
+        # requests are still aborted before it exits.
+        @later.call(@server.config.shutdown_timeout) do
+          @later.call(GRACE_S) { @events << :overdue }
+        end
         @server.drain
       end
 
       def cut(name)
-        @server.log.info("SIG#{name} again: cutting what is left")
+        @server.log.info("SIG#{name} again: closing all connections")
         @later.call(CUT_GRACE_S) { @events << :overdue }
         @server.cut
       end
@@ -167,18 +186,18 @@ module NeverBlock
         return FAILED if @server.failure
         return @stops > 1 ? FAILED : CLEAN if @server.draining?
 
-        @server.log.warn("the I/O loop has ended without being asked")
+        @server.log.warn("the I/O loop has ended without being told to")
         FAILED
       end
 
-      # It never served: the command says why.
+      # The start failed; the command prints the reason.
       def refuse
         @server.log.flush(LOG_FLUSH_MS)
         raise @server.failure
       end
 
       def give_up
-        @server.log.warn("requests are still running and cannot be ended: leaving without them")
+        @server.log.warn("running requests do not end: exiting without them")
         @server.abandon
         @server.log.flush(LOG_FLUSH_MS)
         @abandon.call(FAILED)

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-# What serves requests in this process, for parts that size something by it: how many requests run at once, and in how many processes like this one.
+# Facts about the server of this process, for parts that choose sizes by them: how many requests run
+# at once, and how many processes serve.
 
 module NeverBlock
   class Serving
     # @return [Integer] most requests at once in this process
     attr_reader :fibers
-    # @return [Integer] processes that serve, this one among them
+    # @return [Integer] number of processes that serve, with this one
     attr_reader :workers
 
     # @param log [Log, nil]
-    # @param speaks [Boolean] whether this is the one process of them that tells what holds for all
+    # @param speaks [Boolean] whether this process logs what is the same in all of them
     def initialize(fibers:, workers: 1, log: nil, speaks: true)
       @fibers = fibers
       @workers = workers
@@ -18,12 +19,12 @@ module NeverBlock
       @speaks = speaks
     end
 
-    # @param text [String] what is the same in all workers, and told by one of them
+    # @param text [String] an entry that only one of the workers logs
     def info(text)
       @log&.info(text) if @speaks
     end
 
-    # @param text [String] as #info
+    # @param text [String] see #info
     def warn(text)
       @log&.warn(text) if @speaks
     end

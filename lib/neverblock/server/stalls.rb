@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the stall watch (binding/stalls/stalls.c) is told when an executor starts: after how long, whose code lies where, and how its entries look. It cannot ask later:
-# it tells of a stall while no Ruby code can run.
+# Options of the stall watch (binding/stalls/stalls.c), given when an executor starts: the time, the
+# owners of code by folder, and the format of entries. They are given in advance, because it reports
+# a stall while no Ruby code can run.
 
 require "rbconfig"
 
@@ -11,22 +12,28 @@ module NeverBlock
 
     module_function
 
-    # For an executor whose application is loaded.
+    # For an executor whose application has been loaded.
     # @param config [Config]
-    # @param worker [Integer, nil] the number that entries tell, where there are several processes
-    # @return [Hash{Symbol => Object}] keywords of Executor.new; none: it is not watched
+    # @param worker [Integer, nil] number of the worker in entries; nil: one process
+    # @return [Hash{Symbol => Object}] keywords of Executor.new; empty: stalls are not watched
     def options(config, worker: nil)
       return {} if config.stall_ms.zero?
 
-      { stalls: { ms: config.stall_ms, json: config.log_format == :json, worker: worker, routes: config.routes.map(&:pattern), places: places } }
+      { stalls: { ms: config.stall_ms, json: config.log_format == :json, worker: worker,
+                  routes: config.routes.map(&:pattern), places: places } }
     end
 
-    # Ruby's library and this gem are never to blame; gems are shown by their names, all else under the working directory is the application's.
+    # Ruby's library and this gem are never the culprit. Gems are shown by their names. Other code
+    # under the working directory is the application's.
     # @return [Array<Array(Symbol, String, String)>] owner, folder, name
     def places
-      ours = [OWN, *RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitelibdir")].compact.uniq
-      gems = Gem.loaded_specs.values.reject { |spec| spec.name == "neverblock" || spec.default_gem? }
-      [*ours.map { |folder| [:ours, folder, ""] }, [:application, Dir.pwd, ""], *gems.map { |spec| [:gem, spec.full_gem_path, spec.full_name] }]
+      ruby = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitelibdir")
+      ours = [OWN, *ruby].compact.uniq
+      gems = Gem.loaded_specs.values.reject do |spec|
+        spec.name == "neverblock" || spec.default_gem?
+      end
+      [*ours.map { |folder| [:ours, folder, ""] }, [:application, Dir.pwd, ""],
+       *gems.map { |spec| [:gem, spec.full_gem_path, spec.full_name] }]
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Where a running server gives its figures: the address that was named, else the one of the configuration file.
+# The admin address of a running server: the one of the command line, else that of the configuration
+# file.
 
 require "neverblock/config/bind"
 require "neverblock/config/user_file"
@@ -10,15 +11,15 @@ module NeverBlock
   module Watch
     module Address
       EXAMPLE = "http://127.0.0.1:9293"
-      # A server that listens on every address is asked on this machine's own.
+      # For a server that listens on every address, the loopback address is asked.
       HERE = { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.freeze
 
       module_function
 
-      # @param given [String, nil] a URL
-      # @param file [String, nil] the configuration file, as -C has it
+      # @param given [String, nil] a URL from the command line
+      # @param file [String, nil] the configuration file, as given to -C
       # @return [Config::Bind]
-      # @raise [ConfigError] with what switches the admin address on
+      # @raise [ConfigError] with the option that sets an admin address
       def find(given, file)
         return read(given) if given
 
@@ -42,18 +43,24 @@ module NeverBlock
         bind = bind.last if bind.is_a?(Array)
         return bind unless bind && bind.port == 0
 
-        raise ConfigError, "#{bind} means any free port: the server says which when it starts, and --admin takes that one"
+        raise ConfigError, "#{bind} means any free port; the server prints the real one when it " \
+                           "starts: give that one to --admin"
       end
 
       def missing(file)
-        seen = if file == Config::UserFile::NONE then "no configuration file is read"
-               elsif file || File.exist?(Config::UserFile::DEFAULT) then "#{file || Config::UserFile::DEFAULT} names none"
-               else "there is no #{Config::UserFile::DEFAULT} here"
-               end
-        "no admin address: #{seen}. Start the server with --admin #{EXAMPLE} (in the file: admin \"#{EXAMPLE}\"), then say --admin #{EXAMPLE} here too"
+        "no admin address: #{searched(file)}. Start the server with --admin #{EXAMPLE} (in the " \
+          "file: admin \"#{EXAMPLE}\"), then give --admin #{EXAMPLE} here too"
       end
 
-      private_class_method :usable, :missing
+      def searched(file)
+        default = Config::UserFile::DEFAULT
+        if file == Config::UserFile::NONE then "no configuration file is read"
+        elsif file || File.exist?(default) then "#{file || default} sets none"
+        else "there is no #{default} here"
+        end
+      end
+
+      private_class_method :usable, :missing, :searched
     end
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Rows of text as aligned columns: the first to the left, the others to the right.
+# Aligns rows of text in columns: the first column to the left, the others to the right.
 
 module NeverBlock
   module Watch
@@ -10,12 +10,21 @@ module NeverBlock
       module_function
 
       # @param rows [Array<Array<String>>]
-      # @param least [Integer] characters of a column, at least
-      # @return [Array<String>] a line for each
+      # @param least [Integer] smallest width of a column, in characters
+      # @return [Array<String>] a line for each row
       def align(rows, least: 8)
-        widths = rows.map(&:size).max.to_i.times.map { |index| [rows.map { |row| row[index].to_s.length }.max, least].max }
-        rows.map { |row| row.each_with_index.map { |text, index| index.zero? ? text.ljust(widths[0]) : text.rjust(widths[index]) }.join(GAP).rstrip }
+        widths = Array.new(rows.map(&:size).max.to_i) do |index|
+          [rows.map { |row| row[index].to_s.length }.max, least].max
+        end
+        rows.map { |row| line(row, widths) }
       end
+
+      def line(row, widths)
+        first, *others = row
+        cells = others.zip(widths.drop(1)).map { |text, width| text.rjust(width) }
+        [first.ljust(widths[0]), *cells].join(GAP).rstrip
+      end
+      private_class_method :line
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What `neverblock top` shows: a trend as the lines of a screen of a given size, each a list of spans (text and style), or as one line for a pipe.
+# The display of `neverblock top`: a trend as the lines of a screen, each a list of spans (text and
+# style), or as one line for a pipe.
 
 require "neverblock/watch/columns"
 require "neverblock/watch/document"
@@ -11,7 +12,7 @@ require "neverblock/watch/units"
 module NeverBlock
   module Watch
     class Dashboard
-      # An executor whose one fiber has run longer holds all others up.
+      # Seconds of one fiber after which its executor is marked: its other requests wait.
       BUSY_S = 0.1
       LABEL_WIDTH = 12
       RATE_WIDTH = 12
@@ -27,13 +28,14 @@ module NeverBlock
 
       # @param rows [Integer] of the screen
       # @param columns [Integer]
-      # @param problem [String, nil] why the last question got no answer
-      # @return [Array<Array<Array(String, Symbol)>>] at most rows lines, each of spans, no wider than columns
+      # @param problem [String, nil] why the last request failed
+      # @return [Array<Array<Array(String, Symbol)>>] at most rows lines of spans, each no wider
+      #   than columns
       def screen(rows, columns, problem: nil)
         lines = body(columns)
         lines.reject!(&:empty?) if lines.size + 1 > rows
         lines = shortened(lines, rows - 1)
-        [*lines, footer(problem)].last([rows, 1].max).map { |spans| cut(spans, columns) }
+        [*lines, footer(problem)].last([rows, 1].max).map { |spans| clip(spans, columns) }
       end
 
       # @param problem [String, nil]
@@ -42,98 +44,139 @@ module NeverBlock
         return "#{@address}: #{problem}" if problem
 
         "#{document.text("state") || "unknown"} up #{Units.age(document.number("uptime_s"))}: " \
-          "requests #{rate("requests", "total")}/s, running #{count("requests", "running")}, queued #{count("requests", "queued")}, " \
-          "5xx #{rate("requests", "by_class", "5xx")}/s, shed #{rate("requests", "shed_total")}/s, connections #{count("connections", "open")}, " \
-          "received #{bytes_rate(Trend::RECEIVED)}, sent #{bytes_rate(Trend::SENT)}, p50 #{quantile("total", "p50")}, p99 #{quantile("total", "p99")}, " \
+          "#{requests_in_line}, connections #{count("connections", "open")}, " \
+          "received #{bytes_rate(Trend::RECEIVED)}, sent #{bytes_rate(Trend::SENT)}, " \
+          "p50 #{quantile("total", "p50")}, p99 #{quantile("total", "p99")}, " \
           "memory #{Units.bytes(document.number("memory", "rss_bytes"))}#{busy_words}"
       end
 
       private
+
+      def requests_in_line
+        "requests #{rate("requests", "total")}/s, running #{count("requests", "running")}, " \
+          "queued #{count("requests", "queued")}, " \
+          "5xx #{rate("requests", "by_class", "5xx")}/s, shed #{rate("requests", "shed_total")}/s"
+      end
 
       def document
         @trend.document
       end
 
       def body(columns)
-        [head, [], *rates(columns), connections, requests, answers, [], *latency, [], *executors, [], loop_and_dns, memory]
+        [head, [], *rates(columns), connections, requests, answers, [], *latency, [],
+         *executors, [], loop_and_dns, memory]
       end
 
       def head
         state = document.text("state") || "unknown"
-        [["NeverBlock #{document.text("neverblock") || "?"}", :bold], ["  ", nil], [state, state == "running" ? :good : :warning],
-         ["  process #{document.number("pid") || "?"}, Ruby #{document.text("ruby") || "?"}, up #{Units.age(document.number("uptime_s"))}", nil]]
+        facts = "  process #{document.number("pid") || "?"}, " \
+                "Ruby #{document.text("ruby") || "?"}, " \
+                "up #{Units.age(document.number("uptime_s"))}"
+        [["NeverBlock #{document.text("neverblock") || "?"}", :bold], ["  ", nil],
+         [state, state == "running" ? :good : :warning], [facts, nil]]
       end
 
       def rates(columns)
         width = [columns - LABEL_WIDTH - RATE_WIDTH - 2, SPARKLINE_MAX].min
-        [["requests", "#{rate(*Trend::REQUESTS)}/s", Trend::REQUESTS], ["received", bytes_rate(Trend::RECEIVED), Trend::RECEIVED],
+        [["requests", "#{rate(*Trend::REQUESTS)}/s", Trend::REQUESTS],
+         ["received", bytes_rate(Trend::RECEIVED), Trend::RECEIVED],
          ["sent", bytes_rate(Trend::SENT), Trend::SENT]].map do |name, text, path|
-          [[name.ljust(LABEL_WIDTH), nil], [text.rjust(RATE_WIDTH), :bold], ["  ", nil], [Sparkline.draw(@trend.history(path), width), :graph]]
+          [[name.ljust(LABEL_WIDTH), nil], [text.rjust(RATE_WIDTH), :bold], ["  ", nil],
+           [Sparkline.draw(@trend.history(path), width), :graph]]
         end
       end
 
       def connections
-        plain("connections", "open #{count("connections", "open")} of #{count("connections", "limit")}, idle #{count("connections", "idle")}, " \
-                             "reading #{count("connections", "reading")}, answering #{count("connections", "answering")}, refused #{count("connections", "refused_total")}")
+        plain("connections",
+              "open #{count("connections", "open")} of #{count("connections", "limit")}, " \
+              "idle #{count("connections", "idle")}, reading #{count("connections", "reading")}, " \
+              "answering #{count("connections", "answering")}, " \
+              "refused #{count("connections", "refused_total")}")
       end
 
       def requests
-        plain("in work", "running #{count("requests", "running")}, queued #{count("requests", "queued")}, writing #{count("requests", "writing")}; " \
-                         "total #{count("requests", "total")}, shed #{count("requests", "shed_total")}, errors #{count("requests", "errors_total")}")
+        plain("in work",
+              "running #{count("requests", "running")}, queued #{count("requests", "queued")}, " \
+              "writing #{count("requests", "writing")}; total #{count("requests", "total")}, " \
+              "shed #{count("requests", "shed_total")}, " \
+              "errors #{count("requests", "errors_total")}")
       end
 
       def answers
         spans = [["answers".ljust(LABEL_WIDTH), nil]]
         Document::CLASSES.each do |name|
           now = @trend.rate("requests", "by_class", name)
-          spans << ["  ", nil] << ["#{name} #{Units.rate(now)}/s", name == "5xx" && now&.positive? ? :bad : nil]
+          spans << ["  ", nil]
+          spans << ["#{name} #{Units.rate(now)}/s", name == "5xx" && now&.positive? ? :bad : nil]
         end
         spans
       end
 
-      # "now": the mean since the last reading; the others are of the server's whole life.
+      # "now" is the mean since the last reading. The other values cover the server's whole life.
       def latency
         rows = Document::STAGES.map do |stage|
-          [stage, Units.duration(@trend.mean("latency_s", stage)), *Document::QUANTILES.map { |name| quantile(stage, name) }, count("latency_s", stage, "count")]
+          now = Units.duration(@trend.mean("latency_s", stage))
+          values = Document::QUANTILES.map { |name| quantile(stage, name) }
+          [stage, now, *values, count("latency_s", stage, "count")]
         end
         table([["latency", "now", *Document::QUANTILES, "count"], *rows], least: 9)
       end
 
+      EXECUTOR_COLUMNS = [
+        "executor", "running", "parked", "ready", "requests/s", "turns/s", "lag p99", "busy for"
+      ].freeze
+      private_constant :EXECUTOR_COLUMNS
+
       def executors
         parts = document.parts("executors")
-        rows = parts.map do |part|
-          id = part.id
-          [(id || "?").to_s, *%w[running parked ready].map { |name| Units.count(part.number(name)) }, Units.rate(@trend.executor_rate(id, "requests_total")),
-           Units.rate(@trend.executor_rate(id, "turns_total")), Units.duration(part.number("lag_s", "p99")), busy_text(part)]
+        rows = parts.map { |part| executor(part) }
+        lines = table([EXECUTOR_COLUMNS, *rows], least: 7)
+        lines.zip([nil, *parts]).map do |spans, part|
+          part && busy?(part) ? [[spans.first.first, :bad]] : spans
         end
-        lines = table([["executor", "running", "parked", "ready", "requests/s", "turns/s", "lag p99", "busy for"], *rows], least: 7)
-        lines.zip([nil, *parts]).map { |spans, part| part && busy?(part) ? [[spans.first.first, :bad]] : spans }
+      end
+
+      def executor(part)
+        fibers = %w[running parked ready].map { |name| Units.count(part.number(name)) }
+        rates = %w[requests_total turns_total].map do |name|
+          Units.rate(@trend.executor_rate(part.id, name))
+        end
+        [(part.id || "?").to_s, *fibers, *rates, Units.duration(part.number("lag_s", "p99")),
+         busy_text(part)]
       end
 
       def busy?(part)
         (part.number("busy_for_s") || 0) > BUSY_S
       end
 
-      # Marked for those who see no colour, too.
+      # Marked also by a character, for readers without colours.
       def busy_text(part)
         text = Units.duration(part.number("busy_for_s"))
         busy?(part) ? "! #{text}" : text
       end
 
       def busy_words
-        document.parts("executors").select { |part| busy?(part) }.map { |part| ", executor #{part.id} busy for #{Units.duration(part.number("busy_for_s"))}" }.join
+        busy = document.parts("executors").select { |part| busy?(part) }
+        busy.map do |part|
+          ", executor #{part.id} busy for #{Units.duration(part.number("busy_for_s"))}"
+        end.join
       end
 
       def loop_and_dns
-        plain("I/O loop", "#{rate("loop", "turns_total")} turns/s, lag p99 #{Units.duration(document.number("loop", "lag_s", "p99"))}; " \
-                          "DNS #{count("dns", "lookups_total")} lookups, #{count("dns", "failed_total")} failed; " \
-                          "log #{count("log", "dropped_total")} lost")
+        plain("I/O loop",
+              "#{rate("loop", "turns_total")} turns/s, " \
+              "lag p99 #{Units.duration(document.number("loop", "lag_s", "p99"))}; " \
+              "DNS #{count("dns", "lookups_total")} lookups, " \
+              "#{count("dns", "failed_total")} failed; log #{count("log", "dropped_total")} lost")
       end
 
       def memory
-        plain("memory", "#{Units.bytes(document.number("memory", "rss_bytes"))} resident, #{Units.bytes(document.number("memory", "spool_bytes"))} spooled, " \
-                        "#{Units.bytes(document.number("memory", "response_bytes"))} responses; GC #{rate("gc", "count_total")}/s, " \
-                        "#{Units.duration(document.number("gc", "time_s"))}")
+        plain("memory",
+              "#{Units.bytes(document.number("memory", "rss_bytes"))} resident, " \
+              "#{Units.bytes(document.number("memory", "spool_bytes"))} spooled, " \
+              "#{Units.bytes(document.number("memory", "response_bytes"))} responses; " \
+              "GC #{rate("gc", "count_total")}/s, " \
+              "#{Units.duration(document.number("gc", "time_s"))}")
       end
 
       def footer(problem)
@@ -145,7 +188,8 @@ module NeverBlock
       def shortened(lines, rows)
         return lines if lines.size <= rows || rows < 1
 
-        lines.first(rows - 1) << [["#{lines.size - rows + 1} more lines: a taller window shows them", :dim]]
+        more = "#{lines.size - rows + 1} more lines: a taller window shows them"
+        lines.first(rows - 1) << [[more, :dim]]
       end
 
       def table(rows, least:)
@@ -153,7 +197,7 @@ module NeverBlock
         [[[first, :dim]], *others.map { |text| [[text, nil]] }]
       end
 
-      def cut(spans, columns)
+      def clip(spans, columns)
         left = columns
         spans.filter_map do |text, style|
           next if left < 1

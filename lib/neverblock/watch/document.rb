@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What /status.json said at one moment. A server of another version may leave fields out, add some or give them another type: whatever is not as expected is nil
-# to those who ask here, and never an error.
+# The content of /status.json at one moment. A server of another version may omit fields, add some
+# or give them another type. A field of an unexpected type is nil here, and never an error.
 
 require "json"
 require "neverblock/watch/client"
@@ -9,24 +9,28 @@ require "neverblock/watch/client"
 module NeverBlock
   module Watch
     class Document
-      # The parts of latency_s, in the order of a request's life; what each has of its times; the classes of answers.
+      # Parts of latency_s, in the order of a request's life; values of each; classes of responses.
       STAGES = %w[head queue body run write total].freeze
       QUANTILES = %w[p50 p90 p99 max].freeze
       CLASSES = %w[1xx 2xx 3xx 4xx 5xx].freeze
 
-      # Of a string from outside, as it may be shown on a terminal.
+      # Longest string, in characters, that is shown on a terminal.
       TEXT_MAX = 200
 
       # @param text [String]
       # @return [Document]
-      # @raise [Unreachable] when it is no JSON object
+      # @raise [Unreachable] when it is not a JSON object
       def self.parse(text)
         values = JSON.parse(text)
-        raise Unreachable, "the admin address answered with JSON that is no object; is it NeverBlock's?" unless values.is_a?(Hash)
+        unless values.is_a?(Hash)
+          raise Unreachable, "the admin address answered with JSON that is not an object; " \
+                             "check that it is NeverBlock's"
+        end
 
         new(values)
       rescue JSON::ParserError, EncodingError
-        raise Unreachable, "the admin address answered with something that is no JSON; is it NeverBlock's?"
+        raise Unreachable, "the admin address answered with something that is not JSON; " \
+                           "check that it is NeverBlock's"
       end
 
       # @param values [Hash]
@@ -57,7 +61,7 @@ module NeverBlock
         list(path).grep(Hash).map { |values| Document.new(values) }
       end
 
-      # @return [Array<String>] what an object's parts are called
+      # @return [Array<String>] keys of an object
       def names(*path)
         value = dig(path)
         value.is_a?(Hash) ? value.keys : []
@@ -69,12 +73,12 @@ module NeverBlock
         (value.is_a?(Hash) || value.is_a?(Array)) && !value.empty?
       end
 
-      # @return [Integer, String, nil] of an executor
+      # @return [Integer, String, nil] id of an executor
       def id
         number("id") || text("id")
       end
 
-      # @return [Boolean] whether the server takes requests
+      # @return [Boolean] whether the server accepts requests
       def running?
         text("state") == "running"
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Asks a server again and again, on a thread of its own so that keys and signals are heard while it does not answer, and hands over what came.
+# Requests a server's status at intervals and passes it on. It has a thread of its own, so that keys
+# and signals work while the server does not answer.
 
 require "neverblock/verbs/deadline"
 require "neverblock/watch/client"
@@ -10,8 +11,8 @@ module NeverBlock
   module Watch
     class Poller
       # @param client [#fetch]
-      # @param interval_s [Numeric] from the beginning of a question to the next
-      # @yieldparam reading [Document, StandardError] on the poller's thread
+      # @param interval_s [Numeric] seconds from the start of one request to the start of the next
+      # @yieldparam reading [Document, StandardError] called on the poller's thread
       def initialize(client, interval_s, &receive)
         @client = client
         @interval_s = interval_s

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A document as a page of text for people: what `neverblock status` prints. A part the server does not have is left out.
+# The text of `neverblock status`, made from a document. Parts that the server does not have are
+# left out.
 
 require "neverblock/watch/columns"
 require "neverblock/watch/document"
@@ -18,94 +19,134 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, latency, executors, stalls, lanes, algorithms, rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
+        [head, facts, latency, executors, stalls, lanes, algorithms, rest]
+          .reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
       private
 
       def head
-        started = @document.text("started_at")
-        lines = ["NeverBlock #{@document.text("neverblock") || "?"} on Ruby #{@document.text("ruby") || "?"}, process #{@document.number("pid") || "?"}",
-                 row("state", "#{@document.text("state") || "unknown"}, up #{Units.age(@document.number("uptime_s"))}#{" since #{started}" if started}")]
+        lines = [versions, row("state", state)]
         binds = @document.texts("binds")
         binds.empty? ? lines : lines << row("listening on", binds.join(" "))
       end
 
+      def versions
+        neverblock, ruby = %w[neverblock ruby].map { |name| @document.text(name) || "?" }
+        "NeverBlock #{neverblock} on Ruby #{ruby}, process #{@document.number("pid") || "?"}"
+      end
+
+      def state
+        started = @document.text("started_at")
+        state = @document.text("state") || "unknown"
+        "#{state}, up #{Units.age(@document.number("uptime_s"))}#{" since #{started}" if started}"
+      end
+
       def facts
-        [section("connections", %w[open limit idle reading answering], %w[accepted_total refused_total]),
-         section("requests", %w[running queued writing], %w[total shed_total refused_total timed_out_total errors_total]),
+        [section("connections", %w[open limit idle reading answering],
+                 %w[accepted_total refused_total]),
+         section("requests", %w[running queued writing],
+                 %w[total shed_total refused_total timed_out_total errors_total]),
          classes, bytes].compact
       end
 
       def section(name, *groups)
         return unless @document.any?(name)
 
-        row(name, groups.map { |keys| keys.map { |key| "#{label(key)} #{count(name, key)}" }.join(", ") }.join("; "))
+        parts = groups.map do |keys|
+          keys.map { |key| "#{label(key)} #{count(name, key)}" }.join(", ")
+        end
+        row(name, parts.join("; "))
       end
 
       def classes
-        names = %w[1xx 2xx 3xx 4xx 5xx]
-        row("answers", names.map { |name| "#{name} #{count("requests", "by_class", name)}" }.join(", ")) if @document.any?("requests", "by_class")
+        return unless @document.any?("requests", "by_class")
+
+        counts = Document::CLASSES.map { |name| "#{name} #{count("requests", "by_class", name)}" }
+        row("answers", counts.join(", "))
       end
 
       def bytes
         return unless @document.any?("bytes")
 
-        row("bytes", "received #{Units.bytes(@document.number("bytes", "received_total"))}, sent #{Units.bytes(@document.number("bytes", "sent_total"))}")
+        received, sent = %w[received_total sent_total].map do |name|
+          Units.bytes(@document.number("bytes", name))
+        end
+        row("bytes", "received #{received}, sent #{sent}")
       end
 
       def latency
         return [] unless @document.any?("latency_s")
 
-        rows = Document::STAGES.select { |stage| @document.any?("latency_s", stage) }.map do |stage|
-          [stage, count("latency_s", stage, "count"), *Document::QUANTILES.map { |name| Units.duration(@document.number("latency_s", stage, name)) }]
+        stages = Document::STAGES.select { |stage| @document.any?("latency_s", stage) }
+        rows = stages.map do |stage|
+          values = Document::QUANTILES.map do |name|
+            Units.duration(@document.number("latency_s", stage, name))
+          end
+          [stage, count("latency_s", stage, "count"), *values]
         end
         Columns.align([["latency", "count", *Document::QUANTILES], *rows])
       end
+
+      EXECUTOR_COLUMNS = [
+        "executor", "running", "parked", "ready", "limit", "requests", "turns", "busy for",
+        "lag p99"
+      ].freeze
+      EXECUTOR_FIGURES = %w[running parked ready fibers_limit requests_total turns_total].freeze
+      private_constant :EXECUTOR_COLUMNS, :EXECUTOR_FIGURES
 
       def executors
         parts = @document.parts("executors")
         return [] if parts.empty?
 
         workers = parts.any? { |part| part.number("pid") }
-        names = ["executor", "running", "parked", "ready", "limit", "requests", "turns", "busy for", "lag p99", *(%w[process resident] if workers)]
+        names = [*EXECUTOR_COLUMNS, *(%w[process resident] if workers)]
         Columns.align([names, *parts.map { |part| [*executor(part), *(process(part) if workers)] }])
       end
 
       def executor(part)
-        figures = %w[running parked ready fibers_limit requests_total turns_total].map { |name| Units.count(part.number(name)) }
-        [(part.id || "?").to_s, *figures, Units.duration(part.number("busy_for_s")), Units.duration(part.number("lag_s", "p99"))]
+        figures = EXECUTOR_FIGURES.map { |name| Units.count(part.number(name)) }
+        [(part.id || "?").to_s, *figures, Units.duration(part.number("busy_for_s")),
+         Units.duration(part.number("lag_s", "p99"))]
       end
 
-      # Of a worker.
+      # The worker's process.
       def process(part)
         [(part.number("pid") || "?").to_s, Units.bytes(part.number("rss_bytes"))]
       end
 
-      # By who is to blame, the longest first.
+      # By culprit, the longest total time first.
       def stalls
         parts = @document.parts("stalls", "by")
         return [] if parts.empty?
 
         rows = parts.sort_by { |part| -part.number("time_s").to_f }.map do |part|
-          [part.text("culprit") || "?", part.text("kind") || "?", Units.count(part.number("total")), Units.duration(part.number("time_s"))]
+          [part.text("culprit") || "?", part.text("kind") || "?",
+           Units.count(part.number("total")), Units.duration(part.number("time_s"))]
         end
         Columns.align([%w[stalls\ by kind count time], *rows])
       end
 
-      # Requests that run on threads as they have stalled.
+      # Request classes that run on threads because they have stalled.
       def lanes
         parts = @document.parts("lanes", "learned")
         return [] if parts.empty?
 
-        Columns.align([["lanes learned", "for"], *parts.map { |part| ["#{part.text("method")} #{part.text("path")}", Units.duration(part.number("left_s"))] }])
+        rows = parts.map do |part|
+          ["#{part.text("method")} #{part.text("path")}", Units.duration(part.number("left_s"))]
+        end
+        Columns.align([["lanes learned", "for"], *rows])
       end
 
-      # Ways to send files, of those that have sent any.
+      # Algorithms that have sent files.
       def algorithms
         rows = @document.names("downloads", "algorithms").filter_map do |name|
-          complete, bytes, bursts = %w[complete_total bytes_total bursts_total].map { |figure| @document.number("downloads", "algorithms", name, figure) }
-          [name, Units.count(complete), Units.bytes(bytes), Units.count(bursts)] if bytes&.positive?
+          complete, bytes, bursts = %w[complete_total bytes_total bursts_total].map do |figure|
+            @document.number("downloads", "algorithms", name, figure)
+          end
+          next unless bytes&.positive?
+
+          [name, Units.count(complete), Units.bytes(bytes), Units.count(bursts)]
         end
         rows.empty? ? [] : Columns.align([%w[files\ sent\ by complete bytes steps], *rows])
       end
@@ -116,27 +157,60 @@ module NeverBlock
         end
       end
 
-      # Label, path, unit.
-      DOWNLOADS = ["downloads", [["active", %w[downloads active], :count], ["queued", %w[downloads queued], :count], ["threads busy", %w[downloads workers_busy], :count],
-                                 ["complete", %w[downloads complete_total], :count], ["not modified", %w[downloads not_modified_total], :count],
-                                 ["refused", %w[downloads refused_total], :count], ["missing", %w[downloads missing_total], :count],
-                                 ["aborted", %w[downloads aborted_total], :count], ["timed out", %w[downloads timed_out_total], :count],
-                                 ["shrunk", %w[downloads shrunk_total], :count], ["stopped", %w[downloads stopped_total], :count]]].freeze
-      FIRST_BYTE = ["first byte", [["p50", %w[downloads first_byte_s p50], :duration], ["p99", %w[downloads first_byte_s p99], :duration]]].freeze
-      SPEED = ["speed", [["p50", %w[downloads bytes_per_second p50], :speed], ["p90", %w[downloads bytes_per_second p90], :speed]]].freeze
-      I_O_LOOP = ["I/O loop", [["turns", %w[loop turns_total], :count], ["by executors", %w[loop guest_turns_total], :count],
-                               ["lag p50", %w[loop lag_s p50], :duration], ["p99", %w[loop lag_s p99], :duration], ["max", %w[loop lag_s max], :duration]]].freeze
-      DNS = ["DNS", [["lookups", %w[dns lookups_total], :count], ["cached", %w[dns cached_total], :count], ["failed", %w[dns failed_total], :count],
-                     ["pending", %w[dns pending], :count]]].freeze
-      MEMORY = ["memory", [["resident", %w[memory rss_bytes], :bytes], ["spooled", %w[memory spool_bytes], :bytes], ["responses", %w[memory response_bytes], :bytes],
-                           ["live objects", %w[memory ruby_heap_live_slots], :count]]].freeze
-      GC = ["GC", [["runs", %w[gc count_total], :count], ["minor", %w[gc minor_total], :count], ["major", %w[gc major_total], :count],
-                   ["time", %w[gc time_s], :duration]]].freeze
+      # Each has a name and entries of label, path and unit.
+      DOWNLOADS = ["downloads", [
+        ["active", %w[downloads active], :count],
+        ["queued", %w[downloads queued], :count],
+        ["threads busy", %w[downloads workers_busy], :count],
+        ["complete", %w[downloads complete_total], :count],
+        ["not modified", %w[downloads not_modified_total], :count],
+        ["refused", %w[downloads refused_total], :count],
+        ["missing", %w[downloads missing_total], :count],
+        ["aborted", %w[downloads aborted_total], :count],
+        ["timed out", %w[downloads timed_out_total], :count],
+        ["shrunk", %w[downloads shrunk_total], :count],
+        ["stopped", %w[downloads stopped_total], :count]
+      ]].freeze
+      FIRST_BYTE = ["first byte", [
+        ["p50", %w[downloads first_byte_s p50], :duration],
+        ["p99", %w[downloads first_byte_s p99], :duration]
+      ]].freeze
+      SPEED = ["speed", [
+        ["p50", %w[downloads bytes_per_second p50], :speed],
+        ["p90", %w[downloads bytes_per_second p90], :speed]
+      ]].freeze
+      I_O_LOOP = ["I/O loop", [
+        ["turns", %w[loop turns_total], :count],
+        ["by executors", %w[loop guest_turns_total], :count],
+        ["lag p50", %w[loop lag_s p50], :duration],
+        ["p99", %w[loop lag_s p99], :duration],
+        ["max", %w[loop lag_s max], :duration]
+      ]].freeze
+      DNS = ["DNS", [
+        ["lookups", %w[dns lookups_total], :count],
+        ["cached", %w[dns cached_total], :count],
+        ["failed", %w[dns failed_total], :count],
+        ["pending", %w[dns pending], :count]
+      ]].freeze
+      MEMORY = ["memory", [
+        ["resident", %w[memory rss_bytes], :bytes],
+        ["spooled", %w[memory spool_bytes], :bytes],
+        ["responses", %w[memory response_bytes], :bytes],
+        ["live objects", %w[memory ruby_heap_live_slots], :count]
+      ]].freeze
+      GC = ["GC", [
+        ["runs", %w[gc count_total], :count],
+        ["minor", %w[gc minor_total], :count],
+        ["major", %w[gc major_total], :count],
+        ["time", %w[gc time_s], :duration]
+      ]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
       private_constant :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
 
       def figures(entries)
-        entries.map { |label, path, unit| "#{label} #{Units.public_send(unit, @document.number(*path))}" }.join(", ")
+        entries.map do |label, path, unit|
+          "#{label} #{Units.public_send(unit, @document.number(*path))}"
+        end.join(", ")
       end
 
       def row(name, text)

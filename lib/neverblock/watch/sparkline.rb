@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Numbers as a line of little columns, the newest to the right.
+# Draws numbers as a line of small bars, the newest to the right.
 
 module NeverBlock
   module Watch
@@ -10,13 +10,14 @@ module NeverBlock
 
       module_function
 
-      # @param values [Array<Numeric, nil>] nil: not known, shown as a gap
+      # @param values [Array<Numeric, nil>] nil: unknown, drawn as a gap
       # @param width [Integer] characters
-      # @return [String] as many characters as that
+      # @return [String] width characters
       def draw(values, width)
         shown = values.last([width, 0].max)
         highest = shown.compact.max || 0
-        shown.map { |value| value ? LEVELS[level(value, highest)] : NOTHING }.join.rjust([width, 0].max)
+        bars = shown.map { |value| value ? LEVELS[level(value, highest)] : NOTHING }
+        bars.join.rjust([width, 0].max)
       end
 
       def level(value, highest)

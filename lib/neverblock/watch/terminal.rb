@@ -1,32 +1,32 @@
 # frozen_string_literal: true
 
-# A terminal as a screen of our own: entered, drawn on, and given back as it was found, whatever happens between. Escape sequences are those of ECMA-48 and the
-# private modes of xterm that every terminal in use has.
+# A terminal used as a full screen: it is entered, drawn on, and always restored. Escape sequences
+# are those of ECMA-48, and private modes of xterm that all current terminals have.
 
 require "io/console"
 
 module NeverBlock
   module Watch
     class Terminal
-      # The alternate screen, and back; the cursor hidden, and shown.
+      # Switches to the alternate screen and hides the cursor; and back.
       ENTER = "\e[?1049h\e[?25l"
       LEAVE = "\e[0m\e[?25h\e[?1049l"
       HOME = "\e[H"
       CLEAR_LINE = "\e[K"
       CLEAR_BELOW = "\e[J"
       STYLES = { bold: "1", dim: "2", good: "32", warning: "33", bad: "1;7;31", graph: "36" }.freeze
-      # Where colours are unwelcome (no-color.org) these remain.
+      # Styles that remain without colours (no-color.org).
       COLOURLESS = { bold: "1", dim: "2", bad: "1;7" }.freeze
       DEFAULT_SIZE = [24, 80].freeze
 
       # @param output [IO]
       # @param env [Hash, ENV]
-      # @return [Boolean] whether a screen can be drawn there
+      # @return [Boolean] whether a screen can be drawn on the output
       def self.usable?(output, env)
         output.respond_to?(:tty?) && output.tty? && env["TERM"] != "dumb"
       end
 
-      # @param input [IO, nil] for keys; nil, or no terminal: there are none
+      # @param input [IO, nil] source of keys; nil, or no terminal: there are none
       # @param output [IO]
       # @param env [Hash, ENV]
       def initialize(input, output, env)
@@ -35,10 +35,10 @@ module NeverBlock
         @styles = env["NO_COLOR"].to_s.empty? ? STYLES : COLOURLESS
       end
 
-      # @return [IO, nil] where keys come from
+      # @return [IO, nil] source of keys
       attr_reader :input
 
-      # @yield with the screen ours
+      # @yield with the screen entered
       def borrow
         enter
         yield
@@ -52,7 +52,7 @@ module NeverBlock
         write(ENTER)
       end
 
-      # Once more does no harm.
+      # May be called more than once.
       def leave
         return unless @entered
 
@@ -75,7 +75,9 @@ module NeverBlock
       # @param lines [Array<Array<Array(String, Symbol)>>] see Dashboard#screen
       # @return [void]
       def draw(lines)
-        rows = lines.map { |spans| "#{spans.map { |text, style| styled(text, style) }.join}#{CLEAR_LINE}" }
+        rows = lines.map do |spans|
+          "#{spans.map { |text, style| styled(text, style) }.join}#{CLEAR_LINE}"
+        end
         write("#{HOME}#{rows.join("\n")}#{CLEAR_BELOW}")
       end
 
@@ -92,7 +94,7 @@ module NeverBlock
         @output.flush
       end
 
-      # The terminal may be gone (SIGHUP).
+      # Ignores a closed terminal (SIGHUP).
       def write_anyway(text)
         @output.write(text)
         @output.flush

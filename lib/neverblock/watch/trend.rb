@@ -1,22 +1,23 @@
 # frozen_string_literal: true
 
-# Successive documents of a server as rates: differences by the server's own clock, and the last of them as a history. A server that was started anew begins anew.
+# Computes rates from successive documents of a server: differences by the server's own clock, and
+# their history. A restarted server begins a new trend.
 
 module NeverBlock
   module Watch
     class Trend
-      # More than a wide terminal shows.
+      # Values kept, more than a wide terminal shows.
       HISTORY_MAX = 240
       REQUESTS = %w[requests total].freeze
       SENT = %w[bytes sent_total].freeze
       RECEIVED = %w[bytes received_total].freeze
-      KEPT = [REQUESTS, SENT, RECEIVED].freeze
+      HISTORIES = [REQUESTS, SENT, RECEIVED].freeze
 
-      # @return [Document, nil] the last
+      # @return [Document, nil] the last document
       attr_reader :document
 
       def initialize
-        @history = KEPT.to_h { |path| [path, []] }
+        @history = HISTORIES.to_h { |path| [path, []] }
       end
 
       # @param document [Document, nil] nil: the server did not answer
@@ -24,7 +25,7 @@ module NeverBlock
       def add(document)
         @previous = same_run?(document) ? @document : nil
         @document = document if document
-        KEPT.each do |path|
+        HISTORIES.each do |path|
           list = @history[path]
           list << (document && rate(*path))
           list.shift if list.size > HISTORY_MAX
@@ -32,7 +33,7 @@ module NeverBlock
         self
       end
 
-      # @return [Float, nil] a second, between the last two documents
+      # @return [Float, nil] change a second between the last two documents
       def rate(*path)
         difference(*path)&.fdiv(seconds) if @previous && seconds&.positive?
       end
@@ -44,22 +45,25 @@ module NeverBlock
         sum.fdiv(count) if sum && count&.positive?
       end
 
-      # @param id [Integer, String] of an executor
-      # @return [Float, nil] a second
+      # @param id [Integer, String] id of an executor
+      # @return [Float, nil] change a second between the last two documents
       def executor_rate(id, name)
-        before, now = [@previous, @document].map { |document| document && executor(document, id)&.number(name) }
+        before, now = [@previous, @document].map do |document|
+          document && executor(document, id)&.number(name)
+        end
         (now - before).fdiv(seconds) if before && now && now >= before && seconds&.positive?
       end
 
-      # @param path [Array<String>] one of KEPT
-      # @return [Array<Float, nil>] oldest first; nil where none is known
+      # @param path [Array<String>] one of HISTORIES
+      # @return [Array<Float, nil>] oldest first; nil: unknown
       def history(path)
         @history.fetch(path)
       end
 
       private
 
-      # nil for a counter that went back: it counts something else now.
+      # @return [Numeric, nil] nil also for a counter that went back, which counts something else
+      #   now
       def difference(*path)
         before = @previous&.number(*path)
         now = @document&.number(*path)
@@ -75,7 +79,8 @@ module NeverBlock
       def same_run?(document)
         return false unless document && @document
 
-        [document, @document].map { |one| [one.number("pid"), one.text("started_at")] }.uniq.size == 1
+        runs = [document, @document].map { |one| [one.number("pid"), one.text("started_at")] }
+        runs.uniq.size == 1
       end
 
       def executor(document, id)

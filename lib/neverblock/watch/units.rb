@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Figures as people read them: three digits that matter and a unit. What is not known is a dash.
+# Formats figures for people: three significant digits and a unit. An unknown figure is a dash.
 
 module NeverBlock
   module Watch
@@ -20,7 +20,7 @@ module NeverBlock
       end
 
       # @param number [Numeric, nil] a second
-      # @return [String] as a count; below ten with a fraction
+      # @return [String] like a count; below ten with one decimal
       def rate(number)
         return UNKNOWN if number.nil?
 
@@ -44,7 +44,9 @@ module NeverBlock
         return UNKNOWN if number.nil?
 
         value = number.to_f
-        unit = BYTES.find.with_index { |_, index| (value < 999.5) || index == BYTES.size - 1 || (value /= BYTES_STEP).nil? }
+        unit = BYTES.find.with_index do |_, index|
+          (value < 999.5) || index == BYTES.size - 1 || (value /= BYTES_STEP).nil?
+        end
         unit == "B" ? "#{value.round} B" : "#{significant(value)} #{unit}"
       end
 

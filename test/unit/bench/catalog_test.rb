@@ -11,13 +11,13 @@ class BenchCatalogTest < BenchCase
     Dir.mktmpdir do |directory|
       File.write(File.join(directory, "hello.rb"), "")
       error = assert_raises(Error) { Catalog.new(directory: directory).find("mysql") }
-      assert_equal "benchmark mysql does not exist yet; there are: hello, all", error.message
+      assert_equal "benchmark mysql does not exist yet; known are hello, all", error.message
     end
   end
 
   def test_an_unknown_name_is_answered_with_those_there_are
     error = assert_raises(Error) { Catalog.new.find("helo") }
-    assert_match(/no benchmark is called "helo"; there are: hello, delays/, error.message)
+    assert_match(/no benchmark is called "helo"; known are hello, delays/, error.message)
   end
 
   def test_a_name_is_never_a_path

@@ -67,7 +67,7 @@ class BenchCLITest < BenchCase
 
   def test_an_interrupted_claim_of_long_runs_says_how_it_goes_on
     StandInRunner.stub(:new, ->(*, **) { raise Interrupt }) { bench("downloads") }
-    assert_match(/no report was written; the same command goes on/, @err.string)
+    assert_match(/no report is written; the same command continues/, @err.string)
   end
 
   def test_peers_are_named_by_family_or_in_full_and_neverblock_stays
@@ -85,7 +85,7 @@ class BenchCLITest < BenchCase
 
   def test_an_unknown_peer_is_an_error_that_lists_the_known_ones
     assert_equal 1, bench("hello", "--peers", "pumma")
-    assert_equal "neverblock bench: no peer is called pumma; there are: neverblock, nginx, iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
+    assert_equal "neverblock bench: no peer is called pumma; known are neverblock, nginx, iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
   end
 
   def test_a_run_without_figures_gives_status_1
@@ -95,13 +95,13 @@ class BenchCLITest < BenchCase
 
   def test_a_name_that_does_not_exist_is_one_line_and_status_1
     assert_equal 1, bench("stall")
-    assert_match(/\Aneverblock bench: no benchmark is called "stall"; there are: hello, delays.*\n\z/, @err.string)
+    assert_match(/\Aneverblock bench: no benchmark is called "stall"; known are hello, delays.*\n\z/, @err.string)
   end
 
   def test_wrong_options_are_one_line_and_status_1
-    { ["--fast"] => /invalid option: --fast/, ["hello", "--rounds", "0"] => /--rounds 0: a number from 1 to 100/,
+    { ["--fast"] => /invalid option: --fast/, ["hello", "--rounds", "0"] => /--rounds must be a number from 1 to 100; got 0/,
       ["hello", "--seconds", "x"] => /invalid argument: --seconds x/,
-      %w[hello delays] => /one name at most, or all; seen: hello delays/ }.each do |argv, message|
+      %w[hello delays] => /give at most one name, or all; got hello delays/ }.each do |argv, message|
       @err.truncate(@err.rewind)
       assert_equal 1, bench(*argv)
       assert_match(message, @err.string)

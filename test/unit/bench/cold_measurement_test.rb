@@ -80,7 +80,7 @@ class BenchColdMeasurementTest < BenchCase
   end
 
   def test_a_server_that_sent_nothing_cold_is_flagged
-    assert_includes take(bytes: 0)["flags"], "nothing of the cold disk was sent"
+    assert_includes take(bytes: 0)["flags"], "nothing was sent from the cold disk"
   end
 
   def test_errors_of_both_are_counted

@@ -109,7 +109,7 @@ class BenchDownloadMeasurementTest < BenchCase
 
   def test_a_server_of_wrong_files_is_not_measured
     @body = "x" * 1_000
-    assert_match(%r{\A/1KB.bin: status 200, 1000 bytes, and not what}, assert_raises(Error) { take }.message)
+    assert_match(%r{\A/1KB.bin: status 200, 1000 bytes that differ}, assert_raises(Error) { take }.message)
   end
 
   def test_a_server_that_died_gives_no_figures
@@ -117,7 +117,7 @@ class BenchDownloadMeasurementTest < BenchCase
   end
 
   def test_clients_that_never_began_give_no_figures
-    assert_equal "the clients never began", assert_raises(Error) { take(begins: false) }.message
+    assert_equal "the clients never started", assert_raises(Error) { take(begins: false) }.message
   end
 
   def test_errors_are_counted_and_flagged_by_kind

@@ -16,7 +16,7 @@ class BenchFileSetTest < BenchCase
   end
 
   def test_a_name_without_a_size_is_an_error
-    assert_match(/64KiB.bin or 20MB.bin is wanted/, assert_raises(Error) { @files.entry("../passwd") }.message)
+    assert_match(/must be a size such as 64KiB.bin or 20MB.bin/, assert_raises(Error) { @files.entry("../passwd") }.message)
   end
 
   def test_no_two_parts_of_the_files_are_the_same

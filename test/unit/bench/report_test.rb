@@ -63,7 +63,7 @@ class BenchReportTest < BenchCase
 
   def test_a_folder_that_cannot_be_written_is_an_error
     error = assert_raises(Error) { report.write("/proc/none") }
-    assert_match(%r{cannot be written to /proc/none}, error.message)
+    assert_match(%r{cannot write the report to /proc/none}, error.message)
   end
 
   def test_only_a_run_without_figures_makes_it_failed

@@ -57,7 +57,7 @@ class BenchRunnerTest < BenchCase
     report = go([*servers("a"), StandInServer.new("b", missing: "b is not installed: bin/setup --all")], rounds: 1)
     assert_equal [{ "name" => "b", "reason" => "b is not installed: bin/setup --all" }], report["skipped"]
     assert_equal(["a"], report["servers"].map { |server| server["name"] })
-    assert_match(/b is left out: b is not installed/, @said.string)
+    assert_match(/b is skipped: b is not installed/, @said.string)
   end
 
   def test_no_server_at_all_is_an_error_that_names_each_reason
@@ -80,7 +80,7 @@ class BenchRunnerTest < BenchCase
       assert_equal first["runs"], again["runs"].first(4)
       assert_equal %w[a b a b b a b a], @host.started.map(&:first)
       assert_equal first["servers"], again["servers"]
-      assert_match(/going on: 4 runs are in .*x.runs/, @said.string)
+      assert_match(/continuing with 4 runs of .*x.runs/, @said.string)
     end
   end
 

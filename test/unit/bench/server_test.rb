@@ -47,7 +47,7 @@ class BenchServerTest < BenchCase
   def test_a_checkout_without_the_server_is_left_out_with_the_reason
     Dir.mktmpdir do |root|
       server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: ReadyBundle.new, root: root)
-      assert_equal "exe/neverblock is not there", assert_raises(Error) { server.prepare }.message
+      assert_equal "exe/neverblock does not exist", assert_raises(Error) { server.prepare }.message
     end
   end
 
@@ -57,7 +57,7 @@ class BenchServerTest < BenchCase
       File.write(File.join(root, "exe/neverblock"), "")
       File.write(File.join(root, "lib/neverblock.rb"), "abort 'undefined symbol'")
       server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: EmptyBundle.new(root), root: root)
-      assert_equal "the native part does not load (undefined symbol): bin/setup builds it", assert_raises(Error) { server.prepare }.message
+      assert_equal "the native part cannot be loaded (undefined symbol): bin/setup builds it", assert_raises(Error) { server.prepare }.message
     end
   end
 

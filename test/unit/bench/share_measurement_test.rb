@@ -13,7 +13,7 @@ class BenchShareMeasurementTest < BenchCase
   end
 
   def test_a_server_that_answers_nothing_is_not_measured
-    assert_match(/answers nothing/, assert_raises(Error) { figures(ShareMeasurement.new(most: most(0.0), arrivals: self)) }.message)
+    assert_match(/has no correct response/, assert_raises(Error) { figures(ShareMeasurement.new(most: most(0.0), arrivals: self)) }.message)
   end
 
   # What a measurement of arrivals does.

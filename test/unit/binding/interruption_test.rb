@@ -175,7 +175,7 @@ class InterruptionTest < BindingCase
     rescue NB::DeadlineExceeded => e
       [200, {}, [e.message]]
     end
-    assert_match(/0\.001 s of NB\.deadline/, ask.body)
+    assert_match(/0\.001 s \(NB\.deadline\)/, ask.body)
   end
 
   def test_a_farther_one_does_not_take_the_requests_for_its_own

@@ -30,9 +30,9 @@ class ApplicationTest < Minitest::Test
 
   # Text of the file => what the complaint says.
   BROKEN = {
-    "" => /config\.ru: nothing is run: end the file with `run APP`/,
-    "run nil" => /nothing is run/,
-    "run 42" => /run was given Integer, which does not respond to call/,
+    "" => /config\.ru: the file runs no application; end it with `run APP`/,
+    "run nil" => /the file runs no application/,
+    "run 42" => /run got Integer, which does not respond to call/,
     "x = 1\nrun ->(env) {\n" => /config\.ru:\d+: syntax error: .+/,
     # The shape of the message from Ruby 3.4 on.
     %q{raise SyntaxError, __FILE__ + ":2: syntax errors found\n  1 | x = 1\n> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n"} =>
@@ -75,15 +75,15 @@ class ApplicationTest < Minitest::Test
 
   def test_a_missing_file_says_where_it_was_looked_for
     error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate(nil, @directory) }
-    assert_includes error.message, "no config.ru in #{@directory}: go to the application's folder"
+    assert_includes error.message, "no config.ru in #{@directory}; start in the application's folder"
     error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate("x/y.ru", @directory) }
-    assert_includes error.message, "no rackup file #{@directory}/x/y.ru: the folder is not there either"
+    assert_includes error.message, "no rackup file #{@directory}/x/y.ru: its folder does not exist"
   end
 
   def test_a_folder_says_which_file_it_has
     write("config.ru", "")
     error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate("../#{File.basename(@directory)}", @directory) }
-    assert_match(%r{is a folder: name a rackup file, such as .*/config\.ru\z}, error.message)
+    assert_match(%r{is a folder; name a rackup file, such as .*/config\.ru\z}, error.message)
   end
 
   private

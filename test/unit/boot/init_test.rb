@@ -49,7 +49,7 @@ class InitTest < Minitest::Test
   def test_a_server_that_the_kernel_killed_for_want_of_memory_is_told_so
     start("Process.kill(:KILL, $$); sleep", "cgroup: Class.new { def oom_kills = @count = @count.to_i + 1 }.new")
     assert_equal 137, finish
-    assert_match(/was killed by SIGKILL, by the kernel for want of memory$/, @err.read)
+    assert_match(/was killed by SIGKILL, by the kernel because memory was exhausted$/, @err.read)
   end
 
   def test_a_signal_without_a_handler_of_the_servers_ends_it

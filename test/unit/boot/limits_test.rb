@@ -31,7 +31,7 @@ class LimitsTest < Minitest::Test
   # With 65,530 maps (the kernel's default) and 200 in use: Ruby makes stacks in batches of 1024, so 31 batches fit.
   def test_fibers_over_the_map_limit_are_refused_with_the_number_that_fits_and_the_sysctl
     error = assert_raises(NeverBlock::StartError) { limits(fibers: 31_745).check_fibers }
-    assert_equal "31745 fibers need about 66760 memory maps and vm.max_map_count is 65530: use -f 31744 or fewer, " \
+    assert_equal "31745 fibers need about 66760 memory maps, vm.max_map_count is 65530: use -f 31744 or fewer, " \
                  "or raise it: sysctl -w vm.max_map_count=66760", error.message
   end
 
@@ -58,7 +58,7 @@ class LimitsTest < Minitest::Test
   def test_a_hard_limit_below_need_is_one_line
     lines = limits(process: FakeProcess.new(1_024, 4_096)).raise_descriptors
     assert_equal 1, lines.size
-    assert_match(/\A4096 descriptors are allowed and 10000 connections with 1024 requests may need 11152: raise the hard limit /, lines.first)
+    assert_match(/\A4096 descriptors are allowed; 10000 connections with 1024 requests may need 11152: raise the hard limit /, lines.first)
     ["ulimit -Hn 11152,", "LimitNOFILE=11152 of systemd", "nofile=11152 of docker"].each { |mend| assert_includes lines.first, mend }
   end
 
@@ -87,9 +87,9 @@ class LimitsTest < Minitest::Test
   MEMORY = [
     [4, 1_024, nil, nil],
     [4, 1_024, 72 << 20, nil],
-    [4, 1_024, 64 << 20, /\A4 workers with 1024 fibers each need 72 MB and more, .* allows 64 MB .*: use fewer -w or -f, or give the container more memory\z/],
+    [4, 1_024, 64 << 20, /\A4 workers with 1024 fibers each need at least 72 MB; .* allows 64 MB.*: use fewer -w or -f, or give the container more memory\z/],
     [1, 10, 16 << 20, nil],
-    [1, 100_000, 512 << 20, /\A100000 fibers need 1274 MB and more, .* allows 512 MB .*: use fewer -f, or/]
+    [1, 100_000, 512 << 20, /\A100000 fibers need at least 1274 MB; .* allows 512 MB.*: use fewer -f, or/]
   ].freeze
 
   MEMORY.each do |workers, fibers, allowed, words|

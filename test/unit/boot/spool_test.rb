@@ -17,13 +17,13 @@ class SpoolTest < Minitest::Test
   end
 
   def test_the_systems_own_that_is_of_no_use_is_a_line
-    assert_equal ["request bodies over 64 KB have nowhere to wait and are answered 503: /no/such: there is no such folder; make it first; " \
+    assert_equal ["request bodies over 64 KB get 503, because the folder for them cannot be used: /no/such: there is no such folder; create it; " \
                   "name another in TMPDIR or spool_directory"], Spool.check(nil, { "TMPDIR" => "/no/such" })
   end
 
   def test_what_is_missing_or_no_folder_is_named
-    assert_equal "spool_directory /no/such: there is no such folder; make it first", refused("/no/such")
-    assert_match(/it is no folder\z/, refused(__FILE__))
+    assert_equal "spool_directory /no/such: there is no such folder; create it", refused("/no/such")
+    assert_match(/it is not a folder\z/, refused(__FILE__))
   end
 
   def test_a_folder_of_somebody_else_is_named
@@ -31,7 +31,7 @@ class SpoolTest < Minitest::Test
       File.chmod(0o500, directory)
       child = fork do
         Process::Sys.setuid(65_534) if Process.uid.zero?
-        exit!(refused(directory).end_with?("user #{Process.euid} may not make files there") ? 0 : 1)
+        exit!(refused(directory).end_with?("user #{Process.euid} may not create files there") ? 0 : 1)
       end
       assert_predicate Process.wait2(child).last, :success?
     end

@@ -71,12 +71,12 @@ class CheckProbeTest < Minitest::Test
       Check::Probe.new(->(_env) { [200, {}, body.new(-> { closed += 1 })] }, ["/"]).run
       closed
     end
-    assert_equal Check::Probe::WARM + Check::Probe::LOOKED_AT, asked
+    assert_equal Check::Probe::WARM + Check::Probe::RECORDED, asked
   end
 
   def test_what_is_done_is_told_before_it_is_done
     stages = in_child { [].tap { |told| Check::Probe.new(->(_env) { [200, {}, []] }, %w[/a /b], stage: told.method(:push)).run } }
-    assert_equal ["asking for GET /a", "asking for GET /b"], stages
+    assert_equal ["sending GET /a", "sending GET /b"], stages
   end
 
   def test_without_rails_the_root_is_asked_for

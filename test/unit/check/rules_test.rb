@@ -27,7 +27,7 @@ class CheckRulesTest < Minitest::Test
   def test_old_rubies_are_told_with_what_they_do_not_have
     found = Rules::Ruby.call(nil, version: "3.1.2", yjit: Compiler.new(true))
     assert_equal({ "ruby" => :warning, "ruby-files" => :note }, rules(found))
-    assert_match(/Ruby 3\.1\.2 works/, found.first.seen)
+    assert_match(/Ruby 3\.1\.2 has weaknesses/, found.first.seen)
   end
 
   def test_a_ruby_without_faults_is_not_told
@@ -41,9 +41,9 @@ class CheckRulesTest < Minitest::Test
   # --- System
 
   class Limits
-    def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps and vm.max_map_count is 8: use -f 1 or fewer")
-    def raise_descriptors = ["64 descriptors are allowed and 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
-    def tight_memory(_workers) = ["1024 fibers need 18 MB and more, and this process's control group allows 8 MB (the kernel kills what goes over): use fewer -f"]
+    def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps, vm.max_map_count is 8: use -f 1 or fewer")
+    def raise_descriptors = ["64 descriptors are allowed; 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
+    def tight_memory(_workers) = ["1024 fibers need at least 18 MB; the control group allows 8 MB, and the kernel kills processes above it: use fewer -f"]
   end
 
   def test_limits_of_the_machine_are_told_with_the_mend_that_the_server_names
@@ -76,9 +76,9 @@ class CheckRulesTest < Minitest::Test
     urls = %w[http://127.0.0.1:80 http://localhost:80 http://app:80 http://none:80 unix:///run/x.sock]
     found = Rules::Addresses.call(subject(bind: urls.map { |url| NeverBlock::Config::Bind.parse(url) }), addresses: machine)
     assert_equal [:note, :serious, :serious], found.map(&:level)
-    assert_match(/http:\/\/localhost:80 listens on 127\.0\.0\.1 alone: ::1,/, found[0].seen)
+    assert_match(/http:\/\/localhost:80 listens only on 127\.0\.0\.1: localhost also means ::1,/, found[0].seen)
     assert_match(/does not start: http:\/\/app:80 means 192\.0\.2\.9, and this machine has no such address/, found[1].seen)
-    assert_match(/does not start: http:\/\/none:80 names a host without address \(Name or service not known\)/, found[2].seen)
+    assert_match(/does not start: the host of http:\/\/none:80 has no address \(Name or service not known\)/, found[2].seen)
   end
 
   def test_a_machine_with_all_the_addresses_is_not_told_of_them

@@ -65,12 +65,12 @@ class CheckRunTest < Minitest::Test
       warn "\e[31mon standard\nerror\e[0m"
       exit! 1
     end
-    assert_match(/; it wrote: on standard output on standard error\z/, run.findings.first.seen)
+    assert_match(/; its output: on standard output on standard error\z/, run.findings.first.seen)
     run = run_with do |_tell|
       warn "x.rb:1: [BUG] Segmentation fault at 0x1\n#{"7f3a9da4c000-7f3a9da56000 r--p /lib\n" * 100}"
       exit! 1
     end
-    assert_match(/; it wrote: x\.rb:1: \[BUG\] Segmentation fault at 0x1\z/, run.findings.first.seen)
+    assert_match(/; its output: x\.rb:1: \[BUG\] Segmentation fault at 0x1\z/, run.findings.first.seen)
   end
 
   def test_a_child_that_says_nothing_more_tells_where_it_is_and_is_ended
@@ -78,7 +78,7 @@ class CheckRunTest < Minitest::Test
       tell.call({ stage: "loading" })
       never_ready
     end
-    assert_match(/\Anothing has happened for 0\.2 s at .*sleep.*never_ready.* while loading\z/, run.findings.first.seen)
+    assert_match(/\Athere was no progress for 0\.2 s at .*sleep.*never_ready.* while loading\z/, run.findings.first.seen)
   end
 
   def test_a_child_that_does_not_listen_is_ended_all_the_same
@@ -87,7 +87,7 @@ class CheckRunTest < Minitest::Test
       tell.call({ stage: "loading" })
       sleep
     end
-    assert_match(/\Anothing has happened for 0\.2 s while loading\z/, run.findings.first.seen)
+    assert_match(/\Athere was no progress for 0\.2 s while loading\z/, run.findings.first.seen)
   end
 
   def test_blocks_of_at_exit_are_the_applications_and_do_not_run

@@ -13,39 +13,39 @@ class CLITest < Minitest::Test
     "--bnd http://127.0.0.1:1" => "unknown option --bnd; did you mean --bind?",
     "--fiber 3" => "unknown option --fiber; did you mean --fibers?",
     "--fib=3" => "unknown option --fib; did you mean --fibers?",
-    "--colour" => "unknown option --colour (neverblock --help lists them all)",
+    "--colour" => "unknown option --colour (neverblock --help lists all options)",
     "-z" => "unknown option -z",
     "-x3" => "unknown option -x",
     "-f" => "-f takes a value: -f N",
     "--bind" => "--bind takes a value: --bind URL",
     "--yjit=yes" => "--yjit takes no value",
     # Values
-    "-f 0" => "-f is a whole number from 1 to 1000000; seen \"0\"",
-    "-f ten" => "seen \"ten\"",
-    "-f 1e3" => "seen \"1e3\"",
+    "-f 0" => "-f must be a whole number from 1 to 1000000; got \"0\"",
+    "-f ten" => "got \"ten\"",
+    "-f 1e3" => "got \"1e3\"",
     "-f 9999999" => "from 1 to 1000000",
-    "-p 65536" => "-p is a whole number from 0 to 65535; seen \"65536\"",
-    "-p http" => "-p is a whole number",
-    "-b localhost" => "cannot bind to \"localhost\": an address is http://HOST:PORT",
+    "-p 65536" => "-p must be a whole number from 0 to 65535; got \"65536\"",
+    "-p http" => "-p must be a whole number",
+    "-b localhost" => "cannot bind to \"localhost\": an address must be http://HOST:PORT",
     "-b 127.0.0.1:80" => "write http://127.0.0.1:80",
     "-b unix://run/x.sock" => "three slashes",
-    "-o *" => "-o is a host name or an address",
-    "-e a/b" => "-e is a name, such as production",
-    "-w many" => "-w is a whole number from 1 to 128, or auto; seen \"many\"",
-    "--scheduler eventmachine" => "--scheduler is native or async; seen \"eventmachine\"",
-    "--log-format xml" => "--log-format is text or json; seen \"xml\"",
+    "-o *" => "-o must be a host name or an address",
+    "-e a/b" => "-e must be a name, such as production",
+    "-w many" => "-w must be a whole number from 1 to 128, or auto; got \"many\"",
+    "--scheduler eventmachine" => "--scheduler must be native or async; got \"eventmachine\"",
+    "--log-format xml" => "--log-format must be text or json; got \"xml\"",
     "--pidfile" => "--pidfile takes a value: --pidfile FILE",
     "--log-requests=json" => "--log-requests takes no value",
     "-C" => "-C takes a value: -C FILE",
     "-C nowhere.rb" => "/nowhere.rb",
     "-C ." => "is a folder; -C takes a file",
-    "-b http://127.0.0.1:1 -p 2" => "-b names host and port already; leave out -p",
+    "-b http://127.0.0.1:1 -p 2" => "-b already names host and port; leave out -p",
     "-b http://127.0.0.1:1 -o ::1" => "leave out -o",
-    "--threads 5:5" => "unknown option --threads; did you mean --fibers? (neverblock --help lists them all)",
+    "--threads 5:5" => "unknown option --threads; did you mean --fibers? (neverblock --help lists all options)",
     "--worker-timeout 60" => "unknown option --worker-timeout; did you mean timeouts { worker } of the configuration file?",
     "--preload" => "unknown option --preload; did you mean preload_app of the configuration file?",
     # Words
-    "one.ru two.ru" => "one rackup file is served; seen one.ru two.ru",
+    "one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
     "chek" => "no command and no file chek; did you mean check?",
     "serv" => "did you mean serve?",
     "frobnicate" => "commands are serve, check, files, stop, reload, status, top, bench, upgrade",
@@ -53,41 +53,41 @@ class CLITest < Minitest::Test
     # Not yet
     "--public" => "--public takes a value: --public DIR",
     "--sendfile-root" => "--sendfile-root takes a value: --sendfile-root DIR",
-    "--algorithm fast" => "--algorithm is auto, eba, enba or sba; seen \"fast\"",
-    "--scheduler async" => "--scheduler async does not work yet",
-    "-b https://127.0.0.1:443?cert=c&key=k" => "https does not work yet",
+    "--algorithm fast" => "--algorithm must be auto, eba, enba or sba; got \"fast\"",
+    "--scheduler async" => "--scheduler async is not supported yet",
+    "-b https://127.0.0.1:443?cert=c&key=k" => "https is not supported yet",
     "check --jsn" => "unknown option --jsn; did you mean --json? (neverblock check --help)",
     "check --fiber 3" => "unknown option --fiber; did you mean --fibers?",
-    "check --probe=reports" => "--probe takes paths that begin with a slash, such as --probe=/,/reports; seen reports",
-    "check --patience soon" => "--patience takes a number of seconds over 0, seen soon",
-    "check -f none" => "-f is a whole number",
-    "check one.ru two.ru" => "one rackup file is served; seen one.ru two.ru",
+    "check --probe=reports" => "--probe takes paths that begin with a slash, such as --probe=/,/reports; got reports",
+    "check --patience soon" => "--patience must be a number of seconds above 0; got soon",
+    "check -f none" => "-f must be a whole number",
+    "check one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
     "status" => "no admin address: there is no config/neverblock.rb here. Start the server with --admin http",
     "top" => "no admin address",
     "top --admin=9293" => "write http://127.0.0.1:9293",
-    "top --adm x" => "neverblock top has no option --adm; did you mean --admin? (it has --admin, --config, --interval, --count, --help)",
+    "top --adm x" => "neverblock top has no option --adm; did you mean --admin?; it has --admin, --config, --interval, --count, --help",
     "top -config" => "neverblock top has no option -config; did you mean --config?",
     "top -xn" => "neverblock top has no option -xn",
     "stop" => "no pidfile: there is no config/neverblock.rb here. Start the server with --pidfile FILE",
     "stop -C -" => "no pidfile: no configuration file is read",
     "stop -C nowhere.rb" => "no configuration file",
     "stop --pidfile" => "--pidfile takes a value; see neverblock stop --help",
-    "stop --pidfile x.pid" => "/x.pid: is the server running, and was it started with this pidfile?",
+    "stop --pidfile x.pid" => "/x.pid; check that the server runs, and was started with this pidfile",
     "stop --pidfile /" => "cannot read the pidfile /: Is a directory",
-    "stop x.pid" => "neverblock stop takes options only; seen x.pid: a pidfile goes with --pidfile",
-    "stop --nov" => "neverblock stop has no option --nov; did you mean --now? (it has --pidfile, --config, --now, --help)",
-    "stop --now=yes" => "--now takes no value; seen --now=yes",
+    "stop x.pid" => "neverblock stop takes options only; got x.pid: a pidfile goes with --pidfile",
+    "stop --nov" => "neverblock stop has no option --nov; did you mean --now?; it has --pidfile, --config, --now, --help",
+    "stop --now=yes" => "--now takes no value; got --now=yes",
     "reload" => "no pidfile: there is no config/neverblock.rb here",
-    "reload --now" => "neverblock reload has no option --now (it has --pidfile, --config, --help)",
-    "reload --pidfile=" => "--pidfile is a path; seen \"\"",
-    "upgrade" => "the command upgrade does not work yet",
+    "reload --now" => "neverblock reload has no option --now; it has --pidfile, --config, --help",
+    "reload --pidfile=" => "--pidfile must be a path; got \"\"",
+    "upgrade" => "the command upgrade is not supported yet",
     "files nowhere" => "there is no folder nowhere",
     # The system and the file
     "" => "no config.ru in",
     "serve" => "no config.ru in",
     "nowhere.ru" => "no rackup file",
-    "nowhere/config.ru" => "the folder is not there either",
-    "." => ". is a folder: name a rackup file"
+    "nowhere/config.ru" => "its folder does not exist",
+    "." => ". is a folder; name a rackup file"
   }.freeze
 
   WRONG.each do |line, words|
@@ -105,9 +105,9 @@ class CLITest < Minitest::Test
       Dir.mkdir(File.join(directory, "config"))
       File.write(File.join(directory, "config/neverblock.rb"), "fibers :many\n")
       File.write(File.join(directory, "other.rb"), "fibers 0\n")
-      assert_match(%r{\Aneverblock: config/neverblock\.rb:1: fibers is a whole number from 1 to 1000000; seen :many$}, invoke(directory: directory).last)
-      assert_match(/\Aneverblock: other\.rb:1: fibers is a whole number/, invoke("-C", "other.rb", directory: directory).last)
-      assert_match(/\Aneverblock: no config\.ru in/, invoke("-C", "-", directory: directory).last)
+      assert_match(%r{\Aneverblock: config/neverblock\.rb:1: fibers must be a whole number from 1 to 1000000; got :many$}, invoke(directory: directory).last)
+      assert_match(/\Aneverblock: other\.rb:1: fibers must be a whole number/, invoke("-C", "other.rb", directory: directory).last)
+      assert_match(/\Aneverblock: there is no config\.ru in/, invoke("-C", "-", directory: directory).last)
     end
   end
 
@@ -119,7 +119,7 @@ class CLITest < Minitest::Test
 
   def test_a_bad_port_in_the_environment_is_one_line
     status, _, err = invoke(env: { "PORT" => "web" })
-    assert_equal [1, "neverblock: PORT (in the environment) is a whole number from 0 to 65535; seen \"web\"\n"], [status, err]
+    assert_equal [1, "neverblock: PORT (in the environment) must be a whole number from 0 to 65535; got \"web\"\n"], [status, err]
   end
 
   def test_version_and_help_go_to_standard_output_with_status_0
@@ -132,7 +132,7 @@ class CLITest < Minitest::Test
 
   def test_the_trace_is_shown_when_asked_for
     _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "1" })
-    assert_match(/\Aneverblock: no rackup file .*\n.*application\.rb:\d+/, err)
+    assert_match(/\Aneverblock: there is no rackup file .*\n.*application\.rb:\d+/, err)
     _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "0" })
     assert_equal 1, err.lines.size
   end

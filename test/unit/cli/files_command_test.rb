@@ -61,18 +61,18 @@ class FilesCommandTest < Minitest::Test
   end
 
   WRONG = {
-    ["/no/such/folder"] => "there is no folder /no/such/folder; neverblock files --help shows how it is used",
-    ["nowhere"] => /\Athere is no folder nowhere in .+; neverblock files --help/,
-    ["/dev/null"] => "/dev/null is no folder",
-    [".", "lib"] => "neverblock files serves one folder; seen . lib",
-    [".", "-w", "2"] => /\Aneverblock files takes no -w: it is one process/,
-    [".", "--workers=2"] => /\Aneverblock files takes no -w/,
-    [".", "-C", "x.rb"] => /\Aneverblock files takes no -C/,
+    ["/no/such/folder"] => "there is no folder /no/such/folder; see neverblock files --help",
+    ["nowhere"] => /\Athere is no folder nowhere in .+; see neverblock files --help/,
+    ["/dev/null"] => "/dev/null is not a folder",
+    [".", "lib"] => "neverblock files serves one folder; got . lib",
+    [".", "-w", "2"] => /\Aneverblock files has no option -w: it is one process/,
+    [".", "--workers=2"] => /\Aneverblock files has no option -w/,
+    [".", "-C", "x.rb"] => /\Aneverblock files has no option -C/,
     [".", "-p"] => "-p takes a value; see neverblock files --help",
-    [".", "-p", "x"] => /\A-p is a whole number from 0 to 65535; seen "x"/,
-    [".", "-p", "1", "-b", "http://127.0.0.1:2"] => "-b names host and port already; leave out -p",
+    [".", "-p", "x"] => /\A-p must be a whole number from 0 to 65535; got "x"/,
+    [".", "-p", "1", "-b", "http://127.0.0.1:2"] => "-b already names host and port; leave out -p",
     [".", "--simlinks", "follow"] => /\Aneverblock files has no option --simlinks; did you mean --symlinks\?/,
-    [".", "--symlinks", "none"] => /\A--symlinks is inside, owner or follow; seen "none"/
+    [".", "--symlinks", "none"] => /\A--symlinks must be inside, owner or follow; got "none"/
   }.freeze
 
   WRONG.each do |argv, line|
@@ -83,14 +83,14 @@ class FilesCommandTest < Minitest::Test
 
   def test_a_file_in_place_of_a_folder_is_answered_with_the_folder_it_is_in
     path = File.join(@served.path, "a.txt")
-    assert_equal "#{path} is a file: name the folder it is in, neverblock files #{@served.path}", refused(path)
+    assert_equal "#{path} is a file; name its folder: neverblock files #{@served.path}", refused(path)
   end
 
   def test_a_folder_that_may_not_be_looked_into
     skip "the superuser may look into any" if Process.euid.zero?
 
     File.chmod(0o000, @served.path)
-    assert_match(/\Auser \d+ may not look into .+ \(chmod u\+rx\)\z/, refused(@served.path))
+    assert_match(/\Auser \d+ may not read the folder .+ \(chmod u\+rx\)\z/, refused(@served.path))
   ensure
     File.chmod(0o755, @served.path)
   end
@@ -112,9 +112,9 @@ class FilesCommandTest < Minitest::Test
     time = [10.0, 12.0, 14.0]
     line = CLI::DownloadLine.new(Screen.new, server({ bytes_sent: 1_000, downloads: 1 }, { bytes_sent: 5_001_000, downloads: 2 }, { bytes_sent: 5_001_000, downloads: 0 }),
                                  env: {}, clock: -> { time.shift })
-    assert_equal "1 download under way, 0 B/s, 1.00 KB sent", line.text
-    assert_equal "2 downloads under way, 2.50 MB/s, 5.00 MB sent", line.text
-    assert_equal "0 downloads under way, 0 B/s, 5.00 MB sent", line.text
+    assert_equal "1 download running, 0 B/s, 1.00 KB sent", line.text
+    assert_equal "2 downloads running, 2.50 MB/s, 5.00 MB sent", line.text
+    assert_equal "0 downloads running, 0 B/s, 5.00 MB sent", line.text
   end
 
   def test_the_line_is_one_line_however_narrow_the_terminal_and_is_taken_away_at_the_end

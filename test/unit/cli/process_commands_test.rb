@@ -38,17 +38,17 @@ class ProcessCommandsTest < Minitest::Test
       { seconds: 1.23, workers: [{ number: 0, pid: 8, state: :serving }, { number: 1, pid: 9, state: :serving }, { number: 0, pid: 7, state: :retiring }] }
     })
     assert_equal 0, reload
-    assert_equal "a new version is being loaded\nreloaded in 1.2 s; workers are processes 8, 9\n", @out.string
+    assert_equal "a new version is being loaded\nreloaded in 1.2 s; the workers are processes 8, 9\n", @out.string
   end
 
   def test_a_reload_that_failed_is_its_reason
-    answer("reload" => ->(*) { raise NeverBlock::Error, "config.ru:3: no database; the old version serves on" })
-    assert_equal "config.ru:3: no database; the old version serves on", assert_raises(NeverBlock::Error) { reload }.message
+    answer("reload" => ->(*) { raise NeverBlock::Error, "config.ru:3: no database; the old version still serves" })
+    assert_equal "config.ru:3: no database; the old version still serves", assert_raises(NeverBlock::Error) { reload }.message
   end
 
   def test_a_server_without_a_control_socket_is_reloaded_by_hand
     File.write(@pidfile, "#{Process.pid}\n")
-    assert_match(/process #{Process.pid} cannot say how a reload goes \(nobody answers on .*\): kill -HUP #{Process.pid} reloads/,
+    assert_match(/process #{Process.pid} cannot report on a reload \(nobody answers on .*\): kill -HUP #{Process.pid} reloads/,
                  assert_raises(NeverBlock::Error) { reload }.message)
   end
 
@@ -68,7 +68,8 @@ class ProcessCommandsTest < Minitest::Test
   def test_a_pidfile_whose_number_is_another_programs_is_refused_and_the_program_left_alone
     pid = child("sleep", "600")
     File.write(@pidfile, "#{pid}\n")
-    assert_match(/names process #{pid} \(sleep 600\), which is no NeverBlock: it is left of an earlier server; remove it/, assert_raises(NeverBlock::Error) { stop }.message)
+    message = assert_raises(NeverBlock::Error) { stop }.message
+    assert_match(/names process #{pid} \(sleep 600\), which is not NeverBlock: the file remains from an earlier server; remove it/, message)
     assert_nil Process.wait(pid, Process::WNOHANG)
   end
 
@@ -79,7 +80,7 @@ class ProcessCommandsTest < Minitest::Test
     Dir.chdir(@directory) do
       { [%w[--pidfile a], { "PIDFILE" => "b" }] => "a", [[], { "PIDFILE" => "b" }] => "b", [[], {}] => "of_the_file" }.each do |(words, env), name|
         message = assert_raises(NeverBlock::Error) { CLI::Stop.new(words, env: env, out: @out).run }.message
-        assert_includes message, "no pidfile #{File.realpath(@directory)}/#{name}:"
+        assert_includes message, "no pidfile #{File.realpath(@directory)}/#{name};"
       end
     end
   end
@@ -89,9 +90,9 @@ class ProcessCommandsTest < Minitest::Test
     config = File.join(@directory, "config.rb")
     File.write(config, "timeouts { shutdown 0 }\npidfile #{@pidfile.inspect}\n")
     error = assert_raises(NeverBlock::Error) { CLI::Stop.new(["-C", config], env: {}, out: @out, patience_s: 0).run }
-    assert_equal "process #{@pids[0]} has not ended within 0 s; neverblock stop --now cuts what it still runs", error.message
+    assert_equal "process #{@pids[0]} has not ended within 0 s; neverblock stop --now aborts what still runs", error.message
     error = assert_raises(NeverBlock::Error) { CLI::Stop.new(["-C", config, "--now"], env: {}, out: @out, patience_s: 0).run }
-    assert_equal "process #{@pids[0]} has not ended within 0 s; kill -9 #{@pids[0]} is what is left", error.message
+    assert_equal "process #{@pids[0]} has not ended within 0 s; use kill -9 #{@pids[0]}", error.message
   end
 
   def test_what_is_left_is_one_live_line_on_a_terminal
@@ -110,7 +111,7 @@ class ProcessCommandsTest < Minitest::Test
     @control.close(1)
     Process.kill("KILL", pid)
     Process.wait(@pids.pop)
-    assert_equal "process #{pid} has ended with status 1: requests were cut, or a part of it failed; its log says which", Timeout.timeout(Patience::SECONDS) { stop.value }.message
+    assert_equal "process #{pid} has ended with status 1: requests were aborted, or a part of it failed; see its log", Timeout.timeout(Patience::SECONDS) { stop.value }.message
   end
 
   private

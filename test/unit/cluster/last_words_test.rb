@@ -7,19 +7,19 @@ class ClusterLastWordsTest < Minitest::Test
   ENDS = {
     { signal: 9, code: nil } => "was killed by SIGKILL",
     { signal: 64, code: nil } => "was killed by SIG64",
-    { signal: nil, code: 3 } => "ended with status 3",
-    { signal: nil, code: 0 } => "ended by itself (status 0)",
-    {} => "ended, nobody knows how",
-    nil => "ended, nobody knows how"
+    { signal: nil, code: 3 } => "has ended with status 3",
+    { signal: nil, code: 0 } => "has ended by itself (status 0)",
+    {} => "has ended in an unknown way",
+    nil => "has ended in an unknown way"
   }.freeze
 
   COSTS = {
     {} => nil,
     { failed: 0, cut: 0, again: 0, lines: [] } => nil,
     { failed: 0, cut: 0, again: 2, lines: [] } => "of its requests 2 run elsewhere",
-    { failed: 1, cut: 0, again: 0, lines: ["GET /a"] } => "it was running GET /a; 1 was answered 502",
-    { failed: 2, cut: 1, again: 1, lines: %w[a b c] } => "it was running a, b, c; 2 were answered 502, 1 was cut in its answer, 1 runs elsewhere",
-    { failed: 40, cut: 0, again: 0, lines: %w[a b c d e] } => "it was running a, b, c, d and 36 more; 40 were answered 502"
+    { failed: 1, cut: 0, again: 0, lines: ["GET /a"] } => "it was running GET /a; 1 got 502",
+    { failed: 2, cut: 1, again: 1, lines: %w[a b c] } => "it was running a, b, c; 2 got 502, 1 was aborted in its response, 1 runs elsewhere",
+    { failed: 40, cut: 0, again: 0, lines: %w[a b c d e] } => "it was running a, b, c, d and 36 more; 40 got 502"
   }.freeze
 
   ENDS.each do |status, words|

@@ -49,7 +49,7 @@ class ClusterReportingTest < Minitest::Test
     first.says(event: "downloads", called: 1)
     first.ends(signal: 9)
     assert_equal({ called: 1, lost: 1 }, @counts)
-    assert_match(/1 report of downloads is lost: the worker that had them has ended/, @cluster.log.text)
+    assert_match(/1 download report is lost: the worker that had them has ended/, @cluster.log.text)
   end
 
   def test_what_does_not_fit_is_lost

@@ -43,8 +43,8 @@ class BindTest < Minitest::Test
 
   # What was given, and what the complaint must say beside it.
   WRONG = {
-    "" => "an address is http://HOST:PORT",
-    "foo" => "an address is http://HOST:PORT",
+    "" => "an address must be http://HOST:PORT",
+    "foo" => "an address must be http://HOST:PORT",
     "9292" => "http://127.0.0.1:9292",
     ":9292" => "http://0.0.0.0:9292",
     "127.0.0.1:9292" => "write http://127.0.0.1:9292",
@@ -53,7 +53,7 @@ class BindTest < Minitest::Test
     "unix:/run/app.sock" => "unix:///run/app.sock",
     "unix://run/app.sock" => "three slashes: unix:///run/app.sock",
     "unix:///run/" => "names a directory",
-    "unix:///#{"x" * Bind::PATH_BYTES_MAX}" => "bytes and the system takes",
+    "unix:///#{"x" * Bind::PATH_BYTES_MAX}" => "bytes, the system allows",
     "unix:///run/a.sock?mode=0888" => "octal",
     "unix:///run/a.sock?mode=" => "octal",
     "unix:///run/a.sock?mode=0000" => "octal",
@@ -70,13 +70,13 @@ class BindTest < Minitest::Test
     "http://127.0.0.1:-1" => "from 0 to 65535",
     "http://127.0.0.1:http" => "from 0 to 65535",
     "http://127.0.0.1:0x50" => "from 0 to 65535",
-    "http://127.0.0.1:80/app" => "nothing after them",
-    "http://127.0.0.1:80?x=1" => "nothing after them",
-    "http://user@127.0.0.1:80" => "an address is",
-    "http://a b:80" => "characters no host has",
+    "http://127.0.0.1:80/app" => "remove what follows it",
+    "http://127.0.0.1:80?x=1" => "remove what follows it",
+    "http://user@127.0.0.1:80" => "an address must be",
+    "http://a b:80" => "characters that a host name cannot have",
     "tcp://127.0.0.1:80" => "write http://",
     "gopher://127.0.0.1:80" => "gopher",
-    "https://127.0.0.1:443?cert=F&key=F" => "https does not work yet"
+    "https://127.0.0.1:443?cert=F&key=F" => "https is not supported yet"
   }.freeze
 
   WRONG.each do |text, words|

@@ -47,7 +47,7 @@ class CatalogTest < Minitest::Test
     scheduler = Catalog[:scheduler]
     assert_equal :native, scheduler.read("native", "--scheduler")
     error = assert_raises(NeverBlock::NotYetError) { scheduler.read(:async) }
-    assert_equal "scheduler async does not work yet; native is what there is", error.message
+    assert_equal "scheduler async is not supported yet; native is what there is", error.message
   end
 
   def test_flags_and_nil_are_numbers_for_the_engine

@@ -35,13 +35,13 @@ class ConfigTest < Minitest::Test
 
   WRONG = {
     "no bind at all" => [{ binds: [] }, "at least one address"],
-    "no fibers" => [{ fibers: 0 }, "fibers is a whole number from 1 to 1000000; seen 0"],
-    "a fraction of a fiber" => [{ fibers: 1.5 }, "seen 1.5"],
-    "more executors than fibers" => [{ executors: 2, fibers: 1 }, "fibers is a whole number from 2"],
+    "no fibers" => [{ fibers: 0 }, "fibers must be a whole number from 1 to 1000000; got 0"],
+    "a fraction of a fiber" => [{ fibers: 1.5 }, "got 1.5"],
+    "more executors than fibers" => [{ executors: 2, fibers: 1 }, "fibers must be a whole number from 2"],
     "a backlog the kernel cannot have" => [{ backlog: 65_536 }, "backlog"],
-    "text for a number" => [{ queue_max: "many" }, "queue_max is a whole number from 0 to 1000000; seen \"many\""],
-    "more headers than the core has room for" => [{ headers_max: 257 }, "headers_max is a whole number from 1 to 256"],
-    "a setting that is not there" => [{ idle_timeout: 5 }, "unknown setting idle_timeout; there are io_threads, header_timeout_ms"]
+    "text for a number" => [{ queue_max: "many" }, "queue_max must be a whole number from 0 to 1000000; got \"many\""],
+    "more headers than the core has room for" => [{ headers_max: 257 }, "headers_max must be a whole number from 1 to 256"],
+    "a setting that is not there" => [{ idle_timeout: 5 }, "unknown setting idle_timeout; known are io_threads, header_timeout_ms"]
   }.freeze
 
   WRONG.each do |what, (options, words)|

@@ -29,7 +29,7 @@ class EnvironmentTest < Minitest::Test
 
   def test_a_port_that_is_none_names_the_variable
     error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("PORT" => "web").bind }
-    assert_equal 'PORT (in the environment) is a whole number from 0 to 65535; seen "web"', error.message
+    assert_equal 'PORT (in the environment) must be a whole number from 0 to 65535; got "web"', error.message
   end
 
   # Environment, -e => RACK_ENV, RAILS_ENV afterwards.
@@ -61,7 +61,7 @@ class EnvironmentTest < Minitest::Test
 
   def test_a_web_concurrency_that_is_none_is_named
     error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "many").values }
-    assert_equal 'WEB_CONCURRENCY (in the environment) is a whole number from 1 to 128, or auto; seen "many"', error.message
+    assert_equal 'WEB_CONCURRENCY (in the environment) must be a whole number from 1 to 128, or auto; got "many"', error.message
   end
 
   def test_bind_names_addresses_and_goes_before_port
@@ -87,6 +87,6 @@ class EnvironmentTest < Minitest::Test
     env = { "PIDFILE" => "/run/x.pid", "RUBY_YJIT_ENABLE" => "0", "APP_ENV" => "staging", "RACK_ENV" => " " }
     assert_equal({ pidfile: "/run/x.pid", yjit: false, environment: "staging" }, NeverBlock::Config::Environment.new(env).values)
     error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("RACK_ENV" => "a b").values }
-    assert_equal 'RACK_ENV (in the environment) is a name, such as production; seen "a b"', error.message
+    assert_equal 'RACK_ENV (in the environment) must be a name, such as production; got "a b"', error.message
   end
 end

@@ -20,14 +20,14 @@ class RouteTest < Minitest::Test
   end
 
   WRONG = {
-    "x" => "it begins with a slash", "*" => "it begins with a slash", "/a?b" => "the path alone counts", "/a#b" => "the path alone counts", "/a b" => "%20 for a space",
-    "/caf\u00e9" => "%C3%A9", "/x*y" => "a star", "" => "seen \"\"", "/\n" => "seen", "/x\0" => "seen", nil => "seen nil", 3 => "seen 3", %r{/x} => "seen /", "/\xFF" => "seen"
+    "x" => "a path begins with a slash", "*" => "a path begins with a slash", "/a?b" => "leave out the query", "/a#b" => "leave out the query", "/a b" => "%20 for a space",
+    "/caf\u00e9" => "%C3%A9", "/x*y" => "a star", "" => "got \"\"", "/\n" => "got", "/x\0" => "got", nil => "got nil", 3 => "got 3", %r{/x} => "got /", "/\xFF" => "got"
   }.freeze
 
   def test_what_is_no_pattern_is_one_line_that_says_what_is
     WRONG.each do |pattern, words|
       message = assert_raises(NeverBlock::ConfigError) { Route.read(pattern, { input: :whole }) }.message
-      assert_match(%r{\Aroute takes an absolute path as "/uploads", or the beginning of one and a star as "/x/\*"; seen }, message)
+      assert_match(%r{\Aroute takes an absolute path such as "/uploads", or a prefix with a star such as "/x/\*"; got }, message)
       assert_includes message, words
       refute_includes message, "\n"
       assert_operator Route.read("/#{"x" * 100}", { input: :whole }).pattern.size, :>, 100
@@ -42,14 +42,14 @@ class RouteTest < Minitest::Test
     assert_equal [false, nil, nil], Route.read("/x", { lane: :fibers }).then { |one| [one.lane, one.at_once, one.queue] }
     { at_once: 2, queue: 10 }.each do |name, value|
       error = assert_raises(NeverBlock::ConfigError) { Route.read("/x", { name => value }) }
-      assert_equal %(route "/x" #{name}: goes with lane: :thread), error.message
+      assert_equal %(route "/x" #{name}: works only with lane: :thread), error.message
     end
   end
 
   def test_words_that_nobody_knows
     assert_match(/unknown word inputs; did you mean input\?/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", { inputs: :stream }) }.message)
     assert_match(/unknown word qwertz; a route takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", { qwertz: 1 }) }.message)
-    assert_match(/says nothing; it takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", {}) }.message)
+    assert_match(/sets nothing; it takes input: \(/, assert_raises(NeverBlock::ConfigError) { Route.read("/x", {}) }.message)
   end
 
   def test_how_files_of_some_paths_are_sent
@@ -57,13 +57,13 @@ class RouteTest < Minitest::Test
     assert_equal [:eba, 1_000_000], [route.algorithm, route.rate]
     assert_equal [nil, nil], [Route.read("/x", { input: :whole }).algorithm, Route.read("/x", { input: :whole }).rate]
     error = assert_raises(NeverBlock::ConfigError) { Route.read("/x", { algorithm: :quick }) }
-    assert_equal 'route "/x" algorithm: is auto, eba, enba or sba; seen :quick', error.message
+    assert_equal 'route "/x" algorithm: must be auto, eba, enba or sba; got :quick', error.message
     assert_raises(NeverBlock::ConfigError) { Route.read("/x", { rate: 0 }) }
   end
 
   def test_a_value_of_a_word_is_checked
     error = assert_raises(NeverBlock::ConfigError) { Line.new.read(["/x", { input: :no }], "route") }
-    assert_equal 'route "/x" input: is stream or whole; seen :no', error.message
+    assert_equal 'route "/x" input: must be stream or whole; got :no', error.message
   end
 
   def test_a_route_behind_one_that_takes_all_its_paths_is_refused
@@ -71,7 +71,7 @@ class RouteTest < Minitest::Test
     first = [Route.read("/a/*", { input: :whole }), Route.read("/b", { input: :whole })]
     ["/a/*", "/a/", "/a/b", "/a/b/*", "/b"].each do |pattern|
       error = assert_raises(NeverBlock::ConfigError) { line.check_after(first, Route.read(pattern, { input: :whole }), "route") }
-      assert_match(/\Aroute "#{Regexp.escape(pattern)}" is never reached/, error.message)
+      assert_match(/\Aroute "#{Regexp.escape(pattern)}" is never used/, error.message)
     end
     ["/a", "/*", "/b*", "/b/", "/c"].each { |pattern| assert_nil line.check_after(first, Route.read(pattern, { input: :whole }), "route") }
   end

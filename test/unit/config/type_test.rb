@@ -36,8 +36,8 @@ class TypeTest < Minitest::Test
     values.each do |value|
       define_method("test_#{type.class.name[/\w+\z/]} refuses #{value.inspect[0, 20]} and says what is allowed") do
         error = assert_raises(NeverBlock::ConfigError) { type.read(value, "it") }
-        assert_includes error.message, "it is #{words}"
-        assert_includes error.message, "seen #{value.inspect}"[0, 60]
+        assert_includes error.message, "it must be #{words}"
+        assert_includes error.message, "got #{value.inspect}"[0, 60]
       end
     end
   end

@@ -122,7 +122,7 @@ class DownloadsCallsTest < Minitest::Test
     16.times { begun.pop }
     @calls.close(0)
     assert_equal [:lost, 20], @counts.pop
-    assert_equal "20 reports of downloads are lost: the process has ended, and on_download was too slow", @log.lines.pop
+    assert_equal "20 download reports are lost: the process has ended, and on_download was too slow", @log.lines.pop
   end
 
   def test_what_does_not_fit_is_lost

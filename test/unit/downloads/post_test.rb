@@ -133,7 +133,7 @@ class DownloadsPostTest < Minitest::Test
     @application = Application.new(204, tls: SelfSignedCertificate.new)
     post(scheme: "https").offer([report("a")])
     Patience.await("its trouble said") { @log.lines.size.positive? }
-    assert_match(%r{\Ahttps://127\.0\.0\.1:\d+/downloads cannot be reached \(.*certificate verify failed.*\): reports of downloads wait}, @log.lines.pop)
+    assert_match(%r{\Ahttps://127\.0\.0\.1:\d+/downloads cannot be reached \(.*certificate verify failed.*\): download reports wait}, @log.lines.pop)
     assert_empty @application.bodies
   end
 
@@ -141,7 +141,7 @@ class DownloadsPostTest < Minitest::Test
     port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
     post(port: port).offer([report("a"), report("b")])
     Patience.await("its trouble said") { @log.lines.size.positive? }
-    assert_match(%r{\Ahttp://127\.0\.0\.1:#{port}/downloads cannot be reached \(.*\): reports of downloads wait, 10000 at most\z}, @log.lines.pop)
+    assert_match(%r{\Ahttp://127\.0\.0\.1:#{port}/downloads cannot be reached \(.*\): download reports wait, at most 10000\z}, @log.lines.pop)
     @application = Application.new(200, port: port)
     counted(:posted, 2)
     assert_match(/are posted to .* again; 1 wait/, @log.lines.pop)
@@ -162,7 +162,7 @@ class DownloadsPostTest < Minitest::Test
     assert_equal 3, @counts[:refused]
     lines = @log.to_a
     assert_equal 1, lines.size
-    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+/downloads answers 422 to a report of a download: such are not posted again \(said once\)\z}, lines.first)
+    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+/downloads answers 422 to a download report, which is not posted again \(logged once\)\z}, lines.first)
   end
 
   def test_what_does_not_fit_is_counted_and_said_with_its_number
@@ -171,7 +171,7 @@ class DownloadsPostTest < Minitest::Test
     Patience.await("its trouble said") { @log.lines.size.positive? }
     @post.offer(Array.new(10_010) { report("b") })
     assert_equal 11, @counts[:lost]
-    assert_match(/\A11 reports of downloads are lost: 10000 wait to be posted to .*, which cannot be reached/, @log.to_a.last)
+    assert_match(/\A11 download reports are lost: 10000 wait to be posted to .*, which cannot be reached/, @log.to_a.last)
   end
 
   def test_closing_posts_what_is_left_where_that_can_be_done
@@ -187,7 +187,7 @@ class DownloadsPostTest < Minitest::Test
     Patience.await("its trouble said") { @log.lines.size.positive? }
     @post.close(0)
     assert_equal 2, @counts[:lost]
-    assert_match(/\A2 reports of downloads are lost: the server has ended, and .* cannot be reached/, @log.to_a.last)
+    assert_match(/\A2 download reports are lost: the server has ended, and .* cannot be reached/, @log.to_a.last)
     @post = nil
   end
 
@@ -201,8 +201,8 @@ class DownloadsPostTest < Minitest::Test
     losses.add(4, "so it is")
     losses.add(5, "so it is")
     losses.flush
-    assert_equal ["1 report of downloads is lost: so it is", "3 reports of downloads are lost: otherwise", "6 reports of downloads are lost: so it is",
-                  "5 reports of downloads are lost: so it is"], @log.to_a
+    assert_equal ["1 download report is lost: so it is", "3 download reports are lost: otherwise", "6 download reports are lost: so it is",
+                  "5 download reports are lost: so it is"], @log.to_a
   end
 
   def test_a_report_knows_its_speed

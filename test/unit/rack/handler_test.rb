@@ -49,7 +49,7 @@ class RackHandlerTest < Minitest::Test
     err = StringIO.new
     error = assert_raises(SystemExit) { NeverBlock::RackHandler.new({ fibers: "0" }, env: {}, err: err).run(->(_env) {}) }
     assert_equal 1, error.status
-    assert_equal "neverblock: -O fibers is a whole number from 1 to 1000000; seen \"0\"\n", err.string
+    assert_equal "neverblock: -O fibers must be a whole number from 1 to 1000000; got \"0\"\n", err.string
   end
 
   private

@@ -30,7 +30,7 @@ class ControlTest < Minitest::Test
       tell.call("it serves")
       { workers: [8, 9] }
     },
-    "workers" => ->(argument) { argument == "+1" ? { workers: [1, 2] } : raise(NeverBlock::Error, "workers takes +1 or -1; seen #{argument.inspect}") },
+    "workers" => ->(argument) { argument == "+1" ? { workers: [1, 2] } : raise(NeverBlock::Error, "workers takes +1 or -1; got #{argument.inspect}") },
     "broken" => ->(*) { raise "a mistake" }
   }.freeze
 
@@ -47,13 +47,13 @@ class ControlTest < Minitest::Test
 
   # Line => words of the refusal
   REFUSED = {
-    "workers" => "workers takes +1 or -1; seen nil",
-    "workers many of them" => 'seen "many of them"',
-    "stop" => 'no command "stop"; there are status, reload, workers, broken, end',
-    "" => 'no command ""',
-    "\xFF\x00" => "no command",
+    "workers" => "workers takes +1 or -1; got nil",
+    "workers many of them" => 'got "many of them"',
+    "stop" => 'unknown command "stop"; known are status, reload, workers, broken, end',
+    "" => 'unknown command ""',
+    "\xFF\x00" => "unknown command",
     "broken" => "unexpected RuntimeError: a mistake",
-    "x" * 300 => "a command is a line of 256 bytes at most"
+    "x" * 300 => "a command is a line of at most 256 bytes"
   }.freeze
 
   REFUSED.each do |line, words|
@@ -81,7 +81,7 @@ class ControlTest < Minitest::Test
   def test_a_client_that_says_nothing_is_sent_away_and_hurts_nobody
     open_control(line_s: 0.01)
     silent = Array.new(Control::CLIENTS_MAX) { connect }
-    silent.each { |socket| assert_match(/"ok":false,"error":"(no command came within 0.01 s|\d+ others)/, read(socket)) }
+    silent.each { |socket| assert_match(/"ok":false,"error":"(no command came within 0.01 s|\d+ other clients)/, read(socket)) }
     assert_equal 7, ask_until_there_is_room("status")[:pid]
   ensure
     silent&.each(&:close)
@@ -90,7 +90,7 @@ class ControlTest < Minitest::Test
   def test_more_clients_than_it_takes_are_told_so
     open_control
     silent = Array.new(Control::CLIENTS_MAX) { connect }
-    assert_match(/16 others are connected/, assert_raises(Client::Refused) { client.ask("status") }.message)
+    assert_match(/16 other clients are connected/, assert_raises(Client::Refused) { client.ask("status") }.message)
   ensure
     silent&.each(&:close)
   end
@@ -177,7 +177,7 @@ class ControlTest < Minitest::Test
     end
     writer.close
     # Root serves nobody but root.
-    assert_equal "this server is user 0's; you are user 65534", Timeout.timeout(Patience::SECONDS) { reader.read }
+    assert_equal "this server belongs to user 0; you are user 65534", Timeout.timeout(Patience::SECONDS) { reader.read }
   ensure
     Process.wait(pid) if pid
     reader&.close
@@ -190,7 +190,7 @@ class ControlTest < Minitest::Test
     @control.close
     File.write("#{@pidfile}.control", "mine")
     control = Control.new(@pidfile, COMMANDS)
-    assert_match(/no control socket .*x\.pid\.control.*: something that is no socket is there; remove it/, control.open)
+    assert_match(/no control socket .*x\.pid\.control.*: a file that is not a socket is there; remove it/, control.open)
     control.close
     assert_equal "mine", File.read("#{@pidfile}.control")
   end
@@ -209,7 +209,7 @@ class ControlTest < Minitest::Test
 
   def test_a_name_too_long_for_a_socket_is_a_line_and_no_control
     control = Control.new(File.join(@directory, "#{"x" * 120}.pid"), COMMANDS)
-    assert_match(/so neverblock reload cannot tell how it went: the path is too long for a socket; name a shorter pidfile/, control.open)
+    assert_match(/so neverblock reload cannot report its result: the path is too long for a socket; name a shorter pidfile/, control.open)
     assert_nil control.close
   end
 
@@ -234,8 +234,8 @@ class ControlTest < Minitest::Test
   end
 
   # What stands at the socket's place => words
-  STRANGE = { "nothing" => "nobody answers on", "text" => "no control socket of NeverBlock", "a list" => "no control socket of NeverBlock",
-              "much" => "no control socket of NeverBlock", "an end" => "was closed before it answered" }.freeze
+  STRANGE = { "nothing" => "nobody answers on", "text" => "not a control socket of NeverBlock", "a list" => "not a control socket of NeverBlock",
+              "much" => "not a control socket of NeverBlock", "an end" => "was closed before an answer came" }.freeze
   SAID = { "text" => "SSH-2.0\r\n", "a list" => "[1]\n", "much" => "x" * 100_000, "an end" => "{\"progress\":\"1\"}\n" }.freeze
 
   STRANGE.each do |what, words|

@@ -99,7 +99,7 @@ class ListeningTest < Minitest::Test
 
   def test_a_name_without_address_is_refused_with_the_mend
     error = assert_raises(NeverBlock::StartError) { listening(FakeNative::Engine.new([])).open(binds("http://no-such-host.invalid:8080")) }
-    assert_match(/no address for the host "no-such-host\.invalid" .*; write an address, such as http:\/\/127\.0\.0\.1:8080/, error.message)
+    assert_match(/the host "no-such-host\.invalid" has no address .*; write an address, such as http:\/\/127\.0\.0\.1:8080/, error.message)
   end
 
   # URL, what the system says => what the complaint says.
@@ -112,12 +112,12 @@ class ListeningTest < Minitest::Test
     ["http://[::1]:8080", Errno::EAFNOSUPPORT, "no IPv6"],
     ["http://127.0.0.1:8080", Errno::ENOBUFS, "No buffer space available"],
     ["unix:///run/x.sock", Errno::EADDRINUSE, "another server listens there"],
-    ["unix:///no/such/x.sock", Errno::ENOENT, "there is no folder /no/such; make it first"],
+    ["unix:///no/such/x.sock", Errno::ENOENT, "there is no folder /no/such; create it"],
     ["unix:///etc/passwd/x.sock", Errno::ENOTDIR, "there is no folder /etc/passwd"],
-    ["unix:///run/x.sock", Errno::EACCES, "may not make files in /run"],
+    ["unix:///run/x.sock", Errno::EACCES, "may not create files in /run"],
     ["unix:///run/x.sock", Errno::EROFS, "/run is on a read-only file system"],
     ["unix:///run/x.sock", Errno::ENAMETOOLONG, "too long"],
-    ["unix:///etc/passwd", Errno::EEXIST, "/etc/passwd is there and is not a socket; remove it"]
+    ["unix:///etc/passwd", Errno::EEXIST, "/etc/passwd exists and is not a socket; remove it"]
   ].freeze
 
   REFUSALS.each do |url, failure, words|

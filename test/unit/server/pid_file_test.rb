@@ -67,7 +67,7 @@ class PidFileTest < Minitest::Test
   def test_a_file_of_other_content_is_never_touched
     ["run App\n", "12 monkeys", "-1"].each do |text|
       File.write(@path, text)
-      assert_match(/holds no process id; remove it/, assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }.message)
+      assert_match(/is not a pidfile; remove it/, assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }.message)
       assert_equal text, File.read(@path)
     end
   end
@@ -78,7 +78,7 @@ class PidFileTest < Minitest::Test
     link = File.join(@directory, "link")
     File.symlink("/etc/hostname", link)
     assert_match(/symbolic link/, assert_raises(NeverBlock::StartError) { PidFile.new(link).take }.message)
-    assert_match(%r{no folder /no/such; make it first}, assert_raises(NeverBlock::StartError) { PidFile.new("/no/such/x.pid").take }.message)
+    assert_match(%r{no folder /no/such; create it}, assert_raises(NeverBlock::StartError) { PidFile.new("/no/such/x.pid").take }.message)
   end
 
   def test_a_successors_file_is_left_alone

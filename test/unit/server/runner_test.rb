@@ -53,13 +53,13 @@ class RunnerTest < Minitest::Test
 
   def test_usr2_says_that_it_does_not_work_yet_and_nothing_else_happens
     assert_equal(0, run_server { send_signal("USR2") })
-    assert_match(/SIGUSR2: upgrading in place does not work yet; nothing is done/, @log.text)
+    assert_match(/SIGUSR2: upgrading in place is not supported yet; nothing is done/, @log.text)
   end
 
   { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.each do |name, verb|
     define_method("test_#{name} is for servers with workers") do
       assert_equal(0, run_server { send_signal(name) })
-      assert_match(/SIG#{name}: this server is one process and has no workers; it takes -w 2 or more; nothing is done/, @log.text)
+      assert_match(/SIG#{name}: this server is one process and has no workers \(it needs -w 2 or more\); nothing is done/, @log.text)
     end
 
     define_method("test_#{name} is handed to a server with workers as #{verb}") do
@@ -84,12 +84,12 @@ class RunnerTest < Minitest::Test
 
   def test_an_executor_that_dies_is_status_1
     assert_equal(1, run_server(death: RuntimeError.new("lost"), end_with: nil) { nil })
-    assert_match(/executor 0 has ended.*lost/, @log.text)
+    assert_match(/executor 0 has failed.*lost/, @log.text)
   end
 
   def test_a_loop_that_ends_unasked_is_status_1
     assert_equal(1, run_server(end_with: nil) { @fake.engine.requests_end })
-    assert_match(/the I\/O loop has ended without being asked/, @log.text)
+    assert_match(/the I\/O loop has ended without being told to/, @log.text)
   end
 
   def test_requests_that_cannot_be_ended_are_left_behind_when_the_time_is_over
@@ -103,7 +103,7 @@ class RunnerTest < Minitest::Test
       timer.call
     end
     assert_equal [1, [1]], [status, @abandoned]
-    assert_match(/requests are still running and cannot be ended/, @log.text)
+    assert_match(/running requests do not end/, @log.text)
   ensure
     @fake.engine.requests_end
   end

@@ -68,7 +68,7 @@ class ServerTest < Minitest::Test
     assert server.wait(Patience::SECONDS)
     assert_instance_of ArgumentError, server.failure
     assert @fake.engine.called?(:stop_now)
-    assert_match(/\Aneverblock: \S+Z error: executor 0 has ended, and the server with it: ArgumentError: scheduler lost/, server.log.text)
+    assert_match(/\Aneverblock: \S+Z error: executor 0 has failed and ends the server: ArgumentError: scheduler lost/, server.log.text)
   end
 
   def test_an_address_that_cannot_be_had_leaves_nothing_open

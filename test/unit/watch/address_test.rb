@@ -25,8 +25,8 @@ class WatchAddressTest < WatchCase
   end
 
   def test_nonsense_is_answered_as_for_a_bind
-    { "localhost:9293" => "cannot ask \"localhost:9293\": write http://localhost:9293", "http://127.0.0.1:0" => "the server says which when it starts",
-      "http://127.0.0.1:9293/metrics" => "nothing after them", "" => "an address is http://HOST:PORT" }.each do |text, words|
+    { "localhost:9293" => "cannot ask \"localhost:9293\": write http://localhost:9293", "http://127.0.0.1:0" => "the server prints the real one when it starts",
+      "http://127.0.0.1:9293/metrics" => "remove what follows it", "" => "an address must be http://HOST:PORT" }.each do |text, words|
       assert_includes assert_raises(NeverBlock::ConfigError) { find(text, nil) }.message, words
     end
   end

@@ -5,34 +5,44 @@ require "open3"
 
 module NeverBlock
   module Bench
-    # The gems of one peer: a committed Gemfile with pinned versions, copied to vendor/bench/NAME and installed there once. Nothing of
-    # the project's own bundle is visible in it, and the lock file stays out of the repository.
+    # The gems of one peer: a Gemfile of the repository with pinned versions, copied to
+    # vendor/bench/NAME and installed there once. It is independent of the project's own bundle, and
+    # its lock file stays out of the repository.
     class Bundle
-      # Variables that carry the caller's own bundle into a child (bundler's documentation of with_unbundled_env).
-      FOREIGN = %w[BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLE_LOCKFILE BUNDLER_SETUP BUNDLER_VERSION RUBYOPT RUBYLIB].freeze
-      # As bin/setup does: what the system has need not be compiled.
-      OPTIONS = { "BUNDLE_JOBS" => "2", "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries" }.freeze
-      # Compiling the native parts of every peer took half a minute on two cores.
+      # Variables that carry the caller's bundle into a child (Bundler's with_unbundled_env).
+      FOREIGN = %w[
+        BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLE_LOCKFILE BUNDLER_SETUP BUNDLER_VERSION
+        RUBYOPT RUBYLIB
+      ].freeze
+      # As in bin/setup: uses the system's libraries instead of compiling them.
+      OPTIONS = { "BUNDLE_JOBS" => "2",
+                  "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries" }.freeze
+      # Time to compile the native parts of the gems.
       INSTALL_SECONDS_MAX = 600
 
       # @param name [String] folder under benchmark/peers
       # @param root [String]
-      # @param home [String] where the bundles are installed
-      # @param with [String, nil] another folder there, whose Gemfile's lines are added: what an application brings to every peer
-      # @param shared [Boolean] one folder of gems for all peers, most of which share Rack; false: its own, where how a gem was built matters
+      # @param home [String] folder of the installed bundles
+      # @param with [String, nil] another folder there, whose Gemfile is added: the gems of an
+      #   application
+      # @param shared [Boolean] whether all peers share one folder of gems; false: a folder of its
+      #   own, for gems that are built differently
       def initialize(name, root: ROOT, home: self.class.home(root), with: nil, shared: true)
         @shared = shared
-        @sources = [name, with].compact.map { |folder| File.join(root, "benchmark/peers", folder, "Gemfile") }
+        folders = [name, with].compact
+        @sources = folders.map { |folder| File.join(root, "benchmark/peers", folder, "Gemfile") }
         @home = home
-        @directory = File.join(home, [name, with].compact.join("-"))
+        @directory = File.join(home, folders.join("-"))
       end
 
       # @param root [String]
-      # @return [String] vendor/bench of a checkout; the user's cache where the gem's own folder cannot be written to
+      # @return [String] vendor/bench of a checkout; the user's cache for an installed gem
       def self.home(root)
-        return File.join(root, "vendor/bench") if File.writable?(root) && File.directory?(File.join(root, "benchmark"))
+        checkout = File.writable?(root) && File.directory?(File.join(root, "benchmark"))
+        return File.join(root, "vendor/bench") if checkout
 
-        File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "neverblock/bench")
+        cache = ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }
+        File.join(cache, "neverblock/bench")
       end
 
       # @return [String] the copied Gemfile
@@ -40,12 +50,12 @@ module NeverBlock
         File.join(@directory, "Gemfile")
       end
 
-      # @return [Hash{String => String}] what a process needs to run inside this bundle, and nothing else
+      # @return [Hash{String => String}] variables for a process inside this bundle
       def environment
         { "BUNDLE_GEMFILE" => gemfile, "BUNDLE_PATH" => gems, "BUNDLE_APP_CONFIG" => @directory }
       end
 
-      # @return [Boolean] true when every gem of the committed Gemfile is there
+      # @return [Boolean] whether every gem of the Gemfile is installed
       def installed?
         File.exist?(gemfile) && File.read(gemfile) == wanted && bundle("check").last
       end
@@ -63,7 +73,9 @@ module NeverBlock
         output, done = bundle("install")
         return if done
 
-        raise Error, "bundle install failed (#{output.strip.lines.last.to_s.strip}); mend it, or leave this peer out with --peers"
+        reason = output.strip.lines.last.to_s.strip
+        raise Error, "bundle install failed (#{reason}); " \
+                     "fix it, or leave this peer out with --peers"
       end
 
       # @param gem [String]
@@ -87,7 +99,8 @@ module NeverBlock
       def bundle(*arguments)
         clean = FOREIGN.to_h { |name| [name, nil] }.merge(Environment.kept)
         command = ["timeout", INSTALL_SECONDS_MAX.to_s, "bundle", *arguments]
-        output, status = Open3.capture2e(clean.merge(environment, OPTIONS), *command, chdir: @directory)
+        output, status = Open3.capture2e(clean.merge(environment, OPTIONS), *command,
+                                         chdir: @directory)
         [output, status.success?]
       end
     end

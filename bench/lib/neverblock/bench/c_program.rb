@@ -4,34 +4,35 @@ require "fileutils"
 
 module NeverBlock
   module Bench
-    # A load generator in C, one file under benchmark/c, built when it is first needed. A Ruby program would be late itself where a collection or another
-    # thread comes between, and its latencies would be its own.
+    # A load generator in C: one file under benchmark/c, compiled at first use. In Ruby, garbage
+    # collection and other threads would delay the generator itself and falsify its latencies.
     class CProgram
-      MISSING = "no C compiler: this load needs cc (Debian: package gcc)"
+      MISSING = "there is no C compiler: this load needs cc (Debian: package gcc)"
       COMPILE_SECONDS_MAX = 60
 
-      # @return [String] what starts it
+      # @return [String] path of the program
       attr_reader :path
 
-      # @param name [String] of the source, without folder and extension
-      # @param home [String] where the program is built
+      # @param name [String] name of the source, without folder and extension
+      # @param home [String] folder of the compiled program
       def initialize(name, home: Bundle.home(ROOT))
         @name = name
         @source = File.join(ROOT, "benchmark/c/#{name}.c")
         @path = File.join(home, name)
       end
 
-      # @return [String] its path, when it is there and not older than its source
+      # @return [String] the path of a program that is not older than its source
       # @raise [Error] when it cannot be built
       def build
         return @path if File.exist?(@path) && File.mtime(@path) >= File.mtime(@source)
 
         FileUtils.mkdir_p(File.dirname(@path))
         fresh = "#{@path}.#{Process.pid}"
-        said = Child.capture(["cc", "-O2", "-o", fresh, @source], limit_seconds: COMPILE_SECONDS_MAX)
+        command = ["cc", "-O2", "-o", fresh, @source]
+        said = Child.capture(command, limit_seconds: COMPILE_SECONDS_MAX)
         raise Error, "#{@name}.c does not compile: #{said.lines.first}" unless File.exist?(fresh)
 
-        File.rename(fresh, @path) # another checkout may be building into the same folder
+        File.rename(fresh, @path) # atomic: another checkout may build into the same folder
         @path
       rescue Errno::ENOENT
         raise Error, MISSING

@@ -4,26 +4,33 @@ module NeverBlock
   module Bench
     # Finds the claims under benchmark/ by name.
     class Catalog
-      # Every name that is, or will be, a benchmark.
-      NAMES = %w[hello delays handoff clients switch memory workers rails activerecord sequel mixed mysql downloads sendfile undisturbed stalls railstalls].freeze
+      # All names of benchmarks, with planned ones.
+      NAMES = %w[
+        hello delays handoff clients switch memory workers rails activerecord sequel mixed mysql
+        downloads sendfile undisturbed stalls railstalls
+      ].freeze
 
       # @param directory [String]
       def initialize(directory: File.join(ROOT, "benchmark"))
         @directory = directory
       end
 
-      # @return [Array<String>] those that can be run
+      # @return [Array<String>] the names of existing benchmarks
       def names
         NAMES.select { |name| File.exist?(file(name)) }
       end
 
       # @param name [String]
       # @return [Claim]
-      # @raise [Error] when there is none of that name
+      # @raise [Error] when there is no such benchmark
       def find(name)
-        raise Error, "there are no benchmarks in this installation; run the command from a checkout" if names.empty?
-        raise Error, "no benchmark is called #{name.inspect}; there are: #{names.join(", ")}, all" unless NAMES.include?(name)
-        raise Error, "benchmark #{name} does not exist yet; there are: #{names.join(", ")}, all" unless names.include?(name)
+        known = "known are #{names.join(", ")}, all"
+        if names.empty?
+          raise Error, "there are no benchmarks in this installation; " \
+                       "run the command from a checkout"
+        end
+        raise Error, "no benchmark is called #{name.inspect}; #{known}" unless NAMES.include?(name)
+        raise Error, "benchmark #{name} does not exist yet; #{known}" unless names.include?(name)
 
         require file(name)
         Claims.const_get(name.capitalize).new

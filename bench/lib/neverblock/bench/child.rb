@@ -4,21 +4,22 @@ require "tempfile"
 
 module NeverBlock
   module Bench
-    # A program that runs to its end, bounded in time.
+    # Runs a program to its end, bounded in time.
     module Child
       class << self
         # @param command [Array<String>]
-        # @param limit_seconds [Numeric] after which it is killed
+        # @param limit_seconds [Numeric] the program is killed after that
         # @param environment [Hash{String => String}]
-        # @param input [String, nil] what it reads; from a file, so that it need not be ready to read
+        # @param input [String, nil] standard input; passed as a file, so that writing never blocks
         # @param options [Hash] of Process.spawn
-        # @yieldparam line [String] each that it prints, as it comes
-        # @return [String] all that it printed, errors too
+        # @yieldparam line [String] each line of output, when it arrives
+        # @return [String] all output, with standard error
         # @raise [Errno::ENOENT] when there is no such program
         def capture(command, limit_seconds:, environment: {}, input: nil, **options)
           reader, writer = IO.pipe
           source = input ? stored(input) : File.open(File::NULL)
-          pid = Process.spawn(environment, *command, out: writer, err: writer, in: source, **options)
+          pid = Process.spawn(environment, *command, out: writer, err: writer, in: source,
+                                                     **options)
           writer.close
           guard = Thread.new { sleep(limit_seconds) && Process.kill(:KILL, pid) }
           text = +""
@@ -51,7 +52,7 @@ module NeverBlock
           file
         end
 
-        # A child not yet waited for keeps its id, so this cannot hit anybody else.
+        # The id of a child that was not waited for cannot belong to another process.
         def finish(pid)
           Process.kill(:KILL, pid)
           Process.wait(pid)

@@ -2,35 +2,41 @@
 
 module NeverBlock
   module Bench
-    # What a figure has to be. status is :met, :missed or :unknown (not measured); measured and limit are texts.
+    # The judgement of a figure. status is :met, :missed or :unknown (not measured); measured and
+    # limit are texts.
     Verdict = Struct.new(:text, :status, :measured, :limit, keyword_init: true) do
       # @param text [String] the claim in words
       # @param summary [Summary, nil]
-      # @param limit [String] for the reader
-      # @param format [Proc] makes text of a Summary
+      # @param limit [String] the limit in words
+      # @param format [Proc] formats a Summary
       # @yield [Numeric] the median; true when the claim holds
       def self.judge(text, summary, limit:, format: Cell.method(:ratio))
-        return new(text: text, status: :unknown, measured: "not measured", limit: limit) unless summary
+        unless summary
+          return new(text: text, status: :unknown, measured: "not measured", limit: limit)
+        end
 
-        new(text: text, status: yield(summary.median) ? :met : :missed, measured: format.call(summary), limit: limit)
+        status = yield(summary.median) ? :met : :missed
+        new(text: text, status: status, measured: format.call(summary), limit: limit)
       end
 
-      # No answer may be missing or refused.
+      # Judges that no response is missing or refused.
       # @param results [Results]
       # @param servers [String, Array<String>]
       # @param scenarios [Array<String>] by name
-      # @param named [Boolean] whether its text names them, among others of its kind
+      # @param named [Boolean] whether the text names the servers
       # @return [Verdict]
       def self.no_errors(results, servers, scenarios, named: false)
-        counts = Array(servers).product(scenarios).filter_map { |server, scenario| results.errors(server, scenario) }
+        counts = Array(servers).product(scenarios).filter_map do |server, scenario|
+          results.errors(server, scenario)
+        end
         total = Summary.of([counts.sum]) unless counts.empty?
         text = [(Array(servers).join(", ") if named), "errors in all rounds"].compact.join(": ")
         judge(text, total, limit: "none", format: Cell.method(:spread), &:zero?)
       end
     end
 
-    # One file under benchmark/ is one claim: a subclass that names its application, servers and scenarios, and says how the figures are
-    # shown and judged. A subclass lives in NeverBlock::Bench::Claims under its own name.
+    # A claim: one file under benchmark/, with a subclass that names its application, servers and
+    # scenarios, and shows and judges the figures. The subclass is NeverBlock::Bench::Claims::NAME.
     class Claim
       # @return [String] the name on the command line
       def name
@@ -47,7 +53,7 @@ module NeverBlock
         raise NotImplementedError
       end
 
-      # @return [Array<Server>] what is measured, in the order of the tables
+      # @return [Array<Server>] the measured servers, in the order of the tables
       def candidates
         Servers.named(servers)
       end
@@ -57,12 +63,12 @@ module NeverBlock
         ServerProcess
       end
 
-      # @return [#take] measures what the host yields
+      # @return [#take] measures the process that the host yields
       def measurement
         Measurement.new
       end
 
-      # @return [String, nil] what makes the load; nil: it is not installed
+      # @return [String, nil] name and version of the load generator; nil: it is not installed
       def load_generator
         version = Wrk.version
         version && "wrk #{version}"
@@ -75,38 +81,40 @@ module NeverBlock
 
       # @param _server [Server]
       # @param _scenario [Scenario]
-      # @return [Boolean] whether the server can bear that load at all
+      # @return [Boolean] whether the server can handle that load at all
       def measures?(_server, _scenario)
         true
       end
 
       # @param figures [Hash{String => Object}] of a run
-      # @return [String] the one that its line of progress tells: of an open loop how long most waited, else the rate
+      # @return [String] the figure for its line of progress: p99 of an open loop, else the rate
       def headline(figures)
         return "#{Cell.number(figures["rate"])}/s" unless figures["late_p99_us"]
 
-        "p99 #{Cell.number(figures["p99_us"] && (figures["p99_us"] / 1000.0), digits: 1)} ms"
+        millis = figures["p99_us"] && (figures["p99_us"] / 1000.0)
+        "p99 #{Cell.number(millis, digits: 1)} ms"
       end
 
       # @param quick [Boolean]
-      # @param rounds [Integer, nil] nil: what the claim thinks right; so is seconds
+      # @param rounds [Integer, nil] nil: the claim's default; the same for seconds
       # @param seconds [Numeric, nil]
       # @return [Settings]
       def settings(quick:, rounds:, seconds:)
         Settings.for(quick: quick, rounds: rounds, seconds: seconds)
       end
 
-      # @return [Boolean] whether its runs are so long that an interrupted one is worth going on with (Journal)
+      # @return [Boolean] whether its runs are so long that an interrupted one is continued
+      #   (Journal)
       def resumable?
         false
       end
 
-      # @return [Numeric] starting and stopping a server, beside warm-up and load; only for the estimate that is printed
+      # @return [Numeric] seconds to start and stop a server, only for the printed estimate
       def overhead_seconds
         1.5
       end
 
-      # @return [String] what a fresh server is asked until it answers
+      # @return [String] path that is requested until a fresh server answers
       def probe_path
         "/"
       end
@@ -129,8 +137,8 @@ module NeverBlock
       end
     end
 
-    # A claim about programs that measure themselves: a client, or a loop of one operation. A subclass names its candidates (Program), and
-    # overrides #host where they ask a server.
+    # A claim about programs that measure themselves: a client, or a loop of one operation. A
+    # subclass names its candidates (Program), and overrides #host if they need a server.
     class ProgramClaim < Claim
       def host
         ProgramHost.new
@@ -144,14 +152,14 @@ module NeverBlock
         "each program measures itself"
       end
 
-      # The bundle of the programs that need no peer's gems.
+      # The bundle of programs that need no gem of a peer.
       # @return [Bundle]
       def ruby_bundle
         @ruby_bundle ||= Bundle.new("ruby")
       end
     end
 
-    # Where the files of benchmark/ put their claims.
+    # The namespace of the claims in benchmark/.
     module Claims
     end
   end

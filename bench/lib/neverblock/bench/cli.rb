@@ -7,14 +7,15 @@ module NeverBlock
   module Bench
     # `neverblock bench [NAME | all]`.
     class CLI
-      # What the command line asked for.
-      Options = Struct.new(:name, :action, :report, :quick, :peers, :rounds, :seconds, keyword_init: true)
+      # The options of the command line.
+      Options = Struct.new(:name, :action, :report, :quick, :peers, :rounds, :seconds,
+                           keyword_init: true)
 
       RESULTS = File.join(ROOT, "benchmark/results")
 
-      # @param argv [Array<String>] what follows `neverblock bench`
-      # @param out [IO] tables
-      # @param err [IO] progress and errors
+      # @param argv [Array<String>] the words after `neverblock bench`
+      # @param out [IO] receives the tables
+      # @param err [IO] receives progress and errors
       # @return [Integer] exit status: 0 when everything was measured, 1 otherwise
       def self.run(argv, out: $stdout, err: $stderr)
         new(out: out, err: err).run(argv)
@@ -43,7 +44,9 @@ module NeverBlock
         @err.puts("neverblock bench: #{e.message}")
         1
       rescue Interrupt
-        @err.puts("neverblock bench: interrupted; every server was stopped, no report was written#{"; the same command goes on" if @resumable}")
+        again = "; the same command continues" if @resumable
+        @err.puts("neverblock bench: interrupted; all servers are stopped, no report is written" \
+                  "#{again}")
         1
       end
 
@@ -52,7 +55,7 @@ module NeverBlock
       def parse(argv)
         options = Options.new(quick: false)
         names = parser(options).parse(argv)
-        raise Error, "one name at most, or all; seen: #{names.join(" ")}" if names.size > 1
+        raise Error, "give at most one name, or all; got #{names.join(" ")}" if names.size > 1
 
         options.name = names.first
         options.action ||= :list unless options.name
@@ -61,20 +64,48 @@ module NeverBlock
 
       def parser(options)
         OptionParser.new do |parser|
-          parser.banner = "Usage: neverblock bench [NAME | all] [options]\nReproduces the tables of NeverBlock's claims on this machine, " \
-                          "beside other servers.\nNames: #{@catalog.names.join(", ")}"
-          parser.on("--list", "what can be measured") { options.action = :list }
-          parser.on("--quick", "2 rounds of 2 s (downloads: 1 of 30 s): a look, not a measurement") { options.quick = true }
-          parser.on("--peers A,B", Array, "only these beside neverblock (nginx, puma, \"puma-5\", ...)") { |names| options.peers = names }
-          parser.on("--rounds N", Integer, "default 5, quick 2; downloads 1") { |count| options.rounds = positive("--rounds", count, 100) }
-          parser.on("--seconds N", Integer, "of load in each run; default 8, quick 2; downloads 180, quick 30") { |count| options.seconds = positive("--seconds", count, 600) }
-          parser.on("--report DIR", "where NAME.json and NAME.md go; default benchmark/results") { |directory| options.report = directory }
-          parser.on("-h", "--help") { options.action = :help }
+          parser.banner = banner
+          parser.on("--list", "list the benchmarks") { options.action = :list }
+          add_selection(parser, options)
+          add_length(parser, options)
+          parser.on("--report DIR",
+                    "folder of NAME.json and NAME.md; default benchmark/results") do |directory|
+            options.report = directory
+          end
+          parser.on("-h", "--help", "show this help") { options.action = :help }
+        end
+      end
+
+      def banner
+        "Usage: neverblock bench [NAME | all] [options]\n" \
+          "Reproduces the tables of NeverBlock's claims on this machine, beside other servers.\n" \
+          "Names: #{@catalog.names.join(", ")}"
+      end
+
+      def add_selection(parser, options)
+        parser.on("--quick", "2 rounds of 2 s (downloads: 1 of 30 s): a look, no measurement") do
+          options.quick = true
+        end
+        parser.on("--peers A,B", Array,
+                  "only these beside neverblock (nginx, puma, \"puma-5\", ...)") do |names|
+          options.peers = names
+        end
+      end
+
+      def add_length(parser, options)
+        parser.on("--rounds N", Integer, "default 5, quick 2; downloads 1") do |count|
+          options.rounds = positive("--rounds", count, 100)
+        end
+        parser.on("--seconds N", Integer,
+                  "of load in each run; default 8, quick 2; downloads 180, quick 30") do |count|
+          options.seconds = positive("--seconds", count, 600)
         end
       end
 
       def positive(option, count, max)
-        raise Error, "#{option} #{count}: a number from 1 to #{max} is wanted" unless count.between?(1, max)
+        unless count.between?(1, max)
+          raise Error, "#{option} must be a number from 1 to #{max}; got #{count}"
+        end
 
         count
       end
@@ -94,27 +125,45 @@ module NeverBlock
       end
 
       def measure(claim, options)
-        settings = claim.settings(quick: options.quick, rounds: options.rounds, seconds: options.seconds)
+        settings = claim.settings(quick: options.quick, rounds: options.rounds,
+                                  seconds: options.seconds)
         directory = options.report || RESULTS
         journal = Journal.of(claim, settings, directory)
-        report = @runner.new(claim, settings: settings, progress: Progress.new(@err), servers: chosen(claim, options.peers), journal: journal).run
+        report = runner(claim, settings, journal, options).run
+        publish(report, directory, journal)
+        report.failed? ? 1 : 0
+      end
+
+      def runner(claim, settings, journal, options)
+        @runner.new(claim, settings: settings, progress: Progress.new(@err), journal: journal,
+                           servers: chosen(claim, options.peers))
+      end
+
+      def publish(report, directory, journal)
         paths = report.write(directory)
         journal.remove unless report.failed?
         @out.puts(report.to_text)
         @err.puts("written: #{paths.join(", ")}")
-        report.failed? ? 1 : 0
       end
 
-      # A peer is named by family ("puma") or in full ("puma-5").
+      # A peer is named by its family ("puma") or in full ("puma-5").
       def chosen(claim, peers)
         return claim.candidates unless peers
 
         wanted = peers.map { |peer| spoken(peer.strip.downcase) }
+        check_peers(wanted)
+        claim.candidates.select do |candidate|
+          candidate.family == "neverblock" || called?(candidate, wanted)
+        end
+      end
+
+      def check_peers(wanted)
         known = @catalog.names.flat_map { |name| @catalog.find(name).candidates }
         unknown = wanted.reject { |name| known.any? { |candidate| called?(candidate, [name]) } }
-        raise Error, "no peer is called #{unknown.join(", ")}; there are: #{known.map(&:family).uniq.join(", ")}" if unknown.any?
+        return if unknown.empty?
 
-        claim.candidates.select { |candidate| candidate.family == "neverblock" || called?(candidate, wanted) }
+        raise Error, "no peer is called #{unknown.join(", ")}; " \
+                     "known are #{known.map(&:family).uniq.join(", ")}"
       end
 
       def called?(candidate, wanted)

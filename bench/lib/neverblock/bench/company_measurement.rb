@@ -4,8 +4,9 @@ require "net/http"
 
 module NeverBlock
   module Bench
-    # Light requests (Arrivals) in bad company: clients that ask for the path `beside` again and again, and asides, whose waits are told beside the light requests'.
-    # first: a path that is asked for once, before all.
+    # Light requests (Arrivals) together with a disturbance: clients that request the path `beside`
+    # again and again, and asides, whose latencies are reported beside those of the light requests.
+    # first: a path that is requested once at the start.
     Company = Struct.new(:light, :beside, :clients, :asides, :first, keyword_init: true) do
       def initialize(light:, beside: nil, clients: 4, asides: [], first: nil)
         super
@@ -13,19 +14,21 @@ module NeverBlock
       end
     end
 
-    # More requests, by name. admin: they go to where the server tells of itself.
+    # Further requests with a name. admin: they go to the admin address.
     Aside = Struct.new(:name, :arrivals, :admin, keyword_init: true)
 
-    # One run of a Company: figures of the light requests as OpenMeasurement takes them, the waits of the asides, and what the company got done.
+    # One run of a Company: figures of the light requests as in OpenMeasurement, latencies of the
+    # asides, and the number of answered `beside` requests.
     class CompanyMeasurement
-      # The company begins first: every light request has it.
+      # Seconds by which the disturbance starts before the light requests.
       HEAD_START_SECONDS = 1
 
       # @param light [#take] OpenMeasurement
       # @param load_generator [#run] OpenLoop
-      # @param company [#call] makes RepeatedRequests of a URL
-      # @param pause [#call] waits so many seconds
-      def initialize(light: OpenMeasurement.new, load_generator: OpenLoop.new, company: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, pause: method(:sleep))
+      # @param company [#call] makes a RepeatedRequest from a URL
+      # @param pause [#call] sleeps for a number of seconds
+      def initialize(light: OpenMeasurement.new, load_generator: OpenLoop.new,
+                     company: RepeatedRequest.method(:at_once), pause: method(:sleep))
         @light = light
         @load_generator = load_generator
         @company = company
@@ -40,9 +43,14 @@ module NeverBlock
         load = scenario.load
         Net::HTTP.get_response(URI("#{process.url}#{load.first}")).value if load.first
         found = {}
-        around = ->(&measured) { beside(process, load, scenario.seconds(settings), found, &measured) }
-        figures = @light.take(process, Scenario.new(**scenario.to_h, load: load.light), settings, around: around)
-        figures.merge(found) { |key, light, others| key == "error_count" ? light + others : others }
+        around = lambda do |&measured|
+          beside(process, load, scenario.seconds(settings), found, &measured)
+        end
+        light = Scenario.new(**scenario.to_h, load: load.light)
+        figures = @light.take(process, light, settings, around: around)
+        figures.merge(found) do |key, own, others|
+          key == "error_count" ? own + others : others
+        end
       end
 
       private
@@ -59,21 +67,32 @@ module NeverBlock
 
       def with_asides(process, asides, seconds, found)
         running = asides.each_with_index.map do |aside, place|
-          Thread.new { send_all(aside, aside.admin ? process.admin_url : process.url, seconds, place) }.tap { |thread| thread.report_on_exception = false }
+          url = aside.admin ? process.admin_url : process.url
+          quiet_thread { send_all(aside, url, seconds, place) }
         end
         value = yield
         figures = running.map(&:value)
-        found.merge!("error_count" => figures.sum { |each| each.delete("error_count") }, **figures.reduce({}, :merge))
+        errors = figures.sum { |each| each.delete("error_count") }
+        found.merge!("error_count" => errors, **figures.reduce({}, :merge))
         value
       ensure
         running&.each(&:join)
       end
 
+      # A thread whose exception is raised only in #value and #join.
+      def quiet_thread(&block)
+        Thread.new(&block).tap { |thread| thread.report_on_exception = false }
+      end
+
       def send_all(aside, url, seconds, seed)
         arrivals = aside.arrivals
-        good, bad = @load_generator.run(arrivals.jobs(seconds, seed), url: url, connections: arrivals.connections).partition(&:good?)
+        jobs = arrivals.jobs(seconds, seed)
+        answers = @load_generator.run(jobs, url: url, connections: arrivals.connections)
+        good, bad = answers.partition(&:good?)
         waits = good.map(&:latency_us).sort
-        { "error_count" => bad.size, "#{aside.name}_p50_us" => OpenMeasurement.percentile(waits, 0.5), "#{aside.name}_p99_us" => OpenMeasurement.percentile(waits, 0.99),
+        { "error_count" => bad.size,
+          "#{aside.name}_p50_us" => OpenMeasurement.percentile(waits, 0.5),
+          "#{aside.name}_p99_us" => OpenMeasurement.percentile(waits, 0.99),
           "#{aside.name}_max_us" => waits.last }
       end
     end

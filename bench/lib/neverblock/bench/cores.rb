@@ -4,7 +4,8 @@ require "etc"
 
 module NeverBlock
   module Bench
-    # Keeps a measured program and the server it asks apart: the server on the last core, the program on all others. With one core both share it.
+    # Separates a measured program from its server: the server runs on the last core, the program on
+    # the others. With one core both share it.
     module Cores
       class << self
         # @return [Integer] the server's core
@@ -12,15 +13,15 @@ module NeverBlock
           Etc.nprocessors - 1
         end
 
-        # Moves every process of a server to the last core; what they start later is born there.
+        # Moves all processes of a server to the last core. Processes they start later inherit it.
         # @param tree [ProcessTree]
-        # @raise [Error] as give_server
+        # @raise [Error] see give_server
         def give_tree(tree)
           tree.pids.each { |pid| give_server(pid) }
         end
 
         # @param count [Integer] cores of this machine
-        # @return [Array<String>] what the command of the program begins with
+        # @return [Array<String>] first words of the program's command
         def program_prefix(count = Etc.nprocessors)
           count > 1 ? ["taskset", "-c", "0-#{count - 2}"] : []
         end
@@ -31,8 +32,11 @@ module NeverBlock
         def give_server(pid, count = Etc.nprocessors)
           return if count < 2
 
-          said = Child.capture(["taskset", "-a", "-p", "-c", (count - 1).to_s, pid.to_s], limit_seconds: 10)
-          raise Error, "taskset could not move the server: #{said.strip}" unless said.include?("new affinity")
+          command = ["taskset", "-a", "-p", "-c", (count - 1).to_s, pid.to_s]
+          said = Child.capture(command, limit_seconds: 10)
+          return if said.include?("new affinity")
+
+          raise Error, "taskset could not move the server: #{said.strip}"
         rescue Errno::ENOENT
           raise Error, "taskset is not installed (package util-linux)"
         end

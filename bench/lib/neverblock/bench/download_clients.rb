@@ -5,12 +5,22 @@ require "uri"
 
 module NeverBlock
   module Bench
-    # Clients that download and check what they get.
-    # clients: how many; rate: bytes a second that each reads at most, 0: as fast as it can; stopped: further ones that begin with the last file and stop reading;
-    # downloads: the end comes when so many have ended, 0: with the time; fresh: a connection for each download; check: every so many downloads are compared byte by
-    # byte; hangups: of 1000 downloads so many are cut off by their client; files: names of FileSet, asked in equal parts, the largest last; files_quick: in a quick look.
-    Crowd = Struct.new(:clients, :rate, :stopped, :downloads, :fresh, :check, :hangups, :files, :files_quick, keyword_init: true) do
-      def initialize(clients:, files:, rate: 0, stopped: 0, downloads: 0, fresh: false, check: 1, hangups: 0, files_quick: nil)
+    # Clients that download files and check them.
+    #
+    # clients: their number. rate: bytes a second that each reads at most; 0: no limit. stopped:
+    # number of further clients that start with the last file and stop reading. downloads: the run
+    # ends after that many; 0: after its time. fresh: a new connection for each download. check:
+    # every Nth download is compared byte by byte. hangups: of 1000 downloads, the number that the
+    # client aborts. files: names of FileSet, requested equally often, the largest last.
+    # files_quick: the same for a quick run.
+    CROWD_FIELDS = %i[
+      clients rate stopped downloads fresh check hangups files files_quick
+    ].freeze
+    private_constant :CROWD_FIELDS
+
+    Crowd = Struct.new(*CROWD_FIELDS, keyword_init: true) do
+      def initialize(clients:, files:, rate: 0, stopped: 0, downloads: 0, fresh: false, check: 1,
+                     hangups: 0, files_quick: nil)
         super
         freeze
       end
@@ -22,28 +32,35 @@ module NeverBlock
       end
     end
 
-    # Runs a crowd of them through benchmark/c/downloads.c, which says how it checks.
+    # Runs a Crowd by benchmark/c/downloads.c, which describes the checks.
     class DownloadClients
       MARK = "bench-json "
       BEGINS = "begin"
-      # Loopback addresses that the clients come from.
+      # Number of loopback addresses that the clients connect from.
       SOURCES = 8
-      # A virtual machine may stand still for so long.
+      # A virtual machine may stand still for that long.
       GRACE_SECONDS = 60
 
-      # What they saw while counting: requests that ended, bytes of bodies, first and whole in microseconds from the request (mean, p50 .. max), errors by kind;
-      # top: of the largest file; standstill: the longest time that they did not run; waiting: without a first byte at the end, counted in `first` with what they have waited;
+      # The counts: ended requests, bytes of bodies, errors by kind. first and whole are
+      # microseconds from the request to the first and the last byte (mean, p50 .. max). top: of the
+      # largest file. standstill: the longest time in which the clients did not run. waiting:
+      # requests without a first byte at the end, which count in `first` with the time so far.
       # faults: texts of the first errors.
-      Outcome = Struct.new(:requests, :bytes, :compared_bytes, :top_bytes, :top_us, :hangups, :waiting, :cpu_us, :longest_pause_us, :standstill_us, :stopped_open, :stopped_closed,
-                           :first_us, :whole_us, :errors, :by_file, :seconds, :faults, keyword_init: true) do
+      OUTCOME_FIELDS = %i[
+        requests bytes compared_bytes top_bytes top_us hangups waiting cpu_us longest_pause_us
+        standstill_us stopped_open stopped_closed first_us whole_us errors by_file seconds faults
+      ].freeze
+      private_constant :OUTCOME_FIELDS
+
+      Outcome = Struct.new(*OUTCOME_FIELDS, keyword_init: true) do
         def error_count
           errors.values.sum
         end
       end
 
-      # @param home [String] where the program is built
-      # @param prefix [Array<String>] what its command begins with
-      # @param processes [Integer] that share the clients
+      # @param home [String] folder of the compiled program
+      # @param prefix [Array<String>] first words of its command
+      # @param processes [Integer] number of processes that share the clients
       def initialize(home: Bundle.home(ROOT), prefix: Cores.program_prefix, processes: 1)
         @program = CProgram.new("downloads", home: home)
         @processes = processes
@@ -53,14 +70,16 @@ module NeverBlock
       # @param load [Crowd]
       # @param entries [Array<FileSet::Entry>] the load's files
       # @param url [String]
-      # @param ramp [Numeric] seconds over which the clients begin; nothing of it is counted
-      # @param seconds [Numeric] that are counted
-      # @param seed [Integer] the order of the files
-      # @yield when counting begins
+      # @param ramp [Numeric] seconds over which the clients start; not counted
+      # @param seconds [Numeric] counted seconds
+      # @param seed [Integer] for the order of the files
+      # @yield when counting starts
       # @return [Outcome]
       # @raise [Error] when it cannot be built, or fails
       def run(load, entries:, url:, ramp:, seconds:, seed: 1)
-        text = Child.capture([*@prefix, @program.build], limit_seconds: ramp + seconds + GRACE_SECONDS, input: plan(load, entries, URI(url), ramp, seconds, seed)) do |line|
+        text = Child.capture([*@prefix, @program.build],
+                             limit_seconds: ramp + seconds + GRACE_SECONDS,
+                             input: plan(load, entries, URI(url), ramp, seconds, seed)) do |line|
           yield if block_given? && line.chomp == BEGINS
         end
         self.class.parse(text)
@@ -68,21 +87,29 @@ module NeverBlock
         raise Error, "#{e.message} (#{Process.last_status})"
       end
 
-      # @param text [String] all that the program printed
+      # @param text [String] all of the program's output
       # @return [Outcome]
       def self.parse(text)
         result = text.lines.find { |line| line.start_with?(MARK) }
         faults = text.lines.grep(/\Aerror /).map { |line| line.chomp.delete_prefix("error ") }
-        raise Error, "the clients failed: #{(faults.first || text.lines.last).to_s.strip[0, 200]}" unless result
+        unless result
+          fault = (faults.first || text.lines.last).to_s.strip[0, 200]
+          raise Error, "the clients failed: #{fault}"
+        end
 
-        Outcome.new(**JSON.parse(result.delete_prefix(MARK)).transform_keys(&:to_sym), faults: faults)
+        values = JSON.parse(result.delete_prefix(MARK)).transform_keys(&:to_sym)
+        Outcome.new(**values, faults: faults)
       end
 
       private
 
+      PLANNED = %i[clients rate stopped downloads check hangups].freeze
+      private_constant :PLANNED
+
       def plan(load, entries, uri, ramp, seconds, seed)
-        told = { server: "#{uri.host} #{uri.port}", fresh: load.fresh ? 1 : 0, sources: SOURCES, processes: @processes, ramp: ramp, seconds: seconds, seed: seed,
-                 type: FileSet::TYPE, **load.to_h.slice(:clients, :rate, :stopped, :downloads, :check, :hangups) }
+        told = { server: "#{uri.host} #{uri.port}", fresh: load.fresh ? 1 : 0, sources: SOURCES,
+                 processes: @processes, ramp: ramp, seconds: seconds, seed: seed,
+                 type: FileSet::TYPE, **load.to_h.slice(*PLANNED) }
         files = entries.map { |entry| "file #{entry.disk} #{entry.url} #{entry.modified_text}" }
         "#{[*told.map { |pair| pair.join(" ") }, *files].join("\n")}\n"
       end

@@ -2,18 +2,19 @@
 
 module NeverBlock
   module Bench
-    # What the processes of a benchmark see of the caller's environment.
+    # The environment variables of a benchmark's processes.
     module Environment
-      # All that they see.
+      # The only variables they inherit.
       KEPT = %w[PATH HOME LANG LC_ALL TMPDIR GEM_HOME GEM_PATH].freeze
-      # How Bundler keeps what it changes for a program in a bundle (Bundler::EnvironmentPreserver), and that there was nothing.
+      # Name under which Bundler saves a variable that it changes (Bundler::EnvironmentPreserver),
+      # and the value for one that was not set.
       ORIGINAL = "BUNDLER_ORIG_%s"
       NOTHING = "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL"
 
       class << self
         # @param name [String] of a variable
-        # @return [String, nil] its value outside of the bundle that the caller may be in: with GEM_PATH as that sets it, Ruby 3.1 of Debian finds an older Bundler,
-        #   which does not work there
+        # @return [String, nil] its value outside of the caller's bundle. With the GEM_PATH of a
+        #   bundle, Debian's Ruby 3.1 would find an older Bundler that does not work there.
         def outer(name)
           value = ENV.fetch(format(ORIGINAL, name)) { ENV.fetch(name, nil) }
           value unless value == NOTHING
@@ -24,12 +25,13 @@ module NeverBlock
           KEPT.to_h { |name| [name, outer(name)] }
         end
 
-        # @return [Hash{String => String}] for a server: nothing of the caller's own bundle, production mode
+        # @return [Hash{String => String}] for a server: production mode, without the caller's
+        #   bundle
         def clean
           kept.compact.merge("RACK_ENV" => "production")
         end
 
-        # @param given [Hash{String => String}, #call] what can be called is asked now
+        # @param given [Hash{String => String}, #call] variables, or what returns them now
         # @return [Hash{String => String}]
         def told(given)
           given.respond_to?(:call) ? given.call : given

@@ -2,7 +2,7 @@
 
 module NeverBlock
   module Bench
-    # Of claims about files: what is asked to see that a server serves, and the application beside the files.
+    # For claims about files: the path of the first request, and the application beside the files.
     module FileClaim
       def probe_path
         "/#{FileSet::PROBE}"
@@ -13,7 +13,7 @@ module NeverBlock
       end
     end
 
-    # The same where whole downloads are looked at.
+    # For claims about whole downloads.
     module DownloadClaim
       include FileClaim
 

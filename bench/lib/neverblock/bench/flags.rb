@@ -2,12 +2,13 @@
 
 module NeverBlock
   module Bench
-    # What a run's figures are told with where they are not to be trusted: one line each, the same from every kind of measurement.
+    # Warnings about a run whose figures are doubtful, one line each, the same for every kind of
+    # measurement.
     module Flags
-      # Above this many processors' worth of other work the figures of a run are doubtful.
+      # Other work, in processors, above which figures are doubtful.
       OTHERS_MAX = 0.1
 
-      # @param counts [Hash{String => Integer}] of each kind of error; kinds that were not seen may be in it
+      # @param counts [Hash{String => Integer}] errors by kind
       # @return [String, nil]
       def self.errors(counts)
         seen = counts.select { |_, count| count.positive? }

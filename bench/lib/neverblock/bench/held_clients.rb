@@ -6,20 +6,22 @@ require "uri"
 
 module NeverBlock
   module Bench
-    # Clients of this process that ask once and keep their connection: idle ones, ones that wait for an answer, readers of a stream.
+    # Clients in this process that send one request and keep their connection: idle ones, ones that
+    # wait for a response, readers of a stream.
     class HeldClients
-      # A server that takes nobody more lets the kernel's queue fill; then no further client is tried.
+      # Seconds for a connection. If a server accepts no more, the kernel's queue fills; then no
+      # further client is tried.
       CONNECT_SECONDS_MAX = 2
-      # For the answer that the next client waits for.
+      # Seconds for the response before the next client starts.
       ANSWER_SECONDS_MAX = 10
       READ_BYTES = 16_384
-      # Closed with a reset, so that no port stays taken for a minute.
+      # SO_LINGER for a reset at close, so that no port stays in TIME_WAIT.
       RESET = [1, 0].pack("ii").freeze
 
-      # Holds clients while the block runs.
+      # Runs the block and then closes the clients.
       # @param url [String] of the server
       # @yield [HeldClients]
-      # @return [Object] what the block gave
+      # @return [Object] the block's value
       def self.hold(url)
         held = new(url)
         yield held
@@ -34,11 +36,13 @@ module NeverBlock
         Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
       end
 
-      # Opens one connection after the other and sends a request on each, until the server takes no more.
+      # Opens one connection after the other with a request on each, until the server accepts no
+      # more.
       # @param clients [Integer] wanted
       # @param path [String]
-      # @param expects [String, nil] what an answer ends with; nil: the next client does not wait for this one's
-      # @return [Integer] clients there are now
+      # @param expects [String, nil] end of a response to wait for before the next client; nil: no
+      #   wait
+      # @return [Integer] number of clients now
       def ask(clients, path, expects: nil)
         request = "GET #{path} HTTP/1.1\r\nHost: #{@uri.host}:#{@uri.port}\r\n\r\n"
         clients.times do
@@ -53,15 +57,15 @@ module NeverBlock
         @sockets.size
       end
 
-      # @param expects [String] what an answer of status 200 ends with
+      # @param expects [String] end of a response of status 200
       # @param within [Numeric] seconds
-      # @return [Integer] clients that have theirs by then
+      # @return [Integer] number of clients that have it by then
       def answered(expects, within:)
         limit = Deadline.now + within
         @sockets.count { |socket| answered?(socket, expects, limit) }
       end
 
-      # @return [Integer] clients that the server has not closed
+      # @return [Integer] number of clients whose connection is open
       def open
         @sockets.count { |socket| !ended?(socket) }
       end

@@ -5,26 +5,27 @@ require "json"
 
 module NeverBlock
   module Bench
-    # The runs of a claim that were finished, a line each, kept until its report is written: an interrupted one goes on where it stopped. Runs of other settings or
-    # loads are not taken over.
+    # The finished runs of a claim, one line each, kept until the report is written. An interrupted
+    # measurement continues with them. Runs with other settings or loads are ignored.
     class Journal
-      # A run and what the report says of its server.
+      # A run, and what the report tells about its server.
       Entry = Struct.new(:run, :seen)
 
       class << self
-        # @return [Journal] that keeps nothing
+        # @return [Journal] a journal that keeps nothing
         def none
           new(nil, nil)
         end
 
         # @param claim [Claim]
         # @param settings [Settings]
-        # @param directory [String] where its report goes
-        # @return [Journal] that keeps nothing where a claim's runs are short
+        # @param directory [String] folder of the report
+        # @return [Journal] one that keeps nothing if the claim's runs are short
         def of(claim, settings, directory)
           return none unless claim.resumable?
 
-          plan = [settings.seconds, settings.warmup_seconds, *claim.scenarios.map { |scenario| [scenario.name, scenario.title, scenario.load.to_h] }]
+          loads = claim.scenarios.map { |one| [one.name, one.title, one.load.to_h] }
+          plan = [settings.seconds, settings.warmup_seconds, *loads]
           new(File.join(directory, "#{claim.name}#{"-quick" if settings.quick}.runs"), plan)
         end
       end
@@ -33,21 +34,23 @@ module NeverBlock
       attr_reader :path
 
       # @param path [String, nil]
-      # @param plan [Object] what the runs were told, as JSON can tell it; one with another plan is begun anew
+      # @param plan [Object] settings and loads of the runs, as JSON values; a file with another
+      #   plan is ignored
       def initialize(path, plan)
         @path = path
         @plan = JSON.parse(JSON.generate(plan))
         @entries = read
       end
 
-      # @return [Integer] how many are there
+      # @return [Integer] number of runs
       def size
         @entries.size
       end
 
-      # @return [Entry, nil] the finished run of that place
+      # @return [Entry, nil] the finished run
       def find(round, scenario, server)
-        @entries.find { |entry| entry.run.values_at("round", "scenario", "server") == [round, scenario, server] }
+        place = [round, scenario, server]
+        @entries.find { |one| one.run.values_at("round", "scenario", "server") == place }
       end
 
       # @param run [Hash{String => Object}]
@@ -57,12 +60,13 @@ module NeverBlock
 
         @entries << Entry.new(run, seen)
         FileUtils.mkdir_p(File.dirname(@path))
-        lines = [{ "plan" => @plan }, *@entries.map { |entry| { "run" => entry.run, "seen" => entry.seen } }].map { |line| JSON.generate(line) }
+        rows = @entries.map { |entry| { "run" => entry.run, "seen" => entry.seen } }
+        lines = [{ "plan" => @plan }, *rows].map { |line| JSON.generate(line) }
         File.write("#{@path}.new", "#{lines.join("\n")}\n")
         File.rename("#{@path}.new", @path)
       end
 
-      # The report has all.
+      # To be called when the report is written.
       def remove
         FileUtils.rm_f(@path) if @path
       end

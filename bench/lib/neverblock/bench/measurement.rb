@@ -2,12 +2,13 @@
 
 module NeverBlock
   module Bench
-    # One run: a fresh server, a warm-up, then the load, with the server's CPU time and memory taken around it.
+    # One run: a fresh server, a warm-up, then the load. The server's CPU time and memory are taken
+    # around it.
     class Measurement
-      # Above this share of its threads' time the load generator, not the server, sets the rate.
+      # Above this share of its threads' time, the load generator limits the rate.
       GENERATOR_SHARE_MAX = 0.95
 
-      # @param load_generator [Wrk] answers run(load, url:, seconds:)
+      # @param load_generator [Wrk] has run(load, url:, seconds:)
       def initialize(load_generator: Wrk.new)
         @load_generator = load_generator
       end
@@ -15,10 +16,11 @@ module NeverBlock
       # @param process [ServerProcess] just started
       # @param scenario [Scenario]
       # @param settings [Settings]
-      # @return [Hash{String => Object}] the figures, flat, with times in seconds or microseconds and sizes in bytes as the keys say
+      # @return [Hash{String => Object}] the figures, flat; the keys tell the units
       def take(process, scenario, settings)
         idle = process.tree.rss_bytes
-        @load_generator.run(scenario.warmup, url: process.url, seconds: scenario.warmup_seconds(settings))
+        @load_generator.run(scenario.warmup, url: process.url,
+                                             seconds: scenario.warmup_seconds(settings))
         clock = read_clock(process)
         outcome, peak = MemoryWatch.new(process.tree).during do
           @load_generator.run(scenario.load, url: process.url, seconds: scenario.seconds(settings))
@@ -44,21 +46,32 @@ module NeverBlock
         others = [(machine - server - runner - outcome.cpu_seconds) / wall, 0].max
         counted(outcome).merge(
           "server_cpu_seconds" => server.round(3), "server_cpu_share" => (server / wall).round(3),
-          "cpu_us_per_request" => outcome.requests.zero? ? nil : (server * 1e6 / outcome.requests).round(3),
+          "cpu_us_per_request" => cpu_us_each(server, outcome.requests),
           "generator_cpu_share" => generator_share.round(3), "others_cpu_share" => others.round(3),
           "flags" => flags(outcome, generator_share, others)
         )
       end
 
+      def cpu_us_each(seconds, requests)
+        (seconds * 1e6 / requests).round(3) unless requests.zero?
+      end
+
       def counted(outcome)
-        latency = outcome.latency_us
         {
-          "requests" => outcome.requests, "seconds" => outcome.seconds.round(6), "rate" => outcome.rate.round(2),
-          "bytes_per_request" => outcome.requests.zero? ? nil : (outcome.bytes.to_f / outcome.requests).round(1),
+          "requests" => outcome.requests, "seconds" => outcome.seconds.round(6),
+          "rate" => outcome.rate.round(2), "bytes_per_request" => bytes_each(outcome),
           "errors" => outcome.errors, "error_count" => outcome.error_count,
-          "p50_us" => latency["p50"], "p90_us" => latency["p90"], "p99_us" => latency["p99"], "p99_9_us" => latency["p99.9"],
-          "max_us" => latency["max"], "mean_us" => latency["mean"]
+          **latencies(outcome.latency_us)
         }
+      end
+
+      def bytes_each(outcome)
+        (outcome.bytes.to_f / outcome.requests).round(1) unless outcome.requests.zero?
+      end
+
+      def latencies(latency)
+        { "p50_us" => latency["p50"], "p90_us" => latency["p90"], "p99_us" => latency["p99"],
+          "p99_9_us" => latency["p99.9"], "max_us" => latency["max"], "mean_us" => latency["mean"] }
       end
 
       def memory(idle, peak)

@@ -2,28 +2,36 @@
 
 module NeverBlock
   module Bench
-    # Clients that ask once and stay: how many, for what; `expects` is what an answer ends with. Idle ones (`served`) have theirs one after the other,
-    # others ask at once and are measured while they wait `wait_seconds` for the end. busy: clients of wrk beside them, 0: none.
-    Hold = Struct.new(:clients, :path, :expects, :served, :wait_seconds, :busy, keyword_init: true) do
-      def initialize(clients:, path: "/", expects: "Hello World", served: false, wait_seconds: 0, busy: 0)
+    # Clients that send one request and stay connected: their number and path; `expects` is the end
+    # of a response. Idle clients (`served`) get their responses one after the other. Others send at
+    # once and are measured while they wait `wait_seconds` for the end. busy: number of wrk's
+    # clients beside them; 0: none.
+    HOLD_FIELDS = %i[clients path expects served wait_seconds busy].freeze
+    private_constant :HOLD_FIELDS
+
+    Hold = Struct.new(*HOLD_FIELDS, keyword_init: true) do
+      def initialize(clients:, path: "/", expects: "Hello World", served: false, wait_seconds: 0,
+                     busy: 0)
         super
         freeze
       end
     end
 
-    # One run: a fresh server, a warm-up, then clients that stay, with the server's memory before, beside and after them.
+    # One run: a fresh server, a warm-up, then clients that stay. The server's memory is taken
+    # before, during and after them.
     class MemoryMeasurement
-      # Issue 5 measures growth after so long: what a burst took and is not needed has gone back.
+      # Seconds after which memory is read, so that temporary memory has been returned.
       SETTLE_SECONDS = 5
-      # For the answers of those that do not wait.
+      # Seconds for the responses of clients that do not wait.
       ANSWERS_SECONDS = 10
       BUSY_THREADS = 1
-      # What the busy clients got: answers a second, and the server's CPU time for each in microseconds.
+      # Result of the busy clients: responses a second, and microseconds of the server's CPU time
+      # for each.
       Busy = Struct.new(:rate, :cpu_us)
 
       # @param load_generator [Wrk]
-      # @param held [#hold] gives the clients (HeldClients)
-      # @param pause [#call] waits so many seconds
+      # @param held [#hold] yields the clients (HeldClients)
+      # @param pause [#call] sleeps for a number of seconds
       def initialize(load_generator: Wrk.new, held: HeldClients, pause: method(:sleep))
         @load_generator = load_generator
         @held = held
@@ -36,11 +44,12 @@ module NeverBlock
       # @return [Hash{String => Object}] the figures, flat
       def take(process, scenario, settings)
         hold = scenario.load
+        seconds = scenario.seconds(settings)
         run_load(scenario.warmup, process, settings.warmup_seconds)
-        alone = [busy(hold, process, scenario.seconds(settings))]
+        alone = [busy(hold, process, seconds)]
         idle = settled(process)
-        found = @held.hold(process.url) { |clients| beside(clients, hold, process, scenario.seconds(settings)) }
-        alone << busy(hold, process, scenario.seconds(settings))
+        found = @held.hold(process.url) { |clients| beside(clients, hold, process, seconds) }
+        alone << busy(hold, process, seconds)
         after = settled(process)
         raise Error, "the server ended under load: #{process.last_words}" unless process.alive?
 
@@ -49,14 +58,16 @@ module NeverBlock
 
       private
 
-      # What there is while they stay.
+      # Measures while the clients stay.
       def beside(clients, hold, process, seconds)
         asked = clients.ask(hold.clients, hold.path, expects: (hold.expects if hold.served))
-        first = clients.answered(hold.expects, within: ANSWERS_SECONDS) if hold.wait_seconds.zero?
+        at_once = hold.wait_seconds.zero?
+        first = clients.answered(hold.expects, within: ANSWERS_SECONDS) if at_once
         rss = settled(process)
         open = clients.open
         busy = busy(hold, process, seconds)
-        last = clients.answered(hold.expects, within: hold.wait_seconds) unless first # they have waited SETTLE_SECONDS of it: a second wave comes later
+        # They have waited SETTLE_SECONDS already; a second wave of responses comes later.
+        last = clients.answered(hold.expects, within: hold.wait_seconds) unless first
         { asked: asked, answered: first || last, open: open, rss: rss, busy: busy }
       end
 
@@ -69,8 +80,10 @@ module NeverBlock
         return if hold.busy.zero?
 
         before = process.tree.cpu_seconds
-        outcome = run_load(Load.new(connections: hold.busy, threads: BUSY_THREADS), process, seconds)
-        Busy.new(outcome.rate, (process.tree.cpu_seconds - before) * 1e6 / [outcome.requests, 1].max)
+        load = Load.new(connections: hold.busy, threads: BUSY_THREADS)
+        outcome = run_load(load, process, seconds)
+        spent = process.tree.cpu_seconds - before
+        Busy.new(outcome.rate, spent * 1e6 / [outcome.requests, 1].max)
       end
 
       def run_load(load, process, seconds)
@@ -80,10 +93,14 @@ module NeverBlock
       def figures(found, hold, idle, after)
         growth = found[:rss] - idle
         served = [found[:answered], found[:open]].min
+        missing = "it served #{served} of #{hold.clients} clients at once"
         {
-          "clients" => found[:asked], "answered" => found[:answered], "open" => found[:open], "rss_idle_bytes" => idle, "rss_peak_bytes" => found[:rss],
-          "rss_growth_bytes" => growth, "rss_left_bytes" => after - idle, "bytes_per_client" => served.zero? ? nil : (growth.to_f / served).round,
-          "error_count" => hold.clients - served, "flags" => served == hold.clients ? [] : ["it served #{served} of #{hold.clients} clients at once"]
+          "clients" => found[:asked], "answered" => found[:answered], "open" => found[:open],
+          "rss_idle_bytes" => idle, "rss_peak_bytes" => found[:rss],
+          "rss_growth_bytes" => growth, "rss_left_bytes" => after - idle,
+          "bytes_per_client" => served.zero? ? nil : (growth.to_f / served).round,
+          "error_count" => hold.clients - served,
+          "flags" => served == hold.clients ? [] : [missing]
         }
       end
 
@@ -92,7 +109,8 @@ module NeverBlock
 
         rate, cpu_us = %i[rate cpu_us].map { |figure| alone.sum(&figure) / alone.size }
         beside = found[:busy]
-        { "rate" => beside.rate.round(2), "rate_alone" => rate.round(2), "busy_share" => (beside.rate / rate).round(4),
+        { "rate" => beside.rate.round(2), "rate_alone" => rate.round(2),
+          "busy_share" => (beside.rate / rate).round(4),
           "cpu_us_per_request" => beside.cpu_us.round(3), "cpu_us_alone" => cpu_us.round(3) }
       end
     end

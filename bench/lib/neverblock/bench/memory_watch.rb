@@ -2,22 +2,23 @@
 
 module NeverBlock
   module Bench
-    # Samples the resident memory of a process tree while a block runs and keeps the highest value.
+    # Samples the resident memory of a process tree while a block runs, and keeps the peak.
     class MemoryWatch
-      # Twenty samples a second: a burst of a thousand requests of 50 ms is seen, and reading a few small files costs nothing beside it.
+      # Short enough to catch a burst of 50 ms. Reading a few small files costs nothing beside it.
       INTERVAL_SECONDS = 0.05
-      # Processes are looked for once a second: that reads a file of every process on the machine, in the server's own time.
+      # Samples between two searches for processes. A search reads a file of every process on the
+      # machine, and takes CPU time from the server.
       SAMPLES_A_TREE = 20
 
-      # @param tree [ProcessTree] anything that answers pids and rss_bytes(pids)
+      # @param tree [ProcessTree] anything with pids and rss_bytes(pids)
       # @param interval [Float] seconds between two samples
       def initialize(tree, interval: INTERVAL_SECONDS)
         @tree = tree
         @interval = interval
       end
 
-      # @yield while sampling goes on; at least one sample is taken before and one after
-      # @return [Array(Object, Integer)] what the block gave, and the peak in bytes
+      # @yield during sampling; at least one sample is taken before and one after
+      # @return [Array(Object, Integer)] the block's value, and the peak in bytes
       def during
         done = Queue.new
         sampler = Thread.new { sample_until(done) }

@@ -4,12 +4,19 @@ require "uri"
 
 module NeverBlock
   module Bench
-    # Requests that come when they come: a rate, and how long each is to take. The same seed gives the same requests to every server.
-    # service_ms: mean of exponentially distributed times that the application is told in the path; nil: the path as it is. servers: how many of
-    # them share the work in the ideal. stops: how often a worker is stopped for STOP_SECONDS, in seconds from one to the next; nil: never. beside: a path that
-    # one more client asks for again and again.
-    Arrivals = Struct.new(:rate, :path, :service_ms, :connections, :servers, :stops, :beside, keyword_init: true) do
-      def initialize(rate:, path:, service_ms: nil, connections: 256, servers: nil, stops: nil, beside: nil)
+    # A schedule of requests that do not wait for responses. The same seed gives the same requests
+    # to every server.
+    #
+    # service_ms: mean of exponentially distributed service times, which the path tells the
+    # application; nil: none. servers: number of servers in the ideal queue. stops: interval in
+    # seconds at which a worker is stopped for STOP_SECONDS; nil: never. beside: a path that another
+    # client requests again and again.
+    ARRIVALS_FIELDS = %i[rate path service_ms connections servers stops beside].freeze
+    private_constant :ARRIVALS_FIELDS
+
+    Arrivals = Struct.new(*ARRIVALS_FIELDS, keyword_init: true) do
+      def initialize(rate:, path:, service_ms: nil, connections: 256, servers: nil, stops: nil,
+                     beside: nil)
         super
         freeze
       end
@@ -38,50 +45,55 @@ module NeverBlock
     # One request of a schedule: due (seconds from the start), service (seconds, or nil), path.
     Job = Struct.new(:due, :service, :path)
 
-    # Sends a schedule through benchmark/c/open_loop.c.
+    # Sends a schedule by benchmark/c/open_loop.c.
     class OpenLoop
-      # How long the last answers may take.
+      # Seconds for the last responses.
       GRACE_SECONDS = 20
-      # To connect, beside schedule and grace.
+      # Seconds to connect.
       START_SECONDS = 20
 
-      # What became of a job: due, sent and done in microseconds from the start; sent and done are negative where they did not happen. worker: its process id, 0
-      # where the answer did not tell.
+      # The result of a job. due, sent and done are microseconds from the start; sent and done are
+      # negative if they did not happen. worker: its process id; 0: unknown.
       Answer = Struct.new(:due_us, :sent_us, :done_us, :status, :worker) do
         def good?
           status == 200
         end
 
-        # @return [Integer] microseconds from when it was due, not from when it was sent
+        # @return [Integer] microseconds since it was due, not since it was sent
         def latency_us
           done_us - due_us
         end
       end
 
-      # @param home [String] where the program is built
+      # @param home [String] folder of the compiled program
       def initialize(home: Bundle.home(ROOT))
         @program = CProgram.new("open_loop", home: home)
       end
 
       # @param jobs [Array<Job>]
       # @param url [String]
-      # @param connections [Integer] kept, opened before the first request
+      # @param connections [Integer] number of persistent connections, opened before the first
+      #   request
       # @return [Array<Answer>] one for each job
       # @raise [Error] when it cannot be built, or fails
       def run(jobs, url:, connections:)
         uri = URI(url)
         schedule = jobs.map { |job| "#{(job.due * 1e6).round} #{job.path}\n" }.join
         limit = jobs.last.due + GRACE_SECONDS + START_SECONDS
-        text = Child.capture([@program.build, uri.host, uri.port.to_s, connections.to_s, GRACE_SECONDS.to_s], limit_seconds: limit, input: schedule)
+        command = [@program.build, uri.host, uri.port.to_s, connections.to_s, GRACE_SECONDS.to_s]
+        text = Child.capture(command, limit_seconds: limit, input: schedule)
         self.class.parse(text, jobs.size)
       end
 
-      # @param text [String] all that the program printed
-      # @param count [Integer] of jobs
+      # @param text [String] all of the program's output
+      # @param count [Integer] number of jobs
       # @return [Array<Answer>]
       def self.parse(text, count)
-        rows = text.lines.map { |line| line.split.map { |word| Integer(word, 10, exception: false) } }
-        return rows.map { |row| Answer.new(*row) } if rows.size == count && rows.all? { |row| row.size == 5 && row.all? }
+        rows = text.lines.map do |line|
+          line.split.map { |word| Integer(word, 10, exception: false) }
+        end
+        whole = rows.size == count && rows.all? { |row| row.size == 5 && row.all? }
+        return rows.map { |row| Answer.new(*row) } if whole
 
         raise Error, "the load generator failed: #{text.lines.last(2).join.strip[0, 200]}"
       end

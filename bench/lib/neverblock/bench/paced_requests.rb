@@ -5,9 +5,11 @@ require "uri"
 
 module NeverBlock
   module Bench
-    # Arrivals that can be held up, where OpenLoop's come by a schedule: while they go on they come as often, exponentially distributed. Nothing is told of how long they take.
+    # Arrivals that can be paused, unlike those of OpenLoop. While they run, intervals are
+    # exponentially distributed. Latencies are not measured.
     class PacedRequests
-      # Each asks, waits for the answer, and asks again when the next is due; at this rate one is seldom late.
+      # Requests a second of one client. Each waits for the response, and seldom misses the next
+      # time.
       RATE_OF_ONE = 25.0
 
       # @param url [String]
@@ -34,7 +36,7 @@ module NeverBlock
         tell(false)
       end
 
-      # @return [Integer] how many were refused, or lost
+      # @return [Integer] number of refused or lost requests
       def stop
         @threads.each { |thread| thread.kill.join }
         @failed
@@ -49,7 +51,7 @@ module NeverBlock
         end
       end
 
-      # When the next is due, and they still go on.
+      # Waits until the next request is due and requests are not paused.
       def wait
         loop do
           @lock.synchronize { @change.wait(@lock) until @goes }

@@ -4,13 +4,14 @@ require "socket"
 
 module NeverBlock
   module Bench
-    # Picks a loopback port for a server that cannot be asked which one it took.
+    # Chooses a loopback port for a server that cannot tell which port it took.
     module Port
-      # Below Linux's range for outgoing connections (ip_local_port_range starts at 32768), so that no client takes it in between.
+      # Below Linux's range for outgoing connections (ip_local_port_range starts at 32768), so that
+      # no client takes the port meanwhile.
       RANGE = (20_000..31_999).freeze
       ATTEMPTS = 50
 
-      # @return [Integer] a port nobody listened on just now
+      # @return [Integer] a port that is free now
       # @raise [Error] when none was found
       def self.free
         ATTEMPTS.times do
@@ -20,7 +21,8 @@ module NeverBlock
         rescue Errno::EADDRINUSE
           next
         end
-        raise Error, "no free port found between #{RANGE.min} and #{RANGE.max} in #{ATTEMPTS} attempts"
+        raise Error, "there is no free port between #{RANGE.min} and #{RANGE.max} " \
+                     "after #{ATTEMPTS} attempts"
       end
     end
   end

@@ -4,13 +4,16 @@ require "etc"
 
 module NeverBlock
   module Bench
-    # CPU time and resident memory of a server: its leader, everything in the leader's process group, and every descendant, read from
-    # /proc (proc(5)). A process that ends between two reads counts through its parent's cutime and cstime.
+    # CPU time and resident memory of a server: its leader, the leader's process group, and all
+    # descendants, read from /proc (proc(5)). A process that ends between two reads is included in
+    # its parent's cutime and cstime.
     class ProcessTree
-      # One line of /proc/PID/stat, times in clock ticks. cpu_ticks covers all threads, ended ones too, and all children waited for.
+      # A line of /proc/PID/stat with times in clock ticks. cpu_ticks covers all threads, also ended
+      # ones, and all children that were waited for.
       Stat = Struct.new(:pid, :parent, :group, :cpu_ticks, keyword_init: true)
 
-      # The name (field 2) may hold spaces and parentheses, so fields are counted from the last parenthesis: state is index 0.
+      # The name (field 2) may hold spaces and parentheses, so fields are counted from the last
+      # parenthesis: the state has index 0.
       PARENT = 1
       GROUP = 2
       TIMES = (11..14).freeze # utime, stime, cutime, cstime: fields 14 to 17
@@ -25,27 +28,28 @@ module NeverBlock
         end
 
         # @param text [String] the content of /proc/PID/status
-        # @return [Integer] resident bytes; 0 for a process that has no memory any more
+        # @return [Integer] resident bytes; 0 for a process without memory
         def parse_rss(text)
           text[/^VmRSS:\s+(\d+) kB/, 1].to_i * 1024
         end
       end
 
-      # @param leader [Integer] process id of the server, which leads a process group of its own
+      # @param leader [Integer] process id of the server, which leads a process group
       # @param proc_directory [String]
       # @param ticks_per_second [Integer]
-      def initialize(leader, proc_directory: "/proc", ticks_per_second: Etc.sysconf(Etc::SC_CLK_TCK))
+      def initialize(leader, proc_directory: "/proc",
+                     ticks_per_second: Etc.sysconf(Etc::SC_CLK_TCK))
         @leader = leader
         @proc_directory = proc_directory
         @ticks_per_second = ticks_per_second
       end
 
-      # @return [Array<Integer>] the leader first where it still lives
+      # @return [Array<Integer>] the leader first, if it is alive
       def pids
         members.map(&:pid).sort_by { |pid| pid == @leader ? 0 : pid }
       end
 
-      # Processes of the tree that have no children: of a server with a master, and perhaps something between, its workers.
+      # Processes of the tree without children: the workers of a server with a master process.
       # @return [Array<Integer>] without the leader
       def leaves
         all = members
@@ -57,8 +61,8 @@ module NeverBlock
         members.sum(&:cpu_ticks).fdiv(@ticks_per_second)
       end
 
-      # @param pids [Array<Integer>] of the tree; to find them anew reads a file of every process on the machine
-      # @return [Integer] sum of VmRSS; pages that processes share are counted in each
+      # @param pids [Array<Integer>] of the tree; finding them reads a file of every process
+      # @return [Integer] sum of VmRSS; shared pages count in each process
       def rss_bytes(pids = self.pids)
         pids.sum { |pid| self.class.parse_rss(read(pid, "status")) }
       end
@@ -84,7 +88,7 @@ module NeverBlock
         end
       end
 
-      # A process may end at any moment; then it has nothing to say.
+      # Returns nothing for a process that has ended.
       def read(pid, name)
         File.read(File.join(@proc_directory, pid.to_s, name))
       rescue Errno::ENOENT, Errno::ESRCH

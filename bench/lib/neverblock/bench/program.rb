@@ -4,29 +4,31 @@ require "json"
 
 module NeverBlock
   module Bench
-    # A Ruby program that measures itself: a file of benchmark/apps, run by this Ruby with YJIT in a bundle of its own. It takes one argument, its
-    # job as JSON, and prints one line of JSON (benchmark/apps/measured.rb is the other end). A candidate of a claim, as a Server is.
+    # A Ruby program that measures itself: a file of benchmark/apps, run by this Ruby with YJIT in a
+    # bundle of its own. Its one argument is its job as JSON, and it prints one line of JSON (see
+    # benchmark/apps/measured.rb). It is a candidate of a claim, like a Server.
     class Program
       MARK = "bench-json "
-      # To start Ruby, make a thousand fibers or threads, and end; beside what the job itself takes.
+      # Seconds to start Ruby, make a thousand fibers or threads, and end.
       GRACE_SECONDS = 120
       LIB = File.join(ROOT, "lib")
 
       # @return [String] as in the tables ("neverblock fibers")
       attr_reader :name
-      # @return [String] the first word of the name: what `--peers` may say
+      # @return [String] the first word of the name, accepted by `--peers`
       attr_reader :family
-      # @return [String] how it is set, in words
+      # @return [String] its settings in words
       attr_reader :settings
-      # @return [String, nil] as the program itself says once prepared
+      # @return [String, nil] the version that the program reports, once prepared
       attr_reader :version
 
       # @param name [String]
       # @param settings [String]
-      # @param file [String] below the root
-      # @param way [String] which of the things the file can measure
-      # @param environment [Hash{String => String}, #call] beside the bundle's own; what can be called is asked when the program is run
-      # @param pinned [Boolean] leaves the last core to the server it asks
+      # @param file [String] path below the root
+      # @param way [String] which of the file's measurements
+      # @param environment [Hash{String => String}, #call] added to the bundle's own; a callable is
+      #   called when the program is run
+      # @param pinned [Boolean] whether it leaves the last core to its server
       # @param bundle [Bundle]
       def initialize(name, settings:, file:, way:, bundle:, environment: {}, pinned: false)
         @name = name
@@ -43,8 +45,8 @@ module NeverBlock
         true
       end
 
-      # @yield [String] what takes long
-      # @raise [Error] with the reason why it is left out
+      # @yield [String] a slow step, for the progress lines
+      # @raise [Error] with the reason why it is skipped
       def prepare(&progress)
         @bundle.install(&progress)
         @version = run({ "check" => true }).fetch("version")
@@ -56,18 +58,19 @@ module NeverBlock
       end
 
       # Runs the program to its end.
-      # @param job [Hash] what to do; `seconds` and `warmup_seconds` say how long that may take
-      # @param grace_seconds [Numeric] how much longer it may take
-      # @return [Hash{String => Object}] what it found
-      # @raise [Error] with its last words, when it found nothing
+      # @param job [Hash] what to do; `seconds` and `warmup_seconds` tell how long it takes
+      # @param grace_seconds [Numeric] seconds it may take longer
+      # @return [Hash{String => Object}] its results
+      # @raise [Error] with its last output, when it has no results
       def run(job, grace_seconds: GRACE_SECONDS)
         limit = job.fetch("seconds", 0) + job.fetch("warmup_seconds", 0) + grace_seconds
-        text = Child.capture([*command, JSON.generate(job.merge("way" => @way))], limit_seconds: limit, environment: environment,
-                                                                                  unsetenv_others: true, rlimit_nofile: files)
+        command_line = [*command, JSON.generate(job.merge("way" => @way))]
+        text = Child.capture(command_line, limit_seconds: limit, environment: environment,
+                                           unsetenv_others: true, rlimit_nofile: files)
         self.class.parse(text, limit)
       end
 
-      # @param text [String] all that the program printed
+      # @param text [String] all of the program's output
       # @return [Hash{String => Object}]
       def self.parse(text, limit_seconds)
         line = text.lines.find { |candidate| candidate.start_with?(MARK) }

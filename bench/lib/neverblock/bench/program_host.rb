@@ -2,16 +2,18 @@
 
 module NeverBlock
   module Bench
-    # Stands where ServerProcess stands when a program is measured: gives each run a fresh server to ask where the claim has one.
+    # Takes the place of ServerProcess when a program is measured: gives each run a fresh server, if
+    # the claim has one.
     class ProgramHost
-      # One run of a program: the program, the process of the server it asks (or nil), and what the program said of itself.
+      # One run of a program: the program, the process of its server (or nil), and whether it had
+      # YJIT.
       Run = Struct.new(:program, :server, :yjit, keyword_init: true) do
         def command
           program.command
         end
       end
 
-      # @param server [Server, nil] what the programs ask
+      # @param server [Server, nil] the server that the programs ask
       # @param starter [#run]
       def initialize(server = nil, starter: ServerProcess)
         @server = server
@@ -20,10 +22,10 @@ module NeverBlock
 
       # @param program [Program]
       # @param app [String] rackup file of the server
-      # @param path [String] what it is asked until it answers
+      # @param path [String] requested until the server answers
       # @yield [Run]
-      # @return [Object] what the block gave
-      # @raise [Error] when the server cannot be had
+      # @return [Object] the block's value
+      # @raise [Error] when the server cannot run
       def run(program, app:, path:)
         return yield(Run.new(program: program)) unless @server
 

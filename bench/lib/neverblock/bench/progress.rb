@@ -2,7 +2,7 @@
 
 module NeverBlock
   module Bench
-    # Says on a stream what is being done, a line a step.
+    # Prints progress on a stream, one line for each step.
     class Progress
       # @param output [IO]
       def initialize(output)

@@ -2,14 +2,15 @@
 
 module NeverBlock
   module Bench
-    # The ideal that a cluster can be measured against: one queue in front of several servers, each request taken by the first that is free. Arrivals are
-    # Poisson, service times exponential (M/M/c; Erlang 1917, Kleinrock, Queueing Systems I, section 3.5). And the same queue played through with given
-    # arrivals and services, where chance in a sample is not to be charged to anybody.
+    # The ideal for a cluster: one queue in front of several servers, each request taken by the
+    # first free server. Arrivals are Poisson, service times exponential (M/M/c; Erlang 1917;
+    # Kleinrock, Queueing Systems I, section 3.5). The queue can also be simulated with given
+    # arrivals and service times, to exclude chance in a sample.
     class QueueModel
-      # Bisection down to a billionth of a mean service time.
+      # End of the bisection, in mean service times.
       PRECISION = 1e-9
 
-      # A server that does not go on from `from` for `length` seconds.
+      # A pause of a server, of `length` seconds from `from`.
       Stop = Struct.new(:from, :length, keyword_init: true) do
         def to
           from + length
@@ -17,10 +18,12 @@ module NeverBlock
       end
 
       # @param servers [Integer]
-      # @param load [Float] share of the servers' time that is asked for, under 1
-      # @param service [Float] mean, seconds
+      # @param load [Float] demanded share of the servers' time, under 1
+      # @param service [Float] mean service time in seconds
       def initialize(servers:, load:, service:)
-        raise Error, "a queue with a load of #{load} has no end" unless load.positive? && load < 1
+        unless load.positive? && load < 1
+          raise Error, "a queue with a load of #{load} grows for ever"
+        end
 
         @servers = servers
         @offered = load * servers
@@ -35,12 +38,15 @@ module NeverBlock
 
       # @return [Float] Erlang's C: the share of requests that find every server busy
       def waiting_share
-        blocking = (1..@servers).reduce(1.0) { |found, count| (@offered * found) / (count + (@offered * found)) } # Erlang's B, by its recursion
+        # Erlang's B, by its recursion.
+        blocking = (1..@servers).reduce(1.0) do |found, count|
+          (@offered * found) / (count + (@offered * found))
+        end
         blocking / (1 - ((@offered / @servers) * (1 - blocking)))
       end
 
       # @param seconds [Float]
-      # @return [Float] the share of requests whose waiting and service together take longer
+      # @return [Float] the share of requests with a longer waiting and service time together
       def longer_than(seconds)
         served = Math.exp(-@rate * seconds)
         (served * (1 - waiting_share)) + (waiting_share * waited_longer_than(seconds, served))
@@ -59,16 +65,16 @@ module NeverBlock
         high
       end
 
-      # Plays the queue through.
-      # @param jobs [Array<Array(Float, Float)>] arrival and service in seconds, in the order of arrival
+      # Simulates the queue.
+      # @param jobs [Array<Array(Float, Float)>] arrival and service in seconds, sorted by arrival
       # @param servers [Integer]
-      # @param stops [Array<Stop>] of one server each, in turn
-      # @return [Array<Float>] how long each took from its arrival, in seconds
+      # @param stops [Array<Stop>] each of one server, in turn
+      # @return [Array<Float>] seconds from each arrival to its end
       def self.play(jobs, servers:, stops: [])
         free = Array.new(servers, 0.0)
-        halts = Array.new(servers) { |number| stops.each_index.select { |index| index % servers == number }.map { |index| stops[index] } }
+        halts = halts_of(stops, servers)
         jobs.map do |arrival, service|
-          starts = free.each_index.map { |number| first_start([arrival, free[number]].max, halts[number]) }
+          starts = free.zip(halts).map { |at, stopped| first_start([arrival, at].max, stopped) }
           number = starts.each_index.min_by { |index| starts[index] }
           free[number] = ending(starts[number], service, halts[number])
           free[number] - arrival
@@ -78,19 +84,28 @@ module NeverBlock
       class << self
         private
 
-        def first_start(at, halts)
-          halts.reduce(at) { |time, halt| time >= halt.from && time < halt.to ? halt.to : time }
+        # @return [Array<Array<Stop>>] the stops of each server
+        def halts_of(stops, servers)
+          Array.new(servers) { |number| stops.select.with_index { |_, at| at % servers == number } }
         end
 
-        # A stop in the middle lengthens it.
+        def first_start(at, halts)
+          halts.reduce(at) do |time, halt|
+            time >= halt.from && time < halt.to ? halt.to : time
+          end
+        end
+
+        # A stop during the service lengthens it.
         def ending(start, service, halts)
-          halts.reduce(start + service) { |time, halt| halt.from >= start && halt.from < time ? time + halt.length : time }
+          halts.reduce(start + service) do |time, halt|
+            halt.from >= start && halt.from < time ? time + halt.length : time
+          end
         end
       end
 
       private
 
-      # Of a request that waits: the sum of two exponential times.
+      # For a request that waits: the distribution of the sum of two exponential times.
       def waited_longer_than(seconds, served)
         return (1 + (@rate * seconds)) * served if ((@drain / @rate) - 1).abs < 1e-6
 

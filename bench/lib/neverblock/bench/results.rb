@@ -2,9 +2,9 @@
 
 module NeverBlock
   module Bench
-    # The runs of a claim, asked by server, scenario and metric. A run that failed gives no figures.
+    # The runs of a claim, queried by server, scenario and metric. A failed run has no figures.
     class Results
-      # @return [Array<Hash>] as written to the report
+      # @return [Array<Hash>] as in the report
       attr_reader :runs
       # @return [Array<String>] servers that ran, in the order of the tables
       attr_reader :servers
@@ -22,13 +22,15 @@ module NeverBlock
         Summary.of(by_round(server, scenario, metric).values)
       end
 
-      # Pairs the rounds, so that what slows the whole machine for a while cancels out.
-      # @return [Summary, nil] of server's figure over the other's in the same round
+      # Pairs the rounds, so that slow phases of the machine cancel out.
+      # @return [Summary, nil] the server's figure divided by the other's in the same round
       def ratio(server, other, scenario, metric, other_scenario: scenario)
-        combine(server, other, scenario, metric, other_scenario) { |own, theirs| own / theirs.to_f unless theirs.zero? }
+        combine(server, other, scenario, metric, other_scenario) do |own, theirs|
+          own / theirs.to_f unless theirs.zero?
+        end
       end
 
-      # @return [Summary, nil] of server's figure minus the other's in the same round
+      # @return [Summary, nil] the server's figure minus the other's in the same round
       def difference(server, other, scenario, metric)
         combine(server, other, scenario, metric, scenario) { |own, theirs| own - theirs }
       end
@@ -39,12 +41,12 @@ module NeverBlock
         counts.empty? ? nil : counts.sum
       end
 
-      # @return [Array<Hash>] runs that gave no figures
+      # @return [Array<Hash>] runs without figures
       def failures
         runs.select { |run| run["failed"] }
       end
 
-      # @return [Array<Hash>] runs that have something to warn of
+      # @return [Array<Hash>] runs with flags
       def flagged
         runs.reject { |run| run["flags"].to_a.empty? }
       end

@@ -6,19 +6,21 @@ require "rbconfig"
 
 module NeverBlock
   module Bench
-    # How a server is started: command line, environment; where it tells of itself, if that is an address of its own.
+    # How a server is started: command line and environment; and its admin address, if it has one.
     Launch = Struct.new(:command, :environment, :admin_url, keyword_init: true)
 
-    # The Ruby that runs every Ruby server: this one, with YJIT where it was built with it (Debian's 3.3 and 3.4 are not).
+    # The Ruby that runs every Ruby server: this one, with YJIT if it has it (Debian's 3.3 and 3.4
+    # lack it).
     RUBY = [RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-rbundler/setup"].freeze
 
-    # A server that can be measured. Each kind answers: prepare (install or raise), version, settings (for the report), launch.
+    # A server that can be measured. Each kind has prepare (installs, or raises), version, settings
+    # (for the report), and launch.
     class Server
       # @return [String] as in the tables ("puma 1000")
       attr_reader :name
-      # @return [String] the first word of the name: what `--peers` may say ("puma")
+      # @return [String] the first word of the name, accepted by `--peers` ("puma")
       attr_reader :family
-      # @return [String] how it is set, in words
+      # @return [String] its settings in words
       attr_reader :settings
 
       def initialize(name, settings:)
@@ -27,14 +29,14 @@ module NeverBlock
         @settings = settings
       end
 
-      # Whether the server runs Ruby, and so has to prove that YJIT is on.
+      # @return [Boolean] whether it runs Ruby; then the report tells whether YJIT is on
       def ruby?
         true
       end
 
-      # Makes the server ready to be started.
-      # @yield [String] what takes long, for the progress lines
-      # @raise [Error] with the reason why it is left out
+      # Prepares the server's start.
+      # @yield [String] a slow step, for the progress lines
+      # @raise [Error] with the reason why it is skipped
       def prepare
         raise NotImplementedError
       end
@@ -42,13 +44,14 @@ module NeverBlock
 
     # A Rack server in a bundle of its own, run by this Ruby with YJIT.
     class GemServer < Server
-      # Starts a gem's executable inside its bundle without a second process for `bundle exec`.
+      # Starts a gem's executable inside its bundle, without a second process for `bundle exec`.
       STARTER = "$0 = ARGV[1]; load Gem.bin_path(*ARGV.shift(2))"
 
       # @param name [String]
       # @param settings [String]
-      # @param environment [Hash{String => String}, #call] beside the bundle's own; what has to be started first is called when a server is
-      # @param arguments [Proc] given port and rackup file, the arguments of the executable
+      # @param environment [Hash{String => String}, #call] added to the bundle's own; a callable is
+      #   called when a server is started
+      # @param arguments [Proc] returns the executable's arguments for a port and a rackup file
       def initialize(name, settings:, environment: {}, bundle: nil, &arguments)
         super(name, settings: settings)
         @bundle = bundle || Bundle.new(family)
@@ -69,16 +72,18 @@ module NeverBlock
       # @return [Launch]
       def launch(port:, app:, **)
         command = [*RUBY, "-e", STARTER, family, family, *@arguments.call(port, app)]
-        Launch.new(command: command, environment: @bundle.environment.merge(Environment.told(@environment)))
+        environment = @bundle.environment.merge(Environment.told(@environment))
+        Launch.new(command: command, environment: environment)
       end
     end
 
     # The checkout's own server.
     class NeverBlockServer < Server
-      # @param command [String] what starts it, below the root
+      # @param command [String] path of the program below the root
       # @param workers [Integer] 1: one process
-      # @param environment [Hash{String => String}, #call] as GemServer's
-      def initialize(name, settings:, fibers:, workers: 1, command: "exe/neverblock", environment: {}, bundle: nil, root: ROOT)
+      # @param environment [Hash{String => String}, #call] see GemServer
+      def initialize(name, settings:, fibers:, workers: 1, command: "exe/neverblock",
+                     environment: {}, bundle: nil, root: ROOT)
         super(name, settings: settings)
         @environment = environment
         @workers = workers
@@ -89,13 +94,14 @@ module NeverBlock
       end
 
       def prepare(&progress)
-        raise Error, "exe/neverblock is not there" unless File.exist?(executable)
+        raise Error, "exe/neverblock does not exist" unless File.exist?(executable)
 
         @bundle.install(&progress)
         output, status = run("-rneverblock", "-e", "")
         return if status.success?
 
-        raise Error, "the native part does not load (#{output.strip.lines.first.to_s.strip}): bin/setup builds it"
+        reason = output.strip.lines.first.to_s.strip
+        raise Error, "the native part cannot be loaded (#{reason}): bin/setup builds it"
       end
 
       def version
@@ -103,7 +109,10 @@ module NeverBlock
       end
 
       def launch(port:, app:, **)
-        Launch.new(command: [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}", "-f", @fibers.to_s, *(["-w", @workers.to_s] if @workers > 1)],
+        workers = ["-w", @workers.to_s] if @workers > 1
+        command = [*ruby, File.join(@root, @command), app, "-b", "http://127.0.0.1:#{port}",
+                   "-f", @fibers.to_s, *workers]
+        Launch.new(command: command,
                    environment: @bundle.environment.merge(Environment.told(@environment)))
       end
 
@@ -123,12 +132,12 @@ module NeverBlock
       end
     end
 
-    # nginx from a committed configuration; by default it answers a constant.
+    # nginx with a configuration of the repository; by default it answers a constant.
     class NginxServer < Server
       TEMPLATE = "benchmark/peers/nginx/nginx.conf"
 
-      # @param template [String] below the root
-      # @param values [#call, nil] what the template names beside port, directory and files; asked when the server is started
+      # @param template [String] path below the root
+      # @param values [#call, nil] further values of the template; called when the server is started
       def initialize(name, settings:, template: TEMPLATE, values: nil, root: ROOT)
         super(name, settings: settings)
         @template = template
@@ -141,10 +150,12 @@ module NeverBlock
       end
 
       def prepare
-        raise Error, "nginx is not installed: bin/setup --all installs it (package nginx)" unless version
+        return if version
+
+        raise Error, "nginx is not installed: bin/setup --all installs it (package nginx)"
       end
 
-      # Debian keeps it in /usr/sbin, which a plain user's PATH lacks.
+      # Debian has nginx in /usr/sbin, which is not in a user's PATH.
       def version
         Open3.capture2e({ "PATH" => path }, "nginx", "-v").first[%r{nginx/(\S+)}, 1]
       rescue Errno::ENOENT
@@ -154,14 +165,17 @@ module NeverBlock
       def launch(port:, directory:, **)
         file = File.join(directory, "nginx.conf")
         File.write(file, configuration(port, directory))
-        Launch.new(command: ["nginx", "-p", directory, "-c", file, "-e", "stderr"], environment: { "PATH" => path })
+        Launch.new(command: ["nginx", "-p", directory, "-c", file, "-e", "stderr"],
+                   environment: { "PATH" => path })
       end
 
-      # @return [String] the template filled in
+      # @return [String] the filled template
       def configuration(port, directory)
-        values = { "port" => port.to_s, "directory" => directory,
-                   "files" => Process.getrlimit(Process::RLIMIT_NOFILE).last.to_s, **(@values ? @values.call : {}) }
-        File.read(File.join(@root, @template)).gsub(/\{\{(\w+)\}\}/) { values.fetch(Regexp.last_match(1)) }
+        files = Process.getrlimit(Process::RLIMIT_NOFILE).last.to_s
+        values = { "port" => port.to_s, "directory" => directory, "files" => files,
+                   **(@values ? @values.call : {}) }
+        template = File.read(File.join(@root, @template))
+        template.gsub(/\{\{(\w+)\}\}/) { values.fetch(Regexp.last_match(1)) }
       end
 
       private

@@ -5,23 +5,24 @@ require "tmpdir"
 
 module NeverBlock
   module Bench
-    # One life of a server: started in a process group and an environment of its own on a loopback port, asked until it answers,
-    # ended with everything it started.
+    # A running server: started in a process group and with an environment of its own on a loopback
+    # port, requested until it answers, and ended with all processes it has started.
     class ServerProcess
       BOOT_SECONDS_MAX = 30
-      # After TERM; a server with a thousand slow requests in hand would take longer, and nobody waits for their answers.
+      # Seconds after TERM. A server with many slow requests would need longer, but nobody waits for
+      # them.
       STOP_SECONDS_MAX = 3
       POLL_SECONDS = 0.02
       ANSWER_SECONDS_MAX = 5
 
       class << self
-        # Starts a server and yields it when it answers; it is gone when the block ends.
+        # Starts a server and yields it when it answers; ends it after the block.
         # @param server [Server]
         # @param app [String] rackup file
-        # @param path [String] what to ask while waiting
+        # @param path [String] requested until it answers
         # @yield [ServerProcess]
-        # @return [Object] what the block gave
-        # @raise [Error] when it does not answer in time, or wrongly
+        # @return [Object] the block's value
+        # @raise [Error] when it does not answer in time, or with a wrong response
         def run(server, app:, path:)
           Dir.mktmpdir("neverblock-bench") do |directory|
             File.chmod(0o755, directory) # a worker that drops root still has to enter
@@ -36,13 +37,13 @@ module NeverBlock
 
       # @return [Server]
       attr_reader :server
-      # @return [Integer] of the server's leader
+      # @return [Integer] process id of the server's leader
       attr_reader :pid
       # @return [ProcessTree]
       attr_reader :tree
       # @return [Array<String>]
       attr_reader :command
-      # @return [String] where it tells of its health
+      # @return [String] its admin URL, or its own
       attr_reader :admin_url
 
       def initialize(server, app:, path:, directory:)
@@ -57,7 +58,7 @@ module NeverBlock
         @directory = directory
       end
 
-      # @return [String] the server's
+      # @return [String] the server's name
       def name
         @server.name
       end
@@ -67,28 +68,30 @@ module NeverBlock
         "http://127.0.0.1:#{@port}"
       end
 
-      # @return [Boolean, nil] whether the application saw YJIT on; nil for what is not Ruby
+      # @return [Boolean, nil] whether the application has seen YJIT on; nil: not Ruby
       def yjit
         @server.ruby? ? log.include?("bench: yjit=true") : nil
       end
 
-      # Returns when the server has answered the probe.
+      # Returns when the server has answered the first request.
       def start
         files = Process.getrlimit(Process::RLIMIT_NOFILE).last
-        @pid = Process.spawn(@environment, *@command, unsetenv_others: true, pgroup: true, chdir: @directory, in: File::NULL,
-                                                      out: @log, err: %i[child out], rlimit_nofile: files)
+        @pid = Process.spawn(@environment, *@command, unsetenv_others: true, pgroup: true,
+                                                      chdir: @directory, rlimit_nofile: files,
+                                                      in: File::NULL, out: @log, err: %i[child out])
         @tree = ProcessTree.new(@pid)
         return if within(BOOT_SECONDS_MAX) { answered? || ended? } && !ended?
 
-        raise Error, "#{@server.name} #{ended? ? "ended at once" : "did not answer in #{BOOT_SECONDS_MAX} s"}: #{last_words}"
+        what = ended? ? "ended at once" : "did not answer in #{BOOT_SECONDS_MAX} s"
+        raise Error, "#{@server.name} #{what}: #{last_words}"
       end
 
-      # @return [Boolean] false when it ended by itself
+      # @return [Boolean] false when it has ended by itself
       def alive?
         !ended?
       end
 
-      # The leader is waited for last: while it is a zombie its process group cannot be anybody else's.
+      # The leader is waited for last: while it is a zombie, no other process group can have its id.
       def stop
         return unless @pid
 
@@ -99,7 +102,7 @@ module NeverBlock
         @pid = nil
       end
 
-      # Keeps it from running (SIGSTOP); a server of one process.
+      # Stops it (SIGSTOP). Only for a server of one process.
       def suspend
         signal(:STOP, @pid)
       end
@@ -117,12 +120,15 @@ module NeverBlock
 
       def answered?
         answer = Socket.tcp("127.0.0.1", @port, connect_timeout: ANSWER_SECONDS_MAX) do |socket|
-          socket.write("GET #{@path} HTTP/1.1\r\nHost: 127.0.0.1:#{@port}\r\nConnection: close\r\n\r\n")
+          socket.write("GET #{@path} HTTP/1.1\r\nHost: 127.0.0.1:#{@port}\r\n" \
+                       "Connection: close\r\n\r\n")
           read_all(socket)
         end
         return true if answer.start_with?("HTTP/1.1 200") && answer.end_with?("\r\n\r\nHello World")
 
-        raise Error, "#{@server.name} answers wrongly: #{answer[0, 200].inspect}" unless answer.empty?
+        return if answer.empty?
+
+        raise Error, "#{@server.name} answers wrongly: #{answer[0, 200].inspect}"
       rescue Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::EPIPE
         false
       end

@@ -2,11 +2,11 @@
 
 module NeverBlock
   module Bench
-    # The checkout's own server with a file served by itself, an address for its health, and lines of configuration.
+    # The checkout's own server with a served file, an admin address, and lines of configuration.
     class NeverBlockStallServer < NeverBlockServer
-      # @param configuration [String] of the configuration file
-      # @param files [#call] gives the FileSet; asked when the server is started
-      # @param options [Hash] as NeverBlockServer's
+      # @param configuration [String] content of the configuration file
+      # @param files [#call] returns the FileSet when the server is started
+      # @param options [Hash] see NeverBlockServer
       def initialize(name, configuration: "", files: FileSet.method(:shared), **options)
         super(name, fibers: Servers::FIBERS, **options)
         @configuration = configuration
@@ -18,28 +18,34 @@ module NeverBlock
         File.write(file, @configuration)
         launch = super(port: port, app: app)
         launch.admin_url = "http://127.0.0.1:#{Port.free}"
-        launch.command += ["-C", file, "--public", @files.call.directory, "--admin", launch.admin_url]
+        launch.command += ["-C", file, "--public", @files.call.directory,
+                           "--admin", launch.admin_url]
         launch
       end
     end
 
-    # Ours with and without what works around code that does not wait.
+    # Our server with and without its means against code that does not wait.
     module StallServers
-      # What each of the names is, beside "one process" or "2 workers".
+      # Part of the settings in reports.
       OFF = "no watch, no slices, no spares"
 
       class << self
-        # @return [Array<Server>] as a user has it; with nothing that looks after stalls; two workers; with the watch alone
+        # @return [Array<Server>] the default; without any of these means; two workers; only the
+        #   stall watch
         def all
-          [own("neverblock"), own("neverblock off", settings: "one process, #{OFF}", configuration: "cooperative true\nexecutor { stall_ms 0 }\n"),
+          [own("neverblock"),
+           own("neverblock off", settings: "one process, #{OFF}",
+                                 configuration: "cooperative true\nexecutor { stall_ms 0 }\n"),
            own("neverblock w2", settings: "2 workers", workers: 2),
-           own("neverblock watch", settings: "one process, no slices, no spares", configuration: "cooperative true\n")]
+           own("neverblock watch", settings: "one process, no slices, no spares",
+                                   configuration: "cooperative true\n")]
         end
 
         private
 
         def own(name, settings: "one process", **options)
-          NeverBlockStallServer.new(name, settings: "#{settings}, fibers: #{Servers::FIBERS}", **options)
+          settings = "#{settings}, fibers: #{Servers::FIBERS}"
+          NeverBlockStallServer.new(name, settings: settings, **options)
         end
       end
     end

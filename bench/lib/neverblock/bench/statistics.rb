@@ -2,9 +2,9 @@
 
 module NeverBlock
   module Bench
-    # Median and spread of the same figure over the rounds of a run. The spread is the noise a reader has to allow for.
+    # Median and spread of a figure over the rounds. The spread is the noise of the measurement.
     Summary = Struct.new(:median, :low, :high, :rounds, keyword_init: true) do
-      # @param values [Array<Numeric, nil>] one a round; nil marks a round that gave no figure
+      # @param values [Array<Numeric, nil>] one for each round; nil: a round without a figure
       # @return [Summary, nil] nil when no round gave a figure
       def self.of(values)
         sorted = values.compact.sort

@@ -4,21 +4,23 @@ require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Bench
-    # Stops a worker of a server for a while now and then (SIGSTOP, SIGCONT): what a machine does that swaps, or a hypervisor that gives the core away.
+    # Stops a worker of a server from time to time (SIGSTOP, SIGCONT), like a machine that swaps, or
+    # a hypervisor that takes the core away.
     class Stopper
       STOP_SECONDS = 1.0
 
       # @param tree [ProcessTree]
-      # @param rng [Random] which worker
+      # @param rng [Random] chooses the worker
       def initialize(tree, rng)
         @tree = tree
         @rng = rng
       end
 
       # Stops workers while the block runs, the first after one interval.
-      # @param every [Numeric, nil] seconds from one to the next; nil: none
-      # @yield while it goes on
-      # @return [Array(Object, Array<QueueModel::Stop>)] what the block gave; the stops, in seconds from the start
+      # @param every [Numeric, nil] interval in seconds; nil: never
+      # @yield meanwhile
+      # @return [Array(Object, Array<QueueModel::Stop>)] the block's value; the stops, in seconds
+      #   from the start
       def during(every)
         return [yield, []] unless every
 
@@ -60,7 +62,7 @@ module NeverBlock
         nil
       end
 
-      # @return [Boolean] whether it has to end
+      # @return [Boolean] whether the thread must end
       def wait_until(time)
         sleep(0.01) until @ending.closed? || Deadline.now >= time
         @ending.closed?

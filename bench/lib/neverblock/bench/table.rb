@@ -2,7 +2,7 @@
 
 module NeverBlock
   module Bench
-    # Makes the text of one table cell of a figure: the median, and in brackets the lowest and the highest round.
+    # Formats a figure for a table cell: the median, and the lowest and highest round in brackets.
     module Cell
       NONE = "-"
 
@@ -23,20 +23,25 @@ module NeverBlock
         def spread(summary, digits: 0, scale: 1)
           return NONE unless summary
 
-          median, low, high = [summary.median, summary.low, summary.high].map { |value| number(value * scale, digits: digits) }
+          values = [summary.median, summary.low, summary.high]
+          median, low, high = values.map { |value| number(value * scale, digits: digits) }
           summary.rounds > 1 ? "#{median} (#{low}..#{high})" : median
         end
 
         # @param summary [Summary, nil]
         # @return [String] "0.95 x (0.90..1.01)"
         def ratio(summary, digits: 2)
-          summary ? spread(summary, digits: digits).sub(/\A\S+/) { |median| "#{median} x" } : NONE
+          return NONE unless summary
+
+          spread(summary, digits: digits).sub(/\A\S+/) { |median| "#{median} x" }
         end
 
         # @param summary [Summary, nil] of shares of one
         # @return [String] "92.3 % (90.0..94.1)"
         def percent(summary)
-          summary ? spread(summary, digits: 1, scale: 100).sub(/\A\S+/) { |median| "#{median} %" } : NONE
+          return NONE unless summary
+
+          spread(summary, digits: 1, scale: 100).sub(/\A\S+/) { |median| "#{median} %" }
         end
 
         # @param summary [Summary, nil] of bytes
@@ -59,7 +64,8 @@ module NeverBlock
       end
     end
 
-    # A titled table of texts, as Markdown or in plain columns; the first column is flush left, the others right.
+    # A titled table of texts, as Markdown or in plain columns: the first column to the left, the
+    # others to the right.
     class Table
       attr_reader :title, :headers, :rows
 
@@ -81,8 +87,12 @@ module NeverBlock
 
       # @return [String]
       def to_markdown
-        rule = widths.each_with_index.map { |width, index| index.zero? ? "-" * width : "#{"-" * (width - 1)}:" }
-        lines = [headers, rule, *rows].map { |row| "| #{padded(row.map { |cell| cell.gsub("|", "\\|") }).join(" | ")} |" }
+        rule = widths.each_with_index.map do |width, index|
+          index.zero? ? "-" * width : "#{"-" * (width - 1)}:"
+        end
+        lines = [headers, rule, *rows].map do |row|
+          "| #{padded(row.map { |cell| cell.gsub("|", "\\|") }).join(" | ")} |"
+        end
         "#{title}\n\n#{lines.join("\n")}\n"
       end
 
@@ -93,7 +103,9 @@ module NeverBlock
       end
 
       def padded(row)
-        row.each_with_index.map { |cell, index| index.zero? ? cell.ljust(widths[index]) : cell.rjust(widths[index]) }
+        row.each_with_index.map do |cell, index|
+          index.zero? ? cell.ljust(widths[index]) : cell.rjust(widths[index])
+        end
       end
     end
   end

@@ -5,35 +5,39 @@ require "shellwords"
 
 module NeverBlock
   module Bench
-    # A folder on a disk that reads slowly, and of which nothing is in memory: a file system in a file, mounted through a loop device, throttled by the blkio
-    # controller (cgroup v1). Needs root. A child of this process undoes it all when this process ends, however it ends.
+    # A folder on a slow disk of which nothing is in memory: a file system in a file, mounted by a
+    # loop device and throttled by the blkio controller (cgroup v1). Needs root. A child of this
+    # process undoes all of it when this process ends in any way.
     class ThrottledFolder
       THROTTLE = "/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device"
       TOOLS = %w[losetup mount umount mkfs.ext4 cp].freeze
       TOOL_SECONDS_MAX = 60
-      # Beside the files: what ext4 keeps for itself.
+      # Bytes beside the files, for ext4 itself.
       SPARE_BYTES = 16 << 20
       SECTOR_BYTES = 4096
       PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
       class << self
-        # @return [String, nil] why there can be none here
+        # @return [String, nil] why it is not possible here
         def obstacle
           return "it needs root" unless Process.uid.zero?
           return "there is no #{THROTTLE}" unless File.writable?(THROTTLE)
 
-          missing = TOOLS.reject { |tool| PATH.split(":").any? { |folder| File.executable?(File.join(folder, tool)) } }
+          folders = PATH.split(":")
+          missing = TOOLS.reject do |tool|
+            folders.any? { |folder| File.executable?(File.join(folder, tool)) }
+          end
           "#{missing.join(", ")} not installed" unless missing.empty?
         end
       end
 
-      # @return [String] where the files are
+      # @return [String] the folder of the files
       attr_reader :directory
 
-      # @param directory [String] to be made
-      # @param files [Array<String>] paths of what is copied there, names and times kept
-      # @param bytes_per_second [Integer] that the disk gives
-      # @raise [Error] when it cannot be made; then nothing is left of it
+      # @param directory [String] folder to create
+      # @param files [Array<String>] paths to copy there, with names and times
+      # @param bytes_per_second [Integer] rate of the disk
+      # @raise [Error] when it cannot be made; nothing is left then
       def initialize(directory, files:, bytes_per_second:)
         raise Error, "no slow disk: #{self.class.obstacle}" if self.class.obstacle
 
@@ -52,7 +56,9 @@ module NeverBlock
 
       def make(files, bytes_per_second)
         make_image(files)
-        @device = run("losetup", "-f", "--show", @image)[%r{^/dev/\S+$}] or raise Error, "losetup names no device"
+        @device = run("losetup", "-f", "--show", @image)[%r{^/dev/\S+$}]
+        raise Error, "losetup names no device" unless @device
+
         guard
         run("mount", "-o", "ro,noatime", @device, @directory)
         throttle(bytes_per_second)
@@ -61,22 +67,27 @@ module NeverBlock
         raise
       end
 
-      # mke2fs(8) fills it: a disk that was mounted for writing cannot be mounted otherwise while a namespace made meanwhile holds its first mount.
+      # mke2fs(8) fills the image: a disk that was mounted for writing cannot be mounted read-only
+      # while a namespace made meanwhile holds the first mount.
       def make_image(files)
         FileUtils.mkdir_p(@directory)
         File.chmod(0o755, @directory) # a worker that drops root still has to enter
         run("cp", "-p", *files, @directory)
-        File.open(@image, "w") { |file| file.truncate((files.sum { |path| File.size(path) } + SPARE_BYTES) / SECTOR_BYTES * SECTOR_BYTES) }
+        bytes = files.sum { |path| File.size(path) } + SPARE_BYTES
+        File.open(@image, "w") { |file| file.truncate(bytes / SECTOR_BYTES * SECTOR_BYTES) }
         run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", @directory, @image)
         FileUtils.rm(files.map { |path| File.join(@directory, File.basename(path)) })
       end
 
-      # Reads until this process has gone or closes its end. Signals of the terminal are not for it.
+      # Starts the child. It reads until this process ends or closes the pipe. It ignores signals of
+      # the terminal.
       def guard
-        undo = ["echo '#{number} 0' > #{THROTTLE}", "umount -l #{Shellwords.escape(@directory)}", "losetup -d #{@device}",
-                "rm -f #{Shellwords.escape(@image)}", "rmdir #{Shellwords.escape(@directory)}"]
+        undo = ["echo '#{number} 0' > #{THROTTLE}", "umount -l #{Shellwords.escape(@directory)}",
+                "losetup -d #{@device}", "rm -f #{Shellwords.escape(@image)}",
+                "rmdir #{Shellwords.escape(@directory)}"]
         script = "trap '' INT TERM HUP; cat; #{undo.join("; ")}"
-        @guard = IO.popen({ "PATH" => PATH }, ["sh", "-c", script, { pgroup: true, err: File::NULL, out: File::NULL }], "w")
+        options = { pgroup: true, err: File::NULL, out: File::NULL }
+        @guard = IO.popen({ "PATH" => PATH }, ["sh", "-c", script, options], "w")
       end
 
       def throttle(bytes_per_second)
@@ -95,7 +106,8 @@ module NeverBlock
       end
 
       def run(*command)
-        text = Child.capture(command, limit_seconds: TOOL_SECONDS_MAX, environment: { "PATH" => PATH })
+        text = Child.capture(command, limit_seconds: TOOL_SECONDS_MAX,
+                                      environment: { "PATH" => PATH })
         return text if Process.last_status.success?
 
         raise Error, "#{command.first}: #{text.strip.tr("\n", " ")[0, 200]}"

@@ -2,7 +2,8 @@
 
 module NeverBlock
   module Bench
-    # What a Company's requests that compute take beside its light requests, and by turns on another Server, on which nobody is beside them.
+    # The time that a Company's computing requests take beside its light requests, compared in turns
+    # with another Server without light requests.
     WorkTurns = Struct.new(:company, :other, keyword_init: true) do
       # @return [Hash{Symbol => Object}] for the report
       def to_h
@@ -10,21 +11,24 @@ module NeverBlock
       end
     end
 
-    # One run of it. Both servers are given the same work at once, and go on by turns (SIGSTOP, SIGCONT) until each has done it; the time that each went on is compared. So no
-    # request under way is lost to the count, and a machine that changes its speed changes it for both. While the other goes on, a third is asked for what is light: what
-    # cores have in common, and those who ask, is as busy in either turn.
+    # One run of it. Both servers get the same work at once and run in turns (SIGSTOP, SIGCONT)
+    # until each has done it. The running times are compared. So no request in progress is lost to
+    # the count, and a change of the machine's speed affects both. During the other server's turns,
+    # a third one gets the light requests, so that shared caches and the clients are equally busy in
+    # every turn.
     class WorkTurnsMeasurement
       WORKS = 3
       WORKS_QUICK = 1
       TURN_SECONDS = 0.2
 
       # @param app [String] rackup file
-      # @param path [String] what the other servers are asked until they answer
-      # @param work [#call] makes RepeatedRequests of a URL
-      # @param light [#call] makes PacedRequests of a URL and Arrivals
+      # @param path [String] requested until the other servers answer
+      # @param work [#call] makes a RepeatedRequest from a URL
+      # @param light [#call] makes PacedRequests from a URL and Arrivals
       # @param host [#run] ServerProcess
       # @param turn_seconds [Numeric]
-      def initialize(app:, path: "/", work: ->(url) { RepeatedRequest.new(url, pause: ->(_) {}) }, light: PacedRequests.method(:new), host: ServerProcess,
+      def initialize(app:, path: "/", work: RepeatedRequest.method(:at_once),
+                     light: PacedRequests.method(:new), host: ServerProcess,
                      turn_seconds: TURN_SECONDS)
         @app = app
         @path = path
@@ -37,12 +41,14 @@ module NeverBlock
       # @param process [ServerProcess] just started
       # @param scenario [Scenario] its load is WorkTurns
       # @param settings [Settings]
-      # @return [Hash{String => Object}] the figures, flat: kept_share is the work done in a second, over the other's
+      # @return [Hash{String => Object}] the figures, flat; kept_share is the work done in a second,
+      #   divided by the other's
       def take(process, scenario, settings)
         company = scenario.load.company
         start_two(scenario.load.other) do |other, third|
           [process, other].each { |one| work(one, company) }
-          found = figures(*measure(process, other, third, company, settings.quick ? WORKS_QUICK : WORKS))
+          works = settings.quick ? WORKS_QUICK : WORKS
+          found = figures(*measure(process, other, third, company, works))
           ended = [process, other, third].find { |one| !one.alive? }
           raise Error, "the server ended under load: #{ended.last_words}" if ended
 
@@ -53,14 +59,17 @@ module NeverBlock
       private
 
       def start_two(server)
-        @host.run(server, app: @app, path: @path) { |one| @host.run(server, app: @app, path: @path) { |two| yield one, two } }
+        @host.run(server, app: @app, path: @path) do |one|
+          @host.run(server, app: @app, path: @path) { |two| yield one, two }
+        end
       end
 
       def work(process, company)
         @work.call(process.url).once(company.beside, clients: company.clients)
       end
 
-      # @return [Array(Array<Array<Float>>, Integer)] seconds of each work, of the process and of the other; light requests to the process that failed
+      # @return [Array(Array<Array<Float>>, Integer)] for each work the seconds of the process and
+      #   of the other; number of failed light requests to the process
       def measure(process, other, third, company, works)
         lights = [process, third].map { |asked| lights(asked, company) }
         parts = [[process, lights.first], [other, lights.last]]
@@ -70,14 +79,22 @@ module NeverBlock
       end
 
       def lights(process, company)
-        [@light.call(process.url, company.light), *company.asides.map { |aside| @light.call(aside.admin ? process.admin_url : process.url, aside.arrivals) }]
+        light = @light.call(process.url, company.light)
+        asides = company.asides.map do |aside|
+          @light.call(aside.admin ? process.admin_url : process.url, aside.arrivals)
+        end
+        [light, *asides]
       end
 
-      # Who was last in one work is first in the next.
+      # The order alternates with each work.
       def race(parts, company, number)
         parts.each { |process, _| process.suspend }
-        runners = parts.map { |process, lights| Runner.new(process, lights) { work(process, company) } }
-        runners.rotate(number).each { |runner| runner.go(@turn_seconds) } until runners.all?(&:done?)
+        runners = parts.map do |process, lights|
+          Runner.new(process, lights) { work(process, company) }
+        end
+        until runners.all?(&:done?)
+          runners.rotate(number).each { |runner| runner.go(@turn_seconds) }
+        end
         runners.map(&:seconds)
       ensure
         parts.each { |process, _| process.resume }
@@ -86,12 +103,13 @@ module NeverBlock
 
       def figures(works, failed)
         own, other = works.transpose.map(&:sum)
-        { "works" => works.size, "seconds" => own.round(3), "other_seconds" => other.round(3), "kept_share" => (other / own).round(4), "error_count" => failed, "flags" => [] }
+        { "works" => works.size, "seconds" => own.round(3), "other_seconds" => other.round(3),
+          "kept_share" => (other / own).round(4), "error_count" => failed, "flags" => [] }
       end
 
       # A server's part in one work.
       class Runner
-        # @return [Float] that it went on for until the work was done
+        # @return [Float] running time until the work was done
         attr_reader :seconds
 
         # @yield the work
@@ -107,7 +125,7 @@ module NeverBlock
           !@thread.alive?
         end
 
-        # Not at all when its work is done.
+        # Does nothing when the work is done.
         def go(seconds)
           return if done?
 
@@ -120,7 +138,7 @@ module NeverBlock
           @process.suspend
         end
 
-        # @raise what the work has raised
+        # @raise the exception of the work
         def finish
           @thread.join
         end

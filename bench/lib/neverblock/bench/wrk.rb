@@ -5,11 +5,13 @@ require "tempfile"
 
 module NeverBlock
   module Bench
-    # The load generator: runs wrk with a script that prints its summary as one line of JSON, and reads that line.
+    # The load generator: runs wrk with a script that prints its summary as one line of JSON.
     class Wrk
-      # What wrk counted in one run. Latencies in microseconds; errors by kind: connect, read, write, timeout, status (400 and above).
-      Outcome = Struct.new(:requests, :seconds, :bytes, :errors, :latency_us, :cpu_seconds, keyword_init: true) do
-        # @return [Float] good answers a second: a server that refuses quickly is not a fast one
+      # The counts of one run. Latencies are in microseconds. Kinds of errors: connect, read, write,
+      # timeout, status (400 and above).
+      Outcome = Struct.new(:requests, :seconds, :bytes, :errors, :latency_us, :cpu_seconds,
+                           keyword_init: true) do
+        # @return [Float] successful responses a second; fast refusals do not count
         def rate
           (requests - errors.fetch("status", 0)) / seconds
         end
@@ -22,22 +24,26 @@ module NeverBlock
 
       MARK = "bench-json "
 
-      # setup() and done() run outside the measured time. `response` is left undefined: wrk then parses nothing for Lua.
+      # setup() and done() run outside the measured time. `response` is undefined, so that wrk does
+      # not parse responses for Lua.
       DONE = <<~LUA
         function done(summary, latency, requests)
           local e = summary.errors
           io.write(string.format(
             '#{MARK}{"requests":%d,"duration_us":%d,"bytes":%d,' ..
             '"errors":{"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d},' ..
-            '"latency_us":{"min":%d,"mean":%.1f,"max":%d,"p50":%d,"p90":%d,"p99":%d,"p99.9":%d}}\\n',
+            '"latency_us":{"min":%d,"mean":%.1f,"max":%d,' ..
+            '"p50":%d,"p90":%d,"p99":%d,"p99.9":%d}}\\n',
             summary.requests, summary.duration, summary.bytes,
             e.connect, e.read, e.write, e.timeout, e.status,
             latency.min, latency.mean, latency.max,
-            latency:percentile(50), latency:percentile(90), latency:percentile(99), latency:percentile(99.9)))
+            latency:percentile(50), latency:percentile(90), latency:percentile(99),
+            latency:percentile(99.9)))
         end
       LUA
 
-      # wrk counts the answers it expects by parsing what request() gives, so a batch may be one string (wrk's own pipeline example).
+      # wrk counts expected responses by parsing the result of request(), so a batch may be one
+      # string (wrk's own pipeline example).
       PIPELINE = <<~LUA
         function init(args)
           local batch = {}
@@ -47,10 +53,10 @@ module NeverBlock
         function request() return joined end
       LUA
 
-      # Longer than any run, so that a slow answer is seen as slow and not as an error.
+      # Longer than any run, so that a slow response counts as slow and not as an error.
       TIMEOUT_SECONDS = 600
       MISSING = "wrk is not installed: bin/setup --all installs it (package wrk)"
-      # How much longer than asked wrk may take before it is ended: it waits for its threads, not for open requests.
+      # Seconds wrk may run over its time: it waits for its threads, not for open requests.
       GRACE_SECONDS = 20
 
       class << self
@@ -60,23 +66,26 @@ module NeverBlock
           pipeline > 1 ? format(PIPELINE, depth: pipeline) + DONE : DONE
         end
 
-        # @param text [String] all that wrk printed
-        # @param cpu_seconds [Float, nil] what wrk itself cost
-        # @param pipeline [Integer] above 1 there are no latencies: wrk 4.1 records one for each batch but reckons with the number of
-        #   answers, and its percentiles come out as nonsense (p99 of 0)
+        # @param text [String] all of wrk's output
+        # @param cpu_seconds [Float, nil] CPU time of wrk itself
+        # @param pipeline [Integer] above 1 there are no latencies: wrk 4.1 records one for each
+        #   batch but divides by the number of responses, so that its percentiles are wrong
         # @return [Outcome]
-        # @raise [Error] when wrk printed no summary
+        # @raise [Error] when the output has no summary
         def parse(text, cpu_seconds: nil, pipeline: 1)
           line = text.lines.find { |candidate| candidate.start_with?(MARK) }
-          raise Error, "wrk gave no summary; it said: #{text.strip.lines.last(3).join.strip}" unless line
+          unless line
+            raise Error, "wrk gave no summary; its output: #{text.strip.lines.last(3).join.strip}"
+          end
 
           data = JSON.parse(line.delete_prefix(MARK))
           Outcome.new(requests: data.fetch("requests"), seconds: data.fetch("duration_us") / 1e6,
                       bytes: data.fetch("bytes"), errors: data.fetch("errors"),
-                      latency_us: pipeline > 1 ? {} : data.fetch("latency_us"), cpu_seconds: cpu_seconds)
+                      latency_us: pipeline > 1 ? {} : data.fetch("latency_us"),
+                      cpu_seconds: cpu_seconds)
         end
 
-        # @return [String, nil] wrk's version, nil where it is not installed
+        # @return [String, nil] wrk's version; nil when it is not installed
         def version
           IO.popen(["wrk", "-v"], err: %i[child out], &:read)[/\A\s*wrk (\S+)/, 1]
         rescue Errno::ENOENT
@@ -86,7 +95,7 @@ module NeverBlock
 
       # @param load [Load] connections, threads, pipeline, path
       # @param url [String] of the server, without path
-      # @param seconds [Numeric] how long to send
+      # @param seconds [Numeric] time of sending
       # @return [Outcome]
       # @raise [Error] when wrk fails or does not end
       def run(load, url:, seconds:)
@@ -94,7 +103,8 @@ module NeverBlock
           script.write(self.class.script(pipeline: load.pipeline))
           script.close
           before = Child.cpu_seconds
-          text = Child.capture(command(load, url, seconds, script.path), limit_seconds: seconds + GRACE_SECONDS)
+          text = Child.capture(command(load, url, seconds, script.path),
+                               limit_seconds: seconds + GRACE_SECONDS)
           self.class.parse(text, cpu_seconds: Child.cpu_seconds - before, pipeline: load.pipeline)
         end
       rescue Errno::ENOENT
@@ -103,8 +113,8 @@ module NeverBlock
 
       # @return [Array<String>] the command line
       def command(load, url, seconds, script)
-        ["wrk", "-t#{load.threads}", "-c#{load.connections}", "-d#{seconds.ceil}s", "--timeout", "#{TIMEOUT_SECONDS}s",
-         "-s", script, "#{url}#{load.path}"]
+        ["wrk", "-t#{load.threads}", "-c#{load.connections}", "-d#{seconds.ceil}s",
+         "--timeout", "#{TIMEOUT_SECONDS}s", "-s", script, "#{url}#{load.path}"]
       end
     end
   end

@@ -4,25 +4,25 @@ require "tempfile"
 
 module NeverBlock
   module Bench
-    # The load generator by turns: a wrk for each of several servers, of which one at a time is let go on (SIGCONT) and then stopped again (SIGSTOP), with all that is under
-    # way in it. So short are the turns that a machine which changes its speed changes it for all of them.
+    # The load generator in turns: one wrk for each of several servers. One wrk at a time runs
+    # (SIGCONT), then it is stopped again (SIGSTOP) with its requests in progress. Turns are so
+    # short that a change of the machine's speed affects all servers alike.
     class WrkTurns
       TURN_SECONDS = 0.1
-      # After it has been stopped a server still answers what it has been sent.
+      # After wrk has been stopped, a server still answers the requests it has received.
       PAUSE_SECONDS = 0.002
-      # Alone, to open its connections; it is a turn like others.
+      # Time of each wrk alone at its start, to open its connections; it counts as a turn.
       START_SECONDS = 0.5
       ASK_SECONDS = 0.02
 
-      # @param wrk [Wrk]
       def initialize(wrk: Wrk.new)
         @wrk = wrk
       end
 
       # @param load [Load]
       # @param urls [Array<String>] of the servers, without path
-      # @param seconds [Numeric] for each of them
-      # @return [Array<Wrk::Outcome>] in the order of the urls; their seconds count the turns of all
+      # @param seconds [Numeric] for each server
+      # @return [Array<Wrk::Outcome>] in the order of the urls; their seconds cover the turns of all
       # @raise [Error] when wrk fails or does not end
       def run(load, urls:, seconds:)
         children = []
@@ -31,7 +31,7 @@ module NeverBlock
           script.close
           limit = urls.size * (START_SECONDS + (2 * seconds)) + Wrk::GRACE_SECONDS
           urls.each { |url| children << start(@wrk.command(load, url, limit, script.path)) }
-          (seconds / TURN_SECONDS).ceil.times { |turn| children.rotate(turn).each { |child| let_go(child, TURN_SECONDS) } }
+          take_turns(children, (seconds / TURN_SECONDS).ceil)
           children.map { |child| Wrk.parse(finish(child), pipeline: load.pipeline) }
         end
       rescue Errno::ENOENT
@@ -42,23 +42,34 @@ module NeverBlock
 
       private
 
-      # ended: it was waited for, and its id may be another's.
+      # ended: the process was waited for, so that its id may belong to another.
       Started = Struct.new(:pid, :output, :ended)
       private_constant :Started
 
+      # Another one begins each round.
+      def take_turns(children, rounds)
+        rounds.times do |turn|
+          children.rotate(turn).each { |child| let_go(child, TURN_SECONDS) }
+        end
+      end
+
       def start(command)
         output = Tempfile.new("neverblock-bench")
-        child = Started.new(Process.spawn(*command, out: output, err: output, in: File::NULL), output)
+        pid = Process.spawn(*command, out: output, err: output, in: File::NULL)
+        child = Started.new(pid, output)
         sleep(START_SECONDS)
         sleep(ASK_SECONDS) until to_be_ended?(child.pid)
         Process.kill(:STOP, child.pid)
         child
       end
 
-      # @return [Boolean] SIGINT makes it print its summary by now (SigCgt of proc(5)), or it has ended by itself
+      # @return [Boolean] whether SIGINT makes it print its summary by now (SigCgt of proc(5)), or
+      #   it has ended by itself
       def to_be_ended?(pid)
         status = File.read("/proc/#{pid}/status")
-        status.match?(/^State:\tZ/) || status[/^SigCgt:\t(\h+)/, 1].hex[Signal.list["INT"] - 1] == 1
+        return true if status.match?(/^State:\tZ/)
+
+        status[/^SigCgt:\t(\h+)/, 1].hex[Signal.list["INT"] - 1] == 1
       end
 
       def let_go(child, seconds)
@@ -68,8 +79,9 @@ module NeverBlock
         sleep(PAUSE_SECONDS)
       end
 
-      # It is told until it has ended: right after it was stopped any of its threads may take care of a signal, and only the first's sleep is to be ended by it.
-      # @return [String] all that it printed
+      # SIGINT is sent until wrk has ended: any of its threads may receive it, and only the first
+      # thread's sleep must be interrupted.
+      # @return [String] all of its output
       def finish(child)
         limit = now + Wrk::GRACE_SECONDS
         Process.kill(:CONT, child.pid)

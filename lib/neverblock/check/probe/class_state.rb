@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The variables of all classes and modules, before and after: which of them hold something else, or more.
+# The variables of all classes and modules, compared before and after a request: those that hold
+# another object, or an object of another size.
 
 require "set"
 
@@ -8,7 +9,8 @@ module NeverBlock
   module Check
     class Probe
       class ClassState
-        # A variable (@x, @@x) of a module that has been changed. own: whether the module is the application's.
+        # A changed variable (@x, @@x) of a module. own: whether the module belongs to the
+        # application.
         Change = Struct.new(:owner, :variable, :own, :place) do
           def own?
             own
@@ -19,8 +21,11 @@ module NeverBlock
           end
         end
 
-        # Not looked at: ourselves, Ruby's own and what loads code.
-        OTHERS = /\A(?:NeverBlock|Bundler|Gem|RubyVM|ObjectSpace|Zeitwerk|Bootsnap|DEBUGGER__|ErrorHighlight|DidYouMean|Rack::Mock|Monitor)\b/.freeze
+        # Modules that are not compared: our own, Ruby's own, and those that load code.
+        OTHERS = /\A(?:
+          NeverBlock|Bundler|Gem|RubyVM|ObjectSpace|Zeitwerk|Bootsnap|DEBUGGER__|ErrorHighlight|
+          DidYouMean|Rack::Mock|Monitor
+        )\b/x.freeze
         NAME = Module.instance_method(:name)
         SIZED = [Array, Hash, Set, String].freeze
         private_constant :NAME, :SIZED
@@ -30,10 +35,12 @@ module NeverBlock
           @root = root
         end
 
-        # @return [Hash{Module => Hash{Symbol => Array}}] what each variable holds: the object, and its size
+        # @return [Hash{Module => Hash{Symbol => Array}}] for each variable: the object, and its
+        #   size
         def take
-          ObjectSpace.each_object(Module).each_with_object({}.compare_by_identity) do |owner, found|
-            next if owner.singleton_class? || (name = NAME.bind_call(owner)).nil? || name.match?(OTHERS)
+          modules = ObjectSpace.each_object(Module)
+          modules.each_with_object({}.compare_by_identity) do |owner, found|
+            next if ignored?(owner)
 
             variables = variables_of(owner)
             found[owner] = variables unless variables.empty?
@@ -44,21 +51,34 @@ module NeverBlock
         def difference(before, after)
           after.flat_map do |owner, variables|
             earlier = before[owner] || {}
-            variables.filter_map { |name, held| change(owner, name) unless same?(earlier[name], held) }
+            variables.filter_map do |name, value|
+              change(owner, name) unless same?(earlier[name], value)
+            end
           end
         end
 
         private
 
+        def ignored?(owner)
+          return true if owner.singleton_class?
+
+          name = NAME.bind_call(owner)
+          name.nil? || name.match?(OTHERS)
+        end
+
         def variables_of(owner)
-          found = owner.instance_variables.to_h { |name| [name, held(owner.instance_variable_get(name))] }
-          owner.class_variables(false).each { |name| found[name] = held(owner.class_variable_get(name)) }
+          found = owner.instance_variables.to_h do |name|
+            [name, measured(owner.instance_variable_get(name))]
+          end
+          owner.class_variables(false).each do |name|
+            found[name] = measured(owner.class_variable_get(name))
+          end
           found
-        rescue NameError # a class variable that another module has overtaken
+        rescue NameError # a class variable that another module also has
           found || {}
         end
 
-        def held(value)
+        def measured(value)
           [value, SIZED.any? { |type| type === value } ? value.size : nil]
         end
 
@@ -70,20 +90,26 @@ module NeverBlock
           name = NAME.bind_call(owner)
           file, line = Object.const_source_location(name)
           file &&= File.expand_path(file)
-          own = !file.nil? && file.start_with?("#{@root}/") && !file.match?(%r{/(?:gems|vendor)/})
-          Change.new(name, variable, own, place(owner, variable, file, line))
+          Change.new(name, variable, own?(file), place(owner, variable, file, line))
         rescue NameError
           Change.new(name, variable, false, nil)
         end
 
-        # The line that sets it, where that is in a method of the module; else where the module is.
+        def own?(file)
+          return false if file.nil?
+
+          file.start_with?("#{@root}/") && !file.match?(%r{/(?:gems|vendor)/})
+        end
+
+        # The line of a method of the module that sets the variable; else the place of the module.
         def place(owner, variable, file, line)
           found = setter(owner, variable) || [file, line]
           found[0] ? "#{found[0].delete_prefix("#{@root}/")}:#{found[1]}" : "?"
         end
 
         def setter(owner, variable)
-          methods = owner.singleton_methods(false).map { |name| owner.method(name) } + owner.instance_methods(false).map { |name| owner.instance_method(name) }
+          methods = owner.singleton_methods(false).map { |name| owner.method(name) } +
+                    owner.instance_methods(false).map { |name| owner.instance_method(name) }
           methods.each do |method|
             line = line_of(method, variable)
             return [File.expand_path(method.source_location.first), line] if line
@@ -91,13 +117,15 @@ module NeverBlock
           nil
         end
 
-        # As `ruby --dump=insns` has it: 0003 setinstancevariable :@name, <is:0>   (  12)[Li]; a line's number is told where it begins.
+        # Reads the output of `ruby --dump=insns`: 0003 setinstancevariable :@name, <is:0> (
+        # 12)[Li]. A line number stands only at the first instruction of its line.
         def line_of(method, variable)
           code = RubyVM::InstructionSequence.of(method) or return
+          setter = /\b(?:setinstancevariable|setclassvariable)\s+:#{Regexp.escape(variable)}[,\s]/
           line = nil
           code.disasm.each_line do |text|
             line = text[/\(\s*(\d+)\)/, 1] || line
-            return line if text.match?(/\b(?:setinstancevariable|setclassvariable)\s+:#{Regexp.escape(variable)}[,\s]/)
+            return line if text.match?(setter)
           end
           nil
         end

@@ -1,18 +1,22 @@
 # frozen_string_literal: true
 
-# Sees what a request writes where others find it: globals, the process's folder. Each write is counted by what is written and where; only those
-# that the fibers make which are asked count.
+# Records writes of a request to places that all requests share: globals, and the working directory.
+# Each is counted by name and place. Only writes in the fibers of the probe's requests count.
 
 module NeverBlock
   module Check
     class Probe
       class Recorder
-        # Ruby's own, which a request may set for itself or which are no state: the last match, the last exception, the switches.
-        SPECIAL = /\A\$(?:[^a-zA-Z]|-|_$|VERBOSE\z|DEBUG\z|FILENAME\z|PROGRAM_NAME\z|LOADED_FEATURES\z|LOAD_PATH\z|stdin\z)/.freeze
+        # Globals of Ruby that a request may set for itself, or that are no state: the last match,
+        # the last exception, the switches.
+        SPECIAL = /\A\$(?:
+          [^a-zA-Z]|-|_$|VERBOSE\z|DEBUG\z|FILENAME\z|PROGRAM_NAME\z|LOADED_FEATURES\z|LOAD_PATH\z|
+          stdin\z
+        )/x.freeze
         OURS = File.expand_path("../..", __dir__)
 
         class << self
-          # @return [Recorder, nil] that which writes are told to
+          # @return [Recorder, nil] receives the writes
           attr_accessor :current
         end
 
@@ -45,7 +49,7 @@ module NeverBlock
           @globals.each { |name| untrace_var(name) }
         end
 
-        # Counts what is written in the block.
+        # Records during the block.
         def during
           watch_globals
           @on = true
@@ -63,9 +67,10 @@ module NeverBlock
           @counts[[kind, name, place]] += 1
         end
 
-        # Forgets what was counted.
+        # Returns and forgets what was counted.
         # @param times [Integer]
-        # @return [Array<Array(Symbol, String, String)>] kind, name and place of what was written at least so often
+        # @return [Array<Array(Symbol, String, String)>] kind, name and place of writes that were
+        #   counted at least that often
         def drain(times)
           @counts.select { |_, count| count >= times }.keys
         ensure
@@ -74,7 +79,7 @@ module NeverBlock
 
         private
 
-        # One that nothing has set yet is not there yet.
+        # Watches globals that have appeared since the last call.
         def watch_globals
           (global_variables.grep_v(SPECIAL) - @globals).each do |name|
             trace_var(name, ->(_value) { write(:global, name.to_s) })
@@ -82,10 +87,11 @@ module NeverBlock
           end
         end
 
-        # @return [String, nil] the line that wrote; nil: one of ours
+        # @return [String, nil] the line that wrote; nil: a line of this gem
         def origin
           frame = caller_locations(2, 12).find { |location| location.path != __FILE__ }
-          path = frame && (frame.absolute_path || frame.path) # a rackup file is evaluated and has no absolute path
+          # A rackup file is evaluated and has no absolute path.
+          path = frame && (frame.absolute_path || frame.path)
           return if path.nil? || path.start_with?(OURS)
 
           "#{path.delete_prefix("#{@root}/")}:#{frame.lineno}"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# One GET, with all that a server does for it.
+# One GET request, with everything a server does for it.
 
 require "neverblock/verbs/deadline"
 require "rack/mock_request" if defined?(::Rack) && ::Rack.release >= "3"
@@ -18,7 +18,7 @@ module NeverBlock
           @path = path
         end
 
-        # In a fiber of its own.
+        # Runs in a fiber of its own.
         # @return [self]
         def call
           NeverBlock.all(-> { ask })
@@ -31,22 +31,34 @@ module NeverBlock
 
         # @return [String]
         def to_s
-          @error ? "raises #{@error.class}: #{@error.message.to_s.lines.first.to_s.strip}" : "answers #{@status}"
+          return "answers #{@status}" unless @error
+
+          "raises #{@error.class}: #{@error.message.to_s.lines.first.to_s.strip}"
         end
 
         private
 
         def ask
-          env = ::Rack::MockRequest.env_for("http://localhost#{@path}", "REMOTE_ADDR" => "127.0.0.1", "rack.response_finished" => [])
-          @status, _, body = NeverBlock.deadline(SECONDS) { @app.call(env).tap { |answer| read(answer[2]) } }
-          env["rack.response_finished"].reverse_each { |callback| callback.call(env, @status, {}, nil) }
+          env = make_env
+          @status, _, body = NeverBlock.deadline(SECONDS) do
+            @app.call(env).tap { |answer| read(answer[2]) }
+          end
+          env["rack.response_finished"].reverse_each do |callback|
+            callback.call(env, @status, {}, nil)
+          end
         rescue StandardError, ScriptError => e
           @error = e
         ensure
           body.close if body.respond_to?(:close)
         end
 
-        # A body that is a stream (`call`) would go on as long as its reader does.
+        def make_env
+          ::Rack::MockRequest.env_for("http://localhost#{@path}",
+                                      "REMOTE_ADDR" => "127.0.0.1",
+                                      "rack.response_finished" => [])
+        end
+
+        # A streaming body (`call`) is not read: it may never end.
         def read(body)
           body.each { |_part| nil } if body.respond_to?(:each)
         end

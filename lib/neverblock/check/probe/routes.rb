@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What can be asked for without knowing the application: the GET routes of a Rails application that need no parameter, else its root.
+# Paths that can be requested without knowledge of the application: GET routes of a Rails
+# application without required parameters, else the root.
 
 module NeverBlock
   module Check
@@ -15,17 +16,22 @@ module NeverBlock
         def paths
           return ROOT unless defined?(::Rails.application.routes) && ::Rails.application
 
-          found = ::Rails.application.routes.routes.filter_map { |route| path(route) }.uniq.first(MOST)
+          routes = ::Rails.application.routes.routes
+          found = routes.filter_map { |route| path(route) }.uniq.first(MOST)
           found.empty? ? ROOT : found
         end
 
         def path(route)
-          return unless route.verb.to_s.include?("GET") && route.required_parts.empty? && !route.internal
+          return unless plain?(route)
 
           path = route.path.spec.to_s.gsub(/\([^()]*\)/, "")
           path unless path.include?("*") || path.include?("(") || path.start_with?("/rails/")
         end
-        private_class_method :path
+
+        def plain?(route)
+          route.verb.to_s.include?("GET") && route.required_parts.empty? && !route.internal
+        end
+        private_class_method :path, :plain?
       end
     end
   end

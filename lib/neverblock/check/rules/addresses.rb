@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Where the configuration says to listen, against the addresses this machine has.
+# The addresses of the configuration, compared with those of this machine.
 
 require "neverblock/check/finding"
 require "neverblock/server/addresses"
@@ -13,7 +13,8 @@ module NeverBlock
 
         # @return [Array<Finding>]
         def call(subject, addresses: Server::Addresses.new)
-          [*subject.config.binds, subject.config.admin].compact.reject(&:unix?).uniq(&:host).flat_map { |bind| of(bind, addresses) }
+          binds = [*subject.config.binds, subject.config.admin].compact.reject(&:unix?)
+          binds.uniq(&:host).flat_map { |bind| of(bind, addresses) }
         end
 
         def of(bind, addresses)
@@ -22,18 +23,24 @@ module NeverBlock
 
           elsewhere.empty? ? [] : [some(bind, here, elsewhere)]
         rescue SocketError => e
-          [Finding.of(:serious, "bind", "the server does not start: #{bind} names a host without address (#{e.message.sub(/\Agetaddrinfo: /, "")})",
+          reason = e.message.sub(/\Agetaddrinfo: /, "")
+          [Finding.of(:serious, "bind",
+                      "the server does not start: the host of #{bind} has no address (#{reason})",
                       "write an address, such as http://127.0.0.1:#{bind.port}")]
         end
 
         def nowhere(bind, addresses)
-          Finding.of(:serious, "bind", "the server does not start: #{bind} means #{addresses.join(", ")}, and this machine has no such address",
-                     "127.0.0.1 is this machine alone, 0.0.0.0 every IPv4 address it has")
+          Finding.of(:serious, "bind",
+                     "the server does not start: #{bind} means #{addresses.join(", ")}, and this " \
+                     "machine has no such address",
+                     "127.0.0.1 is this machine alone, 0.0.0.0 is every IPv4 address it has")
         end
 
         def some(bind, here, elsewhere)
-          Finding.of(:note, "bind", "#{bind} listens on #{here.join(", ")} alone: #{elsewhere.join(", ")}, which #{bind.host} means too, is no address of this machine",
-                     "nothing, where clients come to #{here.first}; else write the addresses that are meant")
+          Finding.of(:note, "bind",
+                     "#{bind} listens only on #{here.join(", ")}: #{bind.host} also means " \
+                     "#{elsewhere.join(", ")}, which this machine does not have",
+                     "nothing, if clients connect to #{here.first}; else write the addresses")
         end
         private_class_method :of, :nowhere, :some
       end

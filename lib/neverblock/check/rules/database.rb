@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Connection pools against the requests that run at once. No database is asked.
+# Sizes of connection pools, compared with the number of concurrent requests. No database is
+# contacted.
 
 require "neverblock/check/finding"
 require "neverblock/db/active_record/pool_size"
@@ -9,10 +10,14 @@ module NeverBlock
   module Check
     module Rules
       module Database
-        # PostgreSQL's max_connections as it comes; MariaDB's and MySQL's is 151.
+        # Default of max_connections in PostgreSQL; MariaDB and MySQL have 151.
         SERVER_DEFAULT = 100
 
         module_function
+
+        PoolSize = DB::ActiveRecord::PoolSize
+        AUTOMATIC = [nil, "auto", PoolSize::DEFAULT, PoolSize::DEFAULT.to_s].freeze
+        private_constant :PoolSize, :AUTOMATIC
 
         # @return [Array<Finding>]
         def call(subject)
@@ -22,17 +27,18 @@ module NeverBlock
         def active_record(subject)
           return [] unless defined?(::ActiveRecord::Base) && defined?(::Rails.env)
 
-          configurations = ::ActiveRecord::Base.configurations.configs_for(env_name: ::Rails.env.to_s)
-          configurations.flat_map { |configuration| of_configuration(configuration, subject) }
+          found = ::ActiveRecord::Base.configurations.configs_for(env_name: ::Rails.env.to_s)
+          found.flat_map { |configuration| of_configuration(configuration, subject) }
         end
 
         def of_configuration(configuration, subject)
           adapter = configuration.adapter.to_s
           return [sqlite(configuration)] if adapter.include?("sqlite")
 
-          written = configuration.configuration_hash.fetch(:max_connections) { configuration.configuration_hash[:pool] }
+          hash = configuration.configuration_hash
+          written = hash.fetch(:max_connections) { hash[:pool] }
           name = "database #{configuration.name} (#{adapter})"
-          return [automatic(name, adapter)].compact if [nil, "auto", DB::ActiveRecord::PoolSize::DEFAULT, DB::ActiveRecord::PoolSize::DEFAULT.to_s].include?(written)
+          return [automatic(name, adapter)].compact if AUTOMATIC.include?(written)
 
           [pool(name, written.to_i, subject, "docs/guides/activerecord.md")].compact
         end
@@ -41,27 +47,38 @@ module NeverBlock
           return if adapter.match?(/postg|mysql|trilogy/)
 
           Finding.of(:warning, "adapter",
-                     "#{name}: NeverBlock knows nothing of this adapter: its driver may stop all requests while it waits, and its pool has the size that is written",
-                     "try it with --probe; NB.offload { } around what blocks", guide: "docs/guides/activerecord.md")
+                     "#{name}: NeverBlock does not know this adapter: its driver may block all " \
+                     "requests while it waits, and its pool has the configured size",
+                     "try it with --probe; wrap what blocks in NB.offload { }",
+                     guide: "docs/guides/activerecord.md")
         end
 
         def sqlite(configuration)
-          Finding.of(:note, "sqlite", "database #{configuration.name} is SQLite: a statement computes with Ruby's lock, so that a long one stops all requests of its process",
+          Finding.of(:note, "sqlite",
+                     "database #{configuration.name} is SQLite: a statement runs with Ruby's " \
+                     "lock held, so that a long one blocks all requests of its process",
                      "-w 2 or more, short statements, an index", guide: "docs/guides/sqlite.md")
         end
 
-        # A size that somebody has chosen.
+        # A pool whose size is configured.
         def pool(name, size, subject, guide)
-          all = size * subject.workers
-          processes = "#{subject.workers} worker#{"s" unless subject.workers == 1}"
-          return Finding.of(:warning, "pool-size",
-                            "#{name}: #{processes} may open #{all} connections (#{size} each); a database takes #{SERVER_DEFAULT} to 151 unless told more",
-                            "fewer connections each, fewer workers, or more of them in the database server", guide: guide) if all > SERVER_DEFAULT
-          return unless size < subject.fibers && size <= DB::ActiveRecord::PoolSize::DEFAULT
+          return too_many(name, size, subject, guide) if size * subject.workers > SERVER_DEFAULT
+          return unless size < subject.fibers && size <= PoolSize::DEFAULT
 
           Finding.of(:note, "pool-size",
-                     "#{name}: a pool of #{size} for up to #{subject.fibers} requests at once in each of #{subject.workers} processes: those beyond wait in line for a connection",
-                     "10 to 30 for most databases, or a lower -f where nearly every request needs one", guide: guide)
+                     "#{name}: a pool of #{size} for up to #{subject.fibers} requests at once in " \
+                     "each of #{subject.workers} processes: the others wait for a connection",
+                     "10 to 30 for most databases, or a lower -f where nearly every request " \
+                     "needs one", guide: guide)
+        end
+
+        def too_many(name, size, subject, guide)
+          processes = "#{subject.workers} worker#{"s" unless subject.workers == 1}"
+          Finding.of(:warning, "pool-size",
+                     "#{name}: #{processes} may open #{size * subject.workers} connections " \
+                     "(#{size} each); by default a database accepts #{SERVER_DEFAULT} to 151",
+                     "fewer connections each, fewer workers, or a higher limit of the database",
+                     guide: guide)
         end
 
         def sequel(subject)
@@ -69,10 +86,14 @@ module NeverBlock
 
           ::Sequel::DATABASES.filter_map do |database|
             type = database.adapter_scheme.to_s
-            pool("Sequel (#{type})", database.opts.fetch(:max_connections, 4).to_i, subject, "docs/guides/sequel.md") unless type.include?("sqlite")
+            next if type.include?("sqlite")
+
+            size = database.opts.fetch(:max_connections, 4).to_i
+            pool("Sequel (#{type})", size, subject, "docs/guides/sequel.md")
           end
         end
-        private_class_method :active_record, :of_configuration, :automatic, :sqlite, :pool, :sequel
+        private_class_method :active_record, :of_configuration, :automatic, :sqlite, :pool,
+                             :too_many, :sequel
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the configuration chooses that has a price.
+# Settings that have a price.
 
 require "neverblock/boot/processors"
 require "neverblock/check/finding"
@@ -13,29 +13,34 @@ module NeverBlock
 
         # @return [Array<Finding>]
         def call(subject, processors: Boot::Processors.count)
-          [cooperative(subject.settings), single(subject, processors), many(subject, processors)].compact
+          [cooperative(subject.settings), single(subject, processors),
+           many(subject, processors)].compact
         end
 
         def cooperative(settings)
           return unless settings[:cooperative]
 
           Finding.of(:note, "cooperative",
-                     "`cooperative` is on: fibers switch only where they wait, so that one request that computes for a second stops all others of its process for a second",
-                     "leave it on for code that is not known to be thread-safe; else take it away")
+                     "`cooperative` is on: fibers switch only where they wait, so that a request " \
+                     "that computes for a second blocks all others of its process for that time",
+                     "keep it for code that may not be thread-safe; else remove it")
         end
 
         def single(subject, processors)
           return unless subject.workers == 1 && processors > 1
 
-          Finding.of(:note, "workers", "one process runs the application, and this one may use #{processors} CPUs", "-w auto, or WEB_CONCURRENCY=auto",
-                     guide: "docs/guides/workers.md")
+          Finding.of(:note, "workers",
+                     "one process runs the application, although it may use #{processors} CPUs",
+                     "-w auto, or WEB_CONCURRENCY=auto", guide: "docs/guides/workers.md")
         end
 
         def many(subject, processors)
           return unless subject.workers > processors * 2
 
           Finding.of(:note, "workers",
-                     "#{subject.workers} workers share #{processors} CPU#{"s" unless processors == 1}: a worker is for a CPU, since each runs #{subject.fibers} requests at once",
+                     "#{subject.workers} workers share #{processors} " \
+                     "CPU#{"s" unless processors == 1}: one worker is enough for a CPU, because " \
+                     "each runs #{subject.fibers} requests at once",
                      "-w auto", guide: "docs/guides/workers.md")
         end
         private_class_method :cooperative, :single, :many

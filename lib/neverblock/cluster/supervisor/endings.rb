@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# How molds and workers end: who notices, what is freed, what is said in the log, and whether the next one has to wait.
+# The ends of molds and workers: how they are noticed, what is released and logged, and whether the
+# next start has to wait.
 
 module NeverBlock
   module Cluster
@@ -23,7 +24,7 @@ module NeverBlock
           roster.all.dup.each { |worker| look_at_silent(worker) if worker.silent }
         end
 
-        # Its mold is gone, or has other things to do than to tell how it ended.
+        # Its mold has ended, or does not report in time how it ended.
         def look_at_silent(worker)
           if worker.mold.ended?
             ended(worker, nil) unless worker.pid && @processes.alive?(worker.pid)
@@ -32,7 +33,8 @@ module NeverBlock
           end
         end
 
-        # It cannot be heard, and nobody says that it has ended: its socket was closed by the application, or its mold stands still.
+        # A worker that cannot be heard and is not known to have ended: the application has closed
+        # its socket, or its mold is stuck.
         def bury_if_lost(worker)
           return unless worker.silent && now - worker.silent > SILENT_S
 
@@ -41,8 +43,8 @@ module NeverBlock
         end
 
         def mold_ended(mold, status)
-          mold.control.read&.each { |message| hear_mold(mold, message) } unless mold.silent
-          was = mold.state
+          hear_rest(mold)
+          state_before = mold.state
           mold.state = :ended
           mold.control.close
           mold.silent ||= now
@@ -50,25 +52,42 @@ module NeverBlock
           @mold = nil if @mold.equal?(mold)
           return if @draining || mold.quits || @reload&.lost?(mold, mold_problem_of(mold, status))
 
-          was == :loaded ? mold_lost(mold, status) : mold_failed(mold, status)
+          state_before == :loaded ? mold_lost(mold, status) : mold_failed(mold, status)
+        end
+
+        def hear_rest(mold)
+          mold.control.read&.each { |message| hear_mold(mold, message) } unless mold.silent
         end
 
         def mold_problem_of(mold, status)
-          mold.problem || "the process that loads the application #{LastWords.ended(status)} before it had done so; what it wrote itself stands in the log"
+          mold.problem || "the process that loads the application #{LastWords.ended(status)} " \
+                          "before it had loaded it; see its own output in the log"
         end
 
-        # One that has ended itself before any worker of it was ready (a hook before the fork, say) would do so again.
+        # A mold that ended by itself before a worker was ready, as by a hook before the fork, would
+        # do so again.
         def mold_lost(mold, status)
           unless mold.proven || status[:signal] == Signal.list["KILL"]
-            return fail_with("the process that workers are forked from #{LastWords.ended(status)} before one was ready") if first_start? && status[:signal].nil?
+            return fail_with(never_ready(status)) if first_start? && status[:signal].nil?
 
             @back_off.failed
           end
-          log.error("the process that workers are forked from (#{mold.pid}) #{LastWords.ended(status)}; its workers go on, " \
-                    "#{@again ? "and cannot be replaced: start the server again" : "another takes its place#{" in #{@back_off.left.ceil} s" if @back_off.left.positive?}"}")
+          log.error("the process that workers are forked from (#{mold.pid}) " \
+                    "#{LastWords.ended(status)}; its workers continue, #{successor}")
         end
 
-        # The first start has failed when Ruby says so; what only the system knows of (a crash) may be better the next time.
+        def never_ready(status)
+          "the process that workers are forked from #{LastWords.ended(status)} " \
+            "before a worker was ready"
+        end
+
+        def successor
+          return "and cannot be replaced: start the server again" if @again
+
+          "another one is started#{" in #{@back_off.left.ceil} s" if @back_off.left.positive?}"
+        end
+
+        # An error of Ruby ends the first start. A crash may not happen again.
         def mold_failed(mold, status)
           problem = mold_problem_of(mold, status)
           return fail_with(problem) if first_start? && (mold.problem || status[:signal].nil?)
@@ -96,60 +115,85 @@ module NeverBlock
           worker.control.close
           figures = worker.channel.figures
           cost = worker.channel.end
-          return if worker.doom == :discarded || never_was?(worker) || @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
-          return fail_with(worker.problem) if worker.problem && first_start? && !@draining && !(status && status[:signal])
+          return if worker.doom == :discarded || never_was?(worker)
+          return if @reload&.lost?(worker.mold, worker_problem(worker, status), worker)
+          return fail_with(worker.problem) if start_failed?(worker, status)
 
+          log_and_count(worker, status, figures, cost)
+        end
+
+        def start_failed?(worker, status)
+          worker.problem && first_start? && !@draining && !(status && status[:signal])
+        end
+
+        def log_and_count(worker, status, figures, cost)
           killed = worker.doom.nil? && status && status[:signal] == Signal.list["KILL"]
           memory = killed && out_of_memory
           count(worker, figures, killed && !memory) unless @draining
           report(worker, status, cost, memory) unless @draining && LastWords.cost(cost).nil?
         end
 
-        # Its mold has ended, and was reported, before it forked this one.
+        # Its mold ended before it forked this worker. The mold's end is reported.
         def never_was?(worker)
           worker.pid.nil? && worker.mold.ended?
         end
 
-        # What it said before it ended may still wait in its socket.
+        # Its last messages may still be in its socket.
         def hear_last(worker)
-          worker.control.read&.each { |message| hear_worker(worker, message) if %w[failed ending downloads].include?(message[:event]) } unless worker.silent
+          return if worker.silent
+
+          worker.control.read&.each do |message|
+            hear_worker(worker, message) if LAST.include?(message[:event])
+          end
         end
+
+        LAST = %w[failed ending downloads].freeze
+        private_constant :LAST
 
         def worker_problem(worker, status)
           worker.problem || "#{worker} #{LastWords.ended(status)} before it was ready"
         end
 
         def report(worker, status, cost, memory)
-          clean = status && status[:code]&.zero?
-          return if worker.state == :retiring && clean
+          starting = worker.state == :starting
+          return if worker.state == :retiring && status && status[:code]&.zero?
 
-          words = [worker.state == :starting ? worker_problem(worker, status) : "#{worker} #{LastWords.ended(status)}", worker.doom && "it #{worker.doom}",
-                   memory, LastWords.cost(cost)].select { |part| part }
-          worker.state == :starting ? say_attempt(words.join("; ")) : log.error(words.join("; "))
+          what = starting ? worker_problem(worker, status) : "#{worker} #{LastWords.ended(status)}"
+          words = [what, worker.doom && "it #{worker.doom}", memory, LastWords.cost(cost)]
+          text = words.select { |part| part }.join("; ")
+          starting ? say_attempt(text) : log.error(text)
         end
 
         def out_of_memory
           before = @oom_kills
           @oom_kills = @killed.oom_kills
-          "memory had run out (the kernel's count of such kills has risen)" if @oom_kills > before
+          return unless @oom_kills > before
+
+          "memory was exhausted (the kernel's count of such kills has risen)"
         end
 
         def say_attempt(problem)
           left = @back_off.left
-          log.error("#{problem}; #{left.positive? ? "the next attempt is in #{format("%.0f", left.ceil)} s" : "it is tried again now"}")
+          next_one = "the next attempt is in #{format("%.0f", left.ceil)} s" if left.positive?
+          log.error("#{problem}; #{next_one || "the next attempt follows now"}")
         end
 
-        # One that somebody has killed (SIGKILL, with memory left) says little about the next; but it may have been itself.
+        # A worker that somebody has killed (SIGKILL, with memory left) tells little about the next
+        # one; but the kill may have had a reason in it.
         def count(worker, figures, by_hand)
           if worker.state == :starting
             by_hand ? @back_off.short_lived : @back_off.failed
           elsif by_hand || worker.doom
             nil
-          elsif worker.state == :serving && now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
+          elsif worker.state == :serving && short_life?(worker, figures)
             @back_off.short_lived
           elsif worker.state == :serving
             @back_off.lasted
           end
+        end
+
+        def short_life?(worker, figures)
+          now - worker.since < SHORT_S && figures[:taken].to_i <= figures[:running].to_i
         end
       end
     end

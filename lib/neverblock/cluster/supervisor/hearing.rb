@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What molds and workers tell the front (see Mold and Worker), and what follows from it.
+# Messages of molds and workers to the front (see Mold and Worker), and the actions on them.
 
 require "neverblock/server/lane_rules"
 
@@ -14,7 +14,8 @@ module NeverBlock
           messages = process.control.read
           return fall_silent(process) unless messages
 
-          messages.each { |message| process.is_a?(MoldHandle) ? hear_mold(process, message) : hear_worker(process, message) }
+          hear_one = process.is_a?(MoldHandle) ? method(:hear_mold) : method(:hear_worker)
+          messages.each { |message| hear_one.call(process, message) }
         end
 
         def fall_silent(process)
@@ -26,9 +27,17 @@ module NeverBlock
           case message[:event]
           when "loaded" then loaded(mold, message)
           when "failed" then mold.problem = message[:message]
-          when "forked" then worker_of(message)&.pid = message[:pid]
-          when "not_forked" then worker_of(message)&.then { |worker| not_forked(worker, message[:message]) }
-          when "ended" then worker_of(message)&.then { |worker| ended(worker, message.slice(:code, :signal)) }
+          else hear_of_worker(worker_of(message), message)
+          end
+        end
+
+        def hear_of_worker(worker, message)
+          return unless worker
+
+          case message[:event]
+          when "forked" then worker.pid = message[:pid]
+          when "not_forked" then not_forked(worker, message[:message])
+          when "ended" then ended(worker, message.slice(:code, :signal))
           end
         end
 
@@ -47,13 +56,19 @@ module NeverBlock
         def warn_of_threads(threads)
           return if threads.empty?
 
-          log.warn("the application started #{threads.size} thread#{"s" unless threads.size == 1} while it was loaded: workers are forked and will not have them; start them in " \
-                   "after_fork, or at the first request: #{threads.join("; ")}")
+          one = threads.size == 1
+          log.warn("the application started #{threads.size} thread#{"s" unless one} while it was " \
+                   "loaded: forked workers do not have #{one ? "it" : "them"}; start " \
+                   "#{one ? "it" : "them"} in after_fork, or at the first request: " \
+                   "#{threads.join("; ")}")
         end
 
         def name_differences(theirs)
           names = Settings.differing(@ours ||= Settings.of(@settings), theirs)
-          log.warn("the new configuration differs in #{names.join(", ")}: that is the front's, which keeps what it has; start the server again for it") unless names.empty?
+          return if names.empty?
+
+          log.warn("the new configuration differs in #{names.join(", ")}: the front has these " \
+                   "settings and keeps their old values; start the server again to change them")
         end
 
         def not_forked(worker, problem)
@@ -87,12 +102,13 @@ module NeverBlock
           worker.terminated ||= now
         end
 
-        # SIGTERM at a worker alone.
+        # Replaces a worker that alone got SIGTERM.
         def let_leave(worker)
           return if @draining || worker.leaving || worker.state != :serving
 
-          log.info("#{worker} had SIGTERM: another takes its place, then it ends what it runs")
-          worker.leaving = "had SIGTERM"
+          log.info("#{worker} got SIGTERM: another worker replaces it, then it finishes its " \
+                   "requests")
+          worker.leaving = "got SIGTERM"
         end
       end
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Reports of downloads on their way from the front, which knows them, to workers, which have the application and its on_download.
+# Passes download reports from the front to workers, which have the application and its on_download.
 
 require "neverblock/downloads/losses"
 
@@ -8,33 +8,40 @@ module NeverBlock
   module Cluster
     class Supervisor
       module Reporting
-        # Reports that wait for a worker.
+        # Most reports that wait for a worker.
         WAITING_MAX = NeverBlock::Downloads::Losses::WAITING_MAX
-        # Given to one worker ahead of its telling their end: what its socket holds in any case, so that nobody waits for it.
+        # Most reports a worker has that are not done: as many as its socket certainly holds, so
+        # that sending never blocks.
         AHEAD_MAX = 32
-        NO_WORKER = "no worker was there to be told"
+        NO_WORKER = "there was no worker to take them"
 
         private
 
-        # Posted.
+        # Called by #post.
         def downloads_ended(reports)
           @reports ||= []
           fitting = NeverBlock::Downloads::Losses.fitting(reports, @reports.size)
           @reports.concat(fitting)
-          losses.add(reports.size - fitting.size, "#{WAITING_MAX} wait for on_download in the workers, which are too slow")
+          losses.add(reports.size - fitting.size,
+                     "#{WAITING_MAX} wait for on_download in the workers, which are too slow")
         end
 
         def give_reports
-          while @reports&.any? && (worker = who_takes_reports)
+          while @reports&.any? && (worker = least_loaded)
             report = @reports.shift
             worker.reports += 1
             worker.control.tell({ do: "download", report: report.to_a })
           end
         end
 
-        def who_takes_reports
-          worker = roster.all.select { |one| %i[serving retiring].include?(one.state) && !one.ending && !one.silent }.min_by(&:reports)
+        def least_loaded
+          able = roster.all.select { |worker| takes_reports?(worker) }
+          worker = able.min_by(&:reports)
           worker if worker && worker.reports < AHEAD_MAX
+        end
+
+        def takes_reports?(worker)
+          %i[serving retiring].include?(worker.state) && !worker.ending && !worker.silent
         end
 
         def reports_told(worker, message)
@@ -60,7 +67,9 @@ module NeverBlock
         end
 
         def losses
-          @losses ||= NeverBlock::Downloads::Losses.new(log, @engine.method(:count_reports), clock: @clock)
+          @losses ||= NeverBlock::Downloads::Losses.new(
+            log, @engine.method(:count_reports), clock: @clock
+          )
         end
       end
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Asks a running server through its control socket: one connection a question.
+# Sends commands to a running server through its control socket, one connection for each.
 
 require "json"
 require "neverblock/verbs/deadline"
@@ -11,13 +11,13 @@ module NeverBlock
   class Server
     class Control
       class Client
-        # The server said no: its message.
+        # The server has refused the command. The message is the server's.
         class Refused < Error; end
-        # There is no socket, nobody listens on it, or it ended before it answered.
+        # There is no socket, nobody listens, or the connection ended without an answer.
         class Gone < Error; end
 
         PIECE_BYTES = 4_096
-        # A line of an answer: a few hundred workers.
+        # Longest line of an answer, enough for a few hundred workers.
         LINE_BYTES_MAX = 65_536
 
         # @return [String] the socket's path
@@ -29,13 +29,14 @@ module NeverBlock
           @path = @address.path
         end
 
+        # Blocks until the answer is complete.
         # @param command [String] one line
-        # @param wait_s [Numeric, nil] seconds for the whole answer; nil: as long as it takes
+        # @param wait_s [Numeric, nil] seconds for the whole answer; nil: no limit
         # @yieldparam progress [String]
         # @return [Hash{Symbol => Object}] the answer
         # @raise [Refused]
         # @raise [Gone]
-        # @raise [Error] when this user may not ask, or what answers is no server
+        # @raise [Error] when this user may not connect, or the other end is no server
         def ask(command, wait_s: nil, &progress)
           socket = connect
           say(socket, command)
@@ -43,16 +44,17 @@ module NeverBlock
         rescue Errno::ENOENT, Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::ENOTSOCK
           raise Gone, "nobody answers on #{path}"
         rescue Errno::EACCES, Errno::EPERM
-          raise Error, "user #{::Process.euid} may not open #{path}: use the server's own user, or root"
+          raise Error, "user #{::Process.euid} may not open #{path}; " \
+                       "use the server's own user, or root"
         rescue SystemCallError => e
-          raise Gone, "no answer from #{path}: #{e.message}"
+          raise Gone, "there is no answer from #{path}: #{e.message}"
         ensure
           socket&.close
         end
 
         private
 
-        # Without waiting: a connect(2) to a socket whose backlog is full would wait for ever (unix(7)).
+        # Non-blocking: connect(2) to a socket with a full backlog would block for ever (unix(7)).
         def connect
           socket = Socket.new(:UNIX, :STREAM)
           @address.packed { |address| socket.connect_nonblock(address) }
@@ -62,7 +64,7 @@ module NeverBlock
           raise
         end
 
-        # A server that refuses whoever asks does not wait for the question.
+        # A server that refuses the client may close before it reads the command.
         def say(socket, command)
           socket.write("#{command}\n")
         rescue Errno::EPIPE
@@ -79,7 +81,7 @@ module NeverBlock
 
             return found
           end
-          raise Gone, "#{path} was closed before it answered"
+          raise Gone, "#{path} was closed before an answer came"
         end
 
         def each_line(socket, limit)
@@ -91,7 +93,7 @@ module NeverBlock
 
             text << piece
             yield text.slice!(/\A.*\n/) while text.include?("\n")
-            raise Error, "#{path} is no control socket of NeverBlock" if text.bytesize > LINE_BYTES_MAX
+            refuse_other if text.bytesize > LINE_BYTES_MAX
           end
         end
 
@@ -106,7 +108,11 @@ module NeverBlock
           found = JSON.parse(line, symbolize_names: true)
           found.is_a?(Hash) ? found : raise(JSON::ParserError)
         rescue JSON::ParserError, EncodingError
-          raise Error, "#{path} is no control socket of NeverBlock"
+          refuse_other
+        end
+
+        def refuse_other
+          raise Error, "#{path} is not a control socket of NeverBlock"
         end
       end
     end

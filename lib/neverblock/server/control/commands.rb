@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The commands of the control socket for a running server: a front with workers, or a server of one process, which says what it cannot do and what helps.
+# The commands of the control socket. A server of one process refuses those that need workers, and
+# names what to use instead.
 
 require "neverblock/errors"
 
@@ -8,28 +9,32 @@ module NeverBlock
   class Server
     class Control
       class Commands
-        NO_RELOAD = "one process cannot take new code without closing its port: start it with -w 2 or more, and reload closes nothing; meanwhile stop it and start it again"
+        NO_RELOAD = "a server of one process cannot load new code without closing its port; " \
+                    "start it with -w 2 or more for that, or stop it and start it again"
         NO_WORKERS = "this server is one process and has no workers; start it with -w 2 or more"
         CHANGES = { "+1" => :add_worker, "-1" => :remove_worker }.freeze
 
-        # @param server [Server, Cluster::Front] that serves
+        # @param server [Server, Cluster::Front] a running server
         def initialize(server)
           @server = server
         end
 
         # @return [Hash{String => #call}] see Control#initialize
         def to_h
-          { "status" => method(:status), "reload" => method(:reload), "workers" => method(:workers) }
+          { "status" => method(:status),
+            "reload" => method(:reload),
+            "workers" => method(:workers) }
         end
 
         private
 
         def status(_argument)
-          told = { pid: ::Process.pid, draining: @server.draining?, connections: @server.stats[:connections], shutdown_s: @server.config.shutdown_timeout }
-          told.merge(figures)
+          { pid: ::Process.pid, draining: @server.draining?,
+            connections: @server.stats[:connections],
+            shutdown_s: @server.config.shutdown_timeout, **figures }
         end
 
-        # The front waits until the outcome is known.
+        # Waits until the result is known.
         def reload(_argument, &progress)
           raise Error, NO_RELOAD unless @server.respond_to?(:reload)
 
@@ -42,13 +47,16 @@ module NeverBlock
         def workers(argument)
           raise Error, NO_WORKERS unless @server.respond_to?(:add_worker)
 
-          change = CHANGES[argument] or raise Error, "workers takes +1 or -1; seen #{argument.inspect}"
+          change = CHANGES[argument] or
+            raise Error, "workers takes +1 or -1; got #{argument.inspect}"
           @server.public_send(change)
           figures
         end
 
         def figures
-          @server.respond_to?(:workers) ? { workers: @server.workers, generation: @server.generation } : {}
+          return {} unless @server.respond_to?(:workers)
+
+          { workers: @server.workers, generation: @server.generation }
         end
       end
     end
