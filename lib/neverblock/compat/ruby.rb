@@ -59,13 +59,15 @@ module NeverBlock
       scheduler ? scheduler.shield(&block) : block.call
     end
 
-    # Holds the mutex while the block runs. The wait for the mutex is not ended from outside.
-    def self.locked(mutex)
-      shielded { mutex.lock }
+    # Holds the lock while the block runs. The wait for the lock is not ended from outside.
+    # @param lock [Thread::Mutex, #lock] or what has the methods that are named
+    def self.locked(lock, enter = :lock, leave = :unlock)
+      held = false
       begin
+        shielded { held = lock.public_send(enter) || true }
         yield
       ensure
-        mutex.unlock
+        lock.public_send(leave) if held
       end
     end
 

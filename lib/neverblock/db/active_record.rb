@@ -4,7 +4,8 @@
 #
 #   adapters.rb   the names, and what looks at an adapter's name
 #   line.rb       who waits for a connection waits in line: first come, first served, and no error while the line moves
-#   pool.rb       what ConnectionPool is given: that line, its size, and no connection lost where a fiber is interrupted
+#   pool.rb       what ConnectionPool is given: that line and its size
+#   books.rb      no connection and no place is lost where a fiber is interrupted
 #   pool_size.rb  how many connections a pool may have, from what the database server takes
 #   guard.rb      what an interrupted query leaves half-read is closed, and never used again
 #   release.rb    what a request has leased is given back at its end, where no Rails does it

@@ -36,9 +36,10 @@ static int64_t ran_ns(const nb_slices *slices) {
     return nb_clock_monotonic_ns() - slices->switched_ns - collected_ns;
 }
 
-/* What a limit raises, and could not when it was due, as another interrupt of Ruby came first. */
+/* What a limit raises, and could not when it was due, as another interrupt of Ruby came first, or a
+   shield block kept it off. */
 static bool is_overdue(nb_scheduler *scheduler) {
-    return !nb_list_empty(&scheduler->overdue) && nb_late_overdue(scheduler) != NULL;
+    return !nb_list_empty(&scheduler->overdue) && !nb_shield_now(scheduler) && nb_late_overdue(scheduler) != NULL;
 }
 
 /* Its time is over and others wait for theirs: fibers that have waited for something after a
@@ -136,9 +137,9 @@ static void leave(nb_scheduler *scheduler) {
 }
 
 /* What a limit of the running fiber raises is raised here, or where this cannot be, in its next
-   wait. */
+   wait outside a shield block. */
 static void raise_overdue(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->overdue) || stays(scheduler)) return;
+    if (nb_list_empty(&scheduler->overdue) || nb_shield_now(scheduler) || stays(scheduler)) return;
     nb_late *late = nb_late_overdue(scheduler);
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# What ActiveRecord's ConnectionPool is given (7.1 to 8.1): a fair line for those who wait, a size when a server runs in this process, and connections that come back
-# wherever a fiber is interrupted.
+# What ActiveRecord's ConnectionPool is given (7.1 to 8.1): a fair line for those who wait, a size when a server runs in this process, and books that stay right wherever
+# a fiber is interrupted (books.rb).
 
+require "neverblock/db/active_record/books"
 require "neverblock/db/active_record/line"
 require "neverblock/db/active_record/pool_size"
 require "neverblock/db/admission"
@@ -16,6 +17,7 @@ module NeverBlock
         def self.install
           pool = ::ActiveRecord::ConnectionAdapters::ConnectionPool
           pool::Queue.prepend(FairQueue)
+          Books.install(pool)
           pool.prepend(self)
           ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).each(&:neverblock_adapt)
         end
@@ -43,15 +45,6 @@ module NeverBlock
         # @return [Hash{Symbol => Numeric}]
         def stat
           super.tap { |figures| figures[:waiting] += neverblock_line&.gate&.held.to_i }
-        end
-
-        # The lock may have to be waited for, and an exception there would lose the connection.
-        def checkin(conn)
-          Compat.shielded { super }
-        end
-
-        def remove(conn)
-          Compat.shielded { super }
         end
 
         private
@@ -85,6 +78,15 @@ module NeverBlock
 
             @cond = @neverblock_line = Line.new(@lock, size: -> { @lock.size if @lock.respond_to?(:size) }) { any? }
           end
+        end
+
+        private
+
+        # Whose turn it was may be ended on its way to the connection, by a wait for Rails' interlock: the next one's turn.
+        def wait_poll(...)
+          found = super
+        ensure
+          @cond.signal if found.nil? && any?
         end
       end
     end
