@@ -74,6 +74,11 @@ module NeverBlock
             !raw.finished? && !WHOLE.include?(raw.transaction_status)
           end
 
+          # ActiveRecord asks the connection for its transaction, and a closed one raises: what has ended the query would be hidden.
+          def retryable_query_error?(...)
+            !@raw_connection&.finished? && super
+          end
+
           # Its server is told where that does not keep the thread (db/pg.rb).
           def neverblock_close(raw)
             Compat.scheduler && raw.respond_to?(:neverblock_abandon) ? raw.neverblock_abandon : raw.close
