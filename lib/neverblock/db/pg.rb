@@ -4,6 +4,7 @@
 # docs/guides/postgresql.md has the table. For pg 1.5 to 1.7.
 
 require "neverblock/db/pg/large_objects"
+require "neverblock/db/pg/lent"
 require "neverblock/db/spell"
 require "neverblock/verbs/offload"
 
@@ -18,7 +19,8 @@ module NeverBlock
         return unless defined?(::PG::Connection) && ::PG::Connection.method_defined?(:sync_exec)
         return if ::PG::Connection.include?(Connection)
 
-        ::PG::Connection.prepend(Connection, LargeObjects::Calls)
+        ::PG::Connection.prepend(Connection, LargeObjects::Calls, Lent)
+        ::PG::CancelConnection.prepend(Lent) if defined?(::PG::CancelConnection) # libpq 17
         ::PG::Connection.singleton_class.prepend(Connecting)
         ::PG::Result.prepend(Rows)
       end
@@ -28,11 +30,22 @@ module NeverBlock
         # What libpq does by itself while it connects: it looks up names and services, asks Kerberos, reads certificates, computes TLS and SCRAM. It does so
         # without Ruby's lock, and keeps the thread. What is under way is waited for when the caller is cancelled, as nobody else may use the connection then.
         def connect_start(...)
-          NeverBlock.offload(on_cancel: :wait) { super }
+          connection = nil
+          NeverBlock.offload(on_cancel: :wait) { connection = super }
+        rescue Exception # rubocop:disable Lint/RescueException -- raised again
+          connection.finish if connection && !connection.finished?
+          raise
         end
 
         def sync_connect(...)
           Compat.scheduler ? async_connect(...) : super
+        end
+
+        private
+
+        # In its waits alone is it ended, which finishes the connection (Connection#async_connect_or_reset).
+        def connect_to_hosts(*)
+          Compat.unsliced { super }
         end
       end
 
@@ -50,7 +63,7 @@ module NeverBlock
         end
 
         def connect_poll
-          NeverBlock.offload(on_cancel: :wait) { super }
+          polled(NeverBlock.offload(on_cancel: :wait) { super })
         end
 
         def reset_start2(...)
@@ -58,7 +71,7 @@ module NeverBlock
         end
 
         def reset_poll
-          NeverBlock.offload(on_cancel: :wait) { super }
+          polled(NeverBlock.offload(on_cancel: :wait) { super })
         end
 
         # Blocks where no result has come yet.
@@ -82,6 +95,11 @@ module NeverBlock
           super
         end
 
+        # pg's own alias is past Lent#finish.
+        def close
+          finish
+        end
+
         # Seconds for telling the server that nobody waits for the answer.
         CANCEL_S = 1
 
@@ -102,6 +120,12 @@ module NeverBlock
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
           finish if poll == :connect_poll && !finished?
           raise
+        end
+
+        # The IO is made here, and kept: pg's functions would make it at their first wait, past Lent#socket_io.
+        def polled(status)
+          socket_io if status == ::PG::PGRES_POLLING_OK
+          status
         end
 
         def spell

@@ -168,7 +168,7 @@ module NeverBlock
           @descriptor = descriptor
           @id = @client.thread_id
           @plain = @client.ssl_cipher.nil? && !compressed?
-          @socket = Sockets.spare(Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup)
+          @socket = Sockets.spare(Sockets.copy_of(descriptor))
         end
       end
     end
