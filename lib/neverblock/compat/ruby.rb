@@ -59,15 +59,17 @@ module NeverBlock
       scheduler ? scheduler.shield(&block) : block.call
     end
 
-    # Holds the lock while the block runs. The wait for the lock is not ended from outside.
-    # @param lock [Thread::Mutex, #lock] or what has the methods that are named
-    def self.locked(lock, enter = :lock, leave = :unlock)
+    # Holds the mutex while the block runs. The wait for the mutex is not ended from outside.
+    def self.locked(mutex)
       held = false
       begin
-        shielded { held = lock.public_send(enter) || true }
+        shielded do
+          mutex.lock
+          held = true
+        end
         yield
       ensure
-        lock.public_send(leave) if held
+        mutex.unlock if held
       end
     end
 

@@ -4,8 +4,8 @@
 # whom, how many are being made, whether new ones may be. A limit is raised in a wait, or where a slice ends. Between two notes it would leave a connection leased
 # by nobody, or a place taken for ever.
 #
-# So no slice ends in what takes connections (Taking), and its waits are ended as ever: for a connection, in line and while it connects. What gives one back, and the
-# wait for a lock, is not ended at all (Giving). The application's own blocks have slices as before.
+# So no slice ends in what takes a connection. Its waits are ended as ever: in line, and while it connects. What gives one back, and each wait for the pool's lock,
+# is not ended at all. The application's own blocks have slices as before.
 #
 # ActiveRecord 7.1 to 8.1, connection_adapters/abstract/connection_pool.rb. Threads that Timeout interrupts have these faults, too; they are left as they are.
 
@@ -18,28 +18,42 @@ module NeverBlock
         # @return [void]
         def self.install(pool)
           pool.prepend(self, Giving, taking(pool))
-          pool::LeaseRegistry.prepend(Leases) if pool.const_defined?(:LeaseRegistry) # 7.2
         end
 
+        # What takes connections.
         def self.taking(pool)
           Module.new do
-            %i[checkout connection lease_connection disconnect clear_reloadable_connections].each do |name|
-              next unless pool.method_defined?(name)
-
+            %i[checkout disconnect clear_reloadable_connections].each do |name|
               define_method(name) { |*arguments| Compat.unsliced { super(*arguments) } }
+            end
+
+            %i[connection lease_connection].select { |name| pool.method_defined?(name) }.each do |name|
+              define_method(name) { active_connection? ? super() : Compat.unsliced { super() } }
             end
           end
         end
         private_class_method :taking
 
         # The lock of all notes. It is ConnectionPool::Queue's as well.
-        def synchronize(&block)
-          Compat.scheduler ? Compat.locked(self, :mon_enter, :mon_exit, &block) : super
+        def synchronize
+          scheduler = Compat.scheduler
+          return super if scheduler.nil? || mon_owned?
+
+          held = false
+          begin
+            scheduler.shield do
+              mon_enter
+              held = true
+            end
+            yield
+          ensure
+            mon_exit if held
+          end
         end
 
         # Yields the connection of the fiber, or one for as long as the block.
         def with_connection(**options, &block)
-          return super unless block && Compat.scheduler
+          return super if block.nil? || Compat.scheduler.nil? || active_connection?
 
           Compat.unsliced do |sliced|
             super(**options) { |connection| sliced.call(-> { block.call(connection) }) }
@@ -77,7 +91,7 @@ module NeverBlock
           super { Compat.shielded { yield } }
         end
 
-        # What reaches its end once it has begun.
+        # What gives connections back, or notes one.
         module Giving
           %i[checkin remove release_connection flush].each do |name|
             define_method(name) { |*arguments| Compat.shielded { super(*arguments) } }
@@ -85,16 +99,9 @@ module NeverBlock
 
           private
 
-          # A new connection is noted; before that the first of them may read the schema's cache.
+          # The first connection may read the schema's cache here.
           def adopt_connection(...)
             Compat.shielded { super }
-          end
-        end
-
-        # Prepended to ConnectionPool::LeaseRegistry.
-        module Leases
-          def [](context)
-            Compat.unsliced { Compat.shielded { super } }
           end
         end
       end
