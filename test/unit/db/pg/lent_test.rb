@@ -1,22 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../../../support/between"
 require_relative "../../../support/slices"
 require "pg"
-require "socket"
 
 # db/pg.rb and db/pg/lent.rb: what becomes of the descriptor that libpq lends to an IO, and of a connection whose making is ended.
 class PgLentTest < Minitest::Test
+  include Between
   include Slices
 
   class Own < StandardError; end
-
-  # Calls the fiber's block between an IO and whatever is told to it.
-  module Between
-    def for_fd(*)
-      super.tap { Thread.current[:between_test]&.call }
-    end
-  end
-  ::BasicSocket.singleton_class.prepend(Between)
 
   # What a server says before the first query, and after one without rows (PostgreSQL, 55.7: AuthenticationOk, ReadyForQuery; CommandComplete).
   WELCOME = ["R", 8, 0, "Z", 5, "I"].pack("a1NNa1Na1")
@@ -60,13 +53,6 @@ class PgLentTest < Minitest::Test
     yield server
   ensure
     server.close
-  end
-
-  def between(called)
-    Thread.current[:between_test] = called
-    yield
-  ensure
-    Thread.current[:between_test] = nil
   end
 
   def test_no_slice_ends_between_an_io_and_word_that_its_descriptor_is_lent
