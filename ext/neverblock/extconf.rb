@@ -63,6 +63,7 @@ have_func("rb_interned_str", "ruby.h")
 have_func("rb_enc_interned_str", "ruby/encoding.h")
 have_func("rb_fiber_new_storage", "ruby.h")
 have_func("rb_io_descriptor", "ruby/io.h")
+have_func("rb_io_mode", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
 have_func("rb_process_status_wait", "ruby.h")
 

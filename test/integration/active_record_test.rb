@@ -93,6 +93,15 @@ class ActiveRecordTest < RecordsCase
     end
   end
 
+  # ActiveRecord makes StatementInvalid of it for MySQL.
+  def test_what_ends_a_query_is_what_its_request_sees
+    each_database do |name, locks|
+      raised = name == "pg" ? "RecordsApp::Over" : "ActiveRecord::StatementInvalid"
+      locks.closed { assert_equal [raised] * 2, parsed(ask(path(name, "over", sql: locks.sql("late")))), name }
+      assert_equal({ "busy" => 0, "waiting" => 0 }, in_pool(name))
+    end
+  end
+
   def test_a_transaction_whose_client_has_left_is_rolled_back
     each_database do |name, locks|
       locks.execute("DROP TABLE IF EXISTS written")

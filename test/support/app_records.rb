@@ -5,8 +5,12 @@
 
 require "active_record"
 require "json"
+require "timeout"
 
 class RecordsApp
+  # What a limit of the application's own raises.
+  class Over < StandardError; end
+
   POOLS = JSON.parse(ENV.fetch("NB_TEST_RECORDS")).to_h do |name, configuration|
     model = Class.new(ActiveRecord::Base) { self.abstract_class = true }
     Object.const_set("#{name.capitalize}Record", model)
@@ -105,6 +109,20 @@ class RecordsApp
         connection.select_value(query.fetch("sql"))
       end
     end
+  end
+
+  # What is raised where a limit ends a query, in a transaction and without one.
+  def over(model, query)
+    query = query.fetch("sql")
+    [-> { model.transaction { limited(model, query) } }, -> { limited(model, query) }].map do |work|
+      work.call
+    rescue StandardError => e
+      e.class.name
+    end
+  end
+
+  def limited(model, sql)
+    model.with_connection { |connection| Timeout.timeout(0.01, Over) { connection.select_value(sql) } }
   end
 
   def stat(model, _query)

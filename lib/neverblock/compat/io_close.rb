@@ -4,6 +4,8 @@
 # without an event: they would wait forever. Bug #21166. Ruby 4.0 interrupts them by
 # fiber_interrupt; this is then a second call without an effect. Threads get an IOError, and here
 # fibers do too.
+# Scheduler::Closing does this in C (binding/hooks/closing.c), as Ruby's own close must follow at
+# once.
 #
 # Ruby 3.4 has another thread call close(2) where it can (blocking_operation_wait), whatever is
 # closed. That is slower for pipes and sockets, which close at once, and it adds a wait. Here only
@@ -11,13 +13,6 @@
 
 module NeverBlock
   module Compat
-    module IOClose
-      def close
-        Scheduler.closing(self)
-        super
-      end
-    end
-
     # Ruby 3.4
     module IOCloseAtOnce
       def close
@@ -30,6 +25,6 @@ module NeverBlock
 
     IO.prepend(IOCloseAtOnce) if RUBY_VERSION.start_with?("3.4")
 
-    IO.prepend(IOClose)
+    IO.prepend(Scheduler::Closing)
   end
 end

@@ -97,11 +97,15 @@ module NeverBlock
 
     # Calls the block with the mutex held. The wait for the mutex is not ended from outside.
     def self.locked(mutex)
-      shielded { mutex.lock }
+      held = false
       begin
+        shielded do
+          mutex.lock
+          held = true
+        end
         yield
       ensure
-        mutex.unlock
+        mutex.unlock if held
       end
     end
 

@@ -5,7 +5,8 @@
 #
 #   adapters.rb    the adapters' names, and what looks them up
 #   wait_queue.rb  where fibers wait for a connection: first come, first served
-#   pool.rb        what ConnectionPool gets: that wait queue, its size, safe ends of fibers
+#   pool.rb        what ConnectionPool gets: that wait queue and its size
+#   bookkeeping.rb no connection and no place is lost where a fiber is interrupted
 #   pool_size.rb   how many connections a pool may have, from the database server's limit
 #   guard.rb       closes a connection whose query was interrupted
 #   release.rb     gives back a request's connections at its end, where Rails does not

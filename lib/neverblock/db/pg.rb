@@ -5,6 +5,7 @@
 # them. For pg 1.5 to 1.7.
 
 require "neverblock/db/pg/large_objects"
+require "neverblock/db/pg/lent"
 require "neverblock/db/cpu_burst"
 require "neverblock/verbs/offload"
 
@@ -20,7 +21,8 @@ module NeverBlock
         return unless defined?(::PG::Connection) && ::PG::Connection.method_defined?(:sync_exec)
         return if ::PG::Connection.include?(Connection)
 
-        ::PG::Connection.prepend(Connection, LargeObjects::Calls)
+        ::PG::Connection.prepend(Connection, LargeObjects::Calls, Lent)
+        ::PG::CancelConnection.prepend(Lent) if defined?(::PG::CancelConnection) # libpq 17
         ::PG::Connection.singleton_class.prepend(Connecting)
         ::PG::Result.prepend(Rows)
       end
@@ -31,11 +33,23 @@ module NeverBlock
         # and computes TLS and SCRAM. It does so without Ruby's lock, and blocks the thread. A
         # cancelled caller waits for the end, as nobody else may use the connection meanwhile.
         def connect_start(...)
-          NeverBlock.offload(on_cancel: :wait) { super }
+          connection = nil
+          NeverBlock.offload(on_cancel: :wait) { connection = super }
+        rescue Exception # rubocop:disable Lint/RescueException -- raised again
+          connection.finish if connection && !connection.finished?
+          raise
         end
 
         def sync_connect(...)
           Compat.scheduler ? async_connect(...) : super
+        end
+
+        private
+
+        # Only its waits are ended, which finishes the connection
+        # (Connection#async_connect_or_reset).
+        def connect_to_hosts(*)
+          Compat.unsliced { super }
         end
       end
 
@@ -58,7 +72,7 @@ module NeverBlock
         end
 
         def connect_poll
-          NeverBlock.offload(on_cancel: :wait) { super }
+          polled(NeverBlock.offload(on_cancel: :wait) { super })
         end
 
         def reset_start2(...)
@@ -66,7 +80,7 @@ module NeverBlock
         end
 
         def reset_poll
-          NeverBlock.offload(on_cancel: :wait) { super }
+          polled(NeverBlock.offload(on_cancel: :wait) { super })
         end
 
         # Waits in the loop until there is a result.
@@ -92,6 +106,11 @@ module NeverBlock
           super
         end
 
+        # pg's own alias is past Lent#finish.
+        def close
+          finish
+        end
+
         # Time limit, in seconds, for the cancel request.
         CANCEL_S = 1
 
@@ -115,6 +134,13 @@ module NeverBlock
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
           finish if poll == :connect_poll && !finished?
           raise
+        end
+
+        # The IO is made here, and kept: pg's functions would make it at their first wait, past
+        # Lent#socket_io.
+        def polled(status)
+          socket_io if status == ::PG::PGRES_POLLING_OK
+          status
         end
 
         def burst

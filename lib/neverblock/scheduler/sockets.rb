@@ -43,6 +43,13 @@ module NeverBlock
         io
       end
 
+      # A limit that is raised between the two steps would leave a socket that closes the descriptor when it is collected.
+      # @param descriptor [Integer] a socket's, of a driver in C
+      # @return [Socket] of the same connection, with a descriptor of its own
+      def copy_of(descriptor)
+        Thread.handle_interrupt(Object => :never) { Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup }
+      end
+
       private
 
       # A driver in C has its descriptor for itself, and lends it to an IO; it has its own way

@@ -204,6 +204,21 @@ class SchedulerDescriptorsTest < Minitest::Test
     closer.join(SECONDS)
   end
 
+  # A driver's IO, whose number may be another's when it is closed.
+  def test_an_io_that_does_not_own_its_descriptor_ends_its_own_waits_alone_when_it_is_closed
+    in_scheduler do
+      r, w = IO.pipe
+      lent = IO.for_fd(r.fileno, autoclose: false)
+      waits = fiber { assert_raises(IOError) { lent.wait_readable } }
+      fiber { assert_equal "late", r.readpartial(9) }
+      fiber do
+        lent.close
+        sleep(0) while waits.alive?
+        w.write("late")
+      end
+    end
+  end
+
   # Behind Ruby's back, as a C extension might: nobody is told, but when the number is given out again the next wait notices.
   def test_a_descriptor_closed_behind_rubys_back_and_given_out_again_does_not_mix_its_waiters
     order = []

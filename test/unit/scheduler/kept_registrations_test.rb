@@ -43,6 +43,15 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
     end
   end
 
+  def test_a_trusting_wait_is_woken_after_the_close_of_an_io_that_does_not_own_its_descriptor
+    in_fiber do
+      here, there = kept_pair
+      fiber { assert_equal "late", here.readpartial(9) }
+      IO.for_fd(here.fileno, autoclose: false).close
+      there.write("late")
+    end
+  end
+
   def test_what_comes_between_the_empty_read_and_the_wait_is_told
     in_fiber do
       here, there = kept_pair

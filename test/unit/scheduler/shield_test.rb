@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../support/scheduler_harness"
+require_relative "../../support/timeslices"
 require "timeout"
 
 # Scheduler#shield, and what Ruby 3.4 does in it: operations on another thread whose result an exception would lose.
 class SchedulerShieldTest < Minitest::Test
-  include SchedulerHarness
+  include Timeslices
 
   class Own < StandardError; end
 
@@ -40,6 +40,31 @@ class SchedulerShieldTest < Minitest::Test
       end
     end
     assert_equal [true, :over, :on_time], [!steps[0].nil?, *steps[1..]]
+  end
+
+  def test_a_timeout_that_is_over_is_not_raised_where_a_slice_ends_in_a_shield
+    steps = []
+    in_timeslices do
+      shielded = fiber do
+        Timeout.timeout(0.001) do
+          steps << Fiber.scheduler.shield { computed_when_over }
+          steps << Enumerator.new { |all| all << computed_when_over }.then { |inner| Fiber.scheduler.shield { inner.next } }
+          sleep
+        end
+      rescue Timeout::Error
+        steps << :over
+      end
+      fiber { sleep(0) while shielded.alive? }
+    end
+    assert_equal [true, true, :over], steps
+  end
+
+  # Its slice ends some times, with a limit of a millisecond over.
+  def computed_when_over
+    over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.001
+    nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > over
+    3.times { be_preempted }
+    true
   end
 
   def test_a_shield_is_its_fibers_only_and_ends_with_its_block

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../support/scheduler_harness"
+require_relative "../../support/between"
+require_relative "../../support/timeslices"
 require "neverblock"
 require "openssl"
 require "tmpdir"
@@ -9,7 +10,8 @@ require_relative "../../support/self_signed_certificate"
 # Connections whose wait is ended from outside are cut, and what is no pool's connection, or is
 # ended as on a thread, is not.
 class SocketsTest < Minitest::Test
-  include SchedulerHarness
+  include Between
+  include Timeslices
 
   LIMIT_S = 0.02
   # In the middle of an answer.
@@ -43,6 +45,24 @@ class SocketsTest < Minitest::Test
         in_scheduler { fiber { assert_raises(Exception) { work_off.call(-> { client.gets }) } } }
         assert_cut client, server
       end
+    end
+  end
+
+  def test_no_slice_ends_in_a_copy_before_its_first_socket_knows_that_the_descriptor_is_anothers
+    connected do |client, server|
+      stayed = nil
+      in_timeslices do
+        fiber do
+          copy = between(-> { stayed = stays? }) { NeverBlock::Sockets.copy_of(client.fileno) }
+          assert_predicate copy, :autoclose?
+          copy.close
+        end
+        fiber { be_preempted }
+      end
+      assert_equal true, stayed
+      refute_predicate client, :closed?
+      server.write(" and more")
+      assert_match(/ and more\z/, client.readpartial(100))
     end
   end
 

@@ -6,16 +6,22 @@
 #include <errno.h>
 #include <ruby.h>
 #include <ruby/fiber/scheduler.h>
+#include <ruby/io.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "binding/base/forks.h"
+#include "binding/fibers/frames.h"
 #include "binding/hooks/file_io.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
-static ID id_closed_p;
+/* That an IO does not own its descriptor (IO#autoclose=): FMODE_EXTERNAL, before Ruby 3.3 FMODE_PREP (ruby/io.h). */
+#define LENT 0x00010000
+
+static ID id_bind_call, id_closed_p;
+static VALUE close_itself; /* IO#close, as it was before ours */
 
 /* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are
    gone. */
@@ -43,10 +49,35 @@ static void close_under(int fd) {
     }
 }
 
-/* closing(io): to be called before it is closed. */
-static VALUE scheduler_s_closing(VALUE klass, VALUE io) {
-    if (some_watch() && !RTEST(rb_funcall(io, id_closed_p, 0))) close_under(nb_descriptor_of(io));
-    return klass;
+/* Whoever waits by this IO, in whatever scheduler of the process, gets IOError. */
+static void close_lent_under(int fd, VALUE io) {
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+        if (scheduler->fork_generation == nb_fork_generation) nb_watches_closing_lent(scheduler, fd, io);
+    }
+}
+
+/* Neither may look for interrupts, as methods of Ruby do when they return. */
+#ifdef HAVE_RB_IO_MODE
+static bool is_open(VALUE io) { return !RTEST(rb_io_closed_p(io)); }
+static bool is_lent(VALUE io) { return (rb_io_mode(io) & LENT) != 0; }
+#else
+static bool is_open(VALUE io) { return RFILE(io)->fptr != NULL && RFILE(io)->fptr->fd >= 0; }
+static bool is_lent(VALUE io) { return (RFILE(io)->fptr->mode & LENT) != 0; }
+#endif
+
+/*
+ * close, before IO's own. pg closes the IO to which it lends libpq's descriptor after libpq has closed
+ * that: the number may be another's soon, and Ruby raises in all threads that wait for it. So no other
+ * thread may run before Ruby's own close has looked for them: no step looks for interrupts.
+ */
+static VALUE io_close(VALUE io) {
+    bool open = is_open(io), lent = open && is_lent(io);
+    if (!lent) {
+        if (open && some_watch()) close_under(nb_descriptor_of(io));
+        return rb_call_super(0, NULL);
+    }
+    if (some_watch()) close_lent_under(nb_descriptor_of(io), io);
+    return rb_funcall(close_itself, id_bind_call, 1, io);
 }
 
 /* closes_at_once?(io): whether close(2) cannot wait: a pipe, or a socket that does not linger
@@ -80,10 +111,19 @@ static void define_close(VALUE klass) { rb_define_method(klass, "io_close", sche
 static void define_close(VALUE klass) { (void)klass; }
 #endif
 
+static void define_io_close(VALUE klass) {
+    VALUE module = rb_define_module_under(klass, "Closing");
+    close_itself = rb_funcall(rb_cIO, rb_intern("instance_method"), 1, ID2SYM(rb_intern("close")));
+    rb_gc_register_mark_object(close_itself);
+    rb_define_method(module, "close", io_close, 0);
+    nb_frames_stand_in((const void *)(uintptr_t)io_close);
+}
+
 void nb_closing_define(VALUE klass) {
+    id_bind_call = rb_intern("bind_call");
     id_closed_p = rb_intern("closed?");
+    define_io_close(klass);
     rb_define_singleton_method(klass, "after_fork", scheduler_s_after_fork, 0);
-    rb_define_singleton_method(klass, "closing", scheduler_s_closing, 1);
     rb_define_singleton_method(klass, "closes_at_once?", scheduler_s_closes_at_once_p, 1);
     define_close(klass);
 }

@@ -98,15 +98,19 @@ static VALUE raised_before(const nb_wait *wait) {
 }
 
 /* Is the fiber in a shield block of its own, or resumed from one of its root fiber's? */
-static bool is_shielded(const nb_wait *wait) {
-    if (wait->scheduler->shields == 0) return false;
-    if (wait->root_shielded && wait->fiber != wait->root) return true;
+static bool is_shielded(const nb_scheduler *scheduler, VALUE fiber, VALUE root, bool root_shielded) {
+    if (scheduler->shields == 0) return false;
+    if (root_shielded && fiber != root) return true;
     return RTEST(rb_thread_local_aref(rb_thread_current(), id_shield));
+}
+
+bool nb_shield_now(nb_scheduler *scheduler) {
+    return is_shielded(scheduler, rb_fiber_current(), nb_root_now(scheduler), scheduler->root_shielded);
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     wait->pinned = nb_pin_covers(wait);
-    wait->shielded = is_shielded(wait);
+    wait->shielded = is_shielded(wait->scheduler, wait->fiber, wait->root, wait->root_shielded);
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
         park_end((VALUE)wait);

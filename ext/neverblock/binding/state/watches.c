@@ -177,6 +177,20 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
 }
 
+void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
+    if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    VALUE exception = Qnil;
+    for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
+        next = watch->next;
+        if (watch->io != io) continue;
+        if (NIL_P(exception)) exception = nb_watches_closed_error();
+        watch_unlink(scheduler, watch);
+        nb_wait_raise(watch->wait, exception, NULL);
+    }
+    if (descriptor->first == NULL && (!NIL_P(exception) || descriptor->kept_for == io)) unkeep(scheduler, fd);
+}
+
 /* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop
    for nothing. */
 static void keep_no_longer(nb_scheduler *scheduler, int fd) {

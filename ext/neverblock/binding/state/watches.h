@@ -48,6 +48,9 @@ bool nb_watches_prove(nb_scheduler *scheduler, int64_t since_ns);
 void nb_watches_cut(const nb_wait *wait, VALUE raises);
 /* The descriptor is about to be closed: fibers that wait for it get nb_watches_closed_error. */
 void nb_watches_closing(nb_scheduler *scheduler, int fd);
+/* An IO is about to be closed that does not own its descriptor: who waits by this IO gets
+   nb_watches_closed_error. Others may wait for the number, which may be another file's by now. */
+void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io);
 /* A new IOError. */
 VALUE nb_watches_closed_error(void);
 

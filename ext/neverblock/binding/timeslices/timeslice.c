@@ -37,9 +37,10 @@ static int64_t ran_ns(const nb_timeslices *timeslices) {
 }
 
 /* A limit of the fiber has expired, and could not raise when it was due, as another interrupt of
-   Ruby came first. */
+   Ruby came first or a shield block kept it off. */
 static bool has_expired_limit(nb_scheduler *scheduler) {
-    return !nb_list_empty(&scheduler->expired) && nb_late_expired(scheduler) != NULL;
+    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return false;
+    return nb_late_expired(scheduler) != NULL;
 }
 
 /* The fiber's time is over: it has run for first_ns (a preempted fiber that goes on, for the
@@ -139,10 +140,10 @@ static void preempt(nb_scheduler *scheduler) {
     nb_wait_preempt(scheduler);
 }
 
-/* Raises what an expired limit of the running fiber raises; where that cannot be here, its next
-   wait raises it. */
+/* Raises what an expired limit of the running fiber raises. Where that cannot be here, its next
+   wait outside a shield block raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || stays(scheduler)) return;
+    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler) || stays(scheduler)) return;
     nb_late *late = nb_late_expired(scheduler);
     if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }

@@ -77,6 +77,12 @@ module NeverBlock
             !raw.finished? && !WHOLE.include?(raw.transaction_status)
           end
 
+          # ActiveRecord asks the connection for its transaction. A closed connection raises then,
+          # which would hide the error that has ended the query.
+          def retryable_query_error?(...)
+            !@raw_connection&.finished? && super
+          end
+
           # Where that does not block the thread, the server is told too (db/pg.rb).
           def neverblock_close(raw)
             return raw.close unless Compat.scheduler && raw.respond_to?(:neverblock_abandon)

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # What ActiveRecord's ConnectionPool gets (7.1 to 8.1): a fair wait queue, a size when a server runs
-# in this process, and no connection lost where a fiber is interrupted.
+# in this process, and bookkeeping that stays right where a fiber is interrupted (bookkeeping.rb).
 
+require "neverblock/db/active_record/bookkeeping"
 require "neverblock/db/active_record/wait_queue"
 require "neverblock/db/active_record/pool_size"
 require "neverblock/db/admission"
@@ -17,6 +18,7 @@ module NeverBlock
         def self.install
           pool = ::ActiveRecord::ConnectionAdapters::ConnectionPool
           pool::Queue.prepend(FairQueue)
+          Bookkeeping.install(pool)
           pool.prepend(self)
           pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:all)
           pools.each(&:neverblock_adapt)
@@ -50,15 +52,6 @@ module NeverBlock
           figures = super
           figures[:waiting] += neverblock_wait_queue&.admission_queue&.waiting.to_i
           figures
-        end
-
-        # The wait for the pool's lock cannot be interrupted, or the connection would be lost.
-        def checkin(conn)
-          Compat.shielded { super }
-        end
-
-        def remove(conn)
-          Compat.shielded { super }
         end
 
         private
@@ -99,6 +92,14 @@ module NeverBlock
 
         def neverblock_most
           @lock.size if @lock.respond_to?(:size)
+        end
+
+        # A fiber whose turn it was may be ended on its way to the connection, by a wait for Rails'
+        # interlock. Then it is the next one's turn.
+        def wait_poll(...)
+          found = super
+        ensure
+          @cond.signal if found.nil? && any?
         end
       end
     end

@@ -181,8 +181,7 @@ module NeverBlock
           @descriptor = descriptor
           @id = @client.thread_id
           @plain = @client.ssl_cipher.nil? && !compressed?
-          copy = Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
-          @socket = Sockets.spare(copy)
+          @socket = Sockets.spare(Sockets.copy_of(descriptor))
         end
       end
     end
