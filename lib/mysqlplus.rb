@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# mysqlplus of 2008 for today: the class Mysql with asynchronous queries, on mysql2, so that scripts written for it run. Its asynchronous calls are for any loop
-# that waits for `socket`; in NeverBlock's own, plain `query` lets other fibers run as well. Values are Strings or nil, as they were. docs/guides/mysql.md.
+# mysqlplus of 2008 for today: the class Mysql with asynchronous queries, on mysql2, so that scripts
+# written for it run. Its asynchronous calls are for any loop that waits for `socket`. In
+# NeverBlock's loop plain `query` lets other fibers run as well. Values are Strings or nil, as they
+# were. docs/guides/mysql.md.
 #
 #   connection = Mysql.real_connect("localhost", "root", nil, "shop")
 #   connection.send_query("select sleep(1)")
@@ -49,7 +51,8 @@ class Mysql
     # @param flags [Integer, nil] CLIENT_MULTI_STATEMENTS and its like
     # @return [Mysql] connected
     # @raise [Error]
-    def real_connect(host = nil, user = nil, passwd = nil, db = nil, port = nil, socket = nil, flags = nil)
+    def real_connect(host = nil, user = nil, passwd = nil, db = nil, port = nil, socket = nil,
+                     flags = nil)
       allocate.real_connect(host, user, passwd, db, port, socket, flags)
     end
 
@@ -80,8 +83,10 @@ class Mysql
   attr_accessor :reconnect
 
   # @return [Mysql] self
-  def real_connect(host = nil, user = nil, passwd = nil, db = nil, port = nil, socket = nil, flags = nil)
-    @options = { host: host, username: user, password: passwd, database: db, port: port, socket: socket, flags: flags }
+  def real_connect(host = nil, user = nil, passwd = nil, db = nil, port = nil, socket = nil,
+                   flags = nil)
+    @options = { host: host, username: user, password: passwd, database: db, port: port,
+                 socket: socket, flags: flags }
                .reject { |_, value| value.nil? || value == 0 || value == "" }
     @query_with_result = true
     open
@@ -127,11 +132,13 @@ class Mysql
     wrap { connected.async_result }
   end
 
-  # Sends the query, waits and returns its result: other threads run, and, in NeverBlock's loop, other fibers.
+  # Sends the query, waits and returns its result. Other threads run meanwhile, and in NeverBlock's
+  # loop other fibers.
   # @param timeout [Numeric, nil] seconds; when they are over, the connection is closed
   def async_query(sql, timeout = nil)
     send_query(sql)
-    expire(timeout) unless timeout.nil? || IO.for_fd(socket, autoclose: false).wait_readable(timeout)
+    came = timeout.nil? || IO.for_fd(socket, autoclose: false).wait_readable(timeout)
+    expire(timeout) unless came
     result = get_result
     return result unless block_given?
 
@@ -290,7 +297,9 @@ class Mysql
 
   def open
     @client&.close
-    @client = Error.from_mysql2 { Mysql2::Client.new(**@options, reconnect: @reconnect ? true : false) }
+    @client = Error.from_mysql2 do
+      Mysql2::Client.new(**@options, reconnect: @reconnect ? true : false)
+    end
   end
 
   def connected

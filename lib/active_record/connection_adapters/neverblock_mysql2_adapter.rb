@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `adapter: neverblock_mysql2` in database.yml: ActiveRecord's own mysql2 adapter, whose pool and connections are what lib/neverblock/db/active_record.rb says.
+# `adapter: neverblock_mysql2` in database.yml: ActiveRecord's own mysql2 adapter, with the pool
+# and connections of lib/neverblock/db/active_record.rb.
 
 require "neverblock"
 require "active_record/connection_adapters/mysql2_adapter"

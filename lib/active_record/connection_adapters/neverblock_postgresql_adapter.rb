@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `adapter: neverblock_postgresql` in database.yml: ActiveRecord's own postgresql adapter, whose pool and connections are what lib/neverblock/db/active_record.rb says.
+# `adapter: neverblock_postgresql` in database.yml: ActiveRecord's own postgresql adapter, with the pool
+# and connections of lib/neverblock/db/active_record.rb.
 
 require "neverblock"
 require "active_record/connection_adapters/postgresql_adapter"

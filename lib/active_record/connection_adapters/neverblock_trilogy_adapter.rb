@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `adapter: neverblock_trilogy` in database.yml: ActiveRecord's own trilogy adapter, whose pool and connections are what lib/neverblock/db/active_record.rb says.
+# `adapter: neverblock_trilogy` in database.yml: ActiveRecord's own trilogy adapter, with the pool
+# and connections of lib/neverblock/db/active_record.rb.
 
 require "neverblock"
 require "active_record/connection_adapters/trilogy_adapter"

@@ -3,14 +3,15 @@
 # Calls that may block the thread, and for which Ruby has no hook. They are made here where they are
 # quick, and on a thread of NB.offload where they are not. Each call site is judged by itself. Its
 # first calls are offloaded. Once they were quick, further calls are made here, until one is slow
-# (core/base/call_sites.h, docs/decisions/0009). This helps only calls that release Ruby's lock while
-# they wait: others stop every thread.
+# (core/base/call_sites.h, docs/decisions/0009). This helps only calls that release Ruby's lock
+# while they wait: others stop every thread.
 #
 #   compat/slow_files.rb   files and folders, where Ruby has no hook
 #   scheduler.rb           #blocking_operation_wait of Ruby 3.4: the same, and zlib
 #   blockers/*.rb          gems, one file each, installed when they are loaded
 #
-# at_call_site, call_site, here?, timed and forget are in C (ext/neverblock/binding/stalls/blockers.c).
+# at_call_site, call_site, here?, timed and forget are in C
+# (ext/neverblock/binding/stalls/blockers.c).
 
 require "neverblock/boot/native"
 

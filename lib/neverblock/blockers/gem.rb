@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Wraps methods of a gem that compute or wait in C, without Ruby's lock, for a long time. In a fiber
-# of our loop a thread makes those calls where they are not quick (Blockers.at_call_site). Elsewhere they
-# are unchanged. The files beside this one use it.
+# of our loop a thread makes those calls where they are not quick (Blockers.at_call_site).
+# Elsewhere they are unchanged. The files beside this one use it.
 
 require "neverblock/blockers/calls"
 

@@ -43,11 +43,14 @@ module NeverBlock
         io
       end
 
-      # A limit that is raised between the two steps would leave a socket that closes the descriptor when it is collected.
+      # A limit that is raised between the two steps would leave a socket that closes the
+      # descriptor when it is collected.
       # @param descriptor [Integer] a socket's, of a driver in C
       # @return [Socket] of the same connection, with a descriptor of its own
       def copy_of(descriptor)
-        Thread.handle_interrupt(Object => :never) { Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup }
+        Thread.handle_interrupt(Object => :never) do
+          Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
+        end
       end
 
       private
@@ -55,17 +58,22 @@ module NeverBlock
       # A driver in C has its descriptor for itself, and lends it to an IO; it has its own way
       # (lib/neverblock/db).
       def pooled?(io)
-        return false unless BasicSocket === io && !io.closed? && io.autoclose? && !io.instance_variable_defined?(:@neverblock_spared)
+        return false unless BasicSocket === io && !io.closed? && io.autoclose?
+        return false if io.instance_variable_defined?(:@neverblock_spared)
         return false unless io.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
 
         address = io.remote_address
-        !address.unix? || !address.unix_path.empty? # what has no name was accepted, or is one of a pair
+        # A socket without a name was accepted, or is one of a pair.
+        !address.unix? || !address.unix_path.empty?
       end
 
       # What comes later meets a connection that is shut down.
       def drop(io)
         part = String.new(capacity: PART_BYTES)
-        PARTS_MAX.times { return if [nil, :wait_readable].include?(io.read_nonblock(PART_BYTES, part, exception: false)) }
+        PARTS_MAX.times do
+          got = io.read_nonblock(PART_BYTES, part, exception: false)
+          return if got.nil? || got == :wait_readable
+        end
       end
     end
 

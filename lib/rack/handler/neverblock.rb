@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# `rackup -s neverblock` and `rails server -u neverblock` with Rack 2. Once this file is loaded it is Rack::Handler.default where the bundle has neither Puma nor
-# Thin nor Falcon, and before them with neverblock/rack/default, unless the environment (RACK_HANDLER, CGI) says otherwise.
+# `rackup -s neverblock` and `rails server -u neverblock` with Rack 2. Once this file is loaded it
+# is Rack::Handler.default where the bundle has neither Puma nor Thin nor Falcon. With
+# neverblock/rack/default it comes before them. RACK_HANDLER and CGI in the environment go first.
 
 require "rack/handler"
 require "neverblock/rack/handler"

@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
-# `rackup -s neverblock` and `rails server -u neverblock` with Rack 3. Once this file is loaded it is Rackup::Handler.default where the bundle has neither Puma nor
-# Falcon, and before them with neverblock/rack/default, unless RACKUP_HANDLER or RACK_HANDLER says otherwise.
+# `rackup -s neverblock` and `rails server -u neverblock` with Rack 3. Once this file is loaded it
+# is Rackup::Handler.default where the bundle has neither Puma nor Falcon. With
+# neverblock/rack/default it comes before them. RACKUP_HANDLER and RACK_HANDLER go first.
 
 require "rackup/handler"
 require "neverblock/boot/stacks"
 # `rails server` asks for its handler before it loads the application; rackup has loaded it by then.
 if defined?(Rails::Server) && defined?(Rails.application) && !Rails.application&.initialized?
-  NeverBlock::Boot::Stacks.enter { |variables| Process.exec(variables, RbConfig.ruby, $PROGRAM_NAME, "server", *ARGV) }
+  NeverBlock::Boot::Stacks.enter do |variables|
+    Process.exec(variables, RbConfig.ruby, $PROGRAM_NAME, "server", *ARGV)
+  end
 end
 require "neverblock/rack/handler"
 
@@ -16,7 +19,8 @@ module Rackup
     module NeverBlock
       extend ::NeverBlock::RackHandler::Face
 
-      # Before rackup's own choice, whose last is WEBrick: that is in many bundles because something else needs it.
+      # Before rackup's own choice, whose last is WEBrick. Many bundles have WEBrick because
+      # something else needs it.
       module Default
         OTHERS = %i[puma falcon].freeze
 
