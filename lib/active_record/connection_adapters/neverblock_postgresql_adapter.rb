@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `adapter: neverblock_postgresql` in database.yml: ActiveRecord's own postgresql adapter, with the pool
-# and connections of lib/neverblock/db/active_record.rb.
+# `adapter: neverblock_postgresql` in database.yml: ActiveRecord's own postgresql adapter, with the
+# pool and connections of lib/neverblock/db/active_record.rb.
 
 require "neverblock"
 require "active_record/connection_adapters/postgresql_adapter"

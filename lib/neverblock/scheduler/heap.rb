@@ -55,8 +55,8 @@ module NeverBlock
       end
 
       # @!method fill(count, elements, every)
-      #   Makes `count` arrays of `elements` elements, which fit their slots. The caller has disabled
-      #   collections.
+      #   Makes `count` arrays of `elements` elements, which fit their slots. The caller has
+      #   disabled collections.
       #   @return [Array] one of each `every` arrays
 
       # @!method count_malloc(bytes)
@@ -85,18 +85,22 @@ module NeverBlock
       # @param size [Integer] bytes of a slot
       # @return [Integer] slots
       def free(size)
-        return GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) unless GC.respond_to?(:stat_heap)
+        unless GC.respond_to?(:stat_heap)
+          return GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots)
+        end
 
         heap = GC.stat_heap.values.find { |one| one.fetch(:slot_size) == size }
         live = heap.values_at(:total_allocated_objects, :total_freed_objects)
         live.all? ? [heap.fetch(:heap_eden_slots) - live.first + live.last, 0].max : 0
       end
 
-      # Ruby 3.2 and later have a heap for each size of slot. Each heap gets the share that it has had
-      # of all objects so far.
+      # Ruby 3.2 and later have a heap for each size of slot. Each heap gets the share that it has
+      # had of all objects so far.
       # @return [Hash{Integer => Float}] bytes of a slot => its share of the room
       def shares
-        return { GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE) => 1.0 } unless GC.respond_to?(:stat_heap)
+        unless GC.respond_to?(:stat_heap)
+          return { GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE) => 1.0 }
+        end
 
         made = GC.stat_heap.values.to_h do |heap|
           [heap.fetch(:slot_size), heap.fetch(:total_allocated_objects, 1)]

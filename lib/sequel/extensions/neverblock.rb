@@ -39,8 +39,8 @@ module NeverBlock
     # @return [void]
     def self.install
       unless ::Sequel.respond_to?(:current)
-        raise Error, "Sequel #{::Sequel.version} gives all fibers of a thread the same connection, " \
-                     "which is not safe: take 5.32 or later (5.110 is tested)"
+        raise Error, "Sequel #{::Sequel.version} gives all fibers of a thread the same " \
+                     "connection, which is not safe: take 5.32 or later (5.110 is tested)"
       end
 
       ::Sequel.extend(Current)
