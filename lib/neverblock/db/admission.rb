@@ -3,8 +3,8 @@
 # Requests that would only wait for a connection wait before the application is called (pool/gate.rb): there they hold their environment and a short stack, where in
 # an application they hold all it has done so far, and a deep stack that every collection walks.
 #
-# A request is held at a pool's gate when the last one like it (the same method and path, but for parts with digits) went straight to that pool: without waiting for
-# anything else before. Whose like has used no pool, or has waited for something else first, is never held: that wait is not the pool's business, and
+# A request is held at a pool's gate when the last one of its class (the same method and path, but for parts with digits) went straight to that pool: without waiting
+# for anything else before. A request whose class has used no pool, or has waited for something else first, is never held: that wait is not the pool's business, and
 # connections would stand idle meanwhile.
 
 require "neverblock/verbs/deadline/of_request"
@@ -18,8 +18,8 @@ module NeverBlock
       KEY = :__neverblock_visit
       private_constant :KEY
 
-      # Remembers what requests went straight to which pool.
-      class Likes
+      # Remembers which request classes went straight to which pool.
+      class RequestClasses
         # With more the one that was learned first is forgotten.
         MAX = 1000
 
@@ -28,25 +28,25 @@ module NeverBlock
         end
 
         # @return [Pool::Gate, nil]
-        def gate(like)
-          @gates[like]
+        def gate(request_class)
+          @gates[request_class]
         end
 
         # @param gate [Pool::Gate, nil] nil: it went to none
-        def learn(like, gate)
-          return if @gates[like].equal?(gate)
-          return @gates.delete(like) if gate.nil?
+        def learn(request_class, gate)
+          return if @gates[request_class].equal?(gate)
+          return @gates.delete(request_class) if gate.nil?
 
           @gates.shift if @gates.size >= MAX
-          @gates[like] = gate
+          @gates[request_class] = gate
         end
       end
 
       # A request in the application.
       class Visit
-        def initialize(likes, like, scheduler)
-          @likes = likes
-          @like = like
+        def initialize(request_classes, request_class, scheduler)
+          @request_classes = request_classes
+          @request_class = request_class
           @scheduler = scheduler
           @switches = scheduler.switches
         end
@@ -56,12 +56,12 @@ module NeverBlock
           return if @asked
 
           @asked = true
-          @likes.learn(@like, (gate if @scheduler.switches == @switches))
+          @request_classes.learn(@request_class, (gate if @scheduler.switches == @switches))
         end
 
         # The application has answered.
         def over
-          @likes.learn(@like, nil) unless @asked
+          @request_classes.learn(@request_class, nil) unless @asked
         end
       end
 
@@ -82,23 +82,23 @@ module NeverBlock
 
       def initialize(app)
         @app = app
-        @likes = Likes.new
+        @request_classes = RequestClasses.new
       end
 
       # As Rack has it; parks before the application where the file says so.
       # @return [Array] the application's answer
       def call(env)
         scheduler = Compat.scheduler or return @app.call(env)
-        like = Executor.like_of(env["REQUEST_METHOD"], env["PATH_INFO"])
-        pass(like)
-        visit(Visit.new(@likes, like, scheduler), env)
+        request_class = Executor.request_class_of(env["REQUEST_METHOD"], env["PATH_INFO"])
+        pass(request_class)
+        visit(Visit.new(@request_classes, request_class, scheduler), env)
       end
 
       private
 
       # Whose time is over here has not begun.
-      def pass(like)
-        @likes.gate(like)&.pass(like)
+      def pass(request_class)
+        @request_classes.gate(request_class)&.pass(request_class)
       rescue DeadlineExceeded => e
         e.deadline.unbegun! if e.deadline.is_a?(Deadline::OfRequest)
         raise

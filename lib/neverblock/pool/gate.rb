@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Where requests wait that would go straight into a line which is as long as it is to be: before the application is called, so that they hold little. First come, first
-# served. While any of a like wait here, the loop keeps back more of that like (Executor.shut_like): there they hold no fiber yet, and another worker may be free sooner.
+# served. While any of a request class wait here, the loop keeps back more of that class (Executor.close_request_class): there they hold no fiber yet, and another
+# worker may be free sooner.
 #
 # As many are woken as the line has room for. Each looks for itself, in the moment in which it goes in, and goes back to its place when there is none any more;
 # each that goes in has others woken. So nobody is held while there is room, whatever those do that were let in: use the line, wait for something else, or end.
@@ -11,11 +12,11 @@
 module NeverBlock
   module Pool
     class Gate
-      # Those who wait on one executor's thread, and the likes that are shut meanwhile.
+      # Those who wait on one executor's thread, and the request classes that are closed meanwhile.
       class Row
         def initialize
           @places = []
-          @shut = []
+          @closed = []
         end
 
         # @return [Boolean]
@@ -28,17 +29,17 @@ module NeverBlock
           @places.size
         end
 
-        # @param like [Integer, nil] of the request
+        # @param request_class [Integer, nil] of the request
         # @return [Thread::Queue] its place, the last
-        def enter(like)
-          @shut << like if like && Executor.shut_like(like)
+        def enter(request_class)
+          @closed << request_class if request_class && Executor.close_request_class(request_class)
           Thread::Queue.new.tap { |place| @places << place }
         end
 
         # @return [void]
         def leave(place)
           first?(place) ? @places.shift : @places.delete(place)
-          @shut.each { |like| Executor.open_like(like) }.clear if empty?
+          @closed.each { |request_class| Executor.open_request_class(request_class) }.clear if empty?
         end
 
         # @return [Boolean]
@@ -61,13 +62,13 @@ module NeverBlock
       end
 
       # Parks the fiber while the line has no room, and while somebody is here before it.
-      # @param like [Integer, nil] of the request that the fiber runs (Executor.like_of): while it waits no more of that like begin
+      # @param request_class [Integer, nil] of the request that the fiber runs (Executor.request_class_of): while it waits no more of that class begin
       # @return [void]
-      def pass(like = nil)
+      def pass(request_class = nil)
         row = @rows[Thread.current] || add_row
         return if row.empty? && @line.room.positive?
 
-        place = row.enter(like)
+        place = row.enter(request_class)
         begin
           place.pop until turn_of?(place, row)
         ensure
@@ -82,7 +83,7 @@ module NeverBlock
         @rows.each_value { |row| wake(row) }
       end
 
-      # @return [Integer] how many are held here; more of their likes may wait in the loop
+      # @return [Integer] how many are held here; more of their classes may wait in the loop
       def held
         @rows.each_value.sum(&:size)
       end

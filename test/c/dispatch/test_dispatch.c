@@ -1,19 +1,19 @@
 /*
  * test_dispatch.c - who gets a request, what waits, and what wakes whom. Includes its .c for tell(); the executor's side is played by hand.
  */
-#include "intake/crowds.h"
+#include "intake/throttle.h"
 
-/* What an executor does while the loop looks whether a like is held, if anything. */
+/* What an executor does while the loop looks whether a class is held, if anything. */
 static void (*meanwhile)(void);
 
-static bool held_then(const nb_crowds *crowds, uint64_t like) {
+static bool held_then(const nb_throttle *throttle, uint64_t request_class) {
     if (meanwhile) meanwhile();
-    return nb_crowds_hold(crowds, like);
+    return nb_throttle_holds(throttle, request_class);
 }
 
-#define nb_crowds_hold held_then
+#define nb_throttle_holds held_then
 #include "dispatch/dispatch.c"
-#undef nb_crowds_hold
+#undef nb_throttle_holds
 
 #include <fcntl.h>
 
@@ -334,14 +334,16 @@ static nb_status give_path(nb_exchange *e, const char *path) {
     return status;
 }
 
-static uint64_t like_of_path(const char *path) { return nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}); }
+static uint64_t class_of_path(const char *path) {
+    return nb_request_class_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)});
+}
 
-/* The executor tells that enough requests like this are half done. A place among them. */
-static uint16_t crowd(int i, const char *path) {
-    uint16_t place = NB_CROWD_NONE;
-    for (unsigned n = 0; n < NB_CROWD_SIZE; n++)
-        place = nb_crowds_join(&board_of(i)->crowds, like_of_path(path), 0);
-    atomic_store(&board_of(i)->crowds.working, true);
+/* The executor says that enough requests of this class are half done. Returns their slot. */
+static uint16_t throttle(int i, const char *path) {
+    uint16_t place = NB_THROTTLE_NO_SLOT;
+    for (unsigned n = 0; n < NB_THROTTLE_LIMIT; n++)
+        place = nb_throttle_enter(&board_of(i)->throttle, class_of_path(path), 0);
+    atomic_store(&board_of(i)->throttle.contended, true);
     return place;
 }
 
@@ -351,10 +353,10 @@ static bool may_sleep(void) {
     return !something;
 }
 
-static void one_of_a_crowd_waits_and_others_pass_it(void **state) {
+static void one_of_a_throttled_class_waits_and_others_pass_it(void **state) {
     (void)state;
     nb_exchange *held = exchange(), *other = exchange();
-    uint16_t place = crowd(0, "/reports/1");
+    uint16_t place = throttle(0, "/reports/1");
     ask(0, 10);
     assert_status(NB_OK, give_path(held, "/reports/2"));
     assert_status(NB_OK, give_path(other, "/notes"));
@@ -362,16 +364,16 @@ static void one_of_a_crowd_waits_and_others_pass_it(void **state) {
     assert_int_equal(NB_CHANNEL_NONE, held->channel);
     assert_int_equal(0, other->channel);
     assert_true(may_sleep());
-    nb_crowds_leave(&board_of(0)->crowds, place, 0);
+    nb_throttle_leave(&board_of(0)->throttle, place, 0);
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held->channel);
 }
 
-static void one_of_a_crowd_goes_to_an_executor_that_has_none(void **state) {
+static void one_of_a_throttled_class_goes_to_an_executor_that_does_not_throttle_it(void **state) {
     (void)state;
     nb_exchange *e = exchange();
-    crowd(0, "/reports/1");
+    throttle(0, "/reports/1");
     ask(0, 10);
     ask(1, 1);
     assert_status(NB_OK, give_path(e, "/reports/2"));
@@ -379,23 +381,23 @@ static void one_of_a_crowd_goes_to_an_executor_that_has_none(void **state) {
     assert_int_equal(1, e->channel);
 }
 
-static void nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for(void **state) {
+static void nothing_is_throttled_while_no_preempted_request_waits_for_the_processor(void **state) {
     (void)state;
     nb_exchange *e = exchange();
-    crowd(0, "/reports/1");
+    throttle(0, "/reports/1");
     ask(0, 10);
     assert_status(NB_OK, give_path(e, "/reports/2"));
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(NB_CHANNEL_NONE, e->channel);
-    atomic_store(&board_of(0)->crowds.working, false);
+    atomic_store(&board_of(0)->throttle.contended, false);
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, e->channel);
 }
 
-static void one_whose_like_is_shut_waits_until_it_is_opened(void **state) {
+static void one_whose_class_is_closed_waits_until_it_is_opened(void **state) {
     (void)state;
     nb_exchange *held = exchange(), *other = exchange();
-    assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+    assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
     ask(0, 10);
     assert_status(NB_OK, give_path(held, "/notes/2"));
     assert_status(NB_OK, give_path(other, "/reports"));
@@ -403,16 +405,16 @@ static void one_whose_like_is_shut_waits_until_it_is_opened(void **state) {
     assert_int_equal(NB_CHANNEL_NONE, held->channel);
     assert_int_equal(0, other->channel);
     assert_true(may_sleep());
-    nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+    nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held->channel);
 }
 
-static void one_whose_like_is_shut_by_an_executor_goes_to_another(void **state) {
+static void one_whose_class_is_closed_by_an_executor_goes_to_another(void **state) {
     (void)state;
     nb_exchange *e = exchange();
-    assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+    assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
     ask(0, 10);
     ask(1, 1);
     assert_status(NB_OK, give_path(e, "/notes/2"));
@@ -425,7 +427,7 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
     (void)state;
     nb_exchange *held[3], *other;
     for (int i = 0; i < 3; i++) {
-        assert_true(nb_crowds_shut(&board_of(i)->crowds, like_of_path("/notes/1")));
+        assert_true(nb_throttle_close(&board_of(i)->throttle, class_of_path("/notes/1")));
         ask(i, i < 2);
     }
     for (int i = 0; i < 3; i++)
@@ -435,18 +437,18 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
     assert_int_equal(3, f.dispatch.waiting.count);
     assert_int_equal(3, nb_dispatch_waiting(&f.dispatch));
     assert_true(may_sleep());
-    assert_int_equal(NB_LOOP_HOLDS, atomic_load(&memory_of(0)->loop_starved));
+    assert_int_equal(NB_LOOP_THROTTLED, atomic_load(&memory_of(0)->loop_starved));
     nb_dispatch_forget(&f.dispatch, held[1]);
     assert_status(NB_OK, give_path(other = exchange(), "/reports"));
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, other->channel);
-    nb_crowds_open(&board_of(1)->crowds, like_of_path("/notes/1"));
+    nb_throttle_open(&board_of(1)->throttle, class_of_path("/notes/1"));
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(1, held[0]->channel);
     assert_int_equal(NB_CHANNEL_NONE, held[2]->channel);
     assert_ptr_equal(held[2], nb_waiting_first_due(&f.dispatch.waiting)->exchange);
-    nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+    nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
     ask(0, 2);
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held[2]->channel);
@@ -455,26 +457,26 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
 
 static unsigned looks, opened_after;
 
-static void the_like_is_opened(void) {
-    if (looks++ == opened_after) nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+static void the_class_is_opened(void) {
+    if (looks++ == opened_after) nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
 }
 
 /* In whatever moment of the loop's turn that is. */
-static void none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened_meanwhile(void **state) {
+static void none_goes_before_one_of_its_class_that_came_earlier_when_it_is_opened_meanwhile(void **state) {
     (void)state;
     for (opened_after = 0; opened_after < 40; opened_after++) {
         nb_exchange *came[3];
-        assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+        assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
         ask(0, 3);
         for (int i = 0; i < 3; i++)
             assert_status(NB_OK, give_path(came[i] = exchange(), "/notes/2"));
         looks = 0;
-        meanwhile = the_like_is_opened;
+        meanwhile = the_class_is_opened;
         nb_dispatch_publish(&f.dispatch);
         meanwhile = NULL;
         for (int i = 1; i < 3; i++)
             assert_false(came[i]->channel == 0 && came[i - 1]->channel != 0);
-        nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+        nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
         nb_dispatch_publish(&f.dispatch);
         for (int i = 0; i < 3; i++)
             assert_non_null(next(0));
@@ -482,15 +484,15 @@ static void none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened
     }
 }
 
-/* Two likes may have one place among the crowds: the first's is known by it until it is let in. */
-static void one_whose_place_another_like_has_is_not_set_aside(void **state) {
+/* Two classes may share one slot: it belongs to the first until that is let in. */
+static void one_whose_slot_another_class_has_is_not_set_aside(void **state) {
     (void)state;
     nb_waiting_queue *queue = &f.dispatch.waiting;
     assert_status(NB_OK, give_path(exchange(), "/notes/1"));
     assert_status(NB_OK, give_path(exchange(), "/reports"));
     nb_waiting *first = nb_waiting_first(queue), *second = nb_waiting_next_due(queue, first);
-    first->like = 1;
-    second->like = 1 + NB_CROWDS_MAX;
+    first->request_class = 1;
+    second->request_class = 1 + NB_THROTTLE_SLOTS;
     assert_true(nb_waiting_set_aside(queue, first));
     assert_false(nb_waiting_set_aside(queue, second));
     assert_ptr_equal(second, nb_waiting_first_due(queue));
@@ -505,7 +507,7 @@ static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **
     nb_exchange *held = exchange(), *other = exchange();
     nb_request_message *message;
     for (int i = 0; i < 3; i++)
-        assert_true(nb_crowds_shut(&board_of(i)->crowds, like_of_path("/notes/1")));
+        assert_true(nb_throttle_close(&board_of(i)->throttle, class_of_path("/notes/1")));
     assert_status(NB_OK, give_path(held, "/notes/2"));
     assert_status(NB_OK, give_path(other, "/reports"));
     nb_dispatch_publish(&f.dispatch);
@@ -745,14 +747,14 @@ int main(void) {
         CASE(what_was_published_several_times_rings_once_when_it_is_pumped),
         CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
         CASE(the_loop_does_not_sleep_while_there_is_room_for_news),
-        CASE(one_of_a_crowd_waits_and_others_pass_it),
-        CASE(one_of_a_crowd_goes_to_an_executor_that_has_none),
-        CASE(nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for),
-        CASE(one_whose_like_is_shut_waits_until_it_is_opened),
-        CASE(one_whose_like_is_shut_by_an_executor_goes_to_another),
+        CASE(one_of_a_throttled_class_waits_and_others_pass_it),
+        CASE(one_of_a_throttled_class_goes_to_an_executor_that_does_not_throttle_it),
+        CASE(nothing_is_throttled_while_no_preempted_request_waits_for_the_processor),
+        CASE(one_whose_class_is_closed_waits_until_it_is_opened),
+        CASE(one_whose_class_is_closed_by_an_executor_goes_to_another),
         CASE(those_that_every_executor_holds_are_set_aside_and_come_back_in_order),
-        CASE(none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened_meanwhile),
-        CASE(one_whose_place_another_like_has_is_not_set_aside),
+        CASE(none_goes_before_one_of_its_class_that_came_earlier_when_it_is_opened_meanwhile),
+        CASE(one_whose_slot_another_class_has_is_not_set_aside),
         CASE(one_that_is_set_aside_is_still_first_where_all_are_taken_out),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),

@@ -101,7 +101,7 @@ static void a_route_that_says_fibers_goes_before_what_the_application_says(void 
     nb_test_world_close(w);
 }
 
-static void requests_like_those_that_have_stalled_go_there(void **state) {
+static void requests_of_a_class_that_has_stalled_go_there(void **state) {
     nb_test_world *w = *state;
     w->lane_learns = true;
     nb_test_world_open(w, 1);
@@ -265,7 +265,7 @@ int main(void) {
         CASE(requests_of_its_route_go_there_and_others_do_not),
         CASE(what_the_application_says_holds_until_it_says_something_else),
         CASE(a_route_that_says_fibers_goes_before_what_the_application_says),
-        CASE(requests_like_those_that_have_stalled_go_there),
+        CASE(requests_of_a_class_that_has_stalled_go_there),
         CASE(without_a_lane_for_it_nothing_is_learned),
         CASE(rules_may_change_while_requests_come_to_several_loops),
         CASE(as_many_run_as_it_has_threads_as_many_wait_and_more_are_refused),

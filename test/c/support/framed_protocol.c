@@ -94,8 +94,7 @@ static bool fill_one(nb_connections *connections, nb_exchange *exchange, nb_stat
     bool cut = last && exchange->cut;
     *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_DATA, last && !cut ? NB_TEST_FRAME_END : 0,
                         (uint32_t)bytes);
-    if (*status == NB_OK)
-        *status = nb_outbox_move(&connection->outbox, &exchange->outbox, connections->pool, bytes);
+    if (*status == NB_OK) *status = nb_outbox_move(&connection->outbox, &exchange->outbox, connections->pool, bytes);
     own->window -= (uint32_t)bytes;
     if (*status == NB_OK && cut) *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_RESET, 0, 0);
     if (*status != NB_OK) return false;
@@ -119,8 +118,10 @@ static void fill(nb_connections *connections, nb_connection *connection) {
 }
 
 static void sent(nb_connections *connections, nb_connection *connection) {
-    for (nb_exchange *exchange = connection->first; exchange && connection->waits == NB_WAITS_NOT; exchange = exchange->next) {
-        if (exchange->outbox.bytes > 0 && stream_of(exchange)->window > 0) nb_connection_mark_dirty(connections, connection);
+    for (nb_exchange *exchange = connection->first; exchange && connection->waits == NB_WAITS_NOT;
+         exchange = exchange->next) {
+        if (exchange->outbox.bytes > 0 && stream_of(exchange)->window > 0)
+            nb_connection_mark_dirty(connections, connection);
     }
 }
 
@@ -132,7 +133,8 @@ static void stop_stream(nb_connections *connections, nb_exchange *exchange) {
 }
 
 /* "METHOD /path", the frame's payload. */
-static void begin(nb_connections *connections, nb_connection *connection, const char *bytes, const nb_test_frame *frame) {
+static void begin(nb_connections *connections, nb_connection *connection, const char *bytes,
+                  const nb_test_frame *frame) {
     nb_exchange *exchange = nb_connection_add_exchange(connections, connection);
     const char *path = memchr(bytes, ' ', frame->bytes);
     if (!exchange || !path) {
@@ -199,7 +201,8 @@ static bool take_data(nb_connections *connections, nb_connection *connection, nb
         if (all && last && find(connection, frame->stream) == exchange) body_complete(connections, exchange);
     }
     frame->bytes -= (uint32_t)used;
-    if (connection->state == NB_CONNECTION_OPEN && used > 0) nb_buffer_consume(&connection->input, connections->pool, used);
+    if (connection->state == NB_CONNECTION_OPEN && used > 0)
+        nb_buffer_consume(&connection->input, connections->pool, used);
     return all;
 }
 
@@ -208,7 +211,8 @@ static void reset_stream(nb_connections *connections, nb_exchange *exchange) {
 }
 
 /* A whole frame is there, but for DATA, of which some is. */
-static bool take(nb_connections *connections, nb_connection *connection, nb_test_frame *frame, const char *bytes, size_t size) {
+static bool take(nb_connections *connections, nb_connection *connection, nb_test_frame *frame, const char *bytes,
+                 size_t size) {
     nb_exchange *exchange = find(connection, frame->stream);
     uint32_t more = 0;
     if (frame->kind == NB_TEST_FRAME_DATA) return take_data(connections, connection, frame, bytes, size);
@@ -219,7 +223,8 @@ static bool take(nb_connections *connections, nb_connection *connection, nb_test
         stream_of(exchange)->window += more;
         nb_connection_mark_dirty(connections, connection);
     }
-    if (connection->state == NB_CONNECTION_OPEN && size > 0) nb_buffer_consume(&connection->input, connections->pool, size);
+    if (connection->state == NB_CONNECTION_OPEN && size > 0)
+        nb_buffer_consume(&connection->input, connections->pool, size);
     frame->bytes = 0;
     return true;
 }
@@ -270,7 +275,8 @@ static void body_taken(nb_connections *connections, nb_exchange *exchange) {
     if (more > 0) {
         nb_status status = add_frame(exchange, connections->pool, NB_TEST_FRAME_WINDOW, 0, sizeof more);
         if (status == NB_OK)
-            (void)nb_outbox_add(&exchange->connection->outbox, connections->pool, (nb_slice){(const char *)&more, sizeof more});
+            (void)nb_outbox_add(&exchange->connection->outbox, connections->pool,
+                                (nb_slice){(const char *)&more, sizeof more});
         nb_connection_mark_dirty(connections, exchange->connection);
     }
     go_on(connections, exchange);

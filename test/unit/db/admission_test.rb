@@ -49,7 +49,7 @@ class AdmissionTest < VerbsCase
     @admission = Admission.new(@app)
   end
 
-  def test_requests_whose_like_went_straight_to_the_line_wait_before_the_application_when_it_is_crowded
+  def test_requests_whose_class_went_straight_to_the_line_wait_before_the_application_when_it_is_full
     run_loop do
       4.times { |number| visit("/notes/#{number}", :connection, :work) }
 
@@ -74,7 +74,7 @@ class AdmissionTest < VerbsCase
     end
   end
 
-  def test_nor_are_those_whose_like_waits_for_something_else_before_it_needs_a_connection
+  def test_nor_are_those_whose_class_waits_for_something_else_before_it_needs_a_connection
     run_loop { visit("/search", :elsewhere, :connection) }
     crowded do
       visit("/search", :elsewhere, :connection)
@@ -83,7 +83,7 @@ class AdmissionTest < VerbsCase
     end
   end
 
-  def test_a_like_that_needed_no_connection_is_not_held_any_more
+  def test_a_class_that_needed_no_connection_is_not_held_any_more
     crowded do
       fiber = visit("/notes/5") # needs none this time
       assert_equal 1, @app.line.gate.held
@@ -110,8 +110,8 @@ class AdmissionTest < VerbsCase
     assert_equal "/notes/1", @app.inside.last
   end
 
-  def test_requests_are_alike_by_method_and_path_but_for_parts_with_digits
-    of = ->(path, method = "GET") { NeverBlock::Executor.like_of(method, path) }
+  def test_a_request_class_is_method_and_path_but_for_parts_with_digits
+    of = ->(path, method = "GET") { NeverBlock::Executor.request_class_of(method, path) }
 
     assert_equal of.call("/notes/17/edit"), of.call("/notes/4f3c-18/edit")
     refute_equal of.call("/notes/17/edit"), of.call("/notes/17")
@@ -120,17 +120,17 @@ class AdmissionTest < VerbsCase
     assert_raises(TypeError) { of.call(nil) }
   end
 
-  def test_where_no_executor_runs_nothing_is_shut
-    refute NeverBlock::Executor.shut_like(7)
-    assert_nil NeverBlock::Executor.open_like(7)
+  def test_where_no_executor_runs_nothing_is_closed
+    refute NeverBlock::Executor.close_request_class(7)
+    assert_nil NeverBlock::Executor.open_request_class(7)
   end
 
-  def test_no_more_likes_are_remembered_than_so_many
-    likes = Admission::Likes.new
-    (Admission::Likes::MAX + 10).times { |number| likes.learn(number, :gate) }
+  def test_no_more_classes_are_remembered_than_so_many
+    request_classes = Admission::RequestClasses.new
+    (Admission::RequestClasses::MAX + 10).times { |number| request_classes.learn(number, :gate) }
 
-    assert_nil likes.gate(9)
-    assert_equal :gate, likes.gate(10)
+    assert_nil request_classes.gate(9)
+    assert_equal :gate, request_classes.gate(10)
   end
 
   private

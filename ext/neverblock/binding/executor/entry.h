@@ -1,6 +1,6 @@
 /*
  * entry.h - how many requests an executor begins with in a turn, how many it asks for, and what it tells of those that compute for long
- * (intake/crowds.h). docs/decisions/0010.
+ * (intake/throttle.h). docs/decisions/0010.
  */
 #ifndef NB_BINDING_EXECUTOR_ENTRY_H
 #define NB_BINDING_EXECUTOR_ENTRY_H
@@ -22,7 +22,7 @@ void nb_executor_cut(void *executor);
 /* The task's request has ended. */
 void nb_executor_leave(nb_task *task);
 
-/* Executor.like_of, .shut_like, .open_like. */
+/* Executor.request_class_of, .close_request_class, .open_request_class. */
 void nb_executor_entry_define(VALUE class);
 
 #endif

@@ -61,7 +61,7 @@ struct nb_task {
     uint64_t input_taken, input_told; /* bytes of its request's body that it has taken, and of which the loop knows */
     bool retired;                     /* its fiber is to end */
     int64_t computed_ns;              /* in slices that have ended */
-    uint16_t crowd; /* its slice has ended before: its place among those of its like (intake/crowds.h); NB_CROWD_NONE */
+    uint16_t throttle_slot; /* preempted before: its slot in the throttle (intake/throttle.h); NB_THROTTLE_NO_SLOT */
 };
 
 #endif

@@ -167,37 +167,37 @@ static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb
 }
 
 /* Of several loops each keeps to the order of all, and holds nothing. */
-static bool is_crowded(const nb_dispatch *dispatch) {
+static bool is_throttling(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count && !dispatch->queues; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
-        if (channel && nb_crowds_any(&channel->board->crowds)) return true;
+        if (channel && nb_throttle_active(&channel->board->throttle)) return true;
     }
     return false;
 }
 
-static bool holds(const nb_dispatch_channel *channel, uint64_t like) {
-    return nb_crowds_hold(&channel->channel->board->crowds, like);
+static bool holds(const nb_dispatch_channel *channel, uint64_t request_class) {
+    return nb_throttle_holds(&channel->channel->board->throttle, request_class);
 }
 
 /* Some executor lets no more of its like in. */
-static bool is_held(const nb_dispatch *dispatch, uint64_t like) {
+static bool is_held(const nb_dispatch *dispatch, uint64_t request_class) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        if (dispatch->channels[i].channel && holds(&dispatch->channels[i], like)) return true;
+        if (dispatch->channels[i].channel && holds(&dispatch->channels[i], request_class)) return true;
     }
     return false;
 }
 
-static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, uint64_t like) {
-    return channel->channel && !holds(channel, like) && !channel->pipe_full && credit_left(channel) > 0 &&
+static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, uint64_t request_class) {
+    return channel->channel && !holds(channel, request_class) && !channel->pipe_full && credit_left(channel) > 0 &&
            !nb_dispatch_rests(dispatch, channel);
 }
 
-nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t like) {
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t request_class) {
     nb_dispatch_channel *best = NULL;
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->busy || channel->late || !asks(dispatch, channel, like)) continue;
+        if (channel->busy || channel->late || !asks(dispatch, channel, request_class)) continue;
         bool sleeps = sleeps_idle(channel);
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
@@ -314,7 +314,7 @@ void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_wa
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
     size_t bytes = nb_request_message_bytes(facts);
     nb_dispatch_channel *channel = NULL;
-    bool waits = dispatch->waiting.count || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.count || gives_way(dispatch, facts->arrived_ns) || is_throttling(dispatch);
     void *place = waits ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
@@ -331,9 +331,10 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
 }
 
 /* True when it went into a ring; the message is then freed. */
-static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message, uint64_t like) {
+static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
+                         uint64_t request_class) {
     nb_dispatch_channel *channel;
-    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes, like))) {
+    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes, request_class))) {
         if (!nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
         nb_free(message);
         return true;
@@ -343,7 +344,7 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     message->message.exchange = nb_exchange_id_of(exchange);
-    bool waits = dispatch->waiting.count || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.count || gives_way(dispatch, message->arrived_ns) || is_throttling(dispatch);
     if (!waits && send_message(dispatch, exchange, message, 0)) return NB_OK;
     return queue(dispatch, exchange, message);
 }
@@ -503,10 +504,10 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     }
 }
 
-nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t like) {
+nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->busy || !asks(dispatch, channel, like) || nb_dispatch_is_blocked(channel)) continue;
+        if (!channel->busy || !asks(dispatch, channel, request_class) || nb_dispatch_is_blocked(channel)) continue;
         nb_dispatch_drop_begun(channel);
         if (!channel->given_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
     }
@@ -514,8 +515,9 @@ nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes
 }
 
 /* With nobody free, a busy executor has its next request in hand, and goes on without waiting for the loop; whoever is free first has it. */
-static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message, uint64_t like) {
-    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, like);
+static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
+                       uint64_t request_class) {
+    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, request_class);
     if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
     nb_dispatch_mark_late(channel);
     nb_free(message);
@@ -526,62 +528,63 @@ static nb_slice slice_of(const nb_request_message *message, nb_span span) {
     return (nb_slice){(const char *)message + span.offset, span.size};
 }
 
-static uint64_t like_of(const nb_request_message *message) {
-    return nb_like_of(slice_of(message, message->method_text), slice_of(message, message->path));
+static uint64_t class_of(const nb_request_message *message) {
+    return nb_request_class_of(slice_of(message, message->method_text), slice_of(message, message->path));
 }
 
 /* Every executor holds it. A spare is looked at while it is called. */
-static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t like) {
+static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) {
     bool held = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
-        if (!holds(channel, like)) return false;
+        if (!holds(channel, request_class)) return false;
         held = true;
     }
     return held && !dispatch->calls;
 }
 
 /* Some who were set aside may go. */
-static bool is_let_in(const nb_dispatch *dispatch) {
+static bool may_bring_back(const nb_dispatch *dispatch) {
     if (!nb_waiting_any_aside(&dispatch->waiting)) return false;
-    for (uint16_t place = 0; place < NB_CROWDS_MAX; place++) {
-        uint64_t like = dispatch->waiting.likes_aside[place];
-        if (like && !is_held_by_all(dispatch, like)) return true;
+    for (uint16_t place = 0; place < NB_THROTTLE_SLOTS; place++) {
+        uint64_t request_class = dispatch->waiting.classes_aside[place];
+        if (request_class && !is_held_by_all(dispatch, request_class)) return true;
     }
     return false;
 }
 
-/* Likes of which one was passed over in this turn, by their place among the crowds. Executors shut and open likes meanwhile: none of such a like goes before that one. */
-typedef uint64_t passed_likes[NB_CROWDS_MAX];
+/* Likes of which one was passed over in this turn, by their place among the throttle. Executors shut and open likes meanwhile: none of such a like goes before that one. */
+typedef uint64_t passed_classes[NB_THROTTLE_SLOTS];
 
-static bool is_behind(const nb_dispatch *dispatch, const passed_likes passed, uint64_t like) {
-    return nb_waiting_is_behind(&dispatch->waiting, like) || (like && passed[nb_crowds_place(like)] == like);
+static bool is_behind(const nb_dispatch *dispatch, const passed_classes passed, uint64_t request_class) {
+    return nb_waiting_is_behind(&dispatch->waiting, request_class) ||
+           (request_class && passed[nb_throttle_slot(request_class)] == request_class);
 }
 
 /* It is held, and others may pass. True: it is looked at in the next turn again. */
-static bool pass_over(nb_dispatch *dispatch, passed_likes passed, nb_waiting *waiting) {
+static bool pass_over(nb_dispatch *dispatch, passed_classes passed, nb_waiting *waiting) {
     nb_waiting_queue *queue = &dispatch->waiting;
-    if (nb_waiting_is_behind(queue, waiting->like) || is_held_by_all(dispatch, waiting->like)) {
+    if (nb_waiting_is_behind(queue, waiting->request_class) || is_held_by_all(dispatch, waiting->request_class)) {
         if (nb_waiting_set_aside(queue, waiting)) return false;
     }
-    passed[nb_crowds_place(waiting->like)] = waiting->like;
+    passed[nb_throttle_slot(waiting->request_class)] = waiting->request_class;
     return true;
 }
 
-static void pump_due(nb_dispatch *dispatch, bool crowded) {
-    passed_likes passed = {0};
+static void pump_due(nb_dispatch *dispatch, bool throttling) {
+    passed_classes passed = {0};
     uint32_t held = 0;
     nb_waiting_queue *queue = &dispatch->waiting;
     for (nb_waiting *waiting = nb_waiting_first_due(queue), *next; waiting && held < PASSED_MAX; waiting = next) {
         next = nb_waiting_next_due(queue, waiting);
-        if (crowded && waiting->like == 0) waiting->like = like_of(waiting->message);
+        if (throttling && waiting->request_class == 0) waiting->request_class = class_of(waiting->message);
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
-        bool behind = is_behind(dispatch, passed, waiting->like);
-        if (!behind && (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
-                        send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like))) {
+        bool behind = is_behind(dispatch, passed, waiting->request_class);
+        if (!behind && (send_message(dispatch, waiting->exchange, waiting->message, waiting->request_class) ||
+                        send_ahead(dispatch, waiting->exchange, waiting->message, waiting->request_class))) {
             unqueue(dispatch, waiting);
-        } else if (!behind && !is_held(dispatch, waiting->like)) {
+        } else if (!behind && !is_held(dispatch, waiting->request_class)) {
             return;
         } else if (pass_over(dispatch, passed, waiting)) {
             held++;
@@ -590,8 +593,8 @@ static void pump_due(nb_dispatch *dispatch, bool crowded) {
 }
 
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
-    if (is_let_in(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
-    if (!nb_list_empty(&dispatch->waiting.due)) pump_due(dispatch, is_crowded(dispatch));
+    if (may_bring_back(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
+    if (!nb_list_empty(&dispatch->waiting.due)) pump_due(dispatch, is_throttling(dispatch));
 }
 
 /* Loops that gave way to what waited here need no ring where there is no credit: an executor that has some rings all. */
@@ -640,7 +643,7 @@ static size_t news_bytes(const nb_dispatch_channel *channel) {
 /* The first of the queue that the executor does not hold. */
 static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
     const nb_waiting *waiting = nb_waiting_first_due(&dispatch->waiting);
-    for (uint32_t held = 0; waiting && holds(channel, waiting->like); held++) {
+    for (uint32_t held = 0; waiting && holds(channel, waiting->request_class); held++) {
         if (held == PASSED_MAX) return NULL;
         waiting = nb_waiting_next_due(&dispatch->waiting, waiting);
     }
@@ -675,13 +678,13 @@ static bool announce_one(nb_dispatch *dispatch) {
         bool news = channel->news || (channel->retire_due && !channel->retired) ||
                     (channel->stop_due && !channel->stopped && !starved && !keeps);
         bool waits = starved || late || news || channel->room_wanted || channel->claim_wanted;
-        uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_HOLDS : 0;
+        uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_THROTTLED : 0;
         atomic_store_explicit(&memory->loop_starved, starves, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (starves == NB_LOOP_STARVED) nb_channel_ring_busy_executor(channel->channel);
         if (has_something(dispatch, channel, starved, news)) something = true;
     }
-    return something || is_let_in(dispatch);
+    return something || may_bring_back(dispatch);
 }
 
 static void awake_one(nb_dispatch *dispatch) {

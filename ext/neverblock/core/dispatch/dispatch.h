@@ -14,7 +14,7 @@
  * an executor's process has ended, what it had not begun with is given to others in the same way.
  *
  * Where several requests of one like compute so long that their slices end, or would only wait for a connection, more of that like wait here, and others
- * pass them (intake/crowds.h).
+ * pass them (intake/throttle.h).
  *
  * An executor may have a spare, another thread of its process, and that a spare of its own (dispatch_spares.c). A spare is given requests only while the
  * executor it helps, which runs the same fiber for long with work waiting, is blocked in a call that has released Ruby's lock: who may run
@@ -188,11 +188,11 @@ bool nb_dispatch_is_blocked(const nb_dispatch_channel *channel);
 /* It has just been looked at: when it is stuck with work waiting, its spare is called. */
 void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 
-/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one of its like (crowds.h; 0: any) and has the room. Another loop may be quicker to give
+/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one of its like (throttle.h; 0: any) and has the room. Another loop may be quicker to give
    it one. */
-nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t like);
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
 /* A busy one that asked for one and has none in hand, or NULL. */
-nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t like);
+nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
 /* Copies the message into the channel's ring, which has the room; body_fd: of its body, or -1. False: the descriptor cannot be passed
    now, or another loop was quicker. True: the descriptor is the receiver's, or, shared, the exchange's. */
 bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,

@@ -57,12 +57,12 @@ static nb_method method_of(const char *name) {
     return NB_METHOD_OTHER;
 }
 
-static void say(nb_log *log, const nb_learned_like *like, const char *what) {
+static void say(nb_log *log, const nb_learned_class *learned_class, const char *what) {
     char path[NB_LEARNED_SHOWN_BYTES];
-    nb_slice method = nb_method_name(like->method);
-    nb_path_pattern_show((nb_slice){like->pattern, like->bytes}, path, sizeof(path));
+    nb_slice method = nb_method_name(learned_class->method);
+    nb_path_pattern_show((nb_slice){learned_class->pattern, learned_class->bytes}, path, sizeof(path));
     nb_log_info(log, "%.*s %s %s for %lld s", (int)method.size, method.data, path, what,
-                (long long)(like->stay_ns / NB_NS_PER_S));
+                (long long)(learned_class->stay_ns / NB_NS_PER_S));
 }
 
 /* Another process may have written anything. */
@@ -70,9 +70,10 @@ static void learn(nb_lanes *lanes, const nb_stalled_row *row, nb_log *log, int64
     nb_slice path = nb_slice_of(row->path, strlen(row->path));
     nb_method method = method_of(row->method);
     if (method == NB_METHOD_OTHER || !nb_path_pattern_is(path)) return;
-    const nb_learned_like *like = nb_learned_stalled(&lanes->learned, method, path, now_ns);
-    if (like)
-        say(log, like, "has stalled by calls that block, again and again: such requests run on threads of a lane");
+    const nb_learned_class *learned_class = nb_learned_stalled(&lanes->learned, method, path, now_ns);
+    if (learned_class)
+        say(log, learned_class,
+            "has stalled by calls that block, again and again: such requests run on threads of a lane");
 }
 
 static void hear_all(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
@@ -90,10 +91,10 @@ void nb_lanes_hear(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, in
     if (lanes->learned_lane == 0 || now_ns - lanes->heard_ns < HEAR_EVERY_NS) return;
     lanes->heard_ns = now_ns;
     pthread_mutex_lock(&lanes->lock);
-    const nb_learned_like *like;
+    const nb_learned_class *learned_class;
     hear_all(lanes, dispatch, log, now_ns);
-    while ((like = nb_learned_return(&lanes->learned, now_ns)))
-        say(log, like, "runs in fibers again, on trial");
+    while ((learned_class = nb_learned_return(&lanes->learned, now_ns)))
+        say(log, learned_class, "runs in fibers again, on trial");
     note_asked(lanes);
     pthread_mutex_unlock(&lanes->lock);
 }
@@ -103,8 +104,8 @@ nb_lanes_now nb_lanes_read(nb_lanes *lanes, int64_t now_ns, nb_lanes_each *each,
     const nb_learned *learned = &lanes->learned;
     nb_lanes_now now = {lanes->rules.count, learned->in_lane, learned->learned_total, learned->returned_total};
     for (uint32_t i = 0; each && i < NB_LEARNED_MAX; i++) {
-        const nb_learned_like *like = &learned->likes[i];
-        if (like->in_lane) each(context, like, like->until_ns - now_ns);
+        const nb_learned_class *learned_class = &learned->classes[i];
+        if (learned_class->in_lane) each(context, learned_class, learned_class->until_ns - now_ns);
     }
     pthread_mutex_unlock(&lanes->lock);
     return now;

@@ -44,7 +44,7 @@ uint16_t nb_lanes_choose(nb_lanes *lanes, nb_dispatch *first, const nb_route *ro
 void nb_lanes_hear(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns);
 
 /* Calls `each` with those that are in the lane now, and how long they have yet; the totals. For the first loop. */
-typedef void nb_lanes_each(void *context, const nb_learned_like *like, int64_t left_ns);
+typedef void nb_lanes_each(void *context, const nb_learned_class *learned_class, int64_t left_ns);
 typedef struct nb_lanes_now {
     uint32_t rules, in_lane;
     uint64_t learned_total, returned_total;

@@ -28,7 +28,7 @@
 #define NB_LEARNED_STAY_NS (60 * NB_NS_PER_S)
 #define NB_LEARNED_STAY_MAX_NS (3600 * NB_NS_PER_S)
 
-typedef struct nb_learned_like {
+typedef struct nb_learned_class {
     nb_method method;
     uint16_t bytes; /* of the pattern; 0: this row is free */
     uint16_t stalls;
@@ -37,18 +37,18 @@ typedef struct nb_learned_like {
     int64_t until_ns;   /* in the lane; else on trial. 0: neither was */
     int64_t stay_ns;    /* in the lane, this time or the last */
     char pattern[NB_LEARNED_PATTERN_BYTES];
-} nb_learned_like;
+} nb_learned_class;
 
 typedef struct nb_learned {
     uint32_t in_lane;
     uint64_t learned_total, returned_total; /* times that some went to the lane, and back */
-    nb_learned_like likes[NB_LEARNED_MAX];
+    nb_learned_class classes[NB_LEARNED_MAX];
 } nb_learned;
 
 /* A call has kept the executor of such a request. Those that are in the lane from now on; NULL: nothing changes. */
-const nb_learned_like *nb_learned_stalled(nb_learned *learned, nb_method method, nb_slice path, int64_t now_ns);
+const nb_learned_class *nb_learned_stalled(nb_learned *learned, nb_method method, nb_slice path, int64_t now_ns);
 /* Some whose time in the lane is over: they are back in fibers. NULL: there are none (more). */
-const nb_learned_like *nb_learned_return(nb_learned *learned, int64_t now_ns);
+const nb_learned_class *nb_learned_return(nb_learned *learned, int64_t now_ns);
 bool nb_learned_in_lane(const nb_learned *learned, nb_method method, nb_slice path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * waiting.h - the requests that wait for an executor, in the order in which they came: the queue of a dispatch (dispatch.h), which bounds it.
  *
- * Those whose like is held by every executor (intake/crowds.h) are set aside: they keep their place in the queue and nobody looks at them, however many they
+ * Those whose like is held by every executor (intake/throttle.h) are set aside: they keep their place in the queue and nobody looks at them, however many they
  * are, until one such like is let in again. The others are those that may go, in the same order.
  *
  * Owned by the loop's thread.
@@ -14,7 +14,7 @@
 
 #include "base/list.h"
 #include "base/status.h"
-#include "intake/crowds.h"
+#include "intake/throttle.h"
 #include "intake/request.h"
 #include "dispatch/exchange.h"
 
@@ -22,13 +22,14 @@ typedef struct nb_waiting {
     nb_list all, due; /* in the queue's; `due` in none while it is set aside */
     nb_exchange *exchange;
     nb_request_message *message; /* owned */
-    uint64_t like;               /* of the request (crowds.h); 0: nobody has asked yet */
+    uint64_t request_class;      /* of the request (throttle.h); 0: nobody has asked yet */
 } nb_waiting;
 
 typedef struct nb_waiting_queue {
     nb_list all, due; /* `due`: those that may go */
     uint32_t count;
-    uint64_t likes_aside[NB_CROWDS_MAX]; /* of those that are set aside, by their place among the crowds; 0: none */
+    uint64_t
+        classes_aside[NB_THROTTLE_SLOTS]; /* of those that are set aside, by their place among the crowds; 0: none */
     uint16_t places_aside;
 } nb_waiting_queue;
 
@@ -65,8 +66,8 @@ void nb_waiting_remove(nb_waiting_queue *queue, nb_waiting *waiting);
 void nb_waiting_clear(nb_waiting_queue *queue);
 
 /* Some of its like are set aside. */
-static inline bool nb_waiting_is_behind(const nb_waiting_queue *queue, uint64_t like) {
-    return like && queue->likes_aside[nb_crowds_place(like)] == like;
+static inline bool nb_waiting_is_behind(const nb_waiting_queue *queue, uint64_t request_class) {
+    return request_class && queue->classes_aside[nb_throttle_slot(request_class)] == request_class;
 }
 /* It may not go until its like is let in. False: another like, whose place is the same, has some aside. */
 bool nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting);

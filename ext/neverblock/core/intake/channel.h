@@ -25,7 +25,7 @@
 #include "base/ring.h"
 #include "base/status.h"
 #include "base/tally.h"
-#include "intake/crowds.h"
+#include "intake/throttle.h"
 #include "intake/message.h"
 #include "intake/stalled.h"
 #include "os/net.h"
@@ -91,14 +91,14 @@ typedef struct nb_board {
     nb_pulse pulse;
     nb_spare_call call; /* of a spare */
     nb_executor_figures figures;
-    nb_crowds crowds;
+    nb_throttle throttle;
     nb_tally stalls;    /* by kind (nb_stall_kind) and culprit; counted by the watch's thread */
     nb_stalled stalled; /* requests that calls have kept it with; told by the same thread */
 } nb_board;
 
 enum {
     NB_LOOP_STARVED = 1, /* something would go at once */
-    NB_LOOP_HOLDS,       /* nothing but requests of likes that are held (crowds.h) */
+    NB_LOOP_THROTTLED,   /* nothing but requests of likes that are held (throttle.h) */
 };
 
 typedef struct nb_channel_memory {

@@ -102,7 +102,7 @@ bool nb_path_pattern_matches(nb_slice pattern, nb_slice path) {
     return true;
 }
 
-size_t nb_path_pattern_like(nb_slice path, char *out, size_t room) {
+size_t nb_path_pattern_of(nb_slice path, char *out, size_t room) {
     size_t size = 0, at = 0;
     while (at < path.size) {
         size_t end = at > 0 && path.data[at - 1] == '/' ? end_with_digits(path, at) : at;

@@ -21,7 +21,7 @@ bool nb_path_pattern_is(nb_slice pattern);
 /* The path is as it was sent, without its query. Time: at most the product of the sizes for each NB_PATTERN_REST. */
 bool nb_path_pattern_matches(nb_slice pattern, nb_slice path);
 /* The pattern of all paths that differ from this one only in parts with digits; its size, 0 where `room` is too small. */
-size_t nb_path_pattern_like(nb_slice path, char *out, size_t room);
+size_t nb_path_pattern_of(nb_slice path, char *out, size_t room);
 /* How many bytes of `text` mean the byte of a path: 1 the byte itself, 3 its encoding; 0: it is another one. */
 size_t nb_path_byte_is(char byte, const char *text, size_t size);
 /* For people: the places as ":", "*" and "0", bytes over 0x7f encoded. Cut to what `room` (> 0) holds with a NUL. */

@@ -24,7 +24,7 @@
 #define RETRY_NS (100 * NB_NS_PER_MS)
 
 /* Who waits for a place is seen when he comes, and when what he may wait is over: seen no more for longer, he has left. */
-#define CROWD_GAP_NS NB_NS_PER_S
+#define FULL_GAP_NS NB_NS_PER_S
 
 /* Read of what a client who is refused has sent: left unread, it would make of the end a reset, and of the answer nothing. */
 #define REFUSED_READS 16
@@ -90,10 +90,10 @@ static bool make_room(nb_loop *loop) {
 /* What is left until those who find no place are told so: somebody has just been seen waiting. */
 static int64_t patience_ns(nb_loop *loop) {
     int64_t most_ns = loop->config.accept_timeout_ms * NB_NS_PER_MS;
-    if (loop->crowd_since_ns == 0 || loop->time.now_ns - loop->crowd_seen_ns > most_ns + CROWD_GAP_NS)
-        loop->crowd_since_ns = loop->time.now_ns;
-    loop->crowd_seen_ns = loop->time.now_ns;
-    return loop->crowd_since_ns + most_ns - loop->time.now_ns;
+    if (loop->full_since_ns == 0 || loop->time.now_ns - loop->full_seen_ns > most_ns + FULL_GAP_NS)
+        loop->full_since_ns = loop->time.now_ns;
+    loop->full_seen_ns = loop->time.now_ns;
+    return loop->full_since_ns + most_ns - loop->time.now_ns;
 }
 
 static void refuse(nb_loop *loop, int fd) {
@@ -223,9 +223,9 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     if (status == NB_SYSTEM) poll_listener(loop, (uint16_t)(listener - loop->listeners), false);
     if (status != NB_OK) return false;
     nb_timeout *oldest = nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_ADMIN);
-    bool crowded = loop->connections.admin_count >= NB_ADMIN_CONNECTIONS_MAX;
-    if (crowded && oldest) nb_connection_end(&loop->connections, nb_connection_of_timeout(oldest), false);
-    if (crowded && !oldest) {
+    bool at_limit = loop->connections.admin_count >= NB_ADMIN_CONNECTIONS_MAX;
+    if (at_limit && oldest) nb_connection_end(&loop->connections, nb_connection_of_timeout(oldest), false);
+    if (at_limit && !oldest) {
         nb_net_close(fd, true);
     } else {
         loop->connections.admin_count++;
@@ -272,20 +272,20 @@ static void find_no_room(nb_loop *loop, nb_listener *listener, nb_loop *idle) {
 
 /* told: the poller has just said that somebody waits; else nobody may. True when another one may be tried. */
 static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
-    bool crowded = full(loop);
-    nb_loop *idle = crowded ? idlest(loop) : NULL;
-    if (crowded && idle != loop) {
+    bool at_limit = full(loop);
+    nb_loop *idle = at_limit ? idlest(loop) : NULL;
+    if (at_limit && idle != loop) {
         if (told) find_no_room(loop, listener, idle); /* else no connection ends for nobody */
         return false;
     }
-    bool is_short = crowded && nb_loops_connections(loop->all) < loop->config.connections_max;
+    bool is_short = at_limit && nb_loops_connections(loop->all) < loop->config.connections_max;
     if (is_short && !told) return false;
     if (is_short) make_room(loop); /* first: the newcomer gets its descriptor */
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_OK) {
-        if (crowded && !is_short) make_room(loop);
+        if (at_limit && !is_short) make_room(loop);
         open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
         return true;
     }

@@ -287,8 +287,7 @@ static void take_written(nb_loop *loop) {
         nb_body *next = body->next;
         nb_exchange *exchange = body->owner;
         nb_status status = nb_body_written(body);
-        if (status != NB_CLOSED)
-            exchange->connection->protocol->body_written(&loop->connections, exchange, status);
+        if (status != NB_CLOSED) exchange->connection->protocol->body_written(&loop->connections, exchange, status);
         body = next;
     }
 }

@@ -61,8 +61,8 @@ struct nb_loop {
     bool listening_paused;    /* by the limit of connections, or for want of descriptors */
     bool waits_for_room;      /* by that limit: until a connection ends or is idle, if that comes first */
     int64_t listen_again_ns;  /* when to go on; 0: when there is room */
-    int64_t crowd_since_ns;   /* since when somebody has waited for a place, one or another; 0: nobody ever has */
-    int64_t crowd_seen_ns;    /* when somebody was seen to */
+    int64_t full_since_ns;    /* since when somebody has waited for a place, one or another; 0: nobody ever has */
+    int64_t full_seen_ns;     /* when somebody was seen to */
     int64_t shortage_told_ns; /* nb_log_due: descriptors are short */
     int descriptors_high;     /* from this number on they are not for connections */
     int spare_fd;             /* given up for a moment to refuse a client when there is no other descriptor */
