@@ -67,7 +67,7 @@ struct nb_test_executor {
     nb_poll *poll;
     nb_wake control;
     task *tasks;
-    uint64_t passed, begun, last_answered; /* requests read from the ring, the recalled ones included; begun with */
+    uint64_t passed, begun, last_answered; /* requests read from the ring, the requeued ones included; begun with */
     bool guest;
     _Atomic bool stalled, killed;
     _Atomic unsigned releases, faults, stalls, gone_reason;
@@ -578,7 +578,7 @@ static void plan(task *t, const nb_request_message *request) {
     if (t->announced == NB_CONTENT_LENGTH_UNKNOWN) t->flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
 }
 
-/* False: the loop has recalled it. Between processes its file has come all the same. */
+/* False: the loop has requeued it. Between processes its file has come all the same. */
 static bool claim(nb_test_executor *self, nb_request_message *request) {
     bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->port->channel);
     self->passed++;

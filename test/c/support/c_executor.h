@@ -60,7 +60,7 @@ typedef enum nb_test_event {
     NB_TEST_REFUSED,     /* times that was refused */
     NB_TEST_STOPPED,     /* STOP received */
     NB_TEST_RETIRED,     /* RETIRE received */
-    NB_TEST_PASSED_OVER, /* requests found recalled */
+    NB_TEST_PASSED_OVER, /* requests found requeued */
     NB_TEST_INPUT,       /* parts of streamed bodies received */
     NB_TEST_UPGRADES,    /* requests that ask for another protocol */
     NB_TEST_WHOLE,       /* streamed bodies received to their end */

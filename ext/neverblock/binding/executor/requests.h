@@ -14,7 +14,7 @@
 const nb_message *nb_port_next_message(nb_port *port);
 
 /* The executor takes the request, which its port has in hand from now on. False: the loop has
-   recalled it for another executor. */
+   requeued it for another executor. */
 bool nb_request_take(nb_port *port, nb_request_message *request);
 /* Between processes the file of a body comes beside its record, one in one process is in it. */
 void nb_request_take_body(nb_port *port, nb_request_message *request);

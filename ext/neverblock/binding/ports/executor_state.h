@@ -43,7 +43,7 @@ struct nb_executor {
     nb_task *idle;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
-    uint64_t received;        /* requests, since the start, those recalled included */
+    uint64_t received;        /* requests, since the start, those requeued included */
     int64_t entry_until_ns;   /* no request is begun with after that in this turn */
     int64_t entry_ns;         /* of its thread's time that a request takes until it first waits, a mean; 0: not known */
     const nb_task *direct;    /* whose fiber the drain has switched to; it has not parked since */

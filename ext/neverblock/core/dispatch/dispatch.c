@@ -270,8 +270,8 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
 
 /* It asks for no other yet, as it has not seen that what it was given last has gone to somebody else. */
 static bool will_ask(const nb_dispatch_channel *channel) {
-    return takes(channel) && channel->recalled_given &&
-           atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed) == channel->recalled_given;
+    return takes(channel) && channel->handed_at_requeue &&
+           atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed) == channel->handed_at_requeue;
 }
 
 bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
@@ -355,7 +355,7 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
     if (exchange->channel == NB_CHANNEL_NONE) return NULL;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     if (exchange->record) nb_dispatch_drop_begun(channel);
-    if (exchange->record) { /* it may yet be recalled */
+    if (exchange->record) { /* it may yet be requeued */
         channel->claim_wanted = true;
         return NULL;
     }

@@ -9,7 +9,7 @@
  *
  * Where there is a choice of executors, a request is bound as late as can be: one that has run the same fiber for a
  * millisecond, or has not begun with what it was given a millisecond ago (it is stopped, it collects garbage), gets
- * nothing more until it moves, and what it has not begun with is recalled (nb_claim) as soon as another is free. While
+ * nothing more until it moves, and what it has not begun with is requeued (nb_claim) as soon as another is free. While
  * nobody is free, a busy one has the queue's first in hand, in the same way: it goes on with that one at once. When
  * an executor's process has ended, what it had not begun with is given to others in the same way.
  *
@@ -64,12 +64,12 @@ typedef struct nb_dispatch_channel {
     bool late; /* it has left what it was given alone for a millisecond, and not moved since: */
     uint64_t late_turns;
     int64_t late_switched_ns;
-    uint64_t recalled_given; /* what it had been given in all when its last request was taken from it; 0: none was */
-    nb_channel *spare;       /* owned, with those behind it: of its spare, while that was never called; NULL */
-    int64_t asked_ns;        /* of a spare: when this loop last called it */
-    uint16_t before, after;  /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
-    uint16_t number;         /* what the figures call it, and its spares */
-    int32_t pid;             /* of a worker; 0 */
+    uint64_t handed_at_requeue; /* what it had been given in all when its last request was taken from it; 0: none was */
+    nb_channel *spare;          /* owned, with those behind it: of its spare, while that was never called; NULL */
+    int64_t asked_ns;           /* of a spare: when this loop last called it */
+    uint16_t before, after;     /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
+    uint16_t number;            /* what the figures call it, and its spares */
+    int32_t pid;                /* of a worker; 0 */
 } nb_dispatch_channel;
 
 typedef struct nb_dispatch {
@@ -132,7 +132,7 @@ static inline nb_dispatch_channel *nb_dispatch_after(nb_dispatch *dispatch, cons
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 /* The executor is no more (`lost` is set before its last parts are taken, so that it is given and told nothing more). Requests that it had not begun with go back to the head of the queue: their number. News for it are dropped.
    The caller has taken all its parts, sees to the other exchanges of it, and then calls remove, which destroys the channel. */
-uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+uint32_t nb_dispatch_requeue_all(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 /* A part of its response came: its executor has begun with it. */
 void nb_dispatch_begun(nb_dispatch *dispatch, nb_exchange *exchange);
@@ -179,7 +179,7 @@ void nb_dispatch_publish(nb_dispatch *dispatch);
 /* The same, and wakes those that slept when something was published to them. Once a turn. */
 void nb_dispatch_pump(nb_dispatch *dispatch);
 
-/* --- between dispatch.c, dispatch_recall.c and dispatch_spares.c --- */
+/* --- between dispatch.c, dispatch_requeue.c and dispatch_spares.c --- */
 
 /* It is given nothing: a spare, as one of those it helps is not blocked; or it and its spares run all the requests that it may. */
 bool nb_dispatch_rests(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);
@@ -205,7 +205,7 @@ void nb_dispatch_pump_waiting(nb_dispatch *dispatch);
 void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
 /* All are taken off; the files of those not begun with are closed. The executor is no more. */
 void nb_dispatch_drop_given(nb_dispatch_channel *channel);
-/* It gets nothing more until it moves, and what it has not begun with may be recalled. */
+/* It gets nothing more until it moves, and what it has not begun with may be requeued. */
 void nb_dispatch_mark_late(nb_dispatch_channel *channel);
 /* Busy or late as it was when last looked at. Once the loop has said that it sleeps, an executor that is not any more is seen here, or rings. */
 bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel);

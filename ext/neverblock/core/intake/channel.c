@@ -284,10 +284,10 @@ bool nb_link_take_credit(nb_link *link) {
 
 void nb_link_return_credit(nb_link *link) { add(link, &link->given, (uint64_t)-1); }
 
-void nb_link_count_recalled(nb_link *link) { add(link, &link->recalled, 1); }
+void nb_link_count_requeued(nb_link *link) { add(link, &link->requeued, 1); }
 
 uint64_t nb_link_pending(const nb_link *link) {
-    uint64_t given = get(&link->given) - get(&link->recalled), taken = get(&link->board->figures.taken);
+    uint64_t given = get(&link->given) - get(&link->requeued), taken = get(&link->board->figures.taken);
     return given > taken ? given - taken : 0;
 }
 

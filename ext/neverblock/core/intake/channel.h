@@ -128,10 +128,10 @@ struct nb_link {
     nb_board *board;
     nb_wake executor_wake;   /* polled by the executor */
     nb_shared_memory shared; /* address NULL: both sides are in this process */
-    /* Requests given to it, and of these recalled, since the start. Written by the loops: where there is one, by it
+    /* Requests given to it, and of these requeued, since the start. Written by the loops: where there is one, by it
        alone; where there are several, by read-modify-write. */
     _Atomic uint64_t given;
-    _Atomic uint64_t recalled;
+    _Atomic uint64_t requeued;
     _Atomic uint32_t held; /* channels that are not destroyed */
     nb_link *lanes;        /* of the first of a process: those of its threads of lanes, each the next's `lanes` */
     uint16_t lane;         /* whose it is; 0: of fibers */
@@ -192,9 +192,9 @@ uint64_t nb_link_credit(nb_link *link);
 bool nb_link_take_credit(nb_link *link);
 /* Nothing was given with it. */
 void nb_link_return_credit(nb_link *link);
-/* The request was recalled: the executor will pass over it. */
-void nb_link_count_recalled(nb_link *link);
-/* Given and not yet come to by the executor, recalled ones left out. */
+/* The request was requeued: the executor will pass over it. */
+void nb_link_count_requeued(nb_link *link);
+/* Given and not yet come to by the executor, requeued ones left out. */
 uint64_t nb_link_pending(const nb_link *link);
 
 /* After publishing towards the other side: wakes it if it sleeps, or has the fiber left that has had its time. */

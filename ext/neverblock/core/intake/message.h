@@ -108,12 +108,12 @@ typedef struct nb_request_header {
 } nb_request_header;
 
 /*
- * Who has the request. An executor takes it when it comes to it; until then the I/O loop may recall it, to give it to
- * another that is free sooner. Whoever changes NONE first has it (compare and exchange); a recalled one is passed over by
+ * Who has the request. An executor takes it when it comes to it; until then the I/O loop may requeue it, to give it to
+ * another that is free sooner. Whoever changes NONE first has it (compare and exchange); a requeued one is passed over by
  * the executor, its descriptor closed. BEGUN, set by its executor just before the application is called, tells what a
  * process that is no more had done: until then the request can be run by another.
  */
-typedef enum nb_claim { NB_CLAIM_NONE, NB_CLAIM_TAKEN, NB_CLAIM_BEGUN, NB_CLAIM_RECALLED } nb_claim;
+typedef enum nb_claim { NB_CLAIM_NONE, NB_CLAIM_TAKEN, NB_CLAIM_BEGUN, NB_CLAIM_REQUEUED } nb_claim;
 
 typedef struct nb_request_message {
     nb_message message;

@@ -177,7 +177,7 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
     channel->lost = true;
     while (take_parts(loop, dispatch, channel)) {
     }
-    report->again += nb_dispatch_take_back(dispatch, channel);
+    report->again += nb_dispatch_requeue_all(dispatch, channel);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
         nb_exchange *exchange = loop->connections.exchanges.slots[i];
         if (!is_of(dispatch, channel, exchange)) continue;

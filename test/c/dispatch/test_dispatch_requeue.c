@@ -1,5 +1,5 @@
 /*
- * test_dispatch_recall.c - late binding: which requests an executor has not begun with, when it counts as stuck, and how they come back from it. The
+ * test_dispatch_requeue.c - late binding: which requests an executor has not begun with, when it counts as stuck, and how they come back from it. The
  * executors' side is played by hand, the time is the test's.
  */
 #include <fcntl.h>
@@ -389,7 +389,7 @@ static void what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order(void
     assert_false(begin(next(0))); /* it passes them over */
     assert_false(begin(next(0)));
     assert_null(next(0));
-    assert_int_equal(2, channel_of(0)->channel->link->recalled);
+    assert_int_equal(2, channel_of(0)->channel->link->requeued);
     assert_int_equal(3, channel_of(0)->channel->link->given);
 }
 
@@ -598,7 +598,7 @@ static void each_kind_of_damage_is_seen_in_a_copy(void **state) {
     size_t bytes = sizeof(nb_request_message) + 4 * sizeof(nb_request_header);
     nb_request_message *from = message(4 * sizeof(nb_request_header), -1), *to = nb_alloc(bytes);
     from->header_count = 4;
-    from->claim = NB_CLAIM_RECALLED;
+    from->claim = NB_CLAIM_REQUEUED;
     assert_true(nb_request_message_copy(to, from, bytes));
     assert_int_equal(NB_CLAIM_NONE, to->claim);
     nb_span *spans[] = {&from->method_text,
@@ -647,7 +647,7 @@ static void all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits(
     assert_status(NB_OK, nb_dispatch_message(&f.dispatch, waits, message(0, -1)));
     assert_int_equal(NB_CHANNEL_NONE, waits->channel);
     channel_of(0)->lost = true;
-    assert_int_equal(2, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    assert_int_equal(2, nb_dispatch_requeue_all(&f.dispatch, channel_of(0)));
     assert_int_equal(0, begun->channel); /* the caller's to answer */
     assert_int_equal(3, f.dispatch.waiting.count);
     begun->channel = NB_CHANNEL_NONE;
@@ -670,7 +670,7 @@ static void one_taken_and_not_begun_with_is_run_by_another_only_when_its_process
     look_after(LONG);
     assert_int_equal(0, taken->channel);
     channel_of(0)->lost = true;
-    assert_int_equal(1, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    assert_int_equal(1, nb_dispatch_requeue_all(&f.dispatch, channel_of(0)));
     expect_request(1, taken);
 }
 
@@ -695,7 +695,7 @@ static void without_memory_what_comes_back_is_taken_for_begun_and_its_file_close
     unsigned descriptors = nb_test_descriptors();
     channel_of(0)->lost = true;
     nb_alloc_fail_at(1);
-    assert_int_equal(0, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    assert_int_equal(0, nb_dispatch_requeue_all(&f.dispatch, channel_of(0)));
     nb_alloc_fail_at(0);
     assert_int_equal(0, e->channel);
     assert_null(e->record);

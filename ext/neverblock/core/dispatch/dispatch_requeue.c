@@ -1,5 +1,5 @@
 /*
- * dispatch_recall.c - dispatch.h's late binding: which requests an executor has been given and not begun with, how it is seen that it
+ * dispatch_requeue.c - dispatch.h's late binding: which requests an executor has been given and not begun with, how it is seen that it
  * is stuck, and how they come back from it.
  *
  * A record that is listed here lies in the ring as the loop wrote it until the executor gives its room back (only then does
@@ -142,17 +142,17 @@ static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_wa
         return false;
     }
     unlist(channel, exchange);
-    nb_link_count_recalled(channel->channel->link);
-    channel->recalled_given = atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed);
+    nb_link_count_requeued(channel->channel->link);
+    channel->handed_at_requeue = atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed);
     exchange->channel = NB_CHANNEL_NONE;
     exchange->left_due = exchange->left;
     return true;
 }
 
 /* The same from a process that runs. False: it has taken it, or damaged it. */
-static bool recall(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
+static bool claim_back(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
     return !nb_ring_given_back(&channel->requests, exchange->record_end) &&
-           nb_request_claim(exchange->record, NB_CLAIM_RECALLED) && take_away(channel, exchange, waiting);
+           nb_request_claim(exchange->record, NB_CLAIM_REQUEUED) && take_away(channel, exchange, waiting);
 }
 
 /* Its client has gone meanwhile: nobody needs it run. */
@@ -194,13 +194,13 @@ static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     if (exchange->in_news || (!overdue && !another_can_have(dispatch, channel, exchange->record_bytes))) return false;
     nb_waiting *waiting = nb_waiting_create_room(exchange->record_bytes);
     if (!waiting) return false;
-    bool recalled = recall(channel, exchange, waiting);
-    if (recalled && !forgotten(dispatch, exchange)) {
+    bool requeued = claim_back(channel, exchange, waiting);
+    if (requeued && !forgotten(dispatch, exchange)) {
         queue_again(dispatch, exchange, waiting);
     } else {
         nb_waiting_destroy(waiting);
     }
-    return recalled;
+    return requeued;
 }
 
 static bool is_quick(const nb_dispatch_channel *channel) {
@@ -243,7 +243,7 @@ static void drop_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     }
 }
 
-uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+uint32_t nb_dispatch_requeue_all(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     uint32_t count = 0;
     drop_news(dispatch, channel);
     while (channel->given_last) {
