@@ -225,19 +225,19 @@ static void what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_close
     queued_with_a_file();
 }
 
-static void an_overdue_exchange_is_taken_with_its_message(void **state) {
+static void an_expired_exchange_is_taken_with_its_message(void **state) {
     (void)state;
     nb_exchange *late = exchange();
     nb_request_message *made = message(sizeof *made, -1), *taken = NULL;
     made->deadline_ns = 100;
     assert_status(NB_OK, nb_dispatch_message(&f.dispatch, late, made));
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message))); /* without a deadline */
-    assert_null(nb_dispatch_take_overdue(&f.dispatch, 99, &taken));
-    assert_ptr_equal(late, nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
+    assert_null(nb_dispatch_take_expired(&f.dispatch, 99, &taken));
+    assert_ptr_equal(late, nb_dispatch_take_expired(&f.dispatch, 100, &taken));
     assert_ptr_equal(made, taken);
     nb_request_message_free(taken);
     nb_dispatch_forget(&f.dispatch, late); /* it has no place any more */
-    assert_null(nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
+    assert_null(nb_dispatch_take_expired(&f.dispatch, 100, &taken));
     assert_int_equal(1, f.dispatch.waiting.count);
 }
 
@@ -742,7 +742,7 @@ int main(void) {
         CASE(the_queue_is_bounded_ordered_and_goes_to_whom_asks_first),
         CASE(beyond_the_bound_as_many_wait_as_there_are_free_fibers_for),
         CASE(what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_closed),
-        CASE(an_overdue_exchange_is_taken_with_its_message),
+        CASE(an_expired_exchange_is_taken_with_its_message),
         CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
         CASE(what_was_published_several_times_rings_once_when_it_is_pumped),
         CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),

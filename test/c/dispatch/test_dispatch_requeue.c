@@ -514,7 +514,7 @@ static void without_memory_it_stays_where_it_is(void **state) {
     expect_request(1, e);
 }
 
-static void an_overdue_one_comes_back_though_nobody_is_free(void **state) {
+static void an_expired_one_comes_back_though_nobody_is_free(void **state) {
     (void)state;
     ask(0, 5);
     nb_exchange *e = given(0, 0, open("/dev/null", O_RDONLY | O_CLOEXEC), f.now_ns + 5 * LONG), *stays = simple(0);
@@ -524,7 +524,7 @@ static void an_overdue_one_comes_back_though_nobody_is_free(void **state) {
     assert_int_equal(1, f.dispatch.waiting.count);
     assert_int_equal(0, stays->channel);
     nb_request_message *taken = NULL;
-    assert_ptr_equal(e, nb_dispatch_take_overdue(&f.dispatch, f.now_ns, &taken));
+    assert_ptr_equal(e, nb_dispatch_take_expired(&f.dispatch, f.now_ns, &taken));
     assert_int_equal(NB_CHANNEL_NONE, e->channel);
     nb_request_message_free(taken);
 }
@@ -780,8 +780,8 @@ int main(void) {
         CASE(a_record_whose_room_was_used_again_is_not_looked_at),
         CASE(without_memory_it_stays_where_it_is),
         SHARED_CASE(without_memory_it_stays_where_it_is),
-        CASE(an_overdue_one_comes_back_though_nobody_is_free),
-        SHARED_CASE(an_overdue_one_comes_back_though_nobody_is_free),
+        CASE(an_expired_one_comes_back_though_nobody_is_free),
+        SHARED_CASE(an_expired_one_comes_back_though_nobody_is_free),
         CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         SHARED_CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         CASE(that_its_client_has_finished_sending_is_told_again),

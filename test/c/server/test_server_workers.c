@@ -505,7 +505,7 @@ static void what_a_stuck_worker_has_not_begun_with_is_run_by_one_that_is_free(vo
     nb_test_world_close(w);
 }
 
-static void an_overdue_request_in_a_stuck_worker_is_answered_503(void **state) {
+static void an_expired_request_in_a_stuck_worker_is_answered_503(void **state) {
     nb_test_world *w = *state;
     w->config.request_timeout_ms = 500;
     nb_test_world_open(w, 0);
@@ -685,7 +685,7 @@ int main(void) {
         CASE(what_comes_while_a_channel_ends_goes_elsewhere),
         CASE(a_worker_is_lost_with_its_ring_full),
         CASE(what_a_stuck_worker_has_not_begun_with_is_run_by_one_that_is_free),
-        CASE(an_overdue_request_in_a_stuck_worker_is_answered_503),
+        CASE(an_expired_request_in_a_stuck_worker_is_answered_503),
         CASE(a_client_that_finished_sending_is_told_of_again_to_the_next_worker),
         CASE(a_worker_that_retires_ends_what_it_runs_and_gets_nothing_more),
         CASE(a_worker_may_be_lost_while_it_retires),

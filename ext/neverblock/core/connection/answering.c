@@ -80,7 +80,7 @@ static void answer_queued(nb_connections *connections, nb_exchange *exchange) {
     answer_503(connections, exchange, busy_reason);
 }
 
-void nb_answer_overdue(nb_connections *connections, nb_exchange *exchange) {
+void nb_answer_expired(nb_connections *connections, nb_exchange *exchange) {
     NB_COUNT(connections->counters, overdue, 1);
     answer_queued(connections, exchange);
 }

@@ -844,7 +844,7 @@ nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **
     return dispatch ? take_first(dispatch, message) : NULL;
 }
 
-nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
+nb_exchange *nb_dispatch_take_expired(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
     while (dispatch && deadline_ns(dispatch) > now_ns) {
         dispatch = dispatch->next_lane;
     }

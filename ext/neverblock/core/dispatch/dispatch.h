@@ -159,7 +159,7 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
 nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message);
 /* Takes out of the queue, and returns, an exchange whose deadline has passed there: it is to be answered in place of an
    executor. Its message is the caller's to free. NULL: there is none. */
-nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message);
+nb_exchange *nb_dispatch_take_expired(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message);
 /* Takes it out of the queue, if it is there, with the file of its body. */
 void nb_dispatch_forget(nb_dispatch *dispatch, nb_exchange *exchange);
 /* The next such deadline; INT64_MAX: none. */

@@ -186,12 +186,12 @@ static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *c
     return channel->given_count > 1 && nb_dispatch_choose_busy(dispatch, bytes, 0);
 }
 
-/* The oldest goes to another executor, or is answered by the server when it is overdue. False: none did. */
+/* The oldest goes to another executor, or is answered by the server when it has expired. False: none did. */
 static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_exchange *exchange = oldest_untaken(channel);
     if (!exchange) return false;
-    bool overdue = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
-    if (exchange->in_news || (!overdue && !another_can_have(dispatch, channel, exchange->record_bytes))) return false;
+    bool expired = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
+    if (exchange->in_news || (!expired && !another_can_have(dispatch, channel, exchange->record_bytes))) return false;
     nb_waiting *waiting = nb_waiting_create_room(exchange->record_bytes);
     if (!waiting) return false;
     bool requeued = claim_back(channel, exchange, waiting);

@@ -143,7 +143,7 @@ enum {
     NB_RESPONSE_HAS_DATE = 512,    /* its field lines have a Date */
     NB_RESPONSE_HAS_LENGTH = 1024, /* it announced content_length itself */
     NB_RESPONSE_HANDOVER = 2048,   /* after the head HIJACK comes; no body is framed, status 101 is allowed */
-    NB_RESPONSE_OVERDUE = 4096,    /* 503: the request's deadline passed first */
+    NB_RESPONSE_EXPIRED = 4096,    /* 503: the request's deadline passed first */
 };
 
 typedef struct nb_response_message {

@@ -405,10 +405,10 @@ static void expire(nb_loop *loop) {
     }
     nb_exchange *exchange;
     nb_request_message *message;
-    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->time.now_ns, &message))) {
+    while ((exchange = nb_dispatch_take_expired(&loop->dispatch, loop->time.now_ns, &message))) {
         nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_answer_overdue(&loop->connections, exchange);
+        nb_answer_expired(&loop->connections, exchange);
     }
 }
 
@@ -481,8 +481,8 @@ static void wind_down(nb_loop *loop) {
 
 static int64_t sleep_ns(nb_loop *loop) {
     int64_t until_ns = nb_timeouts_next_ns(&loop->connections.timeouts),
-            overdue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
-    if (overdue_ns < until_ns) until_ns = overdue_ns;
+            queue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
+    if (queue_ns < until_ns) until_ns = queue_ns;
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
         until_ns = loop->listen_again_ns;
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
