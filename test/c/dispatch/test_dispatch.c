@@ -60,7 +60,7 @@ static nb_channel_memory *memory_of(int i) { return f.dispatch.channels[i].chann
 static nb_board *board_of(int i) { return f.dispatch.channels[i].channel->board; }
 
 static void ask(int i, uint64_t wanted) {
-    atomic_store(&board_of(i)->wanted, f.dispatch.channels[i].channel->link->given + wanted);
+    atomic_store(&board_of(i)->asked, f.dispatch.channels[i].channel->link->handed + wanted);
 }
 
 static void sleeps(int i, bool asleep) { atomic_store(&board_of(i)->executor_bell.sleeping, asleep); }
@@ -145,7 +145,7 @@ static void one_without_room_is_not_chosen_while_another_has_some(void **state) 
         assert_status(NB_OK, give(exchange(), 400000));
     ask(1, 1);
     assert_status(NB_OK, give(exchange(), 400000));
-    assert_int_equal(1, f.dispatch.channels[1].channel->link->given);
+    assert_int_equal(1, f.dispatch.channels[1].channel->link->handed);
     assert_int_equal(0, f.dispatch.waiting.count);
 }
 
@@ -174,8 +174,8 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
 static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **state) {
     (void)state;
     ask(1, 1);
-    atomic_store(&board_of(1)->able, 3); /* one it asks for now, two more when it has begun that */
-    atomic_store(&board_of(2)->able, 9);
+    atomic_store(&board_of(1)->asked_max, 3); /* one it asks for now, two more when it has begun that */
+    atomic_store(&board_of(2)->asked_max, 9);
     atomic_store(&board_of(2)->executor_gone, 1);
     for (int i = 0; i < 1 + 4 + 2; i++)
         assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
@@ -300,7 +300,7 @@ static unsigned empty_ring(int i, nb_exchange_id of, nb_message_type type) {
     return found;
 }
 
-static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void **state) {
+static void notices_that_found_the_ring_full_are_told_once_when_there_is_room(void **state) {
     (void)state;
     nb_exchange *writer = given_to(0), *goes = given_to(0);
     fill_ring(0);
@@ -308,10 +308,10 @@ static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void 
     nb_dispatch_tell_gone(&f.dispatch, goes);
     nb_dispatch_tell_gone(&f.dispatch, writer);
     nb_dispatch_pump(&f.dispatch);
-    assert_true(writer->in_news && goes->in_news);
+    assert_true(writer->in_notices && goes->in_notices);
     assert_int_equal(0, empty_ring(0, nb_exchange_id_of(goes), NB_MESSAGE_GONE));
     nb_dispatch_pump(&f.dispatch);
-    assert_false(writer->in_news || goes->in_news);
+    assert_false(writer->in_notices || goes->in_notices);
     unsigned gone = 0, drained = 0;
     for (const nb_message *m; (m = next(0));) {
         gone += m->type == NB_MESSAGE_GONE;
@@ -519,7 +519,7 @@ static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **
     assert_null(nb_dispatch_take_first(&f.dispatch, &message));
 }
 
-static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
+static void the_loop_does_not_sleep_while_there_is_room_for_notices(void **state) {
     (void)state;
     nb_exchange *goes = given_to(0);
     fill_ring(0);
@@ -567,7 +567,7 @@ static void a_listed_exchange_that_ends_is_freed_when_its_turn_comes(void **stat
     goes->ended = true; /* its last part came meanwhile, and its connection is gone */
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(live - 1, f.exchanges.live);
-    assert_null(f.dispatch.channels[0].news);
+    assert_null(f.dispatch.channels[0].notices);
 }
 
 static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **state) {
@@ -660,9 +660,7 @@ static int comes(pair *made, int loop, int64_t arrived_ns) {
     return e->channel == NB_CHANNEL_NONE ? -1 : e->channel;
 }
 
-static void wants(pair *made, int worker, uint64_t wanted) {
-    atomic_store(&made->links[worker]->board->wanted, wanted);
-}
+static void wants(pair *made, int worker, uint64_t wanted) { atomic_store(&made->links[worker]->board->asked, wanted); }
 
 static void what_an_executor_asks_for_is_given_once_by_all_loops(void **state) {
     (void)state;
@@ -677,7 +675,7 @@ static void what_an_executor_asks_for_is_given_once_by_all_loops(void **state) {
     nb_dispatch_pump(&two->dispatches[0]);
     assert_int_equal(1, two->dispatches[0].waiting.count);
     assert_int_equal(0, two->dispatches[1].waiting.count);
-    assert_int_equal(3, two->links[1]->given);
+    assert_int_equal(3, two->links[1]->handed);
     close_pair(two);
 }
 
@@ -745,8 +743,8 @@ int main(void) {
         CASE(an_expired_exchange_is_taken_with_its_message),
         CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
         CASE(what_was_published_several_times_rings_once_when_it_is_pumped),
-        CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
-        CASE(the_loop_does_not_sleep_while_there_is_room_for_news),
+        CASE(notices_that_found_the_ring_full_are_told_once_when_there_is_room),
+        CASE(the_loop_does_not_sleep_while_there_is_room_for_notices),
         CASE(one_of_a_throttled_class_waits_and_others_pass_it),
         CASE(one_of_a_throttled_class_goes_to_an_executor_that_does_not_throttle_it),
         CASE(nothing_is_throttled_while_no_preempted_request_waits_for_the_processor),

@@ -68,7 +68,7 @@ static int teardown(void **state) {
 static nb_dispatch_channel *channel_of(int i) { return &f.dispatch.channels[i]; }
 static nb_board *board_of(int i) { return f.dispatch.channels[i].channel->board; }
 static void ask(int i, uint64_t wanted) {
-    atomic_store(&board_of(i)->wanted, channel_of(i)->channel->link->given + wanted);
+    atomic_store(&board_of(i)->asked, channel_of(i)->channel->link->handed + wanted);
 }
 static void switched(int i, int64_t ns) { atomic_store(&board_of(i)->pulse.switched_ns, ns); }
 
@@ -170,27 +170,27 @@ static void one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_mo
 
 static void they_are_quick_while_all_move_and_their_requests_take_little(void **state) {
     (void)state;
-    assert_false(f.dispatch.quick); /* nothing is known of them */
+    assert_false(f.dispatch.all_quick); /* nothing is known of them */
     atomic_store(&board_of(0)->figures.request_ns, 10000);
     look_after(QUICK);
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
     atomic_store(&board_of(1)->figures.request_ns, 10000);
     look_after(QUICK);
-    assert_true(f.dispatch.quick);
+    assert_true(f.dispatch.all_quick);
     switched(1, f.now_ns - LONG); /* it runs one fiber */
     look_after(1);
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
     switched(1, f.now_ns);
     look_after(1);
-    assert_true(f.dispatch.quick);
+    assert_true(f.dispatch.all_quick);
     atomic_store(&board_of(1)->figures.request_ns, NB_NS_PER_MS);
     look_after(1);
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
     atomic_store(&board_of(1)->figures.request_ns, 10000);
     ask(0, 5);
     simple(0);
     look_after(LONG); /* it leaves that alone */
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
 }
 
 /* --- both at the same time --- */
@@ -247,7 +247,7 @@ static void one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ev
         look_after(LONG);
         await(&m.ended, i);
         look_after(1);
-        assert_false(channel_of(0)->late);
+        assert_false(channel_of(0)->unresponsive);
         nb_dispatch_begun(&f.dispatch, given);
         nb_exchange_destroy(&f.exchanges, given);
     }
@@ -266,7 +266,7 @@ static void what_was_begun_with_is_no_sign_of_being_late_however_it_is_seen(void
     nb_dispatch_begun(&f.dispatch, answered);
     nb_dispatch_begun(&f.dispatch, answered);
     look_after(LONG);
-    assert_null(channel_of(0)->given_first);
+    assert_null(channel_of(0)->handed_first);
     assert_null(claimed->record);
     assert_null(released->record);
     assert_int_equal(0, chosen());
@@ -348,7 +348,7 @@ static void one_that_moves_just_before_the_loop_sleeps_keeps_it_awake(void **sta
     ask(0, 1);
     nb_exchange *given = simple(0);
     look_after(LONG);
-    assert_true(channel_of(0)->late);
+    assert_true(channel_of(0)->unresponsive);
     nb_exchange *made = waiting_while_the_loop_may_sleep();
     expect_request(0, given);
     atomic_fetch_add(&board_of(0)->pulse.turns, 1);
@@ -390,7 +390,7 @@ static void what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order(void
     assert_false(begin(next(0)));
     assert_null(next(0));
     assert_int_equal(2, channel_of(0)->channel->link->requeued);
-    assert_int_equal(3, channel_of(0)->channel->link->given);
+    assert_int_equal(3, channel_of(0)->channel->link->handed);
 }
 
 static void it_goes_as_far_as_the_free_one_has_asked(void **state) {
@@ -486,11 +486,11 @@ static void a_record_whose_room_was_used_again_is_not_looked_at(void **state) {
     begin(next(0));
     begin(next(0));
     nb_ring_release(&f.requests[0]);
-    channel_of(0)->late = false;
+    channel_of(0)->unresponsive = false;
     given(0, 400000, -1, 0);
     given(0, 400000, -1, 0);
     memset(second->record, 0xee, 64); /* as another record's bytes would */
-    channel_of(0)->late = true;
+    channel_of(0)->unresponsive = true;
     ask(1, 5);
     look_after(1);
     assert_int_equal(0, first->channel);
@@ -562,16 +562,16 @@ static void that_its_client_has_finished_sending_is_told_again(void **state) {
     assert_true(left->exchange == nb_exchange_id_of(e));
 }
 
-static void what_has_news_to_be_told_stays(void **state) {
+static void what_has_notices_to_be_told_stays(void **state) {
     (void)state;
     ask(0, 5);
     nb_exchange *e = simple(0);
-    e->in_news = true;
+    e->in_notices = true;
     look_after(LONG);
     ask(1, 5);
     look_after(1);
     assert_int_equal(0, e->channel);
-    e->in_news = false;
+    e->in_notices = false;
     look_after(1);
     assert_int_equal(1, e->channel);
 }
@@ -685,7 +685,7 @@ static void a_lost_one_is_given_and_told_nothing(void **state) {
     nb_dispatch_tell_gone(&f.dispatch, e);
     nb_dispatch_tell_left(&f.dispatch, e);
     assert_null(next(0));
-    assert_false(e->in_news);
+    assert_false(e->in_notices);
 }
 
 static void without_memory_what_comes_back_is_taken_for_begun_and_its_file_closed(void **state) {
@@ -707,7 +707,7 @@ static void without_memory_what_comes_back_is_taken_for_begun_and_its_file_close
 static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next_turn(void **state) {
     (void)state;
     ask(0, 100000);
-    while (nb_channel_give(channel_of(0)->channel, 0) == NB_OK) {
+    while (nb_channel_send_fd(channel_of(0)->channel, 0) == NB_OK) {
     }
     ask(1, 1);
     atomic_store(&board_of(1)->figures.running, 50); /* the first is the better choice */
@@ -728,7 +728,7 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     nb_channel *channel = channel_of(0)->channel;
     int far = channel->descriptors_far, near = channel->descriptors, came;
     channel->descriptors = far;
-    while ((came = nb_channel_take(channel, 0)) >= 0)
+    while ((came = nb_channel_receive_fd(channel, 0)) >= 0)
         close(came);
     channel->descriptors = near;
     nb_dispatch_pump(&f.dispatch);
@@ -785,7 +785,7 @@ int main(void) {
         CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         SHARED_CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         CASE(that_its_client_has_finished_sending_is_told_again),
-        CASE(what_has_news_to_be_told_stays),
+        CASE(what_has_notices_to_be_told_stays),
         SHARED_CASE(a_record_that_was_damaged_is_given_to_nobody),
         CASE(each_kind_of_damage_is_seen_in_a_copy),
         CASE(one_that_is_slow_to_take_its_request_is_room_for_another),

@@ -172,7 +172,7 @@ static void what_is_queued_goes_at_once_with_its_client(void **state) {
 
 /* --- full rings --- */
 
-static void a_full_request_ring_makes_requests_wait_and_loses_no_news(void **state) {
+static void a_full_request_ring_makes_requests_wait_and_loses_no_notice(void **state) {
     nb_test_world *w = *state;
     nb_test_client *clients[30];
     w->options.credit = 64;
@@ -478,7 +478,7 @@ int main(void) {
         CASE(past_the_queues_bound_requests_are_refused_and_connections_go_on),
         CASE(a_waiting_request_whose_client_went_is_never_given_to_an_executor),
         CASE(what_is_queued_goes_at_once_with_its_client),
-        CASE(a_full_request_ring_makes_requests_wait_and_loses_no_news),
+        CASE(a_full_request_ring_makes_requests_wait_and_loses_no_notice),
         CASE(writers_that_found_the_response_ring_full_go_on_when_there_is_room),
         CASE(a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room),
         CASE(an_executor_alone_runs_the_turns_itself),

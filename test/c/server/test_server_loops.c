@@ -162,7 +162,7 @@ static hand hand_serve(nb_test_world *w, uint64_t wanted) {
         nb_ring_consumer_attach(&h.requests[i], nb_channel_requests(&h.link->channels[i]));
         nb_ring_producer_attach(&h.responses[i], nb_channel_responses(&h.link->channels[i]));
     }
-    atomic_store(&h.link->board->wanted, wanted);
+    atomic_store(&h.link->board->asked, wanted);
     nb_doorbell_announce(&h.link->board->executor_bell);
     nb_test_world_serve(w, h.worker);
     return h;
@@ -203,7 +203,7 @@ static int hand_answer(hand *h) {
 
 /* Asks for one more, as an executor whose fiber has ended. */
 static void hand_ask(hand *h) {
-    atomic_fetch_add(&h->link->board->wanted, 1);
+    atomic_fetch_add(&h->link->board->asked, 1);
     nb_doorbell_fence(&h->link->board->executor_bell);
     for (int i = 0; i < LOOPS; i++) {
         nb_channel *channel = &h->link->channels[i];
@@ -235,7 +235,7 @@ static void an_executor_that_asks_for_one_is_given_one_whichever_loop_has_it(voi
         for (int i = 0; i < LOOPS; i++)
             assert_true(nb_test_get(clients[i], "/"));
         await_queue(w, 1); /* one is with the executor, and the other waits */
-        assert_int_equal(2 * round - 1, atomic_load(&w->channels[h.worker]->link->given));
+        assert_int_equal(2 * round - 1, atomic_load(&w->channels[h.worker]->link->handed));
         int one = hand_answer(&h);
         assert_int_equal(-1, hand_has(&h));
         hand_ask(&h);
@@ -267,7 +267,7 @@ static void a_request_is_not_overtaken_by_those_of_another_loop_that_came_later(
     /* all of it at once: the loop that gives way is told when its turn has come */
     for (unsigned i = 0; i < 4; i++)
         queue_one(w, order[i], i + 1);
-    atomic_fetch_add(&h.link->board->wanted, 3);
+    atomic_fetch_add(&h.link->board->asked, 3);
     hand_ask(&h);
     for (unsigned i = 0; i < 4; i++)
         (void)hand_answer(&h);

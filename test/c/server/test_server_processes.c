@@ -197,7 +197,7 @@ static hand hand_serve(nb_test_world *w, unsigned wanted) {
     h.channel = w->far[h.worker];
     nb_ring_consumer_attach(&h.requests, nb_channel_requests(h.channel));
     nb_ring_producer_attach(&h.responses, nb_channel_responses(h.channel));
-    atomic_store(&h.channel->board->wanted, wanted);
+    atomic_store(&h.channel->board->asked, wanted);
     assert_status(NB_OK, nb_server_channel_serve(w->server, w->channels[h.worker], 9, h.pid));
     return h;
 }
@@ -395,7 +395,7 @@ static void put_random_part(hand *h, nb_test_random *random, const nb_exchange_i
         if (bytes < sizeof *head) message->bytes = (uint32_t)(bytes = sizeof *head);
         head->fields_bytes = 0;
     }
-    if (message->type == NB_MESSAGE_NAMED && nb_test_random_below(random, 2)) (void)nb_channel_give(h->channel, 0);
+    if (message->type == NB_MESSAGE_NAMED && nb_test_random_below(random, 2)) (void)nb_channel_send_fd(h->channel, 0);
     hand_put(h, part, bytes);
 }
 

@@ -131,7 +131,7 @@ static void everything_is_given_back(nb_server *server) {
     assert_int_equal(0, loop->connections.spool.bytes);
     assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->connections.timeouts));
     for (uint16_t i = 0; i < loop->dispatch.count; i++)
-        assert_null(loop->dispatch.channels[i].news);
+        assert_null(loop->dispatch.channels[i].notices);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++)
         assert_true(nb_outbox_empty(&loop->connections.exchanges.slots[i]->outbox));
 }

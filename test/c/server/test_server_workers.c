@@ -60,7 +60,7 @@ static hand hand_serve(nb_test_world *w, unsigned wanted) {
     h.channel = w->far[h.worker];
     nb_ring_consumer_attach(&h.requests, nb_channel_requests(h.channel));
     nb_ring_producer_attach(&h.responses, nb_channel_responses(h.channel));
-    atomic_store(&h.channel->board->wanted, wanted);
+    atomic_store(&h.channel->board->asked, wanted);
     nb_test_world_serve(w, h.worker);
     return h;
 }
@@ -384,7 +384,7 @@ static void a_response_that_was_published_whole_is_sent_whole(void **state) {
     int fd;
     assert_status(NB_OK, nb_file_temporary("/tmp", &fd));
     assert_status(NB_OK, nb_file_write_all(fd, "abc", 3));
-    assert_status(NB_OK, nb_channel_give(h.channel, fd));
+    assert_status(NB_OK, nb_channel_send_fd(h.channel, fd));
     close(fd);
     nb_named_message part = {.response = {.message = {NB_MESSAGE_NAMED, NB_PART_LAST, sizeof part, exchange},
                                           .content_length = 3,

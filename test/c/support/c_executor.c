@@ -192,11 +192,11 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
 
 /* The descriptor goes beside the record. */
 static bool give_file(nb_test_executor *self, const task *t) {
-    nb_status given = nb_channel_give(self->port->channel, t->file_fd);
+    nb_status given = nb_channel_send_fd(self->port->channel, t->file_fd);
     if (given == NB_AGAIN) {
         atomic_store_explicit(&self->port->channel->memory->executor_blocked, 1, memory_order_relaxed);
         nb_doorbell_fence(&self->port->channel->memory->loop_bell);
-        given = nb_channel_give(self->port->channel, t->file_fd);
+        given = nb_channel_send_fd(self->port->channel, t->file_fd);
         self->port->room = self->port->room || given == NB_AGAIN;
     }
     if (given != NB_OK) return false;
@@ -582,7 +582,8 @@ static void plan(task *t, const nb_request_message *request) {
 static bool claim(nb_test_executor *self, nb_request_message *request) {
     bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->port->channel);
     self->passed++;
-    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_take(self->port->channel, request->body_fd) : -1;
+    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_receive_fd(self->port->channel, request->body_fd)
+                                                       : -1;
     if (mine) {
         if (fd < 0 && request->body_fd >= 0) atomic_fetch_add(&self->faults, 1);
         request->body_fd = fd;
@@ -631,7 +632,7 @@ static task *find(nb_test_executor *self, nb_exchange_id exchange) {
 
 static void take(nb_test_executor *self, task *t, const nb_hijacked_message *message) {
     bool expected = t && t->kind == HIJACK && t->hijack_asked && !t->hijacked && message->size <= sizeof self->taken;
-    int fd = nb_channel_take(self->port->channel, message->fd);
+    int fd = nb_channel_receive_fd(self->port->channel, message->fd);
     if (!expected || fd < 0) {
         atomic_fetch_add(&self->faults, 1);
         if (fd >= 0) close(fd);
@@ -724,8 +725,8 @@ static void take_releases(nb_test_executor *self) {
 static void ask_for_more(nb_test_executor *self) {
     nb_board *board = self->link->board;
     uint64_t wanted = self->passed + self->options.credit;
-    if (wanted > atomic_load_explicit(&board->wanted, memory_order_relaxed)) {
-        atomic_store_explicit(&board->wanted, wanted, memory_order_release);
+    if (wanted > atomic_load_explicit(&board->asked, memory_order_relaxed)) {
+        atomic_store_explicit(&board->asked, wanted, memory_order_release);
     }
 }
 

@@ -71,7 +71,7 @@ static void start_lane(nb_test_world *world) {
 /* Until then a request waits, and where few may, the next is refused. */
 static void await_asked(nb_test_world *world) {
     for (unsigned i = 0; i < world->executor_count; i++) {
-        while (atomic_load(&world->channels[i]->board->wanted) == 0)
+        while (atomic_load(&world->channels[i]->board->asked) == 0)
             usleep(1000);
     }
 }

@@ -51,12 +51,12 @@ void nb_executor_ask_for_more(nb_executor *executor) {
     nb_board *board = executor->board;
     atomic_store_explicit(&board->throttle.contended, nb_scheduler_has_cut(executor->scheduler), memory_order_relaxed);
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
-    atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
+    atomic_store_explicit(&board->asked_max, executor->received + free_fibers, memory_order_relaxed);
     uint32_t credit = credit_of(executor), entry = entry_credit(executor);
     if (entry < credit) credit = entry;
     uint64_t wanted = executor->received + (free_fibers < credit ? free_fibers : credit);
-    if (wanted <= atomic_load_explicit(&board->wanted, memory_order_relaxed)) return;
-    atomic_store_explicit(&board->wanted, wanted, memory_order_release);
+    if (wanted <= atomic_load_explicit(&board->asked, memory_order_relaxed)) return;
+    atomic_store_explicit(&board->asked, wanted, memory_order_release);
 }
 
 /* --- throttled classes --- */

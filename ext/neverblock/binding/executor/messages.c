@@ -163,7 +163,7 @@ static void take_connection(nb_port *port, const nb_hijacked_message *message) {
     nb_executor *executor = port->executor;
     nb_task *task = nb_executor_task_for(executor, message->message.exchange);
     size_t size = (size_t)message->size;
-    int fd = nb_channel_take(port->channel, message->fd);
+    int fd = nb_channel_receive_fd(port->channel, message->fd);
     nb_handover *taken = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*taken) + size) : NULL;
     if (taken) {
         *taken = (nb_handover){.fd = fd, .size = size};

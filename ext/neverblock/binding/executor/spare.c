@@ -26,7 +26,7 @@ static int64_t kept_in_ns(const nb_executor *executor, int64_t free_before_ns) {
 
 /* Twice in a row in the same switch: one that has given the lock away for a moment, to read a file, has it back by then. The spares between this one and an executor are
    kept as well, or they would have been asked: the lock was free for all of them. */
-static void let_in(nb_executor *executor, int64_t free_before_ns) {
+static void found_blocked(nb_executor *executor, int64_t free_before_ns) {
     bool some = false;
     for (const nb_executor *kept = executor->helps; kept; kept = kept->helps) {
         int64_t switched_ns = kept_in_ns(kept, free_before_ns);
@@ -34,7 +34,7 @@ static void let_in(nb_executor *executor, int64_t free_before_ns) {
         atomic_store_explicit(&kept->board->pulse.blocked_ns, switched_ns, memory_order_release);
         some = true;
     }
-    if (some) nb_count(&executor->board->figures.let_in, 1);
+    if (some) nb_count(&executor->board->figures.found_blocked, 1);
 }
 
 void nb_executor_answer_call(nb_executor *executor) {
@@ -42,7 +42,7 @@ void nb_executor_answer_call(nb_executor *executor) {
     int64_t asked_ns = get(&executor->board->call.asked_ns), free_before_ns = executor->free_ns;
     executor->answered_ns = asked_ns;
     executor->free_ns = nb_clock_monotonic_ns() - asked_ns <= AT_ONCE_NS ? asked_ns : 0;
-    if (executor->free_ns) let_in(executor, free_before_ns);
+    if (executor->free_ns) found_blocked(executor, free_before_ns);
     atomic_store_explicit(&executor->board->call.answered_ns, asked_ns, memory_order_release);
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_channel_ring_loop(executor->ports[i].channel);

@@ -33,7 +33,7 @@ static void note_queue(nb_dispatch *dispatch, int change) {
     if (!dispatch->queues) return;
     if (change) atomic_fetch_add_explicit(&dispatch->queues->waiting, (uint32_t)change, memory_order_relaxed);
     const nb_waiting *first = nb_waiting_first(&dispatch->waiting);
-    nb_queues_tell(dispatch->queues, dispatch->number, first ? first->message->arrived_ns : 0);
+    nb_queues_publish(dispatch->queues, dispatch->number, first ? first->message->arrived_ns : 0);
     dispatch->first_changed = true;
 }
 
@@ -81,22 +81,23 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
     nb_dispatch_channel *added = &dispatch->channels[place];
     memset(added, 0, sizeof(*added));
     added->channel = channel;
-    added->spare = nb_channel_spare(channel);
-    added->before = added->after = NB_CHANNEL_NONE;
+    added->uncalled_spare = nb_channel_spare(channel);
+    added->helped = added->spare_place = NB_CHANNEL_NONE;
     added->number = place;
-    added->stop_due = dispatch->stops;
+    added->stop_due = dispatch->stopping;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
     atomic_store_explicit(&channel->memory->allowance, dispatch->allowance, memory_order_relaxed);
-    dispatch->chooses = dispatch->chooses || dispatch->count > 1 || added->spare || nb_channel_is_shared(channel);
+    dispatch->has_choice = dispatch->has_choice || dispatch->count > 1 || added->uncalled_spare ||
+                           nb_channel_is_shared(channel);
     return NB_OK;
 }
 
 void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     close_files(channel);
-    nb_dispatch_drop_given(channel);
-    if (channel->before != NB_CHANNEL_NONE) dispatch->channels[channel->before].after = NB_CHANNEL_NONE;
-    nb_channel_destroy_all(channel->spare);
+    nb_dispatch_drop_handed(channel);
+    if (channel->helped != NB_CHANNEL_NONE) dispatch->channels[channel->helped].spare_place = NB_CHANNEL_NONE;
+    nb_channel_destroy_all(channel->uncalled_spare);
     nb_channel_destroy(channel->channel);
     memset(channel, 0, sizeof(*channel));
     while (dispatch->count && !dispatch->channels[dispatch->count - 1].channel) {
@@ -114,11 +115,11 @@ nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *c
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     while (channel) {
         channel->retire_due = true;
-        channel = nb_dispatch_after(dispatch, channel);
+        channel = nb_dispatch_spare_of(dispatch, channel);
     }
 }
 
-static bool takes(const nb_dispatch_channel *channel) {
+static bool accepts(const nb_dispatch_channel *channel) {
     return !channel->stop_due && !channel->retire_due && !channel->lost && !channel->responses.broken &&
            !atomic_load_explicit(&channel->channel->board->executor_gone, memory_order_relaxed);
 }
@@ -126,13 +127,13 @@ static bool takes(const nb_dispatch_channel *channel) {
 bool nb_dispatch_serves(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->channel && takes(channel)) return true;
+        if (channel->channel && accepts(channel)) return true;
     }
     return false;
 }
 
 static uint64_t credit_left(const nb_dispatch_channel *channel) {
-    return takes(channel) ? nb_link_credit(channel->channel->link) : 0;
+    return accepts(channel) ? nb_link_credit(channel->channel->link) : 0;
 }
 
 /* How much an executor has to do: of several loops none knows what the others gave it. */
@@ -154,14 +155,14 @@ static bool sleeps_idle(const nb_dispatch_channel *channel) {
 }
 
 /* It will have come to what it has in hand sooner than another could be woken. */
-static bool is_at_it(const nb_dispatch_channel *channel) {
+static bool starts_soon(const nb_dispatch_channel *channel) {
     return channel->request_ns && channel->backlog * channel->request_ns < WAKE_NS;
 }
 
 /* The first is a better choice than the second. One with more requests under way than another is not given still more. */
 static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb_dispatch_channel *second,
                    bool second_sleeps) {
-    if (!first_sleeps && second_sleeps) return is_at_it(first) && running_of(first) <= running_of(second) + 1;
+    if (!first_sleeps && second_sleeps) return starts_soon(first) && running_of(first) <= running_of(second) + 1;
     if (first_sleeps && !second_sleeps) return !better(second, false, first, true);
     return load_of(first) < load_of(second);
 }
@@ -189,7 +190,7 @@ static bool is_held(const nb_dispatch *dispatch, uint64_t request_class) {
 
 static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, uint64_t request_class) {
     return channel->channel && !holds(channel, request_class) && !channel->pipe_full && credit_left(channel) > 0 &&
-           !nb_dispatch_rests(dispatch, channel);
+           !nb_dispatch_is_paused(dispatch, channel);
 }
 
 nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t request_class) {
@@ -197,7 +198,7 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uin
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->busy || channel->late || !asks(dispatch, channel, request_class)) continue;
+        if (channel->busy || channel->unresponsive || !asks(dispatch, channel, request_class)) continue;
         bool sleeps = sleeps_idle(channel);
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
@@ -226,30 +227,30 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
     channel->backlog++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
-    if (dispatch->chooses) nb_dispatch_list_given(dispatch, channel, exchange, place);
+    if (dispatch->has_choice) nb_dispatch_list_handed(dispatch, channel, exchange, place);
     if (exchange->left_due) tell_or_list(dispatch, exchange);
 }
 
-static bool give_descriptor(nb_dispatch_channel *channel, int fd) {
-    if (nb_channel_give(channel->channel, fd) == NB_OK) return true;
+static bool send_descriptor(nb_dispatch_channel *channel, int fd) {
+    if (nb_channel_send_fd(channel->channel, fd) == NB_OK) return true;
     channel->pipe_full = true;
     return false;
 }
 
-bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
+bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd) {
     size_t bytes = message->message.bytes;
     nb_request_message *place = nb_ring_reserve(&channel->requests, bytes);
     NB_ASSERT(place);
     if (!nb_link_take_credit(channel->channel->link)) return false;
-    if (body_fd >= 0 && !give_descriptor(channel, body_fd)) {
+    if (body_fd >= 0 && !send_descriptor(channel, body_fd)) {
         nb_link_return_credit(channel->channel->link);
         return false;
     }
     memcpy(place, message, bytes);
     atomic_store_explicit(&place->claim, NB_CLAIM_NONE, memory_order_relaxed);
     place->body_fd = body_fd;
-    if (dispatch->chooses) exchange->body_fd = body_fd;
+    if (dispatch->has_choice) exchange->body_fd = body_fd;
     commit(dispatch, channel, exchange, place, bytes);
     return true;
 }
@@ -259,19 +260,19 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
+        if (!channel->channel || !accepts(channel) || channel->helped != NB_CHANNEL_NONE) continue;
         const nb_link *link = channel->channel->link;
-        uint64_t able = atomic_load_explicit(&link->board->able, memory_order_relaxed);
-        uint64_t given = atomic_load_explicit(&link->given, memory_order_relaxed);
-        if (able > given) count += able - given;
+        uint64_t asked_max = atomic_load_explicit(&link->board->asked_max, memory_order_relaxed);
+        uint64_t handed = atomic_load_explicit(&link->handed, memory_order_relaxed);
+        if (asked_max > handed) count += asked_max - handed;
     }
     return count;
 }
 
 /* It asks for no other yet, as it has not seen that what it was given last has gone to somebody else. */
 static bool will_ask(const nb_dispatch_channel *channel) {
-    return takes(channel) && channel->handed_at_requeue &&
-           atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed) == channel->handed_at_requeue;
+    return accepts(channel) && channel->handed_at_requeue &&
+           atomic_load_explicit(&channel->channel->link->handed, memory_order_relaxed) == channel->handed_at_requeue;
 }
 
 bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
@@ -335,7 +336,7 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
                          uint64_t request_class) {
     nb_dispatch_channel *channel;
     while ((channel = nb_dispatch_choose(dispatch, message->message.bytes, request_class))) {
-        if (!nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
+        if (!nb_dispatch_hand(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
         nb_free(message);
         return true;
     }
@@ -356,17 +357,17 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     if (exchange->record) nb_dispatch_drop_begun(channel);
     if (exchange->record) { /* it may yet be requeued */
-        channel->claim_wanted = true;
+        channel->input_needs_claim = true;
         return NULL;
     }
     nb_message *place = nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES);
-    if (!place) channel->room_wanted = true;
+    if (!place) channel->input_needs_room = true;
     return place ? (char *)(place + 1) : NULL;
 }
 
 static void input_retry(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        dispatch->channels[i].room_wanted = dispatch->channels[i].claim_wanted = false;
+        dispatch->channels[i].input_needs_room = dispatch->channels[i].input_needs_claim = false;
     }
 }
 
@@ -418,7 +419,7 @@ static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     const nb_handover *handover = exchange->handover;
     size_t bytes = sizeof(nb_hijacked_message) + handover->size;
     nb_hijacked_message *message = nb_ring_reserve(&channel->requests, bytes);
-    if (!message || !give_descriptor(channel, handover->fd)) return false;
+    if (!message || !send_descriptor(channel, handover->fd)) return false;
     *message = (nb_hijacked_message){
         .message = {.type = NB_MESSAGE_HIJACKED, .bytes = (uint32_t)bytes, .exchange = nb_exchange_id_of(exchange)},
         .fd = handover->fd,
@@ -433,7 +434,7 @@ static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
 }
 
 /* Tells what is due; false when the ring is full. */
-static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
+static bool tell_due(nb_dispatch_channel *channel, nb_exchange *exchange) {
     if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, 0, nb_exchange_id_of(exchange))) return false;
     exchange->drained_due = false;
     if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, 0, nb_exchange_id_of(exchange))) return false;
@@ -446,13 +447,13 @@ static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
 }
 
 static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
-    if (exchange->channel == NB_CHANNEL_NONE || exchange->in_news) return;
+    if (exchange->channel == NB_CHANNEL_NONE || exchange->in_notices) return;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     if (channel->lost) return;
-    if (!channel->news && tell_news(channel, exchange)) return;
-    exchange->in_news = true;
-    exchange->news_next = channel->news;
-    channel->news = exchange;
+    if (!channel->notices && tell_due(channel, exchange)) return;
+    exchange->in_notices = true;
+    exchange->notice_next = channel->notices;
+    channel->notices = exchange;
 }
 
 static void allow_one(nb_dispatch *dispatch, uint32_t bytes) {
@@ -482,19 +483,19 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
 }
 
 static void stop_one(nb_dispatch *dispatch) {
-    dispatch->stops = true;
+    dispatch->stopping = true;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].stop_due = true;
     }
 }
 
 /* An exchange that ended while it was listed is freed only here: the list holds it. */
-static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    while (channel->news) {
-        nb_exchange *exchange = channel->news;
-        if (!exchange->ended && !tell_news(channel, exchange)) return;
-        channel->news = exchange->news_next;
-        exchange->in_news = false;
+static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel->notices) {
+        nb_exchange *exchange = channel->notices;
+        if (!exchange->ended && !tell_due(channel, exchange)) return;
+        channel->notices = exchange->notice_next;
+        exchange->in_notices = false;
         bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE; /* its response waits for a file */
         if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
@@ -509,7 +510,7 @@ nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->busy || !asks(dispatch, channel, request_class) || nb_dispatch_is_blocked(channel)) continue;
         nb_dispatch_drop_begun(channel);
-        if (!channel->given_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
+        if (!channel->handed_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
     }
     return NULL;
 }
@@ -518,8 +519,8 @@ nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes
 static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
                        uint64_t request_class) {
     nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, request_class);
-    if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
-    nb_dispatch_mark_late(channel);
+    if (!channel || !nb_dispatch_hand(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
+    nb_dispatch_mark_unresponsive(channel);
     nb_free(message);
     return true;
 }
@@ -537,11 +538,11 @@ static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) 
     bool held = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
+        if (!channel->channel || !accepts(channel) || channel->helped != NB_CHANNEL_NONE) continue;
         if (!holds(channel, request_class)) return false;
         held = true;
     }
-    return held && !dispatch->calls;
+    return held && !dispatch->calls_spare;
 }
 
 /* Some who were set aside may go. */
@@ -598,12 +599,12 @@ void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
 }
 
 /* Loops that gave way to what waited here need no ring where there is no credit: an executor that has some rings all. */
-static void pass_on(nb_dispatch *dispatch) {
+static void wake_other_loops(nb_dispatch *dispatch) {
     dispatch->first_changed = false;
     nb_doorbell_fence(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel || credit_left(&dispatch->channels[i]) == 0) continue;
-        nb_queues_pass_on(dispatch->queues, dispatch->number);
+        nb_queues_wake_others(dispatch->queues, dispatch->number);
         return;
     }
 }
@@ -613,11 +614,11 @@ static void publish_one(nb_dispatch *dispatch) {
         dispatch->channels[i].pipe_full = false;
     }
     nb_dispatch_pump_waiting(dispatch);
-    if (dispatch->first_changed) pass_on(dispatch); /* of several loops */
+    if (dispatch->first_changed) wake_other_loops(dispatch); /* of several loops */
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
-        if (channel->news || channel->stop_due || channel->retire_due) pump_news(dispatch, channel);
+        if (channel->notices || channel->stop_due || channel->retire_due) pump_notices(dispatch, channel);
         if (!channel->dirty) continue;
         channel->dirty = false;
         if (nb_ring_publish(&channel->requests)) channel->ring_due = true;
@@ -635,8 +636,8 @@ static void pump_one(nb_dispatch *dispatch) {
 }
 
 /* Room that the first of the news needs. */
-static size_t news_bytes(const nb_dispatch_channel *channel) {
-    const nb_handover *handover = channel->news ? channel->news->handover : NULL;
+static size_t notice_bytes(const nb_dispatch_channel *channel) {
+    const nb_handover *handover = channel->notices ? channel->notices->handover : NULL;
     return handover ? sizeof(nb_hijacked_message) + handover->size : sizeof(nb_message);
 }
 
@@ -651,14 +652,14 @@ static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatc
 }
 
 /* There is something to do with the channel that was not seen when it was last tried. */
-static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool news) {
+static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool notices) {
     if (nb_ring_readable(&channel->responses)) return true;
-    if (channel->claim_wanted && nb_dispatch_drop_begun(channel)) return true;
-    if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
+    if (channel->input_needs_claim && nb_dispatch_drop_begun(channel)) return true;
+    if (channel->input_needs_room && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
-    if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
+    if (notices && nb_ring_reserve(&channel->requests, notice_bytes(channel))) return true;
     if (!starved || gives_way(dispatch, nb_waiting_first(&dispatch->waiting)->message->arrived_ns) ||
-        nb_dispatch_is_stuck(channel) || credit_left(channel) == 0 || nb_dispatch_rests(dispatch, channel))
+        nb_dispatch_is_stuck(channel) || credit_left(channel) == 0 || nb_dispatch_is_paused(dispatch, channel))
         return false;
     const nb_waiting *first = first_for(dispatch, channel);
     return first && nb_ring_reserve(&channel->requests, first->message->message.bytes);
@@ -666,23 +667,23 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
 
 static bool announce_one(nb_dispatch *dispatch) {
     bool starved = !nb_list_empty(&dispatch->waiting.due), keeps = dispatch->waiting.count && !starved;
-    bool something = false, late = false;
+    bool something = false, unresponsive = false;
     if (starved && dispatch->queues) nb_doorbell_announce(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        late = late || (dispatch->channels[i].late && dispatch->channels[i].given_first);
+        unresponsive = unresponsive || (dispatch->channels[i].unresponsive && dispatch->channels[i].handed_first);
     }
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
         nb_channel_memory *memory = channel->channel->memory;
-        bool news = channel->news || (channel->retire_due && !channel->retired) ||
-                    (channel->stop_due && !channel->stopped && !starved && !keeps);
-        bool waits = starved || late || news || channel->room_wanted || channel->claim_wanted;
+        bool notices = channel->notices || (channel->retire_due && !channel->retired) ||
+                       (channel->stop_due && !channel->stopped && !starved && !keeps);
+        bool waits = starved || unresponsive || notices || channel->input_needs_room || channel->input_needs_claim;
         uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_THROTTLED : 0;
         atomic_store_explicit(&memory->loop_starved, starves, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (starves == NB_LOOP_STARVED) nb_channel_ring_busy_executor(channel->channel);
-        if (has_something(dispatch, channel, starved, news)) something = true;
+        if (has_something(dispatch, channel, starved, notices)) something = true;
     }
     return something || may_bring_back(dispatch);
 }
@@ -721,7 +722,7 @@ static bool executors_idle(const nb_dispatch *dispatch) {
         if (!dispatch->channels[i].channel) continue;
         nb_board *board = dispatch->channels[i].channel->board;
         bool gone = atomic_load_explicit(&board->executor_gone, memory_order_acquire);
-        if (!gone && atomic_load_explicit(&board->wanted, memory_order_acquire) > 0) return false;
+        if (!gone && atomic_load_explicit(&board->asked, memory_order_acquire) > 0) return false;
     }
     return true;
 }

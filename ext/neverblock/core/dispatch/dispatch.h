@@ -43,33 +43,33 @@ typedef struct nb_dispatch_channel {
     nb_channel *channel; /* NULL: this place is free */
     nb_ring_producer requests;
     nb_ring_consumer responses;
-    nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
-    bool room_wanted;  /* there was none for a part of a request's body */
-    bool claim_wanted; /* the executor has not begun with a request whose body waits here */
-    bool pipe_full;    /* for a descriptor: it is given none in this turn */
-    bool dirty;        /* something is committed and not published */
-    bool ring_due;     /* it was published to, and sleeps */
+    nb_exchange *notices;   /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
+    bool input_needs_room;  /* there was none for a part of a request's body */
+    bool input_needs_claim; /* the executor has not begun with a request whose body waits here */
+    bool pipe_full;         /* for a descriptor: it is given none in this turn */
+    bool dirty;             /* something is committed and not published */
+    bool ring_due;          /* it was published to, and sleeps */
     bool retire_due, retired;
-    bool lost;     /* its executor is no more */
-    bool damaged;  /* it has written what it must not: its process must end */
-    bool given_up; /* it has been killed for that */
+    bool lost;    /* its executor is no more */
+    bool damaged; /* it has written what it must not: its process must end */
+    bool killed;  /* it has been killed for that */
     bool stop_due, stopped;
-    nb_exchange *given_first, *given_last; /* those not known to be begun with, oldest first */
-    uint32_t given_count;
+    nb_exchange *handed_first, *handed_last; /* those not known to be begun with, oldest first */
+    uint32_t handed_count;
     uint32_t load;    /* requests it ran when last looked at, and those given since; of several loops none knows that */
     uint64_t backlog; /* likewise those it had not come to */
     uint32_t request_ns;
     bool busy; /* it has run one fiber for a millisecond: */
     int64_t busy_switched_ns;
-    bool late; /* it has left what it was given alone for a millisecond, and not moved since: */
-    uint64_t late_turns;
-    int64_t late_switched_ns;
+    bool unresponsive; /* it has left what it was given alone for a millisecond, and not moved since: */
+    uint64_t unresponsive_turns;
+    int64_t unresponsive_switched_ns;
     uint64_t handed_at_requeue; /* what it had been given in all when its last request was taken from it; 0: none was */
-    nb_channel *spare;          /* owned, with those behind it: of its spare, while that was never called; NULL */
+    nb_channel *uncalled_spare; /* owned, with those behind it: of its spare, while that was never called; NULL */
     int64_t asked_ns;           /* of a spare: when this loop last called it */
-    uint16_t before, after;     /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
-    uint16_t number;            /* what the figures call it, and its spares */
-    int32_t pid;                /* of a worker; 0 */
+    uint16_t helped, spare_place; /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
+    uint16_t number;              /* what the figures call it, and its spares */
+    int32_t pid;                  /* of a worker; 0 */
 } nb_dispatch_channel;
 
 typedef struct nb_dispatch {
@@ -83,10 +83,10 @@ typedef struct nb_dispatch {
     uint32_t
         unavailable_s; /* while no channel serves: requests are refused, to be tried again so much later; 0: they wait */
     int64_t spare_after_ns; /* how long an executor runs one fiber, with work waiting, until its spare is called */
-    bool calls;             /* one was called or is to be, as of the last look */
-    bool quick;             /* of several, as of the last look: all move, and their requests take little */
-    bool chooses;           /* there may be several executors */
-    bool stops;             /* no request will come any more */
+    bool calls_spare;       /* one was called or is to be, as of the last look */
+    bool all_quick;         /* of several, as of the last look: all move, and their requests take little */
+    bool has_choice;        /* there may be several executors */
+    bool stopping;          /* no request will come any more */
     int64_t now_ns;         /* when it was last looked */
     nb_exchanges *exchanges;
     nb_queues *queues;  /* of all loops; NULL: there is one */
@@ -125,8 +125,8 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
 /* NULL when it is none of these. */
 nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel);
 /* Has its spare behind it: one that was called; NULL. */
-static inline nb_dispatch_channel *nb_dispatch_after(nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    return channel->after == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->after];
+static inline nb_dispatch_channel *nb_dispatch_spare_of(nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    return channel->spare_place == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->spare_place];
 }
 /* Its executor gets no further request, nor do its spares, and is stopped when it has none left. */
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
@@ -182,7 +182,7 @@ void nb_dispatch_pump(nb_dispatch *dispatch);
 /* --- between dispatch.c, dispatch_requeue.c and dispatch_spares.c --- */
 
 /* It is given nothing: a spare, as one of those it helps is not blocked; or it and its spares run all the requests that it may. */
-bool nb_dispatch_rests(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);
+bool nb_dispatch_is_paused(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);
 /* It sits in a call that has released Ruby's lock. */
 bool nb_dispatch_is_blocked(const nb_dispatch_channel *channel);
 /* It has just been looked at: when it is stuck with work waiting, its spare is called. */
@@ -195,18 +195,18 @@ nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uin
 nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
 /* Copies the message into the channel's ring, which has the room; body_fd: of its body, or -1. False: the descriptor cannot be passed
    now, or another loop was quicker. True: the descriptor is the receiver's, or, shared, the exchange's. */
-bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
+bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd);
 /* At the head of the queue, whatever its bound. */
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd);
 /* The queue's first go to executors, as far as credit and room allow. */
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch);
 /* The exchange has just been put into the channel's ring, as the last record committed. */
-void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
+void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
 /* All are taken off; the files of those not begun with are closed. The executor is no more. */
-void nb_dispatch_drop_given(nb_dispatch_channel *channel);
+void nb_dispatch_drop_handed(nb_dispatch_channel *channel);
 /* It gets nothing more until it moves, and what it has not begun with may be requeued. */
-void nb_dispatch_mark_late(nb_dispatch_channel *channel);
+void nb_dispatch_mark_unresponsive(nb_dispatch_channel *channel);
 /* Busy or late as it was when last looked at. Once the loop has said that it sleeps, an executor that is not any more is seen here, or rings. */
 bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel);
 /* Takes off what the executor has begun with, as far as the oldest that it has not; true when there was some. */

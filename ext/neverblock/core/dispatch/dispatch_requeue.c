@@ -22,25 +22,25 @@
 /* An executor whose requests take less of it ends what it was given, some tens of them, within STUCK_NS or little more. */
 #define QUICK_NS (NB_NS_PER_MS / 20)
 
-void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record) {
+void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record) {
     exchange->record = record;
     exchange->record_end = nb_ring_end(&channel->requests);
     exchange->record_bytes = ((const nb_request_message *)record)->message.bytes;
-    exchange->given_ns = dispatch->now_ns;
-    exchange->given_previous = channel->given_last;
-    exchange->given_next = NULL;
-    *(channel->given_last ? &channel->given_last->given_next : &channel->given_first) = exchange;
-    channel->given_last = exchange;
-    channel->given_count++;
+    exchange->handed_ns = dispatch->now_ns;
+    exchange->handed_previous = channel->handed_last;
+    exchange->handed_next = NULL;
+    *(channel->handed_last ? &channel->handed_last->handed_next : &channel->handed_first) = exchange;
+    channel->handed_last = exchange;
+    channel->handed_count++;
 }
 
 static void unlist(nb_dispatch_channel *channel, nb_exchange *exchange) {
-    nb_exchange *previous = exchange->given_previous, *next = exchange->given_next;
-    *(previous ? &previous->given_next : &channel->given_first) = next;
-    *(next ? &next->given_previous : &channel->given_last) = previous;
-    exchange->given_previous = exchange->given_next = NULL;
+    nb_exchange *previous = exchange->handed_previous, *next = exchange->handed_next;
+    *(previous ? &previous->handed_next : &channel->handed_first) = next;
+    *(next ? &next->handed_previous : &channel->handed_last) = previous;
+    exchange->handed_previous = exchange->handed_next = NULL;
     exchange->record = NULL;
-    channel->given_count--;
+    channel->handed_count--;
 }
 
 static void close_body(nb_exchange *exchange) {
@@ -72,8 +72,8 @@ static bool is_begun(nb_dispatch_channel *channel, const nb_exchange *exchange) 
 
 bool nb_dispatch_drop_begun(nb_dispatch_channel *channel) {
     bool some = false;
-    while (channel->given_first && is_begun(channel, channel->given_first)) {
-        begun(channel, channel->given_first);
+    while (channel->handed_first && is_begun(channel, channel->handed_first)) {
+        begun(channel, channel->handed_first);
         some = true;
     }
     return some;
@@ -90,29 +90,29 @@ static uint64_t turns(const nb_dispatch_channel *channel) {
 }
 
 static bool has_moved(const nb_dispatch_channel *channel) {
-    return turns(channel) != channel->late_turns || switched_ns(channel) != channel->late_switched_ns;
+    return turns(channel) != channel->unresponsive_turns || switched_ns(channel) != channel->unresponsive_switched_ns;
 }
 
 /* What it does from here on is a move. */
 static void note_moves(nb_dispatch_channel *channel) {
-    channel->late_turns = turns(channel);
-    channel->late_switched_ns = switched_ns(channel);
+    channel->unresponsive_turns = turns(channel);
+    channel->unresponsive_switched_ns = switched_ns(channel);
 }
 
-void nb_dispatch_mark_late(nb_dispatch_channel *channel) {
+void nb_dispatch_mark_unresponsive(nb_dispatch_channel *channel) {
     note_moves(channel);
-    channel->late = true;
+    channel->unresponsive = true;
 }
 
 bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel) {
-    if (channel->late && !has_moved(channel)) return true;
+    if (channel->unresponsive && !has_moved(channel)) return true;
     bool sleeps = nb_doorbell_sleeping(&channel->channel->board->executor_bell);
     return channel->busy && !sleeps && switched_ns(channel) == channel->busy_switched_ns;
 }
 
 /* The oldest that it was given is listed as not begun with, and has been for long. */
 static bool leaves_alone(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    return channel->given_first && dispatch->now_ns - channel->given_first->given_ns > STUCK_NS;
+    return channel->handed_first && dispatch->now_ns - channel->handed_first->handed_ns > STUCK_NS;
 }
 
 static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
@@ -124,12 +124,12 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     channel->request_ns = atomic_load_explicit(&board->figures.request_ns, memory_order_relaxed);
     channel->busy = !sleeps && switched && dispatch->now_ns - switched > STUCK_NS;
     channel->busy_switched_ns = switched;
-    if (channel->late && has_moved(channel)) channel->late = false;
-    if (channel->late || !leaves_alone(dispatch, channel)) return;
+    if (channel->unresponsive && has_moved(channel)) channel->unresponsive = false;
+    if (channel->unresponsive || !leaves_alone(dispatch, channel)) return;
     /* First: it may come to all of them, and sleep, while it is looked for what it has not begun with. It would then never be seen to move. */
     note_moves(channel);
     nb_dispatch_drop_begun(channel);
-    channel->late = leaves_alone(dispatch, channel);
+    channel->unresponsive = leaves_alone(dispatch, channel);
 }
 
 /* --- back from one --- */
@@ -143,7 +143,7 @@ static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_wa
     }
     unlist(channel, exchange);
     nb_link_count_requeued(channel->channel->link);
-    channel->handed_at_requeue = atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed);
+    channel->handed_at_requeue = atomic_load_explicit(&channel->channel->link->handed, memory_order_relaxed);
     exchange->channel = NB_CHANNEL_NONE;
     exchange->left_due = exchange->left;
     return true;
@@ -170,9 +170,9 @@ static void queue_again(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting
 
 static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
     nb_dispatch_drop_begun(channel);
-    nb_exchange *exchange = channel->given_first;
+    nb_exchange *exchange = channel->handed_first;
     while (exchange && claim_of(exchange) != NB_CLAIM_NONE) {
-        exchange = exchange->given_next;
+        exchange = exchange->handed_next;
     }
     return exchange;
 }
@@ -182,8 +182,8 @@ static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
 static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *channel, size_t bytes) {
     nb_dispatch_channel *free = nb_dispatch_choose(dispatch, bytes, 0);
     if (free) nb_dispatch_drop_begun(free);
-    if (free) return free->given_count < channel->given_count || nb_dispatch_is_blocked(channel);
-    return channel->given_count > 1 && nb_dispatch_choose_busy(dispatch, bytes, 0);
+    if (free) return free->handed_count < channel->handed_count || nb_dispatch_is_blocked(channel);
+    return channel->handed_count > 1 && nb_dispatch_choose_busy(dispatch, bytes, 0);
 }
 
 /* The oldest goes to another executor, or is answered by the server when it has expired. False: none did. */
@@ -191,7 +191,8 @@ static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_exchange *exchange = oldest_untaken(channel);
     if (!exchange) return false;
     bool expired = exchange->record->deadline_ns && exchange->record->deadline_ns <= dispatch->now_ns;
-    if (exchange->in_news || (!expired && !another_can_have(dispatch, channel, exchange->record_bytes))) return false;
+    if (exchange->in_notices || (!expired && !another_can_have(dispatch, channel, exchange->record_bytes)))
+        return false;
     nb_waiting *waiting = nb_waiting_create_room(exchange->record_bytes);
     if (!waiting) return false;
     bool requeued = claim_back(channel, exchange, waiting);
@@ -204,23 +205,23 @@ static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 }
 
 static bool is_quick(const nb_dispatch_channel *channel) {
-    return !channel->busy && !channel->late && channel->request_ns && channel->request_ns < QUICK_NS;
+    return !channel->busy && !channel->unresponsive && channel->request_ns && channel->request_ns < QUICK_NS;
 }
 
 static void look(nb_dispatch *dispatch, int64_t now_ns) {
     dispatch->now_ns = now_ns;
-    if (!dispatch->chooses) return;
-    dispatch->quick = true;
+    if (!dispatch->has_choice) return;
+    dispatch->all_quick = true;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
         look_at(dispatch, &dispatch->channels[i]);
-        if (!is_quick(&dispatch->channels[i])) dispatch->quick = false;
+        if (!is_quick(&dispatch->channels[i])) dispatch->all_quick = false;
     }
-    dispatch->calls = false;
+    dispatch->calls_spare = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (channel->busy) nb_dispatch_call_spare(dispatch, channel);
-        while (channel->late && move_oldest(dispatch, channel)) {
+        while (channel->unresponsive && move_oldest(dispatch, channel)) {
             nb_dispatch_pump_waiting(dispatch);
         }
     }
@@ -234,20 +235,20 @@ void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns) {
 
 /* --- back from one that is no more --- */
 
-static void drop_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    while (channel->news) {
-        nb_exchange *exchange = channel->news;
-        channel->news = exchange->news_next;
-        exchange->in_news = exchange->drained_due = exchange->gone_due = false;
+static void drop_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel->notices) {
+        nb_exchange *exchange = channel->notices;
+        channel->notices = exchange->notice_next;
+        exchange->in_notices = exchange->drained_due = exchange->gone_due = false;
         if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
 }
 
 uint32_t nb_dispatch_requeue_all(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     uint32_t count = 0;
-    drop_news(dispatch, channel);
-    while (channel->given_last) {
-        nb_exchange *exchange = channel->given_last;
+    drop_notices(dispatch, channel);
+    while (channel->handed_last) {
+        nb_exchange *exchange = channel->handed_last;
         bool back = !is_begun(channel, exchange);
         nb_waiting *waiting = back ? nb_waiting_create_room(exchange->record_bytes) : NULL;
         if (!waiting) {
@@ -262,9 +263,9 @@ uint32_t nb_dispatch_requeue_all(nb_dispatch *dispatch, nb_dispatch_channel *cha
     return count;
 }
 
-void nb_dispatch_drop_given(nb_dispatch_channel *channel) {
-    while (channel->given_first) {
-        nb_exchange *exchange = channel->given_first;
+void nb_dispatch_drop_handed(nb_dispatch_channel *channel) {
+    while (channel->handed_first) {
+        nb_exchange *exchange = channel->handed_first;
         if (is_begun(channel, exchange)) {
             begun(channel, exchange);
         } else {

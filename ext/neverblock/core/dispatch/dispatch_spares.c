@@ -23,7 +23,7 @@ bool nb_dispatch_is_blocked(const nb_dispatch_channel *channel) {
 static bool is_full(const nb_dispatch *dispatch, const nb_dispatch_channel *first) {
     uint64_t load = 0;
     for (const nb_dispatch_channel *channel = first; channel;
-         channel = channel->after == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->after]) {
+         channel = channel->spare_place == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->spare_place]) {
         const nb_link *link = channel->channel->link;
         load += atomic_load_explicit(&link->board->figures.running, memory_order_relaxed);
         if (!nb_dispatch_is_blocked(channel)) load += nb_link_pending(link);
@@ -33,30 +33,30 @@ static bool is_full(const nb_dispatch *dispatch, const nb_dispatch_channel *firs
 
 /* The first of the row, if all before the channel are blocked; else NULL. */
 static const nb_dispatch_channel *first_blocked(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    while (channel->before != NB_CHANNEL_NONE) {
-        channel = &dispatch->channels[channel->before];
+    while (channel->helped != NB_CHANNEL_NONE) {
+        channel = &dispatch->channels[channel->helped];
         if (!nb_dispatch_is_blocked(channel)) return NULL;
     }
     return channel;
 }
 
-bool nb_dispatch_rests(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    if (channel->before == NB_CHANNEL_NONE && channel->after == NB_CHANNEL_NONE) return false;
+bool nb_dispatch_is_paused(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    if (channel->helped == NB_CHANNEL_NONE && channel->spare_place == NB_CHANNEL_NONE) return false;
     const nb_dispatch_channel *first = first_blocked(dispatch, channel);
     return !first || is_full(dispatch, first);
 }
 
 /* Has a place from its first call on. NULL: there is none, or no place. */
-static nb_dispatch_channel *spare_of(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    if (!channel->spare) return nb_dispatch_after(dispatch, channel);
-    if (channel->retire_due || channel->stop_due || nb_dispatch_channel_add(dispatch, channel->spare) != NB_OK)
+static nb_dispatch_channel *ready_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    if (!channel->uncalled_spare) return nb_dispatch_spare_of(dispatch, channel);
+    if (channel->retire_due || channel->stop_due || nb_dispatch_channel_add(dispatch, channel->uncalled_spare) != NB_OK)
         return NULL;
-    nb_dispatch_channel *spare = nb_dispatch_find(dispatch, channel->spare);
-    spare->before = (uint16_t)(channel - dispatch->channels);
+    nb_dispatch_channel *spare = nb_dispatch_find(dispatch, channel->uncalled_spare);
+    spare->helped = (uint16_t)(channel - dispatch->channels);
     spare->number = channel->number;
     spare->pid = channel->pid;
-    channel->after = (uint16_t)(spare - dispatch->channels);
-    channel->spare = NULL;
+    channel->spare_place = (uint16_t)(spare - dispatch->channels);
+    channel->uncalled_spare = NULL;
     return spare;
 }
 
@@ -64,8 +64,8 @@ static nb_dispatch_channel *spare_of(nb_dispatch *dispatch, nb_dispatch_channel 
 static bool work_waits(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     if (dispatch->waiting.count) return true;
     nb_dispatch_drop_begun(channel);
-    if (channel->given_first) return true;
-    return channel->before != NB_CHANNEL_NONE && work_waits(dispatch, &dispatch->channels[channel->before]);
+    if (channel->handed_first) return true;
+    return channel->helped != NB_CHANNEL_NONE && work_waits(dispatch, &dispatch->channels[channel->helped]);
 }
 
 static void ask(const nb_dispatch *dispatch, nb_dispatch_channel *spare) {
@@ -84,16 +84,16 @@ static bool is_kept(const nb_dispatch *dispatch, const nb_dispatch_channel *chan
 /* The first behind the channel that can answer. NULL: there is none. */
 static nb_dispatch_channel *first_free(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     do {
-        channel = spare_of(dispatch, channel);
+        channel = ready_spare(dispatch, channel);
     } while (channel && is_kept(dispatch, channel));
     return channel;
 }
 
 void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    bool has_spare = channel->spare || channel->after != NB_CHANNEL_NONE;
+    bool has_spare = channel->uncalled_spare || channel->spare_place != NB_CHANNEL_NONE;
     if (!has_spare || channel->lost || nb_dispatch_is_blocked(channel)) return;
     if (!first_blocked(dispatch, channel) || !work_waits(dispatch, channel)) return;
-    dispatch->calls = true;
+    dispatch->calls_spare = true;
     if (!is_kept(dispatch, channel)) return;
     nb_dispatch_channel *spare = first_free(dispatch, channel);
     if (spare) ask(dispatch, spare);

@@ -34,11 +34,11 @@ typedef struct nb_handover {
 struct nb_exchange {
     uint32_t index, generation; /* index: with the loop's number, as in its id */
     nb_connection *connection;
-    nb_exchange *previous;  /* the connection's request before this one */
-    nb_exchange *next;      /* the connection's next request, or the next free slot */
-    nb_exchange *news_next; /* in a channel's list of news that found the ring full */
-    nb_outbox outbox;       /* bytes of its response that its connection may not send yet */
-    nb_outbox *out;         /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
+    nb_exchange *previous;    /* the connection's request before this one */
+    nb_exchange *next;        /* the connection's next request, or the next free slot */
+    nb_exchange *notice_next; /* in a channel's list of news that found the ring full */
+    nb_outbox outbox;         /* bytes of its response that its connection may not send yet */
+    nb_outbox *out;           /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
     const struct nb_response_writer *writer; /* its connection's protocol's */
     nb_response response;
     struct nb_body *body;     /* owned: while the request's body is received before the request is given on (body.h) */
@@ -49,11 +49,11 @@ struct nb_exchange {
     struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
     /* While it is not known that its executor has begun with it (dispatch.h): its place in that channel's list, its
        record in the ring, where that ends, its size, and when it was put there. record NULL: it is not listed. */
-    nb_exchange *given_previous, *given_next;
+    nb_exchange *handed_previous, *handed_next;
     nb_request_message *record;
     uint64_t record_end;
     uint32_t record_bytes;
-    int64_t given_ns;
+    int64_t handed_ns;
     nb_handover *handover;    /* owned; NULL: none */
     nb_send_by send_by;       /* its files */
     struct nb_report *report; /* owned: of its download with a name; NULL: none (reports.h) */
@@ -71,7 +71,7 @@ struct nb_exchange {
     bool cut;             /* the connection must end after what is there, without a clean end of the body */
     bool tell_drained;    /* the writer waits for DRAINED */
     bool hijack;          /* the executor wants the connection */
-    bool drained_due, left_due, left, gone_due, in_news;
+    bool drained_due, left_due, left, gone_due, in_notices;
     int body_fd; /* its body's file, while it is listed: in a front our own of what the worker has too; -1 */
     char line[NB_EXCHANGE_LINE_BYTES]; /* beginning of the request line, in a front; "" else */
 };

@@ -30,10 +30,10 @@ typedef struct nb_queues {
 } nb_queues;
 
 /* Of the loop `number`: when the first that waits there had come. */
-void nb_queues_tell(nb_queues *queues, uint16_t number, int64_t oldest_ns);
+void nb_queues_publish(nb_queues *queues, uint16_t number, int64_t oldest_ns);
 /* A request that came at arrived_ns to the loop `number` must not be given now: another loop's is older. */
 bool nb_queues_give_way(const nb_queues *queues, uint16_t number, int64_t arrived_ns);
 /* The loops that gave way to `number` look again. */
-void nb_queues_pass_on(nb_queues *queues, uint16_t number);
+void nb_queues_wake_others(nb_queues *queues, uint16_t number);
 
 #endif

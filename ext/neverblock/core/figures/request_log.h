@@ -20,8 +20,8 @@
 #define NB_REQUEST_LINE_BYTES_MAX 200 /* more of it is cut: a line of the log has 500 */
 
 typedef struct nb_request_log {
-    nb_log *log; /* borrowed; NULL: no log */
-    bool wanted; /* the setting; false: every function but nb_request_line_copy does nothing */
+    nb_log *log;  /* borrowed; NULL: no log */
+    bool enabled; /* the setting; false: every function but nb_request_line_copy does nothing */
     char line[NB_REQUEST_LINE_BYTES_MAX + 1]; /* noted; "": none */
 } nb_request_log;
 

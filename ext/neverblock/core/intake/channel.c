@@ -239,11 +239,11 @@ void nb_channel_destroy(nb_channel *channel) {
     if (atomic_fetch_sub_explicit(&channel->link->held, 1, memory_order_acq_rel) == 1) nb_link_destroy(channel->link);
 }
 
-nb_status nb_channel_give(nb_channel *channel, int fd) {
+nb_status nb_channel_send_fd(nb_channel *channel, int fd) {
     return nb_channel_is_shared(channel) ? nb_descriptor_pipe_send(channel->descriptors, fd) : NB_OK;
 }
 
-int nb_channel_take(nb_channel *channel, int64_t fd) {
+int nb_channel_receive_fd(nb_channel *channel, int64_t fd) {
     return nb_channel_is_shared(channel) ? nb_descriptor_pipe_receive(channel->descriptors) : (int)fd;
 }
 
@@ -264,31 +264,31 @@ static void add(const nb_link *link, _Atomic uint64_t *number, uint64_t by) {
 }
 
 uint64_t nb_link_credit(nb_link *link) {
-    uint64_t wanted = atomic_load_explicit(&link->board->wanted, memory_order_acquire), given = get(&link->given);
-    return wanted > given ? wanted - given : 0;
+    uint64_t asked = atomic_load_explicit(&link->board->asked, memory_order_acquire), handed = get(&link->handed);
+    return asked > handed ? asked - handed : 0;
 }
 
 bool nb_link_take_credit(nb_link *link) {
-    uint64_t given = get(&link->given), wanted = atomic_load_explicit(&link->board->wanted, memory_order_acquire);
+    uint64_t handed = get(&link->handed), asked = atomic_load_explicit(&link->board->asked, memory_order_acquire);
     if (link->count == 1) {
-        if (given < wanted) atomic_store_explicit(&link->given, given + 1, memory_order_relaxed);
-        return given < wanted;
+        if (handed < asked) atomic_store_explicit(&link->handed, handed + 1, memory_order_relaxed);
+        return handed < asked;
     }
-    while (given < wanted) {
-        if (atomic_compare_exchange_weak_explicit(&link->given, &given, given + 1, memory_order_relaxed,
+    while (handed < asked) {
+        if (atomic_compare_exchange_weak_explicit(&link->handed, &handed, handed + 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return true;
     }
     return false;
 }
 
-void nb_link_return_credit(nb_link *link) { add(link, &link->given, (uint64_t)-1); }
+void nb_link_return_credit(nb_link *link) { add(link, &link->handed, (uint64_t)-1); }
 
 void nb_link_count_requeued(nb_link *link) { add(link, &link->requeued, 1); }
 
 uint64_t nb_link_pending(const nb_link *link) {
-    uint64_t given = get(&link->given) - get(&link->requeued), taken = get(&link->board->figures.taken);
-    return given > taken ? given - taken : 0;
+    uint64_t handed = get(&link->handed) - get(&link->requeued), taken = get(&link->board->figures.taken);
+    return handed > taken ? handed - taken : 0;
 }
 
 /* --- wakes --- */

@@ -50,18 +50,18 @@ typedef struct nb_spare_call {
 typedef struct nb_executor_figures {
     _Alignas(64) _Atomic uint64_t taken; /* requests, since the start */
     _Atomic uint32_t fibers_limit;
-    _Atomic uint32_t running;    /* requests that have a fiber */
-    _Atomic uint32_t pooled;     /* fibers that wait for a request */
-    _Atomic uint32_t parked;     /* all that wait, the pooled ones and those that may go on included */
-    _Atomic uint32_t ready;      /* fibers that may go on */
-    _Atomic uint64_t let_in;     /* of a spare: times it found that the executor it helps was blocked */
-    _Atomic uint32_t request_ns; /* of its thread's time that a request takes, about; 0: not known yet */
+    _Atomic uint32_t running;       /* requests that have a fiber */
+    _Atomic uint32_t pooled;        /* fibers that wait for a request */
+    _Atomic uint32_t parked;        /* all that wait, the pooled ones and those that may go on included */
+    _Atomic uint32_t ready;         /* fibers that may go on */
+    _Atomic uint64_t found_blocked; /* of a spare: times it found that the executor it helps was blocked */
+    _Atomic uint32_t request_ns;    /* of its thread's time that a request takes, about; 0: not known yet */
     /* Of its process; brought up to date every 100 ms while it runs, and before it sleeps. */
     _Atomic uint64_t gc_count, gc_minor, gc_major, gc_time_ns, heap_live_slots;
     _Atomic uint64_t dns_lookups, dns_cached, dns_failed, dns_pending;
     _Atomic uint64_t rss_bytes;
-    _Atomic bool wanted; /* by the I/O loop: without it the figures below and those of the process are not kept */
-    nb_histogram lag;    /* turns, from waking up to the end of the pass: how long a fiber may have waited to go on */
+    _Atomic bool enabled; /* by the I/O loop: without it the figures below and those of the process are not kept */
+    nb_histogram lag;     /* turns, from waking up to the end of the pass: how long a fiber may have waited to go on */
 } nb_executor_figures;
 
 /* Where clients come from, for the env. */
@@ -85,8 +85,8 @@ typedef struct nb_board {
         listeners[NB_LISTENERS_MAX]; /* in the order of their numbers; complete before the first request */
     nb_doorbell executor_bell;       /* the executor sleeps */
     nb_doorbell busy_bell;           /* it runs a fiber that has had its time, and is to be left when something comes */
-    _Alignas(64) _Atomic uint64_t wanted;
-    _Atomic uint64_t able;
+    _Alignas(64) _Atomic uint64_t asked;
+    _Atomic uint64_t asked_max;
     _Atomic uint32_t executor_gone; /* the executor has ended; nothing will come */
     nb_pulse pulse;
     nb_spare_call call; /* of a spare */
@@ -130,7 +130,7 @@ struct nb_link {
     nb_shared_memory shared; /* address NULL: both sides are in this process */
     /* Requests given to it, and of these requeued, since the start. Written by the loops: where there is one, by it
        alone; where there are several, by read-modify-write. */
-    _Atomic uint64_t given;
+    _Atomic uint64_t handed;
     _Atomic uint64_t requeued;
     _Atomic uint32_t held; /* channels that are not destroyed */
     nb_link *lanes;        /* of the first of a process: those of its threads of lanes, each the next's `lanes` */
@@ -183,8 +183,8 @@ static inline bool nb_channel_is_shared(const nb_channel *channel) { return chan
  * full ring; shared, the descriptor stays the sender's as well, else it is now the receiver's. take: when the record is read, once,
  * in the order of the records; -1: it was lost for want of descriptors.
  */
-nb_status nb_channel_give(nb_channel *channel, int fd);
-int nb_channel_take(nb_channel *channel, int64_t fd);
+nb_status nb_channel_send_fd(nb_channel *channel, int fd);
+int nb_channel_receive_fd(nb_channel *channel, int64_t fd);
 
 /* Requests that may be given to the executor. */
 uint64_t nb_link_credit(nb_link *link);

@@ -35,7 +35,7 @@ static const char overload_answer[] =
     "Connection: close\r\nContent-Length: 25\r\n\r\n503 too many connections\n";
 
 static void open_spare(nb_loop *loop) {
-    if (loop->spare_fd < 0) loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (loop->reserve_fd < 0) loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static void note_idle(nb_loop *loop) {
@@ -60,13 +60,13 @@ static bool full(const nb_loop *loop) {
 
 /* Another loop is asked to end what has been idle longest there; it says when it has looked. */
 static void ask_for_room(nb_loop *other) {
-    atomic_store_explicit(&other->room_wanted, true, memory_order_release);
+    atomic_store_explicit(&other->close_idle_asked, true, memory_order_release);
     nb_wake_signal(&other->wake);
 }
 
 static bool room_is_asked_for(const nb_loop *loop) {
     for (uint16_t i = 1; i < loop->all->count; i++) {
-        if (atomic_load_explicit(&loop->all->each[i].room_wanted, memory_order_acquire)) return true;
+        if (atomic_load_explicit(&loop->all->each[i].close_idle_asked, memory_order_acquire)) return true;
     }
     return false;
 }
@@ -116,10 +116,10 @@ static nb_status turn_away_one(nb_loop *loop, nb_listener *listener) {
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
-    bool by_spare = status == NB_SYSTEM && loop->spare_fd >= 0;
+    bool by_spare = status == NB_SYSTEM && loop->reserve_fd >= 0;
     if (by_spare) {
-        close(loop->spare_fd);
-        loop->spare_fd = -1;
+        close(loop->reserve_fd);
+        loop->reserve_fd = -1;
         status = nb_net_accept(listener->fd, &fd, &peer);
     }
     if (status != NB_OK) return status;
@@ -212,9 +212,9 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_SYSTEM && nb_os_descriptors_short(errno)) {
-        if (loop->spare_fd >= 0) {
-            close(loop->spare_fd);
-            loop->spare_fd = -1;
+        if (loop->reserve_fd >= 0) {
+            close(loop->reserve_fd);
+            loop->reserve_fd = -1;
         } else {
             (void)make_room(loop);
         }
@@ -317,7 +317,7 @@ void nb_listeners_pause(nb_loop *loop, bool pause) {
 
 /* Those that found no descriptor at all: there is one again, or can be. */
 static void resume_admin(nb_loop *loop) {
-    if (loop->spare_fd < 0 && !nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE)) return;
+    if (loop->reserve_fd < 0 && !nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE)) return;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         if (loop->listeners[i].admin) poll_listener(loop, i, true);
     }
@@ -354,10 +354,10 @@ void nb_listeners_take_arrivals(nb_loop *loop) {
         nb_free(arrival);
         arrival = next;
     }
-    if (!atomic_load_explicit(&loop->room_wanted, memory_order_acquire)) return;
+    if (!atomic_load_explicit(&loop->close_idle_asked, memory_order_acquire)) return;
     (void)make_room(loop);
     note_idle(loop);
-    atomic_store_explicit(&loop->room_wanted, false, memory_order_release);
+    atomic_store_explicit(&loop->close_idle_asked, false, memory_order_release);
 }
 
 void nb_listeners_tell_room(nb_loop *loop) {

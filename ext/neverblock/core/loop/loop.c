@@ -225,7 +225,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     loop->config = *config;
     loop->config.version = loop->config.ruby_version = NULL;
     loop->wake = (nb_wake){-1, -1};
-    loop->spare_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; /* only the first listens */
+    loop->reserve_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; /* only the first listens */
     if (number == 0) atomic_init(&all->connections_bound, UINT64_MAX);
     loop->descriptors_high = descriptors_for_connections();
     loop->connections.spool.bytes_max = config->spool_bytes_max;
@@ -245,7 +245,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     allow_responses(loop);
     set_answers(loop);
     nb_downloads_init(&loop->downloads, &loop->reports, &loop->connections.senders, &loop->time);
-    loop->connections.request_log.wanted = config->log_refused;
+    loop->connections.request_log.enabled = config->log_refused;
     set_timeouts(loop);
     set_limits(loop);
     loop->time.now_ns = loop->started_ns = nb_clock_monotonic_ns();
@@ -351,7 +351,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_free((char *)(uintptr_t)loop->connections.spool.directory);
     nb_free((char *)(uintptr_t)loop->config.version);
     nb_free((char *)(uintptr_t)loop->config.ruby_version);
-    if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
+    if (loop->reserve_fd >= 0) nb_net_close(loop->reserve_fd, false);
     pthread_mutex_destroy(&loop->inbox_lock);
     pthread_mutex_destroy(&loop->calls_lock);
     pthread_cond_destroy(&loop->calls_done);
@@ -501,8 +501,8 @@ static int64_t sleep_ns(nb_loop *loop) {
 }
 
 static void next_executor_look(nb_loop *loop, bool something) {
-    if (something || loop->dispatch.calls || !loop->dispatch.chooses) {
-        loop->executor_look_ns = loop->dispatch.quick ? QUICK_EXECUTOR_POLL_NS : RUNNING_EXECUTOR_POLL_NS;
+    if (something || loop->dispatch.calls_spare || !loop->dispatch.has_choice) {
+        loop->executor_look_ns = loop->dispatch.all_quick ? QUICK_EXECUTOR_POLL_NS : RUNNING_EXECUTOR_POLL_NS;
     } else if (loop->executor_look_ns < RUNNING_EXECUTOR_POLL_MAX_NS) {
         loop->executor_look_ns *= 2;
     }

@@ -65,9 +65,9 @@ struct nb_loop {
     int64_t full_seen_ns;     /* when somebody was seen to */
     int64_t shortage_told_ns; /* nb_log_due: descriptors are short */
     int descriptors_high;     /* from this number on they are not for connections */
-    int spare_fd;             /* given up for a moment to refuse a client when there is no other descriptor */
+    int reserve_fd;           /* given up for a moment to refuse a client when there is no other descriptor */
     _Atomic int64_t idle_ns;  /* when the one that has been idle longest times out, as of the last turn; 0: none is */
-    _Atomic bool room_wanted; /* the first loop asks this one to end its oldest idle connection */
+    _Atomic bool close_idle_asked; /* the first loop asks this one to end its oldest idle connection */
     nb_turn_time time;
     int64_t files_at_ns;   /* when open files are to be looked at; 0: at the next turn */
     int64_t trim_at_ns;    /* 0: no trim is due */

@@ -49,7 +49,7 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
 /* The record's descriptor is the one that came beside it. Lost for want of descriptors: its client is cut, its executor told. */
 static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
                            int64_t *fd, const char *rest) {
-    *fd = nb_channel_take(channel->channel, *fd);
+    *fd = nb_channel_receive_fd(channel->channel, *fd);
     if (!exchange) {
         if (*fd >= 0) nb_net_close((int)*fd, false);
     } else if (*fd >= 0) {
@@ -89,8 +89,8 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
 /* Nothing it says is believed any more. Its process is killed; whoever waits for its end then says that the channel has ended. */
 static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
     channel->responses.broken = channel->damaged = true;
-    if (channel->given_up || channel->lost || channel->pid <= 0) return;
-    channel->given_up = true;
+    if (channel->killed || channel->lost || channel->pid <= 0) return;
+    channel->killed = true;
     nb_log_line(loop->log, "worker %u (process %d) has sent what no worker sends: its memory is damaged, it is killed",
                 channel->number, (int)channel->pid);
     kill(channel->pid, SIGKILL);
@@ -196,7 +196,7 @@ void nb_parts_channel_running(nb_loop *loop, const nb_dispatch *dispatch, nb_dis
     nb_dispatch_drop_begun(channel);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
         const nb_exchange *exchange = loop->connections.exchanges.slots[i];
-        bool given = is_of(dispatch, channel, exchange) && !exchange->ended;
-        if (given && !exchange->record) report_line(report, exchange);
+        bool handed = is_of(dispatch, channel, exchange) && !exchange->ended;
+        if (handed && !exchange->record) report_line(report, exchange);
     }
 }

@@ -70,7 +70,7 @@ static void add_process(nb_process_figures *total, const nb_process_figures *pro
 void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
     if (!loop->figures || loop->number > 0) return; /* each loop has a channel to it */
     nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
-    if (channel->before != NB_CHANNEL_NONE) return; /* the executor it helps tells the same */
+    if (channel->helped != NB_CHANNEL_NONE) return; /* the executor it helps tells the same */
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
 }
@@ -96,7 +96,7 @@ static void add_spare(const nb_dispatch_channel *channel, nb_executor_now *execu
     nb_executor_figures *figures = &channel->channel->board->figures;
     uint32_t parked = LOAD(figures->parked), pooled = LOAD(figures->pooled);
     executor->taken += LOAD(figures->taken);
-    executor->helped += LOAD(figures->let_in);
+    executor->helped += LOAD(figures->found_blocked);
     executor->running += LOAD(figures->running);
     executor->parked += parked > pooled ? parked - pooled : 0;
     executor->ready += LOAD(figures->ready);
@@ -125,7 +125,7 @@ static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_
     };
     now->queued += nb_link_pending(channel->channel->link);
     const nb_dispatch_channel *spare = channel;
-    while ((spare = nb_dispatch_after(&loop->dispatch, spare))) {
+    while ((spare = nb_dispatch_spare_of(&loop->dispatch, spare))) {
         add_spare(spare, executor, now);
     }
     now->running += executor->running;
@@ -207,7 +207,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     nb_tally_add(&now->stalls, &loop->figures->past_stalls);
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         const nb_dispatch_channel *channel = &loop->dispatch.channels[i];
-        if (channel->channel && channel->before == NB_CHANNEL_NONE) read_executor(loop, channel, now);
+        if (channel->channel && channel->helped == NB_CHANNEL_NONE) read_executor(loop, channel, now);
     }
     for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
         add_lane(lane, now);

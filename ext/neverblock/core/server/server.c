@@ -262,8 +262,8 @@ nb_status nb_server_spare_add(nb_server *server, nb_channel *helped, nb_channel 
     for (uint16_t i = 0; i < server->loops.count; i++) {
         nb_dispatch *dispatch = &server->loops.each[i].dispatch;
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, &helped->link->channels[i]);
-        if (channel) channel->spare = &link->channels[i]; /* behind one that rests it is found by its link */
-        dispatch->chooses = true;
+        if (channel) channel->uncalled_spare = &link->channels[i]; /* behind one that rests it is found by its link */
+        dispatch->has_choice = true;
     }
     *result = &link->channels[0];
     return NB_OK;
@@ -325,7 +325,7 @@ nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channe
         nb_dispatch *dispatch = lane_of(&server->loops.each[i], lane);
         status = nb_dispatch_channel_add(dispatch, &link->channels[i]);
         NB_ASSERT(status == NB_OK);
-        dispatch->chooses = true;
+        dispatch->has_choice = true;
     }
     *result = &link->channels[0];
     return NB_OK;
@@ -341,7 +341,7 @@ static void introduce_board(nb_server *server, nb_board *board, bool alone) {
         memcpy(board->listeners[i].address, loop->listeners[i].address, sizeof(board->listeners[i].address));
         board->listeners[i].port = loop->listeners[i].port;
     }
-    atomic_store_explicit(&board->figures.wanted, loop->figures != NULL, memory_order_relaxed);
+    atomic_store_explicit(&board->figures.enabled, loop->figures != NULL, memory_order_relaxed);
 }
 
 /* What the executor's side reads of the server, and that of its spares and its process's lanes. */
@@ -674,7 +674,7 @@ void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
 
 static nb_dispatch_channel *last_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_dispatch_channel *spare;
-    while ((spare = nb_dispatch_after(dispatch, channel))) {
+    while ((spare = nb_dispatch_spare_of(dispatch, channel))) {
         channel = spare;
     }
     return channel;
@@ -715,7 +715,7 @@ static void list_running(nb_loop *loop, void *argument) {
     for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
         nb_dispatch *dispatch = lane_of(loop, at->link->lane);
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
-        for (; channel; channel = nb_dispatch_after(dispatch, channel)) {
+        for (; channel; channel = nb_dispatch_spare_of(dispatch, channel)) {
             nb_parts_channel_running(loop, dispatch, channel, wanted->report);
         }
     }
@@ -781,13 +781,13 @@ static void abandon(nb_loop *loop) {
     }
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         nb_channel *channel = loop->dispatch.channels[i].channel;
-        bool alone = !channel || loop->number > 0 || loop->dispatch.channels[i].before != NB_CHANNEL_NONE;
+        bool alone = !channel || loop->number > 0 || loop->dispatch.channels[i].helped != NB_CHANNEL_NONE;
         if (alone || !nb_channel_is_shared(channel)) continue;
         for (nb_link *link = channel->link; link; link = nb_link_next(channel->link, link)) {
             nb_link_abandon(link);
         }
     }
-    if (loop->spare_fd >= 0) close(loop->spare_fd);
+    if (loop->reserve_fd >= 0) close(loop->reserve_fd);
     nb_site_close(&loop->all->site, loop->number);
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);
