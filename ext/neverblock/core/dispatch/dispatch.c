@@ -10,10 +10,10 @@
 #include "base/assert.h"
 #include "base/limits.h"
 
-/* What it takes until a thread that sleeps runs, with what it costs both sides. */
+/* Time until a sleeping thread runs, with what the wake-up costs both sides. */
 #define WAKE_NS 150000u
 
-/* Of those that are held, so many are passed in search of one that is not. */
+/* Requests that are passed over in search of one whose class is not held. */
 #define PASSED_MAX 1024u
 
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max) {
@@ -28,7 +28,7 @@ void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number)
     dispatch->number = number;
 }
 
-/* One more waits, or one less, or another is the first. */
+/* Notes that the queue has grown or shrunk by `change`, or that its first has changed. */
 static void note_queue(nb_dispatch *dispatch, int change) {
     if (!dispatch->queues) return;
     if (change) atomic_fetch_add_explicit(&dispatch->queues->waiting, (uint32_t)change, memory_order_relaxed);
@@ -51,8 +51,8 @@ static void unqueue(nb_dispatch *dispatch, nb_waiting *waiting) {
     note_queue(dispatch, -1);
 }
 
-/* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.
-   What travels beside a shared ring ends with it.) */
+/* Closes files that were sent and never taken. Records in the request ring are left to the
+   executor, which alone knows how far it has read. Descriptors beside a shared ring end with it. */
 static void close_files(nb_dispatch_channel *channel) {
     if (nb_channel_is_shared(channel->channel)) return;
     const nb_message *part;
@@ -136,14 +136,15 @@ static uint64_t credit_left(const nb_dispatch_channel *channel) {
     return accepts(channel) ? nb_link_credit(channel->channel->link) : 0;
 }
 
-/* How much an executor has to do: of several loops none knows what the others gave it. */
+/* How much the executor has to do. With several loops none of them knows what the others have
+   handed, so that the board is read. */
 static uint32_t load_of(const nb_dispatch_channel *channel) {
     const nb_link *link = channel->channel->link;
     if (link->count == 1) return channel->load;
     return atomic_load_explicit(&link->board->figures.running, memory_order_relaxed) + (uint32_t)nb_link_pending(link);
 }
 
-/* Leaves out what it has not come to. */
+/* Requests that it runs, without those it has not taken yet. */
 static uint64_t running_of(const nb_dispatch_channel *channel) {
     return channel->load > channel->backlog ? channel->load - channel->backlog : 0;
 }
@@ -154,12 +155,13 @@ static bool sleeps_idle(const nb_dispatch_channel *channel) {
            (link->count == 1 || nb_link_pending(link) == 0);
 }
 
-/* It will have come to what it has in hand sooner than another could be woken. */
+/* True: it will begin with what it has in hand before another executor could be woken. */
 static bool starts_soon(const nb_dispatch_channel *channel) {
     return channel->request_ns && channel->backlog * channel->request_ns < WAKE_NS;
 }
 
-/* The first is a better choice than the second. One with more requests under way than another is not given still more. */
+/* True: the first is the better choice. An awake one is preferred only while it runs at most one
+   request more than the sleeping one. */
 static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb_dispatch_channel *second,
                    bool second_sleeps) {
     if (!first_sleeps && second_sleeps) return starts_soon(first) && running_of(first) <= running_of(second) + 1;
@@ -167,7 +169,7 @@ static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb
     return load_of(first) < load_of(second);
 }
 
-/* Of several loops each keeps to the order of all, and holds nothing. */
+/* True: some class may be held. Several loops keep one common order and hold nothing back. */
 static bool is_throttling(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count && !dispatch->queues; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
@@ -180,7 +182,7 @@ static bool holds(const nb_dispatch_channel *channel, uint64_t request_class) {
     return nb_throttle_holds(&channel->channel->board->throttle, request_class);
 }
 
-/* Some executor lets no more of its like in. */
+/* True: some executor holds the class. */
 static bool is_held(const nb_dispatch *dispatch, uint64_t request_class) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (dispatch->channels[i].channel && holds(&dispatch->channels[i], request_class)) return true;
@@ -255,7 +257,8 @@ bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_ex
     return true;
 }
 
-/* A burst comes faster than fibers are started, and a collection may come between: that is no overload. */
+/* Fibers that are free for requests. A burst arrives faster than fibers start, or during a garbage
+   collection, and is no overload. */
 static uint64_t free_fibers(const nb_dispatch *dispatch) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
@@ -269,7 +272,7 @@ static uint64_t free_fibers(const nb_dispatch *dispatch) {
     return count;
 }
 
-/* It asks for no other yet, as it has not seen that what it was given last has gone to somebody else. */
+/* True: it will ask for one more, as it has not seen yet that the last one was requeued. */
 static bool will_ask(const nb_dispatch_channel *channel) {
     return accepts(channel) && channel->handed_at_requeue &&
            atomic_load_explicit(&channel->channel->link->handed, memory_order_relaxed) == channel->handed_at_requeue;
@@ -331,7 +334,7 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
     return status;
 }
 
-/* True when it went into a ring; the message is then freed. */
+/* True: the request went into a ring, and the message is freed. */
 static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
                          uint64_t request_class) {
     nb_dispatch_channel *channel;
@@ -356,7 +359,7 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
     if (exchange->channel == NB_CHANNEL_NONE) return NULL;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     if (exchange->record) nb_dispatch_drop_begun(channel);
-    if (exchange->record) { /* it may yet be requeued */
+    if (exchange->record) { /* it may still be requeued */
         channel->input_needs_claim = true;
         return NULL;
     }
@@ -383,7 +386,8 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
     channel->dirty = true;
 }
 
-/* All deadlines are equally far from the arrival, and the queue is in the order of arrival. */
+/* The first expires first: all deadlines are equally far from the arrival, and the queue is in the
+   order of arrival. */
 static int64_t deadline_ns(const nb_dispatch *dispatch) {
     const nb_waiting *first = nb_waiting_first(&dispatch->waiting);
     int64_t deadline_ns = first ? first->message->deadline_ns : 0;
@@ -414,7 +418,7 @@ static bool tell(nb_dispatch_channel *channel, nb_message_type type, uint16_t fl
     return true;
 }
 
-/* False: it is still the exchange's. */
+/* False: the ring or the pipe is full, and the handover still belongs to the exchange. */
 static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     const nb_handover *handover = exchange->handover;
     size_t bytes = sizeof(nb_hijacked_message) + handover->size;
@@ -433,7 +437,7 @@ static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     return true;
 }
 
-/* Tells what is due; false when the ring is full. */
+/* Tells the executor what is due for the exchange. False: the ring is full. */
 static bool tell_due(nb_dispatch_channel *channel, nb_exchange *exchange) {
     if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, 0, nb_exchange_id_of(exchange))) return false;
     exchange->drained_due = false;
@@ -489,14 +493,16 @@ static void stop_one(nb_dispatch *dispatch) {
     }
 }
 
-/* An exchange that ended while it was listed is freed only here: the list holds it. */
+/* Tells what found the ring full. An exchange that ended while it was listed is freed only here, as
+   the list holds it. */
 static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     while (channel->notices) {
         nb_exchange *exchange = channel->notices;
         if (!exchange->ended && !tell_due(channel, exchange)) return;
         channel->notices = exchange->notice_next;
         exchange->in_notices = false;
-        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE; /* its response waits for a file */
+        /* its response waits for a file */
+        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE;
         if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
@@ -515,7 +521,8 @@ nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes
     return NULL;
 }
 
-/* With nobody free, a busy executor has its next request in hand, and goes on without waiting for the loop; whoever is free first has it. */
+/* While no executor is free, hands the request to a busy one that has none in hand, so that it goes
+   on without waiting for the loop. The first executor that is free gets it. */
 static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
                        uint64_t request_class) {
     nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, request_class);
@@ -533,7 +540,8 @@ static uint64_t class_of(const nb_request_message *message) {
     return nb_request_class_of(slice_of(message, message->method_text), slice_of(message, message->path));
 }
 
-/* Every executor holds it. A spare is looked at while it is called. */
+/* True: every executor holds the class. False while a spare is being called, as that may take
+   it. */
 static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) {
     bool held = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
@@ -545,7 +553,7 @@ static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) 
     return held && !dispatch->calls_spare;
 }
 
-/* Some who were set aside may go. */
+/* True: some request that was set aside may be handed now. */
 static bool may_bring_back(const nb_dispatch *dispatch) {
     if (!nb_waiting_any_aside(&dispatch->waiting)) return false;
     for (uint16_t place = 0; place < NB_THROTTLE_SLOTS; place++) {
@@ -555,7 +563,8 @@ static bool may_bring_back(const nb_dispatch *dispatch) {
     return false;
 }
 
-/* Likes of which one was passed over in this turn, by their place among the throttle. Executors shut and open likes meanwhile: none of such a like goes before that one. */
+/* Classes of which a request was passed over in this turn, by slot. Executors hold and release
+   classes meanwhile: no later request of such a class may go before the one passed over. */
 typedef uint64_t passed_classes[NB_THROTTLE_SLOTS];
 
 static bool is_behind(const nb_dispatch *dispatch, const passed_classes passed, uint64_t request_class) {
@@ -563,7 +572,7 @@ static bool is_behind(const nb_dispatch *dispatch, const passed_classes passed, 
            (request_class && passed[nb_throttle_slot(request_class)] == request_class);
 }
 
-/* It is held, and others may pass. True: it is looked at in the next turn again. */
+/* The request is held, and others may pass it. True: the next turn looks at it again. */
 static bool pass_over(nb_dispatch *dispatch, passed_classes passed, nb_waiting *waiting) {
     nb_waiting_queue *queue = &dispatch->waiting;
     if (nb_waiting_is_behind(queue, waiting->request_class) || is_held_by_all(dispatch, waiting->request_class)) {
@@ -598,7 +607,8 @@ void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
     if (!nb_list_empty(&dispatch->waiting.due)) pump_due(dispatch, is_throttling(dispatch));
 }
 
-/* Loops that gave way to what waited here need no ring where there is no credit: an executor that has some rings all. */
+/* Wakes loops that gave way to what waited here. Without credit there is no need: an executor that
+   gives some rings all loops. */
 static void wake_other_loops(nb_dispatch *dispatch) {
     dispatch->first_changed = false;
     nb_doorbell_fence(&dispatch->queues->places[dispatch->number].bell);
@@ -614,7 +624,7 @@ static void publish_one(nb_dispatch *dispatch) {
         dispatch->channels[i].pipe_full = false;
     }
     nb_dispatch_pump_waiting(dispatch);
-    if (dispatch->first_changed) wake_other_loops(dispatch); /* of several loops */
+    if (dispatch->first_changed) wake_other_loops(dispatch); /* there are several loops */
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
@@ -635,13 +645,13 @@ static void pump_one(nb_dispatch *dispatch) {
     }
 }
 
-/* Room that the first of the news needs. */
+/* Bytes of room that the first notice needs. */
 static size_t notice_bytes(const nb_dispatch_channel *channel) {
     const nb_handover *handover = channel->notices ? channel->notices->handover : NULL;
     return handover ? sizeof(nb_hijacked_message) + handover->size : sizeof(nb_message);
 }
 
-/* The first of the queue that the executor does not hold. */
+/* The first request of the queue whose class the executor does not hold. */
 static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
     const nb_waiting *waiting = nb_waiting_first_due(&dispatch->waiting);
     for (uint32_t held = 0; waiting && holds(channel, waiting->request_class); held++) {
@@ -651,7 +661,7 @@ static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatc
     return waiting;
 }
 
-/* There is something to do with the channel that was not seen when it was last tried. */
+/* True: there is work with the channel that was not there at the last try. */
 static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool notices) {
     if (nb_ring_readable(&channel->responses)) return true;
     if (channel->input_needs_claim && nb_dispatch_drop_begun(channel)) return true;
@@ -700,7 +710,7 @@ static bool executor_running(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
         nb_board *board = dispatch->channels[i].channel->board;
-        if (dispatch->channels[i].pipe_full) return true; /* nobody may ring for it */
+        if (dispatch->channels[i].pipe_full) return true; /* nobody rings when the pipe has room */
         if (!nb_doorbell_sleeping(&board->executor_bell) &&
             !atomic_load_explicit(&board->executor_gone, memory_order_relaxed)) {
             return true;

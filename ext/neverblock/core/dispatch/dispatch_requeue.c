@@ -1,10 +1,10 @@
 /*
- * dispatch_requeue.c - dispatch.h's late binding: which requests an executor has been given and not begun with, how it is seen that it
- * is stuck, and how they come back from it.
+ * dispatch_requeue.c - late binding (dispatch.h): which handed requests an executor has not begun
+ * with, how a stuck executor is recognised, and how requests return from it.
  *
- * A record that is listed here lies in the ring as the loop wrote it until the executor gives its room back (only then does
- * the loop, its only writer, write there again): so its claim can be looked at, and its bytes copied, as long as the room has
- * not been given back; and when it has, the executor has begun with it.
+ * A listed record stays in the ring as the loop wrote it until the executor releases its room:
+ * only then does the loop, its only writer, write there again. Until the release its claim can be
+ * read and its bytes can be copied. After the release the executor has begun with it.
  */
 #include "dispatch/dispatch.h"
 
@@ -15,11 +15,12 @@
 #include "base/assert.h"
 #include "os/clock.h"
 
-/* A fiber that runs for so long, or a request left alone for so long, is no sign of a quick executor. Below it the requests that
-   it has in hand are begun with sooner than another could be woken for them. */
+/* A fiber that runs this long, or a request left alone this long, shows that an executor is stuck.
+   In less time an executor begins with what it has in hand sooner than another could be woken. */
 #define STUCK_NS (1 * NB_NS_PER_MS)
 
-/* An executor whose requests take less of it ends what it was given, some tens of them, within STUCK_NS or little more. */
+/* An executor whose requests take less time than this ends what it was handed, some tens of
+   requests, within little more than STUCK_NS. */
 #define QUICK_NS (NB_NS_PER_MS / 20)
 
 void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record) {
@@ -48,7 +49,8 @@ static void close_body(nb_exchange *exchange) {
     exchange->body_fd = -1;
 }
 
-/* In one process the file is the executor's from here on; a worker has one of its own. */
+/* The executor has begun with the request. In one process the file is now the executor's. A worker
+   has a descriptor of its own, and ours is closed. */
 static void begun(nb_dispatch_channel *channel, nb_exchange *exchange) {
     unlist(channel, exchange);
     if (nb_channel_is_shared(channel->channel)) close_body(exchange);
@@ -63,7 +65,8 @@ static uint32_t claim_of(const nb_exchange *exchange) {
     return atomic_load_explicit(&exchange->record->claim, memory_order_acquire);
 }
 
-/* In one process there is nothing between taking a request and beginning with it that an executor could be lost in. */
+/* True: the executor has begun. Between processes TAKEN is not enough: a worker may be lost between
+   taking a request and beginning with it. */
 static bool is_begun(nb_dispatch_channel *channel, const nb_exchange *exchange) {
     if (nb_ring_given_back(&channel->requests, exchange->record_end)) return true;
     uint32_t claim = claim_of(exchange);
@@ -93,7 +96,7 @@ static bool has_moved(const nb_dispatch_channel *channel) {
     return turns(channel) != channel->unresponsive_turns || switched_ns(channel) != channel->unresponsive_switched_ns;
 }
 
-/* What it does from here on is a move. */
+/* From here on any activity counts as a move. */
 static void note_moves(nb_dispatch_channel *channel) {
     channel->unresponsive_turns = turns(channel);
     channel->unresponsive_switched_ns = switched_ns(channel);
@@ -110,7 +113,7 @@ bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel) {
     return channel->busy && !sleeps && switched_ns(channel) == channel->busy_switched_ns;
 }
 
-/* The oldest that it was given is listed as not begun with, and has been for long. */
+/* True: the oldest handed request has been left alone for too long. */
 static bool leaves_alone(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
     return channel->handed_first && dispatch->now_ns - channel->handed_first->handed_ns > STUCK_NS;
 }
@@ -126,7 +129,8 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     channel->busy_switched_ns = switched;
     if (channel->unresponsive && has_moved(channel)) channel->unresponsive = false;
     if (channel->unresponsive || !leaves_alone(dispatch, channel)) return;
-    /* First: it may come to all of them, and sleep, while it is looked for what it has not begun with. It would then never be seen to move. */
+    /* Moves are noted first. Else an executor that takes all requests during this look, and then
+       sleeps, would never be seen to move. */
     note_moves(channel);
     nb_dispatch_drop_begun(channel);
     channel->unresponsive = leaves_alone(dispatch, channel);
@@ -134,7 +138,8 @@ static void look_at(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
 
 /* --- back from one --- */
 
-/* The request is the loop's again, in no list, copied to `waiting`. False: the executor has damaged it, which is taken for begun. */
+/* The request is the loop's again, in no list, and copied to `waiting`. False: the executor has
+   damaged the record, which then counts as begun. */
 static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
     if (!nb_request_message_copy(waiting->message, exchange->record, exchange->record_bytes)) {
         channel->damaged = true;
@@ -149,13 +154,14 @@ static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_wa
     return true;
 }
 
-/* The same from a process that runs. False: it has taken it, or damaged it. */
+/* The same from an executor that still runs. False: it has taken the record first, or damaged
+   it. */
 static bool claim_back(nb_dispatch_channel *channel, nb_exchange *exchange, nb_waiting *waiting) {
     return !nb_ring_given_back(&channel->requests, exchange->record_end) &&
            nb_request_claim(exchange->record, NB_CLAIM_REQUEUED) && take_away(channel, exchange, waiting);
 }
 
-/* Its client has gone meanwhile: nobody needs it run. */
+/* True: its client has gone meanwhile, and the exchange is destroyed. */
 static bool forgotten(nb_dispatch *dispatch, nb_exchange *exchange) {
     if (exchange->connection) return false;
     close_body(exchange);
@@ -177,8 +183,9 @@ static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
     return exchange;
 }
 
-/* One that is free and has fewer in hand: half of them, again and again, or all would go to and fro between two that are quick by turns. Or one
-   that is busy too and has none in hand, where this one has several. */
+/* True: a free executor has fewer requests in hand, or a busy one has none while this one has
+   several. Moving one at a time halves the difference, so that requests do not go to and fro
+   between two executors. */
 static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *channel, size_t bytes) {
     nb_dispatch_channel *free = nb_dispatch_choose(dispatch, bytes, 0);
     if (free) nb_dispatch_drop_begun(free);
@@ -186,7 +193,8 @@ static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *c
     return channel->handed_count > 1 && nb_dispatch_choose_busy(dispatch, bytes, 0);
 }
 
-/* The oldest goes to another executor, or is answered by the server when it has expired. False: none did. */
+/* Requeues the oldest request that was not taken, if another executor can have it or it has
+   expired. False: nothing was moved. */
 static bool move_oldest(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_exchange *exchange = oldest_untaken(channel);
     if (!exchange) return false;
@@ -252,7 +260,7 @@ uint32_t nb_dispatch_requeue_all(nb_dispatch *dispatch, nb_dispatch_channel *cha
         bool back = !is_begun(channel, exchange);
         nb_waiting *waiting = back ? nb_waiting_create_room(exchange->record_bytes) : NULL;
         if (!waiting) {
-            begun(channel, exchange); /* it is answered like those, for want of memory too */
+            begun(channel, exchange); /* for want of memory it is answered like a begun one */
         } else if (take_away(channel, exchange, waiting) && !forgotten(dispatch, exchange)) {
             queue_again(dispatch, exchange, waiting);
             count++;
