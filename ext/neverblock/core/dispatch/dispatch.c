@@ -501,7 +501,7 @@ static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         if (!exchange->ended && !tell_due(channel, exchange)) return;
         channel->notices = exchange->notice_next;
         exchange->in_notices = false;
-        /* its response waits for a file */
+        /* Its response waits for a file. */
         bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE;
         if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }

@@ -1,11 +1,11 @@
 /*
- * dispatch.h - takes complete requests to executors: a bounded queue, and the channels through which
- * executors pull from it.
+ * dispatch.h - takes complete requests to executors: a bounded queue, and the channels through
+ * which executors pull from it.
  *
  * Way of a request. It goes straight into a channel's ring when no request waits before it and an
- * executor has asked for more. Else it waits in the queue. Past the queue's bound it is refused and
- * the caller answers 503. The bound counts requests without a fiber to run in: beyond it, as many
- * may wait as the executors have free fibers.
+ * executor has asked for more. Else it waits in the queue. Past the queue's bound it is refused
+ * and the caller answers 503. The bound counts requests without a fiber to run in: beyond it, as
+ * many may wait as the executors have free fibers.
  *
  * Choice of an executor. First one that is awake and will begin soon, judged by how long its
  * requests take: a wake-up costs more than a small request. Then a sleeping one. Then the one that
@@ -22,9 +22,9 @@
  * Throttled classes. Requests of a class of which an executor takes no more (intake/throttle.h)
  * wait in the queue, and requests of other classes pass them.
  *
- * Spare: a second executor of the same process, which helps out while the first is blocked in a call
- * that has released Ruby's lock. A spare may have a spare of its own. The two together run no more
- * requests than the first may. dispatch_spares.c decides when one is called.
+ * Spare: a second executor of the same process, which helps out while the first is blocked in a
+ * call that has released Ruby's lock. A spare may have a spare of its own. The two together run no
+ * more requests than the first may. dispatch_spares.c decides when one is called.
  *
  * Lane: executors and a bounded queue of a route's own. Its executors are threads that run one
  * request at a time. Each lane is an nb_dispatch of its own, and all lanes hang on the first. A
@@ -59,8 +59,8 @@ typedef struct nb_dispatch_channel {
     bool pipe_full;         /* the descriptor pipe was full: no more descriptors in this turn */
     bool dirty;             /* something is committed and not yet published */
     bool ring_due;          /* something was published to it while it slept: ring its bell */
-    /* Retiring: the worker gets no further request and ends with its last one. Not "drain", which is
-       the server's own shutdown. */
+    /* Retiring: the worker gets no further request and ends with its last one. Not "drain", which
+       is the server's own shutdown. */
     bool retire_due, retired;
     bool lost;    /* its process has ended */
     bool damaged; /* it has written what it must not: its process must end */
@@ -69,8 +69,8 @@ typedef struct nb_dispatch_channel {
     /* Exchanges handed to it and not known to be begun with, oldest first. */
     nb_exchange *handed_first, *handed_last;
     uint32_t handed_count;
-    /* As of the last look, plus what was handed since. With several loops none of them knows what the
-       others have handed. */
+    /* As of the last look, plus what was handed since. With several loops none of them knows what
+       the others have handed. */
     uint32_t load;    /* requests it runs or has in hand */
     uint64_t backlog; /* of these, requests it has not taken yet */
     uint32_t request_ns;
@@ -81,8 +81,9 @@ typedef struct nb_dispatch_channel {
     int64_t unresponsive_switched_ns;
     /* `handed` of the link when a request was last requeued from it; 0: none was. */
     uint64_t handed_at_requeue;
-    nb_channel *uncalled_spare; /* owned, with the spares behind it: its spare, until first called */
-    int64_t asked_ns;           /* of a spare: when this loop last called it */
+    /* Owned, with the spares behind it: its spare, until first called. */
+    nb_channel *uncalled_spare;
+    int64_t asked_ns; /* of a spare: when this loop last called it */
     /* Indexes of the executor it helps, and of its spare once that was called; NB_CHANNEL_NONE. */
     uint16_t helped, spare_place;
     uint16_t number; /* its label in metrics, also of its spares */
@@ -97,12 +98,14 @@ typedef struct nb_dispatch {
     nb_waiting_queue waiting;
     uint32_t waiting_max;
     uint32_t allowance; /* bytes each response may hold, as told to the channels */
-    /* While no channel serves, requests are refused with this Retry-After in seconds; 0: they wait. */
+    /* While no channel serves, requests are refused with this Retry-After in seconds; 0: they
+       wait. */
     uint32_t unavailable_s;
     /* An executor's spare is called when it has run one fiber this long with work waiting. */
     int64_t spare_after_ns;
-    bool calls_spare;        /* as of the last look: a spare was called or is to be */
-    bool all_quick;          /* as of the last look: all executors move, and their requests take little */
+    bool calls_spare; /* as of the last look: a spare was called or is to be */
+    /* As of the last look: all executors move, and their requests take little. */
+    bool all_quick;
     bool has_choice;         /* there may be several executors */
     bool stopping;           /* no request will come any more */
     int64_t now_ns;          /* when the executors were last looked at */
@@ -175,8 +178,8 @@ nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_r
 /* Sets how many bytes each response may hold. Executors see it at their next part. */
 void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes);
 /* Room for NB_INPUT_PART_BYTES of the exchange's body in its executor's ring. NULL: no executor has
-   begun with the request yet, or its ring is full. The loop then does not sleep past the moment when
-   there is room. */
+   begun with the request yet, or its ring is full. The loop then does not sleep past the moment
+   when there is room. */
 char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchange);
 /* All bodies that found no room may try again. Once a turn. */
 void nb_dispatch_input_retry(nb_dispatch *dispatch);
@@ -184,16 +187,16 @@ void nb_dispatch_input_retry(nb_dispatch *dispatch);
 void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last);
 /* Removes the first of the queue. The caller frees the message. NULL: the queue is empty. */
 nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message);
-/* Removes an expired request from the queue: its deadline has passed, and the caller answers it. The
-   caller frees the message. NULL: there is none. */
+/* Removes an expired request from the queue: its deadline has passed, and the caller answers it.
+   The caller frees the message. NULL: there is none. */
 nb_exchange *nb_dispatch_take_expired(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message);
 /* Removes the exchange from the queue if it waits there, and closes the file of its body. */
 void nb_dispatch_forget(nb_dispatch *dispatch, nb_exchange *exchange);
 /* When the next request in the queue expires; INT64_MAX: never. */
 int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch);
 
-/* Tells the exchange's executor DRAINED, LEFT or GONE (message.h), now or when its ring has room. LEFT
-   is also told to an executor that gets the request later. */
+/* Tells the exchange's executor DRAINED, LEFT or GONE (message.h), now or when its ring has room.
+   LEFT is also told to an executor that gets the request later. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange);
 /* Hands the exchange's connection (its handover) to the executor. */
@@ -202,8 +205,8 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);
 /* No request will come any more: executors stop when they have none left. */
 void nb_dispatch_stop(nb_dispatch *dispatch);
 
-/* Moves what waits into rings, as far as credit and room allow, and publishes it. Executors that are
-   awake see it. */
+/* Moves what waits into rings, as far as credit and room allow, and publishes it. Executors that
+   are awake see it. */
 void nb_dispatch_publish(nb_dispatch *dispatch);
 /* The same, and wakes executors that slept when something was published to them. Once a turn. */
 void nb_dispatch_pump(nb_dispatch *dispatch);
@@ -223,9 +226,9 @@ void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel)
 nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
 /* A busy one that asks for a request and has none in hand, or NULL. */
 nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
-/* Copies the message into the channel's ring, which must have the room. body_fd: the body's file, or
-   -1. True: the descriptor belongs to the receiver, or to the exchange where the channel is shared.
-   False: the descriptor cannot be sent now, or another loop took the credit first. */
+/* Copies the message into the channel's ring, which must have the room. body_fd: the body's file,
+   or -1. True: the descriptor belongs to the receiver, or to the exchange where the channel is
+   shared. False: the descriptor cannot be sent now, or another loop took the credit first. */
 bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd);
 /* Puts the exchange at the head of the queue, whatever its bound. */
@@ -242,10 +245,12 @@ void nb_dispatch_mark_unresponsive(nb_dispatch_channel *channel);
 /* True: it is still as busy or unresponsive as at the last look. After the loop has announced its
    sleep, an executor that has moved is either seen here or rings. */
 bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel);
-/* Unlists what the executor has begun with, up to the oldest that it has not. True: there was some. */
+/* Unlists what the executor has begun with, up to the oldest that it has not. True: there was
+   some. */
 bool nb_dispatch_drop_begun(nb_dispatch_channel *channel);
 
-/* The loop's side of the sleep protocol (doorbell.h). announce: true when there is work to do now. */
+/* The loop's side of the sleep protocol (doorbell.h). announce: true when there is work to do
+   now. */
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch);
 void nb_dispatch_awake(nb_dispatch *dispatch);
 /* True: some executor runs now. It may publish without ringing for a short while. */

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "intake/path_pattern.h"
 
-/* A stall has lasted far longer when it is told. */
+/* Reports are read this often. A stall lasts far longer before it is reported. */
 #define HEAR_EVERY_NS (10 * NB_NS_PER_MS)
 
 nb_status nb_lanes_init(nb_lanes *lanes) {
@@ -18,7 +18,7 @@ nb_status nb_lanes_init(nb_lanes *lanes) {
 
 void nb_lanes_deinit(nb_lanes *lanes) { pthread_mutex_destroy(&lanes->lock); }
 
-/* Under the lock. */
+/* To be called under the lock. */
 static void note_asked(nb_lanes *lanes) {
     bool asked = lanes->rules.count > 0 || lanes->learned.in_lane > 0;
     atomic_store_explicit(&lanes->asked, asked, memory_order_relaxed);
@@ -65,7 +65,7 @@ static void say(nb_log *log, const nb_learned_class *learned_class, const char *
                 (long long)(learned_class->stay_ns / NB_NS_PER_S));
 }
 
-/* Another process may have written anything. */
+/* The row is checked, as another process may have written anything. */
 static void learn(nb_lanes *lanes, const nb_stalled_row *row, nb_log *log, int64_t now_ns) {
     nb_slice path = nb_slice_of(row->path, strlen(row->path));
     nb_method method = method_of(row->method);

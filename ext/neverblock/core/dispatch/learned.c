@@ -19,7 +19,8 @@ static nb_learned_class *find(nb_learned *learned, nb_method method, nb_slice pa
     return NULL;
 }
 
-/* A free row, or that of the ones that have not stalled for longest; NULL: all are in the lane. */
+/* A free row, or that of the class outside the lane whose last stall is longest ago. NULL: all are
+   in the lane. */
 static nb_learned_class *room(nb_learned *learned) {
     nb_learned_class *oldest = NULL;
     for (uint32_t i = 0; i < NB_LEARNED_MAX; i++) {
@@ -43,7 +44,7 @@ static nb_learned_class *find_or_add(nb_learned *learned, nb_method method, nb_s
 
 static bool on_trial(const nb_learned_class *learned_class, int64_t now_ns) { return now_ns < learned_class->until_ns; }
 
-/* How long they are to be in the lane; 0: not yet. */
+/* How long the class is to stay in the lane; 0: not yet. */
 static int64_t judge(nb_learned_class *learned_class, int64_t now_ns) {
     if (on_trial(learned_class, now_ns)) {
         bool doubled = learned_class->stay_ns * 2 < NB_LEARNED_STAY_MAX_NS;
@@ -57,7 +58,8 @@ const nb_learned_class *nb_learned_stalled(nb_learned *learned, nb_method method
     char pattern[NB_LEARNED_PATTERN_BYTES];
     size_t size = nb_path_pattern_of(path, pattern, sizeof(pattern));
     nb_learned_class *learned_class = size ? find_or_add(learned, method, (nb_slice){pattern, size}) : NULL;
-    if (!learned_class || learned_class->in_lane) return NULL; /* it was given to its executor before */
+    /* The request was handed to its executor before the class went there. */
+    if (!learned_class || learned_class->in_lane) return NULL;
     int64_t stay_ns = judge(learned_class, now_ns);
     learned_class->stalled_ns = now_ns;
     if (stay_ns == 0) return NULL;

@@ -5,7 +5,8 @@
 
 #include "os/clock.h"
 
-/* What may be overtaken by so little is not waited for: its loop may have to be woken first. */
+/* A request may be overtaken by this much. Waiting for less would cost more, as its loop may have
+   to be woken. */
 #define OVERTAKE_NS (1 * NB_NS_PER_MS)
 
 void nb_queues_publish(nb_queues *queues, uint16_t number, int64_t oldest_ns) {
