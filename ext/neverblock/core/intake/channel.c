@@ -35,7 +35,7 @@ static void place(nb_link *link, void *memory) {
     }
 }
 
-/* The memory is zeroed, which is how atomics, doorbells and figures begin. */
+/* The memory is zeroed, which is the initial state of atomics, doorbells and metrics. */
 static nb_status format(nb_link *link) {
     nb_status status = NB_OK;
     link->board->layout = layout();
@@ -49,8 +49,8 @@ static nb_status format(nb_link *link) {
     return status;
 }
 
-/* Aligned by hand over nb_alloc, so that allocation failures can be tested; the block's start stands just before it. Rings need not be
-   zeroed. */
+/* Aligned by hand over nb_alloc, so that tests can let the allocation fail. The start of the block
+   is stored just before it. Rings need not be zeroed. */
 static void *memory_create(unsigned count) {
     size_t room = CACHE_LINE_BYTES + sizeof(void *);
     char *block = nb_alloc(memory_bytes(count) + room);
@@ -80,7 +80,7 @@ static nb_link *link_create(uint16_t count) {
     return link;
 }
 
-/* What it is made of closes descriptors, which may change errno. */
+/* Closing descriptors may change errno. */
 static nb_status made(nb_link *link, nb_status status, nb_link **result) {
     int error = errno;
     if (status == NB_OK) {
@@ -254,7 +254,7 @@ void *nb_channel_responses(nb_channel *channel) { return channel->memory->rings 
 
 static uint64_t get(const _Atomic uint64_t *number) { return atomic_load_explicit(number, memory_order_relaxed); }
 
-/* A loop that is alone needs no locked instruction. */
+/* A single loop needs no locked instruction. */
 static void add(const nb_link *link, _Atomic uint64_t *number, uint64_t by) {
     if (link->count == 1) {
         atomic_store_explicit(number, get(number) + by, memory_order_relaxed);

@@ -23,7 +23,7 @@ uint64_t nb_request_class_of(nb_slice method, nb_slice path) {
     return hash ? hash : 1;
 }
 
-/* The executor alone writes. */
+/* Only the executor writes. */
 static void change(nb_throttled_class *class, uint32_t count, uint32_t limit, int64_t now_ns) {
     atomic_store_explicit(&class->limit, limit, memory_order_relaxed);
     atomic_store_explicit(&class->count, count, memory_order_relaxed);

@@ -65,7 +65,8 @@ void nb_throttle_preempted(nb_throttle *throttle, uint16_t slot, int64_t now_ns)
 /* A request has ended. NB_THROTTLE_NO_SLOT is fine. */
 void nb_throttle_leave(nb_throttle *throttle, uint16_t slot, int64_t now_ns);
 
-/* Holds the class until it is opened. False: it is closed already, or another class has its slot. */
+/* Holds the class until it is opened. False: it is closed already, or another class has its
+   slot. */
 bool nb_throttle_close(nb_throttle *throttle, uint64_t request_class);
 void nb_throttle_open(nb_throttle *throttle, uint64_t request_class);
 
