@@ -14,15 +14,16 @@
 #include "connection/upload.h"
 #include "loop/loop_state.h"
 
-/* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
-   a turn. */
+/* Parts taken in one turn. The bound keeps them from starving clients. A turn takes no more bytes
+   than a ring holds either, as the window of each response is computed once a turn. */
 #define PARTS_IN_A_TURN 512
 
 static bool is_of(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, const nb_exchange *exchange) {
     return exchange->channel == channel - dispatch->channels && exchange->lane == dispatch->lane;
 }
 
-/* A worker whose memory is damaged must not damage the front's: a part that cannot be is the end of its process. */
+/* True: the part is valid. A worker with damaged memory must not damage the front: an invalid part
+   ends its process. */
 static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, const nb_exchange *exchange,
                      const nb_message *part, size_t bytes) {
     static const size_t least[] = {
@@ -46,7 +47,8 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
     return !upload || nb_upload_may_be_taken(upload, ((const nb_taken_message *)(const void *)part)->bytes);
 }
 
-/* The record's descriptor is the one that came beside it. Lost for want of descriptors: its client is cut, its executor told. */
+/* Takes a part with the descriptor that came beside its record. When that was lost for want of
+   descriptors, the client is cut and the executor told. */
 static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
                            int64_t *fd, const char *rest) {
     *fd = nb_channel_receive_fd(channel->channel, *fd);
@@ -86,7 +88,8 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     }
 }
 
-/* Nothing it says is believed any more. Its process is killed; whoever waits for its end then says that the channel has ended. */
+/* The worker's messages are trusted no more. Its process is killed; the supervisor, which waits for
+   its end, then ends the channel. */
 static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
     channel->responses.broken = channel->damaged = true;
     if (channel->killed || channel->lost || channel->pid <= 0) return;
@@ -96,7 +99,7 @@ static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
     kill(channel->pid, SIGKILL);
 }
 
-/* What a record begins with. It is read once: what has been looked at must not change before it is used. */
+/* The head of a record, copied once: what was checked must not change before it is used. */
 typedef union part_head {
     nb_message message;
     nb_response_message response;
@@ -104,7 +107,7 @@ typedef union part_head {
     nb_named_message named;
 } part_head;
 
-/* True when some were left for the next turn. */
+/* True: some parts were left for the next turn. */
 static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     size_t bytes, taken_bytes = 0;
     part_head head = {.message = {0}};
@@ -134,7 +137,9 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
             atomic_store_explicit(blocked, 0, memory_order_relaxed);
             nb_channel_ring_executor(channel->channel);
             if (loop->guest)
-                loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
+                /* The guest cancelled its bell to run this turn, and its writers wait for this
+                   room. */
+                loop->guest_called = true;
         }
     }
     return record != NULL && !channel->responses.broken;
@@ -182,7 +187,7 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
         nb_exchange *exchange = loop->connections.exchanges.slots[i];
         if (!is_of(dispatch, channel, exchange)) continue;
         if (exchange->ended) {
-            exchange->channel = NB_CHANNEL_NONE; /* its response is whole and leaves */
+            exchange->channel = NB_CHANNEL_NONE; /* its response is complete and is being sent */
         } else {
             lose(loop, exchange, report);
         }
