@@ -1,5 +1,5 @@
 /*
- * server.c - see server.h: the life of a loop and its thread.
+ * server.c - see server.h: the life of the loops and their threads.
  */
 #include "server/server.h"
 
@@ -23,13 +23,14 @@
 #include "connection/connection.h"
 #include "loop/accepting.h"
 
-/* Requests given ahead to one of several executors, be they slow: enough to keep it busy for a turn, few enough to be bound late. */
+/* Requests handed ahead to one of several executors, or to a slow one: enough to keep it busy for a
+   turn, few enough to bind requests late. */
 #define SHARED_CREDIT 8u
 
-/* Who starts a process has so many for it beside those of its channels. */
+/* Descriptors that starting a process takes beside those of its channels. */
 #define STARTER_DESCRIPTORS 2u
 
-/* The loop, on its thread. */
+/* A loop and its thread. */
 typedef struct io_thread {
     nb_server *server;
     nb_loop *loop;
@@ -38,7 +39,7 @@ typedef struct io_thread {
 
 struct nb_server {
     nb_loops loops;
-    nb_lease lease; /* where there is one loop */
+    nb_lease lease; /* used where there is one loop */
     io_thread threads[NB_IO_THREADS_MAX];
     bool started, joined, abandoned;
 };
@@ -60,7 +61,7 @@ static const nb_connections_events events = {.answer_admin = answer_admin};
 
 static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
-        nb_loop_deinit(&loops->each[--made]); /* the first is the last */
+        nb_loop_deinit(&loops->each[--made]); /* the first loop ends last */
     }
     nb_site_deinit(&loops->site);
     nb_lanes_deinit(&loops->lanes);
@@ -237,7 +238,8 @@ static nb_status make_link(nb_server *server, bool shared, nb_link **link) {
                   : nb_link_create(wakes, server->loops.count, link);
 }
 
-/* All loops have the same channels at the same places. */
+/* True: there is no slot for another channel. All loops have the same channels at the same
+   places. */
 static bool channels_full(nb_server *server) { return first(server)->dispatch.count == NB_CHANNELS_MAX; }
 
 nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
@@ -262,7 +264,8 @@ nb_status nb_server_spare_add(nb_server *server, nb_channel *helped, nb_channel 
     for (uint16_t i = 0; i < server->loops.count; i++) {
         nb_dispatch *dispatch = &server->loops.each[i].dispatch;
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, &helped->link->channels[i]);
-        if (channel) channel->uncalled_spare = &link->channels[i]; /* behind one that rests it is found by its link */
+        /* The spare of an uncalled spare is found by its link. */
+        if (channel) channel->uncalled_spare = &link->channels[i];
         dispatch->has_choice = true;
     }
     *result = &link->channels[0];
@@ -344,7 +347,7 @@ static void introduce_board(nb_server *server, nb_board *board, bool alone) {
     atomic_store_explicit(&board->figures.enabled, loop->figures != NULL, memory_order_relaxed);
 }
 
-/* What the executor's side reads of the server, and that of its spares and its process's lanes. */
+/* Sets what an executor reads of the server, on its board and those of its spares and lanes. */
 static void introduce(nb_server *server, const nb_link *first_link, bool alone) {
     introduce_board(server, first_link->board, alone);
     for (const nb_link *link = first_link; (link = nb_link_next(first_link, link));) {
@@ -352,7 +355,8 @@ static void introduce(nb_server *server, const nb_link *first_link, bool alone) 
     }
 }
 
-/* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
+/* For the host, which runs the loop while the executor is busy. True: the executor waits again, and
+   is woken to run the loop itself. */
 static bool executor_waits(nb_server *server) {
     if (!atomic_load_explicit(&server->lease.guest_allowed, memory_order_acquire)) return false;
     nb_channel *channel = first(server)->dispatch.channels[0].channel;
@@ -365,7 +369,8 @@ static bool executor_waits(nb_server *server) {
 bool nb_server_guest_begin(nb_server *server, int fd) {
     nb_loop *loop = first(server);
     if (server->loops.count > 1 || !loop->config.guest_turns || loop->dispatch.count != 1 || fd < 0) return false;
-    if (nb_poll_descriptor(loop->poll) < 0) return false; /* one that a second thread may not touch */
+    /* A poller that a second thread may not touch. */
+    if (nb_poll_descriptor(loop->poll) < 0) return false;
     if (nb_loop_watch_guest(loop, fd) != NB_OK) return false;
     atomic_store_explicit(&server->lease.guest_allowed, true, memory_order_release);
     return true;
@@ -420,8 +425,8 @@ static void run_leased(nb_server *server) {
 static void *run(void *argument) {
     io_thread *self = argument;
     nb_loop *loop = self->loop;
-    if (loop->config.front)
-        nb_thread_wake_gently(); /* so that a worker ends its batch, and the next turn is a large one */
+    /* So that a worker ends its batch first, and the next turn is a large one. */
+    if (loop->config.front) nb_thread_wake_gently();
     if (loop->all->count == 1) {
         run_leased(self->server);
     } else {
@@ -431,11 +436,11 @@ static void *run(void *argument) {
     pthread_mutex_lock(&loop->calls_lock);
     atomic_store_explicit(&loop->running, false, memory_order_release);
     pthread_mutex_unlock(&loop->calls_lock);
-    nb_loop_run_calls(loop); /* those that came before */
+    nb_loop_run_calls(loop); /* calls that came before `running` was cleared */
     return NULL;
 }
 
-/* What the others read of the addresses and routes. The sockets are the first's. */
+/* Copies addresses and routes from the first loop to the others. The sockets stay the first's. */
 static void share_listeners(nb_server *server) {
     const nb_loop *from = first(server);
     for (uint16_t i = 1; i < server->loops.count; i++) {
@@ -480,7 +485,8 @@ nb_status nb_server_start(nb_server *server) {
     }
     share_listeners(server);
     nb_listeners_pause(first(server), false);
-    uint16_t started = server->loops.count; /* the first last: the others are there when it accepts */
+    /* The first starts last: the others run when it accepts. */
+    uint16_t started = server->loops.count;
     nb_status status = NB_OK;
     while (started > 0 && status == NB_OK) {
         status = start_thread(server, --started);
@@ -496,7 +502,8 @@ nb_status nb_server_start(nb_server *server) {
 
 /* --- a front's channels --- */
 
-/* Runs it between two turns of the loop, or here when the loop does not run. */
+/* Runs `work` between two turns of the loop and waits for it. Runs it here when the loop does not
+   run. */
 static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument) {
     nb_loop_call wanted = {.run = work, .argument = argument};
     pthread_mutex_lock(&loop->calls_lock);
@@ -515,13 +522,13 @@ static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument)
 }
 
 typedef struct channel_call {
-    nb_channel *channel; /* the loop's */
+    nb_channel *channel; /* of the loop */
     nb_channel_report *report;
     uint16_t number;
     int32_t pid;
 } channel_call;
 
-/* On every loop, with its channel of the link. The last may free the link. */
+/* Calls `work` on every loop, with its channel of the link. The last call may free the link. */
 static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *wanted) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
         wanted->channel = &link->channels[i];
@@ -542,7 +549,7 @@ static nb_status make_lanes(nb_server *server, nb_link **link) {
     return status;
 }
 
-/* Those of a process, or none. */
+/* Creates all links of a process, or none. */
 static nb_status make_links(nb_server *server, uint16_t spares, nb_link **first_link) {
     nb_link **link = first_link;
     nb_status status = NB_OK;
@@ -559,10 +566,10 @@ static nb_status make_links(nb_server *server, uint16_t spares, nb_link **first_
     return status;
 }
 
-/* Descriptors that are wanted, and where they could come from. */
+/* How many descriptors are wanted, and where they could come from. */
 typedef struct room {
     uint32_t wanted, idle; /* idle: connections that wait for their next request */
-    bool serves;           /* some worker does */
+    bool serves;           /* some worker takes requests */
 } room;
 
 static void look_for_room(nb_loop *loop, void *argument) {
@@ -582,8 +589,8 @@ static void call_all(nb_server *server, void (*work)(nb_loop *, void *), void *a
     }
 }
 
-/* Connections have taken the descriptors that a process's channels need, and who starts it beside them. None makes way for nothing, but while nobody
-   serves they are worth nothing either. */
+/* Frees the descriptors that the links of a process, and its start, need. Connections make way only
+   if that frees enough. While no worker serves they are worth nothing, and make way in any case. */
 static void make_room(nb_server *server, uint16_t spares) {
     uint32_t links = 1u + spares;
     for (uint16_t lane = 0; lane < server->loops.lane_count; lane++) {
@@ -607,7 +614,8 @@ nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channe
     return NB_OK;
 }
 
-/* The loop's channels to a process: that of the first link, and that of each of its lanes' threads. */
+/* Walks the loop's channels to a process: that of the first link, then those of its lanes'
+   threads. */
 static nb_channel *next_of_process(const nb_loop *loop, const nb_channel *channel) {
     const nb_link *link = channel->link;
     return link->lanes ? &link->lanes->channels[loop->number] : NULL;
@@ -622,7 +630,8 @@ static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call
     added->pid = wanted->pid;
 }
 
-/* There is a place: channels come and go on one thread (the caller's), and all loops have as many. */
+/* Adds the channels of a process. There is a slot for each: they come and go on one thread, the
+   caller's, and all loops have as many. */
 static void serve(nb_loop *loop, void *argument) {
     const channel_call *wanted = argument;
     for (nb_channel *channel = wanted->channel; channel; channel = next_of_process(loop, channel)) {
@@ -638,7 +647,7 @@ static uint16_t places(const nb_dispatch *dispatch) {
     return count;
 }
 
-/* In the lane that has the fewest, for one process. */
+/* Counts how many more processes fit, by the lane with the fewest free slots. */
 static void count_free(nb_loop *loop, void *argument) {
     uint16_t *least = argument;
     *least = places(&loop->dispatch);
@@ -680,7 +689,8 @@ static nb_dispatch_channel *last_spare(nb_dispatch *dispatch, nb_dispatch_channe
     return channel;
 }
 
-/* Those of its spares that were called end before it; the others' channels are destroyed with its own. */
+/* Ends a channel. Its called spares end before it. The channels of uncalled spares are destroyed
+   with it. */
 static void end_channel(nb_loop *loop, nb_channel *at, nb_channel_report *report) {
     nb_dispatch *dispatch = lane_of(loop, at->link->lane);
     nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at), *last;
@@ -698,7 +708,7 @@ static void end(nb_loop *loop, void *argument) {
     const channel_call *wanted = argument;
     nb_channel *channel = wanted->channel;
     while (channel) {
-        nb_channel *next = next_of_process(loop, channel); /* the last loop's end frees it */
+        nb_channel *next = next_of_process(loop, channel); /* the call on the last loop frees it */
         end_channel(loop, channel, wanted->report);
         channel = next;
     }
@@ -731,7 +741,7 @@ static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavaila
 
 void nb_server_unavailable(nb_server *server, uint32_t seconds) { call_all(server, set_unavailable, &seconds); }
 
-/* The others follow the first, which may have accepted something for them. */
+/* The other loops follow the first, which may have accepted connections for them. */
 void nb_server_drain(nb_server *server) {
     atomic_store_explicit(&first(server)->drain, true, memory_order_release);
     nb_wake_signal(&first(server)->wake);
