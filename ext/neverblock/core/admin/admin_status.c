@@ -1,6 +1,6 @@
 /*
- * admin_status.c - /status.json: every figure once, as an object. Fields are added, never renamed: `neverblock status`
- * and `top` read it, and so do other people's programs.
+ * admin_status.c - /status.json: every metric once, as one object. Fields are added, never
+ * renamed: `neverblock status`, `top` and other programs read it.
  */
 #include <inttypes.h>
 #include <stddef.h>
