@@ -7,8 +7,7 @@
 
 _Static_assert((NB_SITES_MAX & (NB_SITES_MAX - 1)) == 0, "a mask finds the slot");
 
-/* splitmix64's finish: keys are addresses and line numbers, alike in most of
- * their bits. */
+/* The last step of splitmix64: keys are addresses and line numbers, which differ in few bits. */
 static uint64_t mixed(uint64_t key) {
     key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);

@@ -1,6 +1,7 @@
 /*
- * timer.c - a 4-ary heap counted from 1. Four children a node halve the depth of a binary heap and lie side by side in
- * memory, and the deadline is kept in the slot, so a sift reads slots only and writes one node's index a step.
+ * timer.c - a 4-ary heap counted from 1. Four children a node halve the depth of a binary heap and
+ * lie side by side in memory, and the deadline is kept in the slot, so a sift reads slots only and
+ * writes one node's index a step.
  */
 #include "base/timer.h"
 
