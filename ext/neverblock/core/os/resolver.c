@@ -75,8 +75,7 @@ static void set_error(nb_resolver_answer *answer, int error) {
     answer->count = 0;
 }
 
-/* --- getaddrinfo
-   ------------------------------------------------------------------------------------------------- */
+/* --- getaddrinfo --- */
 
 static void add_address(nb_resolver_answer *answer, const struct addrinfo *found) {
     char *text = answer->addresses[answer->count];
@@ -99,8 +98,7 @@ static void ask_system(const char *name, nb_resolver_answer *answer) {
     freeaddrinfo(found);
 }
 
-/* --- names
-   ------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 /* A bad hash costs a walk over at most NAMES_MAX entries. */
 static entry **bucket_of(nb_resolver *self, const char *name, size_t bytes) {
@@ -171,8 +169,7 @@ static entry *remember(nb_resolver *self, const char *name, size_t bytes) {
     return it;
 }
 
-/* --- answers
-   ----------------------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 static bool is_fresh(const entry *it, int64_t now_ns) {
     return it->known && now_ns - it->answered_ns < (it->answer.error == 0 ? FRESH_NS : NEGATIVE_NS);
@@ -233,8 +230,7 @@ static void call_done(nb_resolver_query *query) {
     }
 }
 
-/* --- the worker's side
-   ------------------------------------------------------------------------------------------- */
+/* --- the worker's side --- */
 
 static void run_lookup(nb_job *job) {
     question *asked = (question *)job;
@@ -267,8 +263,7 @@ static void finish_lookup(nb_job *job) {
     call_done(waiters);
 }
 
-/* --- the asker's side
-   -------------------------------------------------------------------------------------------- */
+/* --- the asker's side --- */
 
 static nb_status start_lookup(nb_resolver *self, entry *it) {
     question *asked = nb_alloc_zero(1, sizeof *asked);
@@ -371,8 +366,7 @@ int nb_resolver_withdraw(nb_resolver *resolver, nb_resolver_query *query) {
     return found;
 }
 
-/* --- life
-   -------------------------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_resolver_clock clock,
                              nb_resolver **resolver) {
