@@ -1,13 +1,17 @@
 /*
- * test_ring_model.c - a model checker for how a front and its workers share requests: records in rings, claims, requeues, sleep and wake, and
- * the death of a worker at any step. Walks every interleaving of one front and two workers for a few requests and small rings.
+ * test_ring_model.c - a model checker for how a front and its workers share requests: records in
+ * rings, claims, requeues, sleep and wake, and the death of a worker at any step. Walks every
+ * interleaving of one front and two workers for a few requests and small rings.
  *
- * What must hold: a request is begun with at most once; it ends answered exactly once, by a worker, or as lost when it was begun with; an
- * answer that was published is not told as lost; nobody reads a record whose room was used again; nobody sleeps for ever while there is
- * something to do. Each step is one access to shared memory, in one order for all (the fences of the doorbell are test_doorbell_model.c's
- * matter). The front's wait of a millisecond while a worker runs is left out: no wake may depend on it.
+ * What must hold: a request is begun with at most once; it ends answered exactly once, by a
+ * worker, or as lost when it was begun with; an answer that was published is not told as lost;
+ * nobody reads a record whose room was used again; nobody sleeps for ever while there is something
+ * to do. Each step is one access to shared memory, in one order for all (the fences of the
+ * doorbell are test_doorbell_model.c's matter). The front's wait of a millisecond while a worker
+ * runs is left out: no wake may depend on it.
  *
- * The test of the test: with each rule of the protocol broken on purpose the checker must find what it is there for.
+ * The test of the test: with each rule of the protocol broken on purpose the checker must find
+ * what it is there for.
  */
 #include "support/test.h"
 
@@ -27,7 +31,8 @@ typedef enum fault {
     RETURN_BEFORE_ANSWERS, /* before the dead worker's last parts are taken */
     NO_LOOK_OF_THE_FRONT,  /* between announcing sleep and sleeping */
     NO_LOOK_OF_A_WORKER,
-    NO_RING_WHEN_STARVED, /* a worker that asks for more does not look whether the front waits for that */
+    /* A worker that asks for more does not look whether the front waits for that. */
+    NO_RING_WHEN_STARVED,
 } fault;
 
 enum { UNCLAIMED, TAKEN, REQUEUED };
@@ -108,7 +113,8 @@ typedef struct machine {
 
 typedef struct bounds {
     uint8_t requests, records, credit, requeues, deaths;
-    bool later; /* requests come one by one, at any time the front looks; else all are there at first */
+    /* Requests come one by one, at any time the front looks; else all are there at first. */
+    bool later;
 } bounds;
 
 typedef struct checker {
@@ -413,7 +419,8 @@ static bool step_front(checker *c, machine *m) {
     }
 }
 
-/* The other way at F_REQUEUE: what a worker has not begun with goes to another that may be given it. */
+/* The other way at F_REQUEUE: what a worker has not begun with goes to another that may be given
+   it. */
 static bool requeue_some(const checker *c, machine *m) {
     front *f = &m->front;
     if (f->step != F_REQUEUE || f->removed[f->at] || f->requeues == c->bounds.requeues) return false;
@@ -426,7 +433,8 @@ static bool requeue_some(const checker *c, machine *m) {
 /* --- the world around --- */
 
 static bool arrive(const checker *c, machine *m) {
-    bool between = m->front.step == F_SLEEP || m->front.step == F_CANCEL; /* it reads sockets there */
+    /* It reads sockets there. */
+    bool between = m->front.step == F_SLEEP || m->front.step == F_CANCEL;
     if (m->arrived == c->bounds.requests || !between) return false;
     m->front.queue[m->front.queued++] = m->arrived++;
     m->wake = 1;
@@ -447,7 +455,8 @@ static bool tell_of_death(machine *m, unsigned w) {
     return true;
 }
 
-/* Steps of the front that no other can see or change are taken at once, which leaves fewer interleavings to walk. */
+/* Steps of the front that no other can see or change are taken at once, which leaves fewer
+   interleavings to walk. */
 static bool is_local(const checker *c, const machine *m) {
     const front *f = &m->front;
     switch (f->step) {

@@ -19,7 +19,8 @@ static int empty(void **state) {
 
 static nb_site *at(uint64_t key) { return nb_sites_find(&sites, key); }
 
-/* Calls as whoever asks first would make them, each so long. Returns how many were made elsewhere. */
+/* Calls as whoever asks first would make them, each so long. Returns how many were made
+   elsewhere. */
 static uint32_t calls(uint64_t key, uint32_t count, int64_t took_ns) {
     uint32_t elsewhere = 0;
     for (uint32_t i = 0; i < count; i++) {

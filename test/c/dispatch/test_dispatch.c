@@ -1,9 +1,10 @@
 /*
- * test_dispatch.c - who gets a request, what waits, and what wakes whom. Includes its .c for tell(); the executor's side is played by hand.
+ * test_dispatch.c - which executor gets a request, what waits, and what wakes the loop and
+ * executors. Includes dispatch.c for its tell(). The test plays the executors.
  */
 #include "intake/throttle.h"
 
-/* What an executor does while the loop looks whether a class is held, if anything. */
+/* What an executor does while the loop looks whether a class is held; NULL: nothing. */
 static void (*meanwhile)(void);
 
 static bool held_then(const nb_throttle *throttle, uint64_t request_class) {
@@ -134,7 +135,8 @@ static void sleepers_come_first_then_who_runs_the_fewest_then_the_order(void **s
     f.dispatch.channels[2].dirty = false;
     sleeps(0, false);
     sleeps(2, false);
-    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message))); /* what is given is counted before it runs */
+    /* What is given is counted before it runs. */
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_int_equal(2, chosen());
 }
 
@@ -174,7 +176,8 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
 static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **state) {
     (void)state;
     ask(1, 1);
-    atomic_store(&board_of(1)->asked_max, 3); /* one it asks for now, two more when it has begun that */
+    /* One it asks for now, two more when it has begun that. */
+    atomic_store(&board_of(1)->asked_max, 3);
     atomic_store(&board_of(2)->asked_max, 9);
     atomic_store(&board_of(2)->executor_gone, 1);
     for (int i = 0; i < 1 + 4 + 2; i++)
@@ -321,7 +324,8 @@ static void notices_that_found_the_ring_full_are_told_once_when_there_is_room(vo
     assert_int_equal(1, drained);
 }
 
-/* The executor made room and looked at loop_starved before the loop set it: nobody will ring, so the loop must look itself. */
+/* The executor made room and read loop_starved before the loop set it. It does not ring, so the
+   loop must look itself. */
 static nb_status give_path(nb_exchange *e, const char *path) {
     nb_request_message *made = message(sizeof(*made) + 64, -1);
     char *text = (char *)(made + 1);
@@ -422,7 +426,7 @@ static void one_whose_class_is_closed_by_an_executor_goes_to_another(void **stat
     assert_int_equal(1, e->channel);
 }
 
-/* However many they are: nobody looks at them, the loop sleeps, and is rung. */
+/* However many requests are set aside, no turn looks at them: the loop sleeps until it is rung. */
 static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order(void **state) {
     (void)state;
     nb_exchange *held[3], *other;
@@ -544,7 +548,8 @@ static void the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits(voi
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
     assert_int_equal(1, atomic_load(&memory_of(1)->loop_starved));
-    assert_false(nb_doorbell_sleeping(&board_of(1)->busy_bell)); /* a fiber that has had its time is left for it */
+    /* A fiber that has had its time is left for it. */
+    assert_false(nb_doorbell_sleeping(&board_of(1)->busy_bell));
     ask(1, 1);
     assert_true(nb_dispatch_announce_sleep(&f.dispatch));
     nb_dispatch_awake(&f.dispatch);
@@ -651,7 +656,7 @@ static void close_pair(pair *made) {
     }
 }
 
-/* A request comes to the loop: the executor it was given to; -1: it waits. */
+/* A request comes to the loop. Returns the executor it was handed to; -1: it waits. */
 static int comes(pair *made, int loop, int64_t arrived_ns) {
     nb_exchange *e = nb_exchange_create(&made->exchanges[loop]);
     nb_request_message *request = message(sizeof *request, -1);

@@ -1,6 +1,7 @@
 /*
- * test_dispatch_requeue.c - late binding: which requests an executor has not begun with, when it counts as stuck, and how they come back from it. The
- * executors' side is played by hand, the time is the test's.
+ * test_dispatch_requeue.c - late binding: which requests an executor has not begun with, when it
+ * counts as stuck, and how requests return from it. The test plays the executors and sets the
+ * time.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -231,8 +232,9 @@ static void *take_turns(void *argument) {
     }
 }
 
-/* Nothing would ever wake it: the loop gives it nothing while it counts as late, and it does not move without. (By chance; of 60,000 times some are the
-   moment in question, unless the machine has one processor to give.) */
+/* Nothing would ever wake it: the loop hands it nothing while it counts as unresponsive, and it
+   does not move without a request. The race is met by chance, some times in 60,000, if the machine
+   has more than one processor. */
 static void one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ever(void **state) {
     (void)state;
     meetings m = {0};
@@ -297,7 +299,7 @@ static void one_that_is_awake_and_quick_is_chosen_before_one_that_must_be_woken(
     takes(0, 10000);
     look_after(1);
     for (int i = 0; i < 15; i++) {
-        simple(0); /* woken for the first, and given what it will have come to within 150 us */
+        simple(0); /* woken for the first, and handed what it will begin with within 150 us */
     }
     simple(1);
     simple(1); /* nothing is known of it, but that it has less to do */
@@ -342,7 +344,8 @@ static void expect_instead_of_sleep(int i, const nb_exchange *exchange) {
     expect_request(i, exchange);
 }
 
-/* It moved, and rang nobody, between the loop's last look and its sleep: the loop would sleep while a request waits and an executor is free. */
+/* It moved without ringing, between the loop's last look and its sleep. The loop would sleep while
+   a request waits and an executor is free. */
 static void one_that_moves_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
     (void)state;
     ask(0, 1);
@@ -477,7 +480,8 @@ static void of_several_in_hand_one_goes_to_another_that_is_busy_with_none(void *
     assert_int_equal(0, second->channel); /* the only one is its own */
 }
 
-/* The executor gave the room of the second back without a sign of having moved, and the loop has written there since. */
+/* The executor released the room of the second record without a sign of having moved, and the loop
+   has written there since. */
 static void a_record_whose_room_was_used_again_is_not_looked_at(void **state) {
     (void)state;
     ask(0, 1000);
@@ -658,7 +662,8 @@ static void all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits(
     expect_request(1, waits);
 }
 
-/* Between taking it and calling the application. While its process lives it is its own. */
+/* Between taking a request and calling the application. While its process lives the request is its
+   own. */
 static void one_taken_and_not_begun_with_is_run_by_another_only_when_its_process_is_no_more(void **state) {
     (void)state;
     ask(0, 5);

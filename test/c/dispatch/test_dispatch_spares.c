@@ -1,6 +1,7 @@
 /*
- * test_dispatch_spares.c - executors that help out: when a spare is called, who counts as blocked, what a spare is given, and how its channels come and go with
- * those of the executor it helps. The executors' side is played by hand, the time is the test's.
+ * test_dispatch_spares.c - spare executors: when one is called, which executors count as blocked,
+ * what a spare is handed, and how its channels come and go with those of the executor it helps.
+ * The test plays the executors and sets the time.
  */
 #include <string.h>
 
@@ -81,7 +82,8 @@ static void look_after(int64_t ns) {
 /* It runs another fiber from now on. */
 static void switches(int i) { atomic_store(&board(i)->pulse.switched_ns, f.now_ns); }
 
-/* Those before it are still where they were, and Ruby's lock was free, when the spare came to it: for the first time, or again. */
+/* The executors before it have not moved, and Ruby's lock was free when the spare took it, for the
+   first time or again. */
 static bool is_called(int i) {
     return atomic_load(&board(i)->call.asked_ns) != atomic_load(&board(i)->call.answered_ns);
 }
@@ -238,7 +240,7 @@ static void one_that_has_not_begun_when_its_executor_moves_gives_back(void **sta
     all_ask();
     is_blocked(0);
     switches(0);
-    look_after(LOOK); /* it has left it alone for long; its executor runs, for as long */
+    look_after(LOOK); /* it has ignored the request for long; its executor runs for as long */
     switches(0);
     look_after(QUICK);
     assert_false(begins(1));

@@ -1,6 +1,7 @@
 /*
- * test_lanes.c - a server in C with a lane: which requests go there, that its threads and its queue are bounds of its own, what an end and a client's leaving
- * do to them, and that what is said of lanes may change while requests come.
+ * test_lanes.c - a server in C with a lane: which requests go there, its own bounds of threads and
+ * queue, what becomes of its requests when a worker ends or a client leaves, and rules that change
+ * while requests come.
  */
 #include "dispatch/lanes.h"
 
@@ -109,7 +110,8 @@ static void requests_of_a_class_that_has_stalled_go_there(void **state) {
         stalls(w, "/status/201");
     stalls(w, "/hello");
     nb_test_client *client = nb_test_world_client(w);
-    while (counted(w, LANE, NB_TEST_RECEIVED) < 2) { /* one that the lane has not asked for yet runs in fibers */
+    /* One that the lane has not asked for yet runs in fibers. */
+    while (counted(w, LANE, NB_TEST_RECEIVED) < 2) {
         assert_true(nb_test_get(client, "/status/200"));
         nb_test_world_expect(w, client, 200, NULL);
     }
@@ -247,7 +249,7 @@ static void one_that_runs_is_told_that_its_client_has_left(void **state) {
     nb_test_world_close(w);
 }
 
-/* The lane asks by itself what a body of it needs: room in its own rings. */
+/* The lane checks by itself what a body of its own needs: room in its own rings. */
 static void large_bodies_pass_both_ways(void **state) {
     nb_test_world *w = *state;
     open_with_route(w, "/*");

@@ -1,5 +1,6 @@
 /*
- * test_channel.c - a channel between two threads, and one between processes: alignment, both rings, both doorbells, failure of each part.
+ * test_channel.c - a channel between two threads and one between processes: alignment, both rings,
+ * both doorbells, failure of each part.
  */
 #include "intake/channel.h"
 
@@ -72,7 +73,8 @@ static void a_new_channel_is_empty_aligned_and_silent(void **state) {
     assert_int_equal(descriptors, nb_test_descriptors());
 }
 
-/* Both rings full of records of every size: neither touches the other nor what lies around (ASan sees the block's end). */
+/* Both rings full of records of every size: neither touches the other nor what lies around (ASan
+   sees the block's end). */
 static void the_rings_do_not_overlap(void **state) {
     (void)state;
     nb_wake loop_wake = {-1, -1};
@@ -302,7 +304,8 @@ static void another_builds_channel_or_what_is_none_is_refused_and_its_descriptor
     assert_status(NB_OK, nb_wake_init(&loop_wake));
     nb_channel *near = shared_channel(&loop_wake), *far = NULL;
     near->board->layout++;
-    for (int kind = 0; kind < 3; kind++) { /* another layout, a file that is too small, and no descriptor */
+    /* Another layout, a file that is too small, and no descriptor. */
+    for (int kind = 0; kind < 3; kind++) {
         int theirs[NB_LINK_DESCRIPTORS(1)], ours[NB_LINK_DESCRIPTORS(1)];
         nb_link_descriptors(near->link, theirs);
         for (int i = 0; i < NB_LINK_DESCRIPTORS(1); i++)

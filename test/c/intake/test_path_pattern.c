@@ -1,5 +1,5 @@
 /*
- * test_path_pattern.c - what a pattern takes, what it does not, and the pattern of all paths like one.
+ * test_path_pattern.c - which paths a pattern matches, and the pattern of a path.
  */
 #include "intake/path_pattern.h"
 

@@ -1,5 +1,6 @@
 /*
- * test_stalled.c - what is told is heard in order, as far as there is room, and what another process has written does no harm.
+ * test_stalled.c - reports arrive in order as far as there is room, and damage by another process
+ * does no harm.
  */
 #include "intake/stalled.h"
 

@@ -1,5 +1,6 @@
 /*
- * test_request_log.c - the lines of requests that the loop answers itself: each names its own request, also when that was read long before.
+ * test_request_log.c - the lines of requests that the loop answers itself: each names its own
+ * request, also when that was read long before.
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /*
- * test_server_loops.c - a server with several I/O loops: connections are spread over them, an executor's requests come from all, what it asks for and the
- * limits are theirs together, and everything that begins or ends does so on each. (NB_TEST_IO_THREADS=2 runs the other suites with two.)
+ * test_server_loops.c - a server with several I/O loops: connections are spread over them,
+ * executors get requests from all, credit and limits are common, and whatever begins or ends does
+ * so on each. (NB_TEST_IO_THREADS=2 runs the other suites with two.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,8 @@ static void connections_are_hijacked_from_each(void **state) {
         assert_true(nb_test_get(clients[i], "/hijack"));
         nb_test_executor_await(w->executors[0], NB_TEST_HIJACKED, 1);
         int fd = nb_test_executor_taken(w->executors[0], bytes, &size);
-        /* What comes then is nothing of the loop's, though a worker's descriptor is of the socket that it had in its poller. */
+        /* What comes then is nothing of the loop's, though a worker's descriptor is of the socket
+           that it had in its poller. */
         assert_true(nb_test_send_text(clients[i], "later"));
         nb_test_world_settle(w);
         assert_int_equal(5, read(fd, bytes, sizeof bytes));
@@ -168,7 +170,8 @@ static hand hand_serve(nb_test_world *w, uint64_t wanted) {
     return h;
 }
 
-/* A request that was given and not looked at: the loop by which it came; -1: there is none. */
+/* A handed request that was not looked at: the number of the loop by which it came; -1: there is
+   none. */
 static int hand_has(hand *h) {
     for (int i = 0; i < LOOPS; i++) {
         if (nb_ring_readable(&h->requests[i])) return i;
@@ -216,7 +219,8 @@ static void await_queue(nb_test_world *w, uint64_t count) {
         usleep(1000);
 }
 
-/* The next that is sent comes more than a millisecond after this one, however late this one came: what is closer may change places. */
+/* The next that is sent comes more than a millisecond after this one, however late this one came:
+   what is closer may change places. */
 static void queue_one(nb_test_world *w, nb_test_client *client, uint64_t count) {
     assert_true(nb_test_get(client, "/"));
     await_queue(w, count);
@@ -435,7 +439,8 @@ static void a_drain_waits_for_a_body_that_is_being_written(void **state) {
     while (nb_test_world_stats(w).connections > 0)
         usleep(1000);
     uint64_t turns = nb_test_world_stats(w).turns + 8L * LOOPS;
-    while (nb_server_running(w->server) && nb_test_world_stats(w).turns < turns) /* it would have ended in one */
+    /* It would have ended in one. */
+    while (nb_server_running(w->server) && nb_test_world_stats(w).turns < turns)
         usleep(1000);
     assert_true(nb_server_running(w->server));
     assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_STOPPED));

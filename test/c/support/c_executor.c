@@ -1,6 +1,7 @@
 /*
- * c_executor.c - see c_executor.h. Tasks are small state machines in a list; a turn takes what came, steps every task that can move, asks
- * for more, and sleeps by the doorbell protocol, in the shape of binding/executor/executor.c.
+ * c_executor.c - see c_executor.h. Tasks are small state machines in a list. A turn takes what
+ * came, steps every task that can move, asks for more, and sleeps by the doorbell protocol, as
+ * binding/executor/executor.c does.
  */
 #include "support/c_executor.h"
 
@@ -67,7 +68,8 @@ struct nb_test_executor {
     nb_poll *poll;
     nb_wake control;
     task *tasks;
-    uint64_t passed, begun, last_answered; /* requests read from the ring, the requeued ones included; begun with */
+    /* Requests read from the ring, the requeued ones included; begun with. */
+    uint64_t passed, begun, last_answered;
     bool guest;
     _Atomic bool stalled, killed;
     _Atomic unsigned releases, faults, stalls, gone_reason;
@@ -777,8 +779,8 @@ static void sit_out(nb_test_executor *self) {
     stamp(self, nb_clock_monotonic_ns());
     while (atomic_load(&self->stalled) && !atomic_load(&self->killed)) {
         unsigned stalls = atomic_load(&self->stalls);
-        if (stalls != self->stalls_seen)
-            count(self, NB_TEST_BLOCKED); /* a new one may begin before the end of the last was seen */
+        /* A new one may begin before the end of the last was seen. */
+        if (stalls != self->stalls_seen) count(self, NB_TEST_BLOCKED);
         self->stalls_seen = stalls;
         nb_wake_wait(&self->control, -1);
     }

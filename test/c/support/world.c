@@ -12,7 +12,8 @@
 #include "base/alloc.h"
 #include "answers/site.h"
 
-/* No machine stands still for so long while a client of a test has yet to send, or to read, what it will. */
+/* No machine stands still for so long while a client of a test has yet to send, or to read, what it
+   will. */
 #define NO_MACHINE_MS 600000
 
 unsigned nb_test_descriptors(void) {
