@@ -9,7 +9,7 @@
 require "mkmf"
 
 SOURCES = {
-  "core/base" => %w[alloc assert buffer histogram log pool ring sites status tally text timer utf8],
+  "core/base" => %w[alloc assert buffer call_sites histogram log pool ring status tally text timer utf8],
   "core/os" => %w[
     clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2 page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],

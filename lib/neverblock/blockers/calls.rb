@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Calls that may keep the thread and that no hook of Ruby tells of: made here where they are quick, on a thread of NB.offload where they are not. Each place in the code that
-# makes such calls is judged by itself: its first calls are made elsewhere, and once they have been found quick it is trusted, until one is slow (core/base/sites.h,
+# makes such calls is judged by itself: its first calls are made elsewhere, and once they have been found quick it is trusted, until one is slow (core/base/call_sites.h,
 # docs/decisions/0009). Only calls that release Ruby's lock while they wait are worth it: the others stop every thread.
 #
 #   compat/slow_files.rb   files and folders, where Ruby has no hook

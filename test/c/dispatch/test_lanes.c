@@ -60,7 +60,7 @@ static void set_rule(nb_server *server, const char *pattern, uint16_t lane) {
 
 /* As the watch of their process tells it. */
 static void stalls(nb_test_world *w, const char *path) {
-    nb_stalled_tell(&w->channels[FIBERS]->board->stalled, "GET", path);
+    nb_stalled_write(&w->channels[FIBERS]->board->stalled, "GET", path);
 }
 
 /* --- which go there --- */

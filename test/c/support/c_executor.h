@@ -1,7 +1,7 @@
 /*
  * c_executor.h - an executor in C: a thread at the other end of a channel that answers requests by
- * their path, where the Ruby executor calls an application. So a whole server runs in one C program,
- * under any sanitizer.
+ * their path, where the Ruby executor calls an application. So a whole server runs in one C
+ * program, under any sanitizer.
  *
  *   /hello          200 "hello"
  *   /big/N          N bytes of nb_test_pattern with Content-Length, in parts, parking at the

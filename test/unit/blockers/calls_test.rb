@@ -9,7 +9,7 @@ require "zlib"
 # Which thread makes a call: the fiber's own, or another. That a slow call lets others run is proven by the rows of test/hooks.
 class BlockersTest < Minitest::Test
   Blockers = NeverBlock::Blockers
-  # core/base/sites.h
+  # core/base/call_sites.h
   TRUST = 8
   # Far from both bounds, so that a thread that is not given a processor makes no difference.
   SLOW_S = 0.03

@@ -13,14 +13,14 @@
 #include <ruby/version.h>
 
 #include "base/hash.h"
-#include "base/sites.h"
+#include "base/call_sites.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "binding/fibers/resume.h"
 
 enum { FRAMES = 3, SELF = 1, KEY_SPARE_BITS = 3 };
 
-static nb_sites sites;
+static nb_call_sites sites;
 static ID id_elsewhere;
 
 /* A Fixnum, which costs nothing. */
@@ -84,16 +84,16 @@ typedef struct timed_call {
    says that the call was slow, and nothing that it was quick. */
 static int64_t time_of(const timed_call *call) {
     int64_t took_ns = clock_ns() - call->began_ns;
-    if (took_ns < NB_SITES_QUICK_NS) return took_ns;
+    if (took_ns < NB_CALL_SITES_QUICK_NS) return took_ns;
     nb_thread_use used = nb_thread_used();
     if (used.preempted == call->used.preempted) return took_ns;
     int64_t ran_ns = used.ran_ns - call->used.ran_ns;
-    return ran_ns < NB_SITES_QUICK_NS ? NB_SITES_QUICK_NS : ran_ns;
+    return ran_ns < NB_CALL_SITES_QUICK_NS ? NB_CALL_SITES_QUICK_NS : ran_ns;
 }
 
 static VALUE timed_end(VALUE argument) {
     timed_call *call = (timed_call *)argument;
-    nb_site_ended(nb_sites_find(&sites, call->key), call->here, time_of(call));
+    nb_call_site_ended(nb_call_sites_find(&sites, call->key), call->here, time_of(call));
     end_timing();
     return Qnil;
 }
@@ -109,7 +109,7 @@ static VALUE timed_yield(uint64_t key, bool here) {
  * Blockers.elsewhere(key) { }. */
 static VALUE at_site(VALUE self) {
     uint64_t key = key_here();
-    if (nb_site_here(nb_sites_find(&sites, key)) || nb_resume_holds()) return timed_yield(key, true);
+    if (nb_call_site_is_trusted(nb_call_sites_find(&sites, key)) || nb_resume_holds()) return timed_yield(key, true);
     VALUE number = ULL2NUM(key);
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
@@ -120,7 +120,7 @@ static VALUE site(VALUE self) { return ULL2NUM(key_here()); }
 
 /* here?(key) -> whether a call of the place is made here. */
 static VALUE here_p(VALUE self, VALUE key) {
-    return nb_site_here(nb_sites_find(&sites, NUM2ULL(key))) || nb_resume_holds() ? Qtrue : Qfalse;
+    return nb_call_site_is_trusted(nb_call_sites_find(&sites, NUM2ULL(key))) || nb_resume_holds() ? Qtrue : Qfalse;
 }
 
 /* timed(key, here) { } -> what the block returns; the place learns how long it took, here or elsewhere. */
@@ -128,7 +128,7 @@ static VALUE timed(VALUE self, VALUE key, VALUE here) { return timed_yield(NUM2U
 
 /* forget -> nil: no place is trusted any more. */
 static VALUE forget(VALUE self) {
-    sites = (nb_sites){0};
+    sites = (nb_call_sites){0};
     return Qnil;
 }
 

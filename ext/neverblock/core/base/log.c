@@ -31,7 +31,7 @@ enum {
 
 struct nb_log {
     pthread_mutex_t lock;
-    pthread_cond_t work, done; /* for the thread; for those who flush */
+    pthread_cond_t work, done; /* for the thread; for callers of nb_log_flush */
     pthread_t thread;
     int fd;
     bool started, closing, orphan; /* orphan: destroyed, the thread frees the memory */

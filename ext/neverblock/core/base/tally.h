@@ -17,7 +17,7 @@
 
 typedef struct nb_tally_row {
     _Atomic uint64_t count, sum_ns;
-    uint16_t kind; /* a number of the one who counts */
+    uint16_t kind; /* a number of the counting side */
     char name[NB_TALLY_NAME_BYTES];
 } nb_tally_row;
 

@@ -47,7 +47,7 @@ static void sift_down(nb_timers *timers, size_t place, nb_timer_slot slot) {
     put(timers, place, slot);
 }
 
-/* Puts `slot` where `place` is now free, up or down to where its deadline belongs. */
+/* Puts `slot` at the free `place`, moved up or down to where its deadline belongs. */
 static void settle(nb_timers *timers, size_t place, nb_timer_slot slot) {
     if (place > FIRST && slot.deadline_ns < timers->slots[parent_of(place)].deadline_ns) {
         sift_up(timers, place, slot);

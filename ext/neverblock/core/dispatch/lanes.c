@@ -9,7 +9,7 @@
 #include "intake/path_pattern.h"
 
 /* Reports are read this often. A stall lasts far longer before it is reported. */
-#define HEAR_EVERY_NS (10 * NB_NS_PER_MS)
+#define READ_EVERY_NS (10 * NB_NS_PER_MS)
 
 nb_status nb_lanes_init(nb_lanes *lanes) {
     memset(lanes, 0, sizeof(*lanes));
@@ -19,15 +19,15 @@ nb_status nb_lanes_init(nb_lanes *lanes) {
 void nb_lanes_deinit(nb_lanes *lanes) { pthread_mutex_destroy(&lanes->lock); }
 
 /* To be called under the lock. */
-static void note_asked(nb_lanes *lanes) {
-    bool asked = lanes->rules.count > 0 || lanes->learned.in_lane > 0;
-    atomic_store_explicit(&lanes->asked, asked, memory_order_relaxed);
+static void note_use(nb_lanes *lanes) {
+    bool in_use = lanes->rules.count > 0 || lanes->learned.in_lane > 0;
+    atomic_store_explicit(&lanes->in_use, in_use, memory_order_relaxed);
 }
 
 void nb_lanes_set_rules(nb_lanes *lanes, const nb_lane_rules *rules) {
     pthread_mutex_lock(&lanes->lock);
     lanes->rules = *rules;
-    note_asked(lanes);
+    note_use(lanes);
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -44,7 +44,7 @@ static uint16_t look_up(nb_lanes *lanes, nb_dispatch *first, const nb_head *head
 
 uint16_t nb_lanes_choose(nb_lanes *lanes, nb_dispatch *first, const nb_route *route, const nb_head *head) {
     if (route && (route->lane || route->in_fibers)) return route->lane;
-    return atomic_load_explicit(&lanes->asked, memory_order_relaxed) ? look_up(lanes, first, head) : 0;
+    return atomic_load_explicit(&lanes->in_use, memory_order_relaxed) ? look_up(lanes, first, head) : 0;
 }
 
 /* --- what is learned --- */
@@ -57,7 +57,7 @@ static nb_method method_of(const char *name) {
     return NB_METHOD_OTHER;
 }
 
-static void say(nb_log *log, const nb_learned_class *learned_class, const char *what) {
+static void log_change(nb_log *log, const nb_learned_class *learned_class, const char *what) {
     char path[NB_LEARNED_SHOWN_BYTES];
     nb_slice method = nb_method_name(learned_class->method);
     nb_path_pattern_show((nb_slice){learned_class->pattern, learned_class->bytes}, path, sizeof(path));
@@ -72,30 +72,30 @@ static void learn(nb_lanes *lanes, const nb_stalled_row *row, nb_log *log, int64
     if (method == NB_METHOD_OTHER || !nb_path_pattern_is(path)) return;
     const nb_learned_class *learned_class = nb_learned_stalled(&lanes->learned, method, path, now_ns);
     if (learned_class)
-        say(log, learned_class,
-            "has stalled by calls that block, again and again: such requests run on threads of a lane");
+        log_change(log, learned_class,
+                   "has stalled by calls that block, again and again: such requests run on threads of a lane");
 }
 
-static void hear_all(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
+static void read_all(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
     nb_stalled_row row;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
         for (uint32_t told = 0; channel && told < NB_STALLED_ROWS; told++) {
-            if (!nb_stalled_hear(&channel->board->stalled, &row)) break;
+            if (!nb_stalled_read(&channel->board->stalled, &row)) break;
             learn(lanes, &row, log, now_ns);
         }
     }
 }
 
-void nb_lanes_hear(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
-    if (lanes->learned_lane == 0 || now_ns - lanes->heard_ns < HEAR_EVERY_NS) return;
-    lanes->heard_ns = now_ns;
+void nb_lanes_read_reports(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
+    if (lanes->learned_lane == 0 || now_ns - lanes->read_ns < READ_EVERY_NS) return;
+    lanes->read_ns = now_ns;
     pthread_mutex_lock(&lanes->lock);
     const nb_learned_class *learned_class;
-    hear_all(lanes, dispatch, log, now_ns);
+    read_all(lanes, dispatch, log, now_ns);
     while ((learned_class = nb_learned_return(&lanes->learned, now_ns)))
-        say(log, learned_class, "runs in fibers again, on trial");
-    note_asked(lanes);
+        log_change(log, learned_class, "runs in fibers again, on trial");
+    note_use(lanes);
     pthread_mutex_unlock(&lanes->lock);
 }
 

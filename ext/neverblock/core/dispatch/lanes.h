@@ -27,15 +27,15 @@ typedef struct nb_lanes {
     nb_lane_rules rules;
     nb_learned learned;
     uint16_t learned_lane; /* 0: learning is off */
-    _Atomic bool asked;    /* there are rules, or learned classes in the lane */
-    int64_t heard_ns;      /* first loop only: when it last read reports */
+    _Atomic bool in_use;   /* there are rules, or learned classes in the lane */
+    int64_t read_ns;       /* first loop only: when it last read reports */
 } nb_lanes;
 
 nb_status nb_lanes_init(nb_lanes *lanes);
 void nb_lanes_deinit(nb_lanes *lanes);
-/* Any thread. */
+/* Replaces the application's rules. Any thread. */
 void nb_lanes_set_rules(nb_lanes *lanes, const nb_lane_rules *rules);
-/* Before the loops start. */
+/* Sets the lane for learned classes. Before the loops start. */
 void nb_lanes_learn(nb_lanes *lanes, uint16_t lane);
 
 /* The lane of a request; 0: it runs in fibers. route: the request's, or NULL. first: the first
@@ -44,7 +44,7 @@ void nb_lanes_learn(nb_lanes *lanes, uint16_t lane);
 uint16_t nb_lanes_choose(nb_lanes *lanes, nb_dispatch *first, const nb_route *route, const nb_head *head);
 /* Reads what the dispatch's executors report, and ends stays in the lane that are over. First loop
    only, once a turn. */
-void nb_lanes_hear(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns);
+void nb_lanes_read_reports(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns);
 
 /* Calls `each` for every class that is in the lane, with the time that is left. First loop only. */
 typedef void nb_lanes_each(void *context, const nb_learned_class *learned_class, int64_t left_ns);

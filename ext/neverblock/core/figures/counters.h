@@ -1,6 +1,6 @@
 /*
- * counters.h - the counters of a loop, kept whether anybody reads them or not. `overdue` counts
- * requests that have expired.
+ * counters.h - the counters of a loop, which are always kept. shed: requests refused with 503, as
+ * there was no room for them. overdue: requests that have expired.
  *
  * Threads: the loop's thread writes, any thread reads (base/counter.h).
  */

@@ -28,7 +28,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte over 0x7f that is encoded here; 0: none is. */
+/* The byte over 0x7f that is encoded here; 0: none. */
 static unsigned encoded_byte(const char *text, size_t size) {
     if (size < 3 || text[0] != '%') return 0;
     int high = hex_digit(text[1]), low = hex_digit(text[2]);

@@ -23,14 +23,14 @@ typedef struct nb_stalled_row {
 } nb_stalled_row;
 
 typedef struct nb_stalled {
-    _Alignas(64) _Atomic uint32_t told, heard;
+    _Alignas(64) _Atomic uint32_t written, read;
     nb_stalled_row rows[NB_STALLED_ROWS];
 } nb_stalled;
 
 /* One thread. Longer names are left out, as a path that was cut off is another path. */
-void nb_stalled_tell(nb_stalled *stalled, const char *method, const char *path);
+void nb_stalled_write(nb_stalled *stalled, const char *method, const char *path);
 /* One thread. Copies the oldest row, and bounds its strings whatever the other side has written.
    False: there is none. */
-bool nb_stalled_hear(nb_stalled *stalled, nb_stalled_row *row);
+bool nb_stalled_read(nb_stalled *stalled, nb_stalled_row *row);
 
 #endif

@@ -264,7 +264,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
 
 /* Frees the connections that have ended. One that is still in the list of those to flush stays
    until it has been taken from there. */
-static void bury(nb_loop *loop) {
+static void free_ended(nb_loop *loop) {
     nb_connection *connection = loop->connections.graveyard;
     loop->connections.graveyard = NULL;
     while (connection) {
@@ -340,7 +340,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_openings_take(&loop->answers.openings);
     nb_openings_deinit(&loop->answers.openings);
     flush_dirty(loop);
-    bury(loop);
+    free_ended(loop);
     nb_senders_deinit(&loop->connections.senders);
     nb_dispatch_deinit(&loop->dispatch);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
@@ -553,7 +553,7 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
     nb_dispatch_look(&loop->dispatch, loop->time.now_ns);
-    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->time.now_ns);
+    if (loop->number == 0) nb_lanes_read_reports(&loop->all->lanes, &loop->dispatch, loop->log, loop->time.now_ns);
     if (status != NB_OK) return false;
     next_executor_look(loop, events.count > 0);
     serve(loop, &events);
@@ -648,7 +648,7 @@ static bool run_turn(nb_loop *loop) {
     nb_listeners_tell_room(loop);
     nb_dispatch_pump(&loop->dispatch);
     retry_uploads(loop);
-    bury(loop);
+    free_ended(loop);
     trim(loop);
     expire_files(loop);
     if (loop->finished) {

@@ -49,8 +49,8 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
 
 /* Takes a part with the descriptor that came beside its record. When that was lost for want of
    descriptors, the client is cut and the executor told. */
-static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
-                           int64_t *fd, const char *rest) {
+static void take_with_descriptor(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
+                                 int64_t *fd, const char *rest) {
     *fd = nb_channel_receive_fd(channel->channel, *fd);
     if (!exchange) {
         if (*fd >= 0) nb_net_close((int)*fd, false);
@@ -69,7 +69,7 @@ static void take_named(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange 
                        const char *rest) {
     nb_named_message named = *(const nb_named_message *)(const void *)part;
     if (named.naming == NB_NAMED_OPEN) {
-        take_described(loop, channel, exchange, &named.response.message, &named.fd, rest);
+        take_with_descriptor(loop, channel, exchange, &named.response.message, &named.fd, rest);
     } else if (exchange) {
         nb_answer_part(&loop->connections, exchange, &named.response.message, rest);
     }
@@ -90,7 +90,7 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
 
 /* The worker's messages are trusted no more. Its process is killed; the supervisor, which waits for
    its end, then ends the channel. */
-static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
+static void kill_worker(nb_loop *loop, nb_dispatch_channel *channel) {
     channel->responses.broken = channel->damaged = true;
     if (channel->killed || channel->lost || channel->pid <= 0) return;
     channel->killed = true;
@@ -114,13 +114,13 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
     const nb_message *record = NULL, *part = &head.message;
     int taken = 0;
     bool room = true, shared = nb_channel_is_shared(channel->channel);
-    if (channel->damaged) give_up(loop, channel);
+    if (channel->damaged) kill_worker(loop, channel);
     while (room && (record = nb_ring_peek(&channel->responses, &bytes))) {
         memcpy(&head, record, bytes < sizeof(head) ? bytes : sizeof(head));
         nb_exchange *exchange = bytes < sizeof(*part) ? NULL
                                                       : nb_exchange_find(&loop->connections.exchanges, part->exchange);
         if (shared && !possible(dispatch, channel, exchange, part, bytes)) {
-            give_up(loop, channel);
+            kill_worker(loop, channel);
             break;
         }
         take_part(loop, channel, exchange, part, record);
@@ -129,7 +129,7 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
         taken++;
         room = taken < PARTS_IN_A_TURN && taken_bytes < NB_RING_BYTES;
     }
-    if (channel->responses.broken) give_up(loop, channel);
+    if (channel->responses.broken) kill_worker(loop, channel);
     if (taken && nb_ring_release(&channel->responses)) {
         nb_doorbell_fence(&channel->channel->board->executor_bell);
         _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
@@ -162,7 +162,7 @@ static void report_line(nb_channel_report *report, const nb_exchange *exchange) 
     memcpy(report->lines[report->line_count++], exchange->line, sizeof(exchange->line));
 }
 
-static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report) {
+static void end_lost(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report) {
     exchange->channel = NB_CHANNEL_NONE;
     nb_exchange_drop_handover(exchange);
     if (!exchange->connection) {
@@ -189,7 +189,7 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
         if (exchange->ended) {
             exchange->channel = NB_CHANNEL_NONE; /* its response is complete and is being sent */
         } else {
-            lose(loop, exchange, report);
+            end_lost(loop, exchange, report);
         }
     }
     if (dispatch->lane == 0) nb_figures_channel_end(loop, channel);

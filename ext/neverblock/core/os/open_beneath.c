@@ -148,10 +148,10 @@ static void go_to(nb_walk *walk, int folder) {
     walk->folder = folder;
 }
 
-/* Whoever serves "/" has no outside. */
+/* A root of "/" has no outside. */
 static bool holds_all(const nb_root *root) { return root->real_bytes == 1; }
 
-/* To the beginning of `done`: the root, or "/". */
+/* Returns to the beginning of `done`: the root, or "/". */
 static nb_status go_to_base(nb_walk *walk) {
     int fd = walk->root->fd;
     if (walk->outside && (fd = open("/", FOLDER_FLAGS)) < 0) return NB_SYSTEM;
@@ -223,7 +223,8 @@ static nb_status reopen_done(nb_walk *walk) {
 }
 
 static nb_status step_up(nb_walk *walk) {
-    if (!walk->outside && walk->done_bytes == 0) { /* above the root lies what its own path says */
+    /* Above the root, its own path says what there is. */
+    if (!walk->outside && walk->done_bytes == 0) {
         walk->outside = !holds_all(walk->root);
         memcpy(walk->done, walk->root->real, walk->root->real_bytes);
         walk->done_bytes = walk->root->real_bytes;

@@ -43,7 +43,7 @@ struct entry {
     entry *next;            /* in its bucket */
     entry *older, *younger; /* by last use */
     question *running;
-    nb_resolver_query *first, **last; /* who waits for it */
+    nb_resolver_query *first, **last; /* the queries that wait for it */
     /* Answer and answered_ns are set: addresses, or a definite error. */
     bool known;
     int64_t answered_ns;

@@ -71,8 +71,8 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
 }
 
 static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
-    uint32_t wanted = config->io_threads ? config->io_threads : 1;
-    loops->count = loops->queues.count = (uint16_t)(wanted < NB_IO_THREADS_MAX ? wanted : NB_IO_THREADS_MAX);
+    uint32_t count = config->io_threads ? config->io_threads : 1;
+    loops->count = loops->queues.count = (uint16_t)(count < NB_IO_THREADS_MAX ? count : NB_IO_THREADS_MAX);
     loops->each = nb_alloc_zero(loops->count, sizeof(nb_loop));
     if (!loops->each) return NB_NO_MEMORY;
     nb_status status = nb_lanes_init(&loops->lanes);
@@ -334,7 +334,7 @@ nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channe
     return NB_OK;
 }
 
-static void introduce_board(nb_server *server, nb_board *board, bool alone) {
+static void fill_board(nb_server *server, nb_board *board, bool alone) {
     const nb_loop *loop = first(server);
     uint32_t credit = loop->config.credit;
     board->credit = credit;
@@ -348,10 +348,10 @@ static void introduce_board(nb_server *server, nb_board *board, bool alone) {
 }
 
 /* Sets what an executor reads of the server, on its board and those of its spares and lanes. */
-static void introduce(nb_server *server, const nb_link *first_link, bool alone) {
-    introduce_board(server, first_link->board, alone);
+static void fill_boards(nb_server *server, const nb_link *first_link, bool alone) {
+    fill_board(server, first_link->board, alone);
     for (const nb_link *link = first_link; (link = nb_link_next(first_link, link));) {
-        introduce_board(server, link->board, false);
+        fill_board(server, link->board, false);
     }
 }
 
@@ -476,11 +476,11 @@ nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
     const nb_dispatch *dispatch = &first(server)->dispatch;
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        introduce(server, dispatch->channels[i].channel->link, dispatch->count == 1);
+        fill_boards(server, dispatch->channels[i].channel->link, dispatch->count == 1);
     }
     for (nb_dispatch *lane = dispatch->next_lane; lane; lane = lane->next_lane) {
         for (uint16_t i = 0; i < lane->count; i++) {
-            introduce_board(server, lane->channels[i].channel->board, false);
+            fill_board(server, lane->channels[i].channel->board, false);
         }
     }
     share_listeners(server);
@@ -505,17 +505,17 @@ nb_status nb_server_start(nb_server *server) {
 /* Runs `work` between two turns of the loop and waits for it. Runs it here when the loop does not
    run. */
 static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument) {
-    nb_loop_call wanted = {.run = work, .argument = argument};
+    nb_loop_call queued = {.run = work, .argument = argument};
     pthread_mutex_lock(&loop->calls_lock);
     if (!atomic_load_explicit(&loop->running, memory_order_acquire)) {
         pthread_mutex_unlock(&loop->calls_lock);
         work(loop, argument);
         return;
     }
-    wanted.next = atomic_load_explicit(&loop->calls, memory_order_relaxed);
-    atomic_store_explicit(&loop->calls, &wanted, memory_order_release);
+    queued.next = atomic_load_explicit(&loop->calls, memory_order_relaxed);
+    atomic_store_explicit(&loop->calls, &queued, memory_order_release);
     nb_wake_signal(&loop->wake);
-    while (!wanted.done) {
+    while (!queued.done) {
         pthread_cond_wait(&loop->calls_done, &loop->calls_lock);
     }
     pthread_mutex_unlock(&loop->calls_lock);
@@ -529,10 +529,10 @@ typedef struct channel_call {
 } channel_call;
 
 /* Calls `work` on every loop, with its channel of the link. The last call may free the link. */
-static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *wanted) {
+static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *args) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
-        wanted->channel = &link->channels[i];
-        call(&server->loops.each[i], work, wanted);
+        args->channel = &link->channels[i];
+        call(&server->loops.each[i], work, args);
     }
 }
 
@@ -568,7 +568,7 @@ static nb_status make_links(nb_server *server, uint16_t spares, nb_link **first_
 
 /* How many descriptors are wanted, and where they could come from. */
 typedef struct room {
-    uint32_t wanted, idle; /* idle: connections that wait for their next request */
+    uint32_t needed, idle; /* idle: connections that wait for their next request */
     bool serves;           /* some worker takes requests */
 } room;
 
@@ -579,8 +579,8 @@ static void look_for_room(nb_loop *loop, void *argument) {
 }
 
 static void give_way(nb_loop *loop, void *argument) {
-    room *wanted = argument;
-    nb_listeners_give_way(loop, &wanted->wanted);
+    room *descriptors = argument;
+    nb_listeners_give_way(loop, &descriptors->needed);
 }
 
 static void call_all(nb_server *server, void (*work)(nb_loop *, void *), void *argument) {
@@ -596,9 +596,9 @@ static void make_room(nb_server *server, uint16_t spares) {
     for (uint16_t lane = 0; lane < server->loops.lane_count; lane++) {
         links += server->loops.lane_threads[lane];
     }
-    room found = {.wanted = links * (uint32_t)NB_LINK_DESCRIPTORS(server->loops.count) + STARTER_DESCRIPTORS};
+    room found = {.needed = links * (uint32_t)NB_LINK_DESCRIPTORS(server->loops.count) + STARTER_DESCRIPTORS};
     call_all(server, look_for_room, &found);
-    if (!found.serves || found.idle >= found.wanted) call_all(server, give_way, &found);
+    if (!found.serves || found.idle >= found.needed) call_all(server, give_way, &found);
 }
 
 nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel) {
@@ -609,7 +609,7 @@ nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channe
         status = make_links(server, spares, &first_link);
     }
     if (status != NB_OK) return status;
-    introduce(server, first_link, false);
+    fill_boards(server, first_link, false);
     *channel = &first_link->channels[0];
     return NB_OK;
 }
@@ -621,21 +621,21 @@ static nb_channel *next_of_process(const nb_loop *loop, const nb_channel *channe
     return link->lanes ? &link->lanes->channels[loop->number] : NULL;
 }
 
-static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call *wanted) {
+static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call *args) {
     nb_dispatch *dispatch = lane_of(loop, channel->link->lane);
     nb_status status = nb_dispatch_channel_add(dispatch, channel);
     NB_ASSERT(status == NB_OK);
     nb_dispatch_channel *added = nb_dispatch_find(dispatch, channel);
-    added->number = wanted->number;
-    added->pid = wanted->pid;
+    added->number = args->number;
+    added->pid = args->pid;
 }
 
 /* Adds the channels of a process. There is a slot for each: they come and go on one thread, the
    caller's, and all loops have as many. */
 static void serve(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    for (nb_channel *channel = wanted->channel; channel; channel = next_of_process(loop, channel)) {
-        serve_channel(loop, channel, wanted);
+    const channel_call *args = argument;
+    for (nb_channel *channel = args->channel; channel; channel = next_of_process(loop, channel)) {
+        serve_channel(loop, channel, args);
     }
 }
 
@@ -658,18 +658,18 @@ static void count_free(nb_loop *loop, void *argument) {
 }
 
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid) {
-    channel_call wanted = {.number = number, .pid = pid};
+    channel_call args = {.number = number, .pid = pid};
     uint16_t free_places = 0;
-    introduce(server, channel->link, false);
+    fill_boards(server, channel->link, false);
     call(first(server), count_free, &free_places);
     if (free_places == 0) return NB_FULL;
-    call_each(server, channel->link, serve, &wanted);
+    call_each(server, channel->link, serve, &args);
     return NB_OK;
 }
 
 static void retire(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
+    const channel_call *args = argument;
+    for (nb_channel *at = args->channel; at; at = next_of_process(loop, at)) {
         nb_dispatch *dispatch = lane_of(loop, at->link->lane);
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
         if (channel) nb_dispatch_retire(dispatch, channel);
@@ -677,8 +677,8 @@ static void retire(nb_loop *loop, void *argument) {
 }
 
 void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
-    channel_call wanted = {.number = 0};
-    call_each(server, channel->link, retire, &wanted);
+    channel_call args = {.number = 0};
+    call_each(server, channel->link, retire, &args);
 }
 
 static nb_dispatch_channel *last_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
@@ -705,36 +705,36 @@ static void end_channel(nb_loop *loop, nb_channel *at, nb_channel_report *report
 }
 
 static void end(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    nb_channel *channel = wanted->channel;
+    const channel_call *args = argument;
+    nb_channel *channel = args->channel;
     while (channel) {
         nb_channel *next = next_of_process(loop, channel); /* the call on the last loop frees it */
-        end_channel(loop, channel, wanted->report);
+        end_channel(loop, channel, args->report);
         channel = next;
     }
 }
 
 void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_report *report) {
-    channel_call wanted = {.report = report};
+    channel_call args = {.report = report};
     memset(report, 0, sizeof(*report));
-    call_each(server, channel->link, end, &wanted);
+    call_each(server, channel->link, end, &args);
 }
 
 static void list_running(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
+    const channel_call *args = argument;
+    for (nb_channel *at = args->channel; at; at = next_of_process(loop, at)) {
         nb_dispatch *dispatch = lane_of(loop, at->link->lane);
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
         for (; channel; channel = nb_dispatch_spare_of(dispatch, channel)) {
-            nb_parts_channel_running(loop, dispatch, channel, wanted->report);
+            nb_parts_channel_running(loop, dispatch, channel, args->report);
         }
     }
 }
 
 void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report) {
-    channel_call wanted = {.report = report};
+    channel_call args = {.report = report};
     memset(report, 0, sizeof(*report));
-    call_each(server, channel->link, list_running, &wanted);
+    call_each(server, channel->link, list_running, &args);
 }
 
 static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavailable(loop, *(uint32_t *)seconds); }
