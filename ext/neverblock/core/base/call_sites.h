@@ -1,17 +1,17 @@
 /*
- * call_sites.h - call sites: places in a program's code whose calls may block. For each site it learns
- * from the length of its calls whether they are better made on this thread or on another. See
- * docs/decisions/0009.
+ * call_sites.h - call sites: places in a program's code whose calls may block. For each site it
+ * learns from the length of its calls whether they are better made on this thread or on another.
+ * See docs/decisions/0009.
  *
- * A site begins untrusted, and its calls are made elsewhere. After NB_CALL_SITES_TRUST quick calls it
- * is trusted, and its calls are made here, which costs almost nothing. Two slow calls, with fewer
- * than NB_CALL_SITES_NEAR_CALLS quick ones between them, end the trust; one alone may be a thread that
- * got no processor. Each time the way back is twice as long, up to NB_CALL_SITES_TRUST <<
- * NB_CALL_SITES_SLIPS_MAX calls. NB_CALL_SITES_FORGIVE quick calls here take one slip back. A call that is
- * neither quick nor slow changes nothing.
+ * A site begins untrusted, and its calls are made elsewhere. After NB_CALL_SITES_TRUST quick calls
+ * it is trusted, and its calls are made here, which costs almost nothing. Two slow calls, with
+ * fewer than NB_CALL_SITES_NEAR_CALLS quick ones between them, end the trust; one alone may be a
+ * thread that got no processor. Each time the way back is twice as long, up to NB_CALL_SITES_TRUST
+ * << NB_CALL_SITES_SLIPS_MAX calls. NB_CALL_SITES_FORGIVE quick calls here take one slip back. A
+ * call that is neither quick nor slow changes nothing.
  *
- * The table has NB_CALL_SITES_MAX slots. Where there is no room, a new site takes the slot of another,
- * which is learned anew. Threads: one at a time (Ruby's lock).
+ * The table has NB_CALL_SITES_MAX slots. Where there is no room, a new site takes the slot of
+ * another, which is learned anew. Threads: one at a time (Ruby's lock).
  */
 #ifndef NB_BASE_CALL_SITES_H
 #define NB_BASE_CALL_SITES_H

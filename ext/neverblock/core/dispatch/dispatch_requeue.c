@@ -183,9 +183,9 @@ static nb_exchange *oldest_untaken(nb_dispatch_channel *channel) {
     return exchange;
 }
 
-/* True: a free executor has fewer requests in hand, or a busy one has none while this one has
-   several. Moving one at a time halves the difference, so that requests do not go to and fro
-   between two executors. */
+/* True: a free executor has fewer requests in hand, or this one is blocked, or a busy one has none
+   while this one has several. Comparing the numbers keeps requests from going to and fro between
+   two executors. */
 static bool another_can_have(nb_dispatch *dispatch, const nb_dispatch_channel *channel, size_t bytes) {
     nb_dispatch_channel *free = nb_dispatch_choose(dispatch, bytes, 0);
     if (free) nb_dispatch_drop_begun(free);
