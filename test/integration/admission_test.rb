@@ -41,7 +41,7 @@ class AdmissionTest < RecordsCase
     end
   end
 
-  def test_while_any_of_a_like_are_held_more_of_it_have_no_fiber
+  def test_while_any_of_a_class_are_held_more_of_it_have_no_fiber
     each_database do |name, locks|
       answers = nil
       locks.closed do
@@ -92,7 +92,7 @@ class AdmissionTest < RecordsCase
   end
 
   def test_requests_that_need_no_connection_this_time_keep_nobody_waiting
-    parsed(ask(path("pg", "maybe", sql: "SELECT 1"))) # their like has used the pool
+    parsed(ask(path("pg", "maybe", sql: "SELECT 1"))) # their class has used the pool
     locked("pg") do |locks|
       slow = slow(INSIDE, "pg", locks)
       await("the line is full") { busy?("pg", INSIDE) }

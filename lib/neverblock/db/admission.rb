@@ -96,7 +96,7 @@ module NeverBlock
       # @return [Array] the application's answer
       def call(env)
         scheduler = Compat.scheduler or return @app.call(env)
-        request_class = Executor.like_of(env["REQUEST_METHOD"], env["PATH_INFO"])
+        request_class = Executor.request_class_of(env["REQUEST_METHOD"], env["PATH_INFO"])
         pass(request_class)
         visit(Visit.new(@known_queues, request_class, scheduler), env)
       end

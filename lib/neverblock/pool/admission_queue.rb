@@ -2,7 +2,7 @@
 
 # Where requests wait, before the application is called, that would enter a full wait queue at once.
 # They hold little memory here. First come, first served. While requests of a class wait here, the
-# loop keeps more requests of that class in its own queue (Executor.shut_like). There they hold no
+# loop keeps more requests of that class in its own queue (Executor.close_request_class). There they hold no
 # fiber, and another worker may be free sooner.
 #
 # As many waiters are woken as the wait queue has room for. Each asks for room itself when it runs,
@@ -36,14 +36,14 @@ module NeverBlock
         # @param request_class [Integer, nil] of the request; nil: unknown
         # @return [Thread::Queue] its place, the last
         def enter(request_class)
-          @shut << request_class if request_class && Executor.shut_like(request_class)
+          @shut << request_class if request_class && Executor.close_request_class(request_class)
           Thread::Queue.new.tap { |place| @places << place }
         end
 
         # Removes a place. With the last one, the request classes are opened again.
         def leave(place)
           first?(place) ? @places.shift : @places.delete(place)
-          @shut.each { |request_class| Executor.open_like(request_class) }.clear if empty?
+          @shut.each { |request_class| Executor.open_request_class(request_class) }.clear if empty?
         end
 
         # @return [Boolean] whether the place is the first
@@ -68,7 +68,7 @@ module NeverBlock
 
       # Parks the fiber while the wait queue has no room, and while others wait here before it.
       # Until it goes on, no more requests of the class begin.
-      # @param request_class [Integer, nil] of the fiber's request (Executor.like_of)
+      # @param request_class [Integer, nil] of the fiber's request (Executor.request_class_of)
       # @return [void]
       def pass(request_class = nil)
         queue = @queues[Thread.current] || add_queue

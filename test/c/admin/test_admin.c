@@ -1,5 +1,5 @@
 /*
- * test_admin.c - the admin pages and the figures they show, of a whole server with executors in C.
+ * test_admin.c - the admin pages and the metrics they show, of a whole server with executors in C.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -217,7 +217,8 @@ static void admin_connections_have_a_bound_of_their_own(void **state) {
     nb_test_world_close(w);
 }
 
-/* Each page waits until the one before it has left, so that a client that asks and does not read holds one. */
+/* Each page waits until the one before it has left, so that a client that asks and does not read
+   holds one. */
 static void pages_asked_for_ahead_are_made_one_at_a_time(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 2);

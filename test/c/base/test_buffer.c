@@ -1,5 +1,6 @@
 /*
- * test_buffer.c - the receive buffer: growth, moves, what it holds when empty, against a plain string.
+ * test_buffer.c - the receive buffer: growth, moves, what it holds when empty, against a plain
+ * string.
  */
 #include "base/buffer.h"
 

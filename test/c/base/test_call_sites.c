@@ -19,12 +19,13 @@ static int empty(void **state) {
 
 static nb_call_site *at(uint64_t key) { return nb_call_sites_find(&sites, key); }
 
-/* Calls as whoever asks first would make them, each so long. Returns how many were made elsewhere. */
+/* Calls as whoever asks first would make them, each so long. Returns how many were made
+   elsewhere. */
 static uint32_t calls(uint64_t key, uint32_t count, int64_t took_ns) {
     uint32_t elsewhere = 0;
     for (uint32_t i = 0; i < count; i++) {
         nb_call_site *site = at(key);
-        bool here = nb_call_site_here(site);
+        bool here = nb_call_site_is_trusted(site);
         nb_call_site_ended(site, here, took_ns);
         elsewhere += !here;
     }
@@ -33,14 +34,14 @@ static uint32_t calls(uint64_t key, uint32_t count, int64_t took_ns) {
 
 static void a_new_place_is_not_trusted(void **state) {
     (void)state;
-    assert_false(nb_call_site_here(at(KEY)));
+    assert_false(nb_call_site_is_trusted(at(KEY)));
 }
 
 static void quick_calls_earn_trust(void **state) {
     (void)state;
     assert_int_equal(calls(KEY, 100, QUICK), NB_CALL_SITES_TRUST);
-    assert_true(nb_call_site_here(at(KEY)));
-    assert_false(nb_call_site_here(at(KEY + 1)));
+    assert_true(nb_call_site_is_trusted(at(KEY)));
+    assert_false(nb_call_site_is_trusted(at(KEY + 1)));
 }
 
 static void calls_that_take_their_time_do_not(void **state) {
@@ -58,9 +59,10 @@ static void two_slow_calls_take_it_away_and_each_time_the_way_back_is_longer(voi
         assert_int_equal(calls(KEY, 100000, QUICK), way);
         calls(KEY, NB_CALL_SITES_FORGIVE, MIDDLE); /* nothing is forgiven by these */
         at(KEY)->quick = 0;
-        at(KEY)->slips = (uint16_t)(slips + 1 < NB_CALL_SITES_SLIPS_MAX
-                                        ? slips + 1
-                                        : NB_CALL_SITES_SLIPS_MAX); /* nor by those that earned it */
+        at(KEY)->slips = (uint16_t)(slips + 1 < NB_CALL_SITES_SLIPS_MAX ? slips + 1
+                                                                        /* Nor by those that earned
+                                                                           it. */
+                                                                        : NB_CALL_SITES_SLIPS_MAX);
         if (slips < NB_CALL_SITES_SLIPS_MAX) way *= 2;
     }
     assert_int_equal(way, NB_CALL_SITES_TRUST << NB_CALL_SITES_SLIPS_MAX);
@@ -76,7 +78,7 @@ static void one_slow_call_is_no_habit(void **state) {
     calls(KEY, 1, SLOW);
     calls(KEY, NB_CALL_SITES_NEAR_CALLS - 1, QUICK);
     calls(KEY, 1, SLOW);
-    assert_false(nb_call_site_here(at(KEY)));
+    assert_false(nb_call_site_is_trusted(at(KEY)));
 }
 
 static void a_call_that_is_neither_changes_nothing(void **state) {
@@ -94,13 +96,13 @@ static void a_slip_is_forgiven_after_many_quick_calls(void **state) {
     assert_int_equal(at(KEY)->slips, 1);
     calls(KEY, 1, QUICK);
     assert_int_equal(at(KEY)->slips, 0);
-    assert_true(nb_call_site_here(at(KEY)));
+    assert_true(nb_call_site_is_trusted(at(KEY)));
 }
 
 static void a_place_without_a_number_has_one(void **state) {
     (void)state;
     calls(0, NB_CALL_SITES_TRUST, QUICK);
-    assert_true(nb_call_site_here(at(0)));
+    assert_true(nb_call_site_is_trusted(at(0)));
 }
 
 static void more_places_than_there_is_room_for_are_learned_anew(void **state) {
@@ -109,7 +111,7 @@ static void more_places_than_there_is_room_for_are_learned_anew(void **state) {
         assert_int_equal(calls(key, NB_CALL_SITES_TRUST + 1, QUICK), NB_CALL_SITES_TRUST);
     uint32_t trusted = 0;
     for (size_t i = 0; i < NB_CALL_SITES_MAX; i++)
-        trusted += nb_call_site_here(&sites.slots[i]) && sites.slots[i].key != 0;
+        trusted += nb_call_site_is_trusted(&sites.slots[i]) && sites.slots[i].key != 0;
     assert_in_range(trusted, NB_CALL_SITES_MAX / 2, NB_CALL_SITES_MAX);
 }
 

@@ -1,5 +1,6 @@
 /*
- * test_decimal.c - numbers as digits: written as printf writes them, read as strtoull reads them, and held where 64 bits end.
+ * test_decimal.c - numbers as digits: written as printf writes them, read as strtoull reads them,
+ * and held where 64 bits end.
  */
 #include "support/test.h"
 

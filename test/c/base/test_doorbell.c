@@ -1,6 +1,7 @@
 /*
- * test_doorbell.c - the doorbell with real threads, rings, wake descriptors and pollers. A lost wake shows as a wait that
- * lasts PATIENCE although a record is there. The proof is test_doorbell_model.c; this one runs the real instructions.
+ * test_doorbell.c - the doorbell with real threads, rings, wake descriptors and pollers. A lost
+ * wake shows as a wait that lasts PATIENCE although a record is there. The proof is
+ * test_doorbell_model.c; this one runs the real instructions.
  */
 #include "support/test.h"
 
@@ -96,7 +97,8 @@ static bool sleep_until_rung(lane *l) {
     nb_doorbell_cancel(&l->bell);
     nb_wake_clear(&l->wake);
     return count == 1 ||
-           nb_clock_monotonic_ns() - before < PATIENCE_NS; /* a process that is stopped and goes on (signal(7)) */
+           /* A process that is stopped and goes on (signal(7)). */
+           nb_clock_monotonic_ns() - before < PATIENCE_NS;
 }
 
 static uint64_t receive_number(lane *l) {

@@ -1,14 +1,17 @@
 /*
- * test_doorbell_model.c - a model checker for the protocol of doorbell.h: walks every interleaving of one or two producers and
- * one consumer, with store buffers as x86 has them (TSO), and looks for a consumer that sleeps for ever on a published record.
+ * test_doorbell_model.c - a model checker for the protocol of doorbell.h: walks every interleaving
+ * of one or two producers and one consumer, with store buffers as x86 has them (TSO), and looks
+ * for a consumer that sleeps for ever on a published record.
  *
- * Model: a store goes into its thread's FIFO buffer and reaches memory at any later moment; a load sees the thread's own newest
- * buffered store, else memory; a fence and an atomic exchange can only run with the buffer empty. The wake descriptor is
- * memory that does not wait for the buffer, which is weaker than any kernel. A producer may also drop dead between rounds
- * (it simply is not scheduled), so every prefix is covered too.
+ * Model: a store goes into its thread's FIFO buffer and reaches memory at any later moment; a load
+ * sees the thread's own newest buffered store, else memory; a fence and an atomic exchange can
+ * only run with the buffer empty. The wake descriptor is memory that does not wait for the buffer,
+ * which is weaker than any kernel. A producer may also drop dead between rounds (it simply is not
+ * scheduled), so every prefix is covered too.
  *
- * The test of the test: without either fence, without the second look, or with the look before the announcement, the checker
- * must find the lost wake. A state is packed into 64 bits, visited states are kept in a hash set, the walk is depth first.
+ * The test of the test: without either fence, without the second look, or with the look before the
+ * announcement, the checker must find the lost wake. A state is packed into 64 bits, visited
+ * states are kept in a hash set, the walk is depth first.
  */
 #include "support/test.h"
 
@@ -214,7 +217,8 @@ static uint64_t pack(const machine *m) {
         key = key << 3 | t->step;
         if (i < PRODUCERS_MAX) key = key << 3 | t->round;
         key = key << 2 | t->buffered;
-        /* A producer buffers its own index (and with NO_EXCHANGE a zero), the consumer `sleeping`: the values suffice. */
+        /* A producer buffers its own index (and with NO_EXCHANGE a zero), the consumer `sleeping`:
+           the values suffice. */
         for (unsigned b = 0; b < BUFFER_MAX; b++)
             key = key << (i < PRODUCERS_MAX ? 3 : 1) | t->buffer[b].value;
     }

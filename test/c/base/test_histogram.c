@@ -1,5 +1,6 @@
 /*
- * test_histogram.c - every duration lands in a bucket that is at most a thirty-second wide, and quantiles are right to that.
+ * test_histogram.c - every duration lands in a bucket that is at most a thirty-second wide, and
+ * quantiles are right to that.
  */
 #include "support/test.h"
 

@@ -228,7 +228,8 @@ static void overflow(int pipe_flags) {
     assert_int_equal(dropped, r.reported);
     assert_int_equal(dropped, nb_log_dropped(log));
     assert_true(r.reports >= 1);
-    write_numbered(log, FIRST, MORE); /* may overflow again, with the reader of the test not reading */
+    /* May overflow again, with the reader of the test not reading. */
+    write_numbered(log, FIRST, MORE);
     while (r.received + r.reported < MORE)
         read_some(&r);
     assert_int_equal(nb_log_dropped(log), r.reported);

@@ -1,6 +1,7 @@
 /*
- * test_ring.c - the record ring: every size at every place, fullness, batches, and transfers between threads and processes.
- * Includes its .c to set the positions of an empty ring, which otherwise takes many records.
+ * test_ring.c - the record ring: every size at every place, fullness, batches, and transfers
+ * between threads and processes. Includes its .c to set the positions of an empty ring, which
+ * otherwise takes many records.
  */
 #include "base/ring.c"
 

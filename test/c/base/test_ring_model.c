@@ -1,13 +1,17 @@
 /*
- * test_ring_model.c - a model checker for how a front and its workers share requests: records in rings, claims, recalls, sleep and wake, and
- * the death of a worker at any step. Walks every interleaving of one front and two workers for a few requests and small rings.
+ * test_ring_model.c - a model checker for how a front and its workers share requests: records in
+ * rings, claims, requeues, sleep and wake, and the death of a worker at any step. Walks every
+ * interleaving of one front and two workers for a few requests and small rings.
  *
- * What must hold: a request is begun with at most once; it ends answered exactly once, by a worker, or as lost when it was begun with; an
- * answer that was published is not told as lost; nobody reads a record whose room was used again; nobody sleeps for ever while there is
- * something to do. Each step is one access to shared memory, in one order for all (the fences of the doorbell are test_doorbell_model.c's
- * matter). The front's wait of a millisecond while a worker runs is left out: no wake may depend on it.
+ * What must hold: a request is begun with at most once; it ends answered exactly once, by a
+ * worker, or as lost when it was begun with; an answer that was published is not told as lost;
+ * nobody reads a record whose room was used again; nobody sleeps for ever while there is something
+ * to do. Each step is one access to shared memory, in one order for all (the fences of the
+ * doorbell are test_doorbell_model.c's matter). The front's wait of a millisecond while a worker
+ * runs is left out: no wake may depend on it.
  *
- * The test of the test: with each rule of the protocol broken on purpose the checker must find what it is there for.
+ * The test of the test: with each rule of the protocol broken on purpose the checker must find
+ * what it is there for.
  */
 #include "support/test.h"
 
@@ -20,17 +24,18 @@ typedef enum fault {
     NO_FAULT,
     CLAIM_IN_TWO_STEPS,    /* a load and a store, for the compare and exchange */
     RELEASE_BEFORE_CLAIM,  /* the room is given back before the record was read */
-    RECALL_WITHOUT_LOOK,   /* not whether the room was given back */
-    RECALL_WITHOUT_CLAIM,  /* taken for recalled whatever the worker did */
+    REQUEUE_WITHOUT_LOOK,  /* not whether the room was given back */
+    REQUEUE_WITHOUT_CLAIM, /* taken for requeued whatever the worker did */
     OVERWRITE,             /* the front does not look at what was released */
     RETURN_BLINDLY,        /* of a dead worker all goes back, begun with or not */
     RETURN_BEFORE_ANSWERS, /* before the dead worker's last parts are taken */
     NO_LOOK_OF_THE_FRONT,  /* between announcing sleep and sleeping */
     NO_LOOK_OF_A_WORKER,
-    NO_RING_WHEN_STARVED, /* a worker that asks for more does not look whether the front waits for that */
+    /* A worker that asks for more does not look whether the front waits for that. */
+    NO_RING_WHEN_STARVED,
 } fault;
 
-enum { UNCLAIMED, TAKEN, RECALLED };
+enum { UNCLAIMED, TAKEN, REQUEUED };
 
 typedef struct record {
     uint8_t number, request, claim; /* number: records before it in its ring */
@@ -73,10 +78,10 @@ enum {
     F_GIVE,
     F_PUBLISH,
     F_RING,
-    F_RECALL,
-    F_RECALL_LOOK,
-    F_RECALL_CLAIM,
-    F_RECALL_COPY,
+    F_REQUEUE,
+    F_REQUEUE_LOOK,
+    F_REQUEUE_CLAIM,
+    F_REQUEUE_COPY,
     F_ANNOUNCE,
     F_LOOK,
     F_SLEEP,
@@ -89,7 +94,7 @@ typedef struct front {
     uint8_t step, at, something;
     uint8_t queued, queue[REQUESTS_MAX];
     uint8_t committed[WORKERS], sent[WORKERS], taken[WORKERS], removed[WORKERS], told[WORKERS];
-    uint8_t recalls;
+    uint8_t requeues;
 } front;
 
 /* What the front knows of a request, and what has become of it in truth. */
@@ -107,8 +112,9 @@ typedef struct machine {
 } machine;
 
 typedef struct bounds {
-    uint8_t requests, records, credit, recalls, deaths;
-    bool later; /* requests come one by one, at any time the front looks; else all are there at first */
+    uint8_t requests, records, credit, requeues, deaths;
+    /* Requests come one by one, at any time the front looks; else all are there at first. */
+    bool later;
 } bounds;
 
 typedef struct checker {
@@ -119,7 +125,7 @@ typedef struct checker {
     uint64_t *visited;
     size_t visited_count, visited_size;
     bool begun_twice, answered_twice, lost_an_answer, read_after_reuse, stuck, finished, finished_lost,
-        finished_recalled;
+        finished_requeued;
 } checker;
 
 /* --- workers --- */
@@ -296,8 +302,8 @@ static void go_on(front *f, uint8_t again, uint8_t then) {
 /* True: the request is the front's again. */
 static bool claim_back(const checker *c, machine *m, request *r) {
     record *rec = place(c, &m->channels[r->worker], r->number);
-    if (rec->claim != UNCLAIMED && c->fault != RECALL_WITHOUT_CLAIM) return false;
-    rec->claim = RECALLED;
+    if (rec->claim != UNCLAIMED && c->fault != REQUEUE_WITHOUT_CLAIM) return false;
+    rec->claim = REQUEUED;
     return true;
 }
 
@@ -353,7 +359,7 @@ static bool step_front(checker *c, machine *m) {
         return true;
     case F_PUBLISH:
         f->step = F_RING;
-        if (ch->published == f->committed[f->at]) go_on(f, F_PUBLISH, F_RECALL);
+        if (ch->published == f->committed[f->at]) go_on(f, F_PUBLISH, F_REQUEUE);
         ch->published = f->committed[ch - m->channels];
         return true;
     case F_RING:
@@ -361,24 +367,24 @@ static bool step_front(checker *c, machine *m) {
             ch->worker_sleeps = 0;
             ch->worker_wake = 1;
         }
-        go_on(f, F_PUBLISH, F_RECALL);
+        go_on(f, F_PUBLISH, F_REQUEUE);
         return true;
-    case F_RECALL: /* not to; recall_some is the other way */
-        go_on(f, F_RECALL, F_ANNOUNCE);
+    case F_REQUEUE: /* not to; requeue_some is the other way */
+        go_on(f, F_REQUEUE, F_ANNOUNCE);
         return true;
-    case F_RECALL_LOOK:
-        f->step = F_RECALL_CLAIM;
-        if (c->fault == RECALL_WITHOUT_LOOK || !has_released(m, r)) return true;
+    case F_REQUEUE_LOOK:
+        f->step = F_REQUEUE_CLAIM;
+        if (c->fault == REQUEUE_WITHOUT_LOOK || !has_released(m, r)) return true;
         r->listed = 0;
-        f->step = F_RECALL;
+        f->step = F_REQUEUE;
         return true;
-    case F_RECALL_CLAIM:
-        f->step = F_RECALL_COPY;
+    case F_REQUEUE_CLAIM:
+        f->step = F_REQUEUE_COPY;
         if (claim_back(c, m, r)) return true;
         r->listed = 0;
-        f->step = F_RECALL;
+        f->step = F_REQUEUE;
         return true;
-    case F_RECALL_COPY:
+    case F_REQUEUE_COPY:
         if (place(c, ch, r->number)->number != r->number) c->read_after_reuse = true;
         r->listed = 0;
         r->worker = NOBODY;
@@ -413,20 +419,22 @@ static bool step_front(checker *c, machine *m) {
     }
 }
 
-/* The other way at F_RECALL: what a worker has not begun with goes to another that may be given it. */
-static bool recall_some(const checker *c, machine *m) {
+/* The other way at F_REQUEUE: what a worker has not begun with goes to another that may be given
+   it. */
+static bool requeue_some(const checker *c, machine *m) {
     front *f = &m->front;
-    if (f->step != F_RECALL || f->removed[f->at] || f->recalls == c->bounds.recalls) return false;
+    if (f->step != F_REQUEUE || f->removed[f->at] || f->requeues == c->bounds.requeues) return false;
     if (oldest_given(c, m, f->at) == NOBODY || chosen(c, m, f->at) == NOBODY) return false;
-    f->recalls++;
-    f->step = F_RECALL_LOOK;
+    f->requeues++;
+    f->step = F_REQUEUE_LOOK;
     return true;
 }
 
 /* --- the world around --- */
 
 static bool arrive(const checker *c, machine *m) {
-    bool between = m->front.step == F_SLEEP || m->front.step == F_CANCEL; /* it reads sockets there */
+    /* It reads sockets there. */
+    bool between = m->front.step == F_SLEEP || m->front.step == F_CANCEL;
     if (m->arrived == c->bounds.requests || !between) return false;
     m->front.queue[m->front.queued++] = m->arrived++;
     m->wake = 1;
@@ -447,7 +455,8 @@ static bool tell_of_death(machine *m, unsigned w) {
     return true;
 }
 
-/* Steps of the front that no other can see or change are taken at once, which leaves fewer interleavings to walk. */
+/* Steps of the front that no other can see or change are taken at once, which leaves fewer
+   interleavings to walk. */
 static bool is_local(const checker *c, const machine *m) {
     const front *f = &m->front;
     switch (f->step) {
@@ -455,8 +464,8 @@ static bool is_local(const checker *c, const machine *m) {
         return f->queued == 0;
     case F_PUBLISH:
         return m->channels[f->at].published == f->committed[f->at];
-    case F_RECALL:
-        return f->removed[f->at] || f->recalls == c->bounds.recalls || oldest_given(c, m, f->at) == NOBODY;
+    case F_REQUEUE:
+        return f->removed[f->at] || f->requeues == c->bounds.requeues || oldest_given(c, m, f->at) == NOBODY;
     case F_TAKE:
     case F_END:
         return f->removed[f->at];
@@ -474,7 +483,7 @@ static void judge(checker *c, const machine *m) {
     bool waits = all_dead && unanswered == m->front.queued;
     if (m->arrived == c->bounds.requests && (unanswered == 0 || waits)) {
         c->finished = true;
-        c->finished_recalled = c->finished_recalled || m->front.recalls > 0;
+        c->finished_requeued = c->finished_requeued || m->front.requeues > 0;
     } else {
         c->stuck = true;
     }
@@ -538,7 +547,7 @@ static void expand(checker *c, const machine *m) {
         moved = true;              \
     }
     TRY(step_front(c, &next))
-    TRY(recall_some(c, &next))
+    TRY(requeue_some(c, &next))
     TRY(arrive(c, &next))
     for (unsigned w = 0; w < WORKERS; w++) {
         TRY(step_worker(c, &next, w))
@@ -574,8 +583,8 @@ static checker check(bounds within, fault injected) {
     }
     free(c.stack);
     free(c.visited);
-    print_message("    %u requests, rings of %u, credit %u, %u recalls, %u deaths, fault %d: %zu states\n",
-                  within.requests, within.records, within.credit, within.recalls, within.deaths, injected,
+    print_message("    %u requests, rings of %u, credit %u, %u requeues, %u deaths, fault %d: %zu states\n",
+                  within.requests, within.records, within.credit, within.requeues, within.deaths, injected,
                   c.visited_count);
     return c;
 }
@@ -588,7 +597,7 @@ static void assert_right(bounds within) {
     assert_false(c.read_after_reuse);
     assert_false(c.stuck);
     assert_true(c.finished);
-    assert_true(c.finished_recalled == (within.recalls > 0));
+    assert_true(c.finished_requeued == (within.requeues > 0));
     assert_true(c.finished_lost == (within.deaths > 0));
     assert_true(c.visited_count > 1000);
 }
@@ -602,36 +611,36 @@ static void every_request_is_run_once_and_answered_once(void **state) {
     assert_right((bounds){.requests = 3, .records = 2, .credit = 2});
 }
 
-static void so_it_is_with_recalls(void **state) {
+static void so_it_is_with_requeued_requests(void **state) {
     (void)state;
-    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .recalls = 1});
+    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .requeues = 1});
     if (!wider()) return;
-    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .recalls = 2, .later = true});
-    assert_right((bounds){.requests = 3, .records = 2, .credit = 2, .recalls = 1});
+    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .requeues = 2, .later = true});
+    assert_right((bounds){.requests = 3, .records = 2, .credit = 2, .requeues = 1});
 }
 
 static void so_it_is_when_workers_die_at_any_step(void **state) {
     (void)state;
     assert_right((bounds){.requests = 2, .records = 2, .credit = 1, .deaths = 1});
     assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .deaths = 2});
-    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .recalls = 1, .deaths = 1});
+    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .requeues = 1, .deaths = 1});
     if (!wider()) return;
-    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .recalls = 2, .deaths = 1});
-    assert_right((bounds){.requests = 3, .records = 3, .credit = 2, .recalls = 1, .deaths = 1});
+    assert_right((bounds){.requests = 2, .records = 2, .credit = 2, .requeues = 2, .deaths = 1});
+    assert_right((bounds){.requests = 3, .records = 3, .credit = 2, .requeues = 1, .deaths = 1});
 }
 
-static const bounds wide = {.requests = 3, .records = 2, .credit = 2, .recalls = 2, .deaths = 1};
+static const bounds wide = {.requests = 3, .records = 2, .credit = 2, .requeues = 2, .deaths = 1};
 
 static void a_claim_that_is_not_one_step_lets_a_request_be_begun_twice(void **state) {
     (void)state;
     assert_true(
-        check((bounds){.requests = 2, .records = 2, .credit = 1, .recalls = 1}, CLAIM_IN_TWO_STEPS).begun_twice);
+        check((bounds){.requests = 2, .records = 2, .credit = 1, .requeues = 1}, CLAIM_IN_TWO_STEPS).begun_twice);
 }
 
-static void a_recall_without_a_claim_lets_a_request_be_begun_twice(void **state) {
+static void a_requeue_without_a_claim_lets_a_request_be_begun_twice(void **state) {
     (void)state;
     assert_true(
-        check((bounds){.requests = 2, .records = 2, .credit = 1, .recalls = 1}, RECALL_WITHOUT_CLAIM).begun_twice);
+        check((bounds){.requests = 2, .records = 2, .credit = 1, .requeues = 1}, REQUEUE_WITHOUT_CLAIM).begun_twice);
 }
 
 static void room_given_back_too_early_is_used_again_too_early(void **state) {
@@ -646,9 +655,9 @@ static void a_front_that_does_not_look_what_was_released_writes_over_a_record(vo
     assert_true(c.read_after_reuse || c.begun_twice);
 }
 
-static void a_recall_that_does_not_look_takes_another_record_for_its_own(void **state) {
+static void a_requeue_that_does_not_look_takes_another_record_for_its_own(void **state) {
     (void)state;
-    checker c = check(wide, RECALL_WITHOUT_LOOK);
+    checker c = check(wide, REQUEUE_WITHOUT_LOOK);
     assert_true(c.read_after_reuse || c.begun_twice);
 }
 
@@ -675,13 +684,13 @@ int main(void) {
     nb_test_alarm(wider() ? 3000 : 170);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request_is_run_once_and_answered_once),
-        cmocka_unit_test(so_it_is_with_recalls),
+        cmocka_unit_test(so_it_is_with_requeued_requests),
         cmocka_unit_test(so_it_is_when_workers_die_at_any_step),
         cmocka_unit_test(a_claim_that_is_not_one_step_lets_a_request_be_begun_twice),
-        cmocka_unit_test(a_recall_without_a_claim_lets_a_request_be_begun_twice),
+        cmocka_unit_test(a_requeue_without_a_claim_lets_a_request_be_begun_twice),
         cmocka_unit_test(room_given_back_too_early_is_used_again_too_early),
         cmocka_unit_test(a_front_that_does_not_look_what_was_released_writes_over_a_record),
-        cmocka_unit_test(a_recall_that_does_not_look_takes_another_record_for_its_own),
+        cmocka_unit_test(a_requeue_that_does_not_look_takes_another_record_for_its_own),
         cmocka_unit_test(returning_all_of_a_dead_worker_runs_what_it_had_begun_with),
         cmocka_unit_test(returning_before_its_answers_are_taken_loses_one),
         cmocka_unit_test(without_a_second_look_somebody_sleeps_for_ever),

@@ -1,19 +1,20 @@
 /*
- * test_dispatch.c - who gets a request, what waits, and what wakes whom. Includes its .c for tell(); the executor's side is played by hand.
+ * test_dispatch.c - which executor gets a request, what waits, and what wakes the loop and
+ * executors. Includes dispatch.c for its tell(). The test plays the executors.
  */
-#include "intake/crowds.h"
+#include "intake/throttle.h"
 
-/* What an executor does while the loop looks whether a like is held, if anything. */
+/* What an executor does while the loop looks whether a class is held; NULL: nothing. */
 static void (*meanwhile)(void);
 
-static bool held_then(const nb_crowds *crowds, uint64_t like) {
+static bool held_then(const nb_throttle *throttle, uint64_t request_class) {
     if (meanwhile) meanwhile();
-    return nb_crowds_hold(crowds, like);
+    return nb_throttle_holds(throttle, request_class);
 }
 
-#define nb_crowds_hold held_then
+#define nb_throttle_holds held_then
 #include "dispatch/dispatch.c"
-#undef nb_crowds_hold
+#undef nb_throttle_holds
 
 #include <fcntl.h>
 
@@ -60,7 +61,7 @@ static nb_channel_memory *memory_of(int i) { return f.dispatch.channels[i].chann
 static nb_board *board_of(int i) { return f.dispatch.channels[i].channel->board; }
 
 static void ask(int i, uint64_t wanted) {
-    atomic_store(&board_of(i)->wanted, f.dispatch.channels[i].channel->link->given + wanted);
+    atomic_store(&board_of(i)->asked, f.dispatch.channels[i].channel->link->handed + wanted);
 }
 
 static void sleeps(int i, bool asleep) { atomic_store(&board_of(i)->executor_bell.sleeping, asleep); }
@@ -134,7 +135,8 @@ static void sleepers_come_first_then_who_runs_the_fewest_then_the_order(void **s
     f.dispatch.channels[2].dirty = false;
     sleeps(0, false);
     sleeps(2, false);
-    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message))); /* what is given is counted before it runs */
+    /* What is given is counted before it runs. */
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_int_equal(2, chosen());
 }
 
@@ -145,7 +147,7 @@ static void one_without_room_is_not_chosen_while_another_has_some(void **state) 
         assert_status(NB_OK, give(exchange(), 400000));
     ask(1, 1);
     assert_status(NB_OK, give(exchange(), 400000));
-    assert_int_equal(1, f.dispatch.channels[1].channel->link->given);
+    assert_int_equal(1, f.dispatch.channels[1].channel->link->handed);
     assert_int_equal(0, f.dispatch.waiting.count);
 }
 
@@ -174,8 +176,9 @@ static void the_queue_is_bounded_ordered_and_goes_to_whom_asks_first(void **stat
 static void beyond_the_bound_as_many_wait_as_there_are_free_fibers_for(void **state) {
     (void)state;
     ask(1, 1);
-    atomic_store(&board_of(1)->able, 3); /* one it asks for now, two more when it has begun that */
-    atomic_store(&board_of(2)->able, 9);
+    /* One it asks for now, two more when it has begun that. */
+    atomic_store(&board_of(1)->asked_max, 3);
+    atomic_store(&board_of(2)->asked_max, 9);
     atomic_store(&board_of(2)->executor_gone, 1);
     for (int i = 0; i < 1 + 4 + 2; i++)
         assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
@@ -225,19 +228,19 @@ static void what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_close
     queued_with_a_file();
 }
 
-static void an_overdue_exchange_is_taken_with_its_message(void **state) {
+static void an_expired_exchange_is_taken_with_its_message(void **state) {
     (void)state;
     nb_exchange *late = exchange();
     nb_request_message *made = message(sizeof *made, -1), *taken = NULL;
     made->deadline_ns = 100;
     assert_status(NB_OK, nb_dispatch_message(&f.dispatch, late, made));
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message))); /* without a deadline */
-    assert_null(nb_dispatch_take_overdue(&f.dispatch, 99, &taken));
-    assert_ptr_equal(late, nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
+    assert_null(nb_dispatch_take_expired(&f.dispatch, 99, &taken));
+    assert_ptr_equal(late, nb_dispatch_take_expired(&f.dispatch, 100, &taken));
     assert_ptr_equal(made, taken);
     nb_request_message_free(taken);
     nb_dispatch_forget(&f.dispatch, late); /* it has no place any more */
-    assert_null(nb_dispatch_take_overdue(&f.dispatch, 100, &taken));
+    assert_null(nb_dispatch_take_expired(&f.dispatch, 100, &taken));
     assert_int_equal(1, f.dispatch.waiting.count);
 }
 
@@ -300,7 +303,7 @@ static unsigned empty_ring(int i, nb_exchange_id of, nb_message_type type) {
     return found;
 }
 
-static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void **state) {
+static void notices_that_found_the_ring_full_are_told_once_when_there_is_room(void **state) {
     (void)state;
     nb_exchange *writer = given_to(0), *goes = given_to(0);
     fill_ring(0);
@@ -308,10 +311,10 @@ static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void 
     nb_dispatch_tell_gone(&f.dispatch, goes);
     nb_dispatch_tell_gone(&f.dispatch, writer);
     nb_dispatch_pump(&f.dispatch);
-    assert_true(writer->in_news && goes->in_news);
+    assert_true(writer->in_notices && goes->in_notices);
     assert_int_equal(0, empty_ring(0, nb_exchange_id_of(goes), NB_MESSAGE_GONE));
     nb_dispatch_pump(&f.dispatch);
-    assert_false(writer->in_news || goes->in_news);
+    assert_false(writer->in_notices || goes->in_notices);
     unsigned gone = 0, drained = 0;
     for (const nb_message *m; (m = next(0));) {
         gone += m->type == NB_MESSAGE_GONE;
@@ -321,7 +324,8 @@ static void news_that_found_the_ring_full_are_told_once_when_there_is_room(void 
     assert_int_equal(1, drained);
 }
 
-/* The executor made room and looked at loop_starved before the loop set it: nobody will ring, so the loop must look itself. */
+/* The executor made room and read loop_starved before the loop set it. It does not ring, so the
+   loop must look itself. */
 static nb_status give_path(nb_exchange *e, const char *path) {
     nb_request_message *made = message(sizeof(*made) + 64, -1);
     char *text = (char *)(made + 1);
@@ -334,14 +338,16 @@ static nb_status give_path(nb_exchange *e, const char *path) {
     return status;
 }
 
-static uint64_t like_of_path(const char *path) { return nb_like_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)}); }
+static uint64_t class_of_path(const char *path) {
+    return nb_request_class_of(NB_SLICE("GET"), (nb_slice){path, strlen(path)});
+}
 
-/* The executor tells that enough requests like this are half done. A place among them. */
-static uint16_t crowd(int i, const char *path) {
-    uint16_t place = NB_CROWD_NONE;
-    for (unsigned n = 0; n < NB_CROWD_SIZE; n++)
-        place = nb_crowds_join(&board_of(i)->crowds, like_of_path(path), 0);
-    atomic_store(&board_of(i)->crowds.working, true);
+/* The executor says that enough requests of this class are half done. Returns their slot. */
+static uint16_t throttle(int i, const char *path) {
+    uint16_t place = NB_THROTTLE_NO_SLOT;
+    for (unsigned n = 0; n < NB_THROTTLE_LIMIT; n++)
+        place = nb_throttle_enter(&board_of(i)->throttle, class_of_path(path), 0);
+    atomic_store(&board_of(i)->throttle.contended, true);
     return place;
 }
 
@@ -351,10 +357,10 @@ static bool may_sleep(void) {
     return !something;
 }
 
-static void one_of_a_crowd_waits_and_others_pass_it(void **state) {
+static void one_of_a_throttled_class_waits_and_others_pass_it(void **state) {
     (void)state;
     nb_exchange *held = exchange(), *other = exchange();
-    uint16_t place = crowd(0, "/reports/1");
+    uint16_t place = throttle(0, "/reports/1");
     ask(0, 10);
     assert_status(NB_OK, give_path(held, "/reports/2"));
     assert_status(NB_OK, give_path(other, "/notes"));
@@ -362,16 +368,16 @@ static void one_of_a_crowd_waits_and_others_pass_it(void **state) {
     assert_int_equal(NB_CHANNEL_NONE, held->channel);
     assert_int_equal(0, other->channel);
     assert_true(may_sleep());
-    nb_crowds_leave(&board_of(0)->crowds, place, 0);
+    nb_throttle_leave(&board_of(0)->throttle, place, 0);
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held->channel);
 }
 
-static void one_of_a_crowd_goes_to_an_executor_that_has_none(void **state) {
+static void one_of_a_throttled_class_goes_to_an_executor_that_does_not_throttle_it(void **state) {
     (void)state;
     nb_exchange *e = exchange();
-    crowd(0, "/reports/1");
+    throttle(0, "/reports/1");
     ask(0, 10);
     ask(1, 1);
     assert_status(NB_OK, give_path(e, "/reports/2"));
@@ -379,23 +385,23 @@ static void one_of_a_crowd_goes_to_an_executor_that_has_none(void **state) {
     assert_int_equal(1, e->channel);
 }
 
-static void nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for(void **state) {
+static void nothing_is_throttled_while_no_preempted_request_waits_for_the_processor(void **state) {
     (void)state;
     nb_exchange *e = exchange();
-    crowd(0, "/reports/1");
+    throttle(0, "/reports/1");
     ask(0, 10);
     assert_status(NB_OK, give_path(e, "/reports/2"));
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(NB_CHANNEL_NONE, e->channel);
-    atomic_store(&board_of(0)->crowds.working, false);
+    atomic_store(&board_of(0)->throttle.contended, false);
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, e->channel);
 }
 
-static void one_whose_like_is_shut_waits_until_it_is_opened(void **state) {
+static void one_whose_class_is_closed_waits_until_it_is_opened(void **state) {
     (void)state;
     nb_exchange *held = exchange(), *other = exchange();
-    assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+    assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
     ask(0, 10);
     assert_status(NB_OK, give_path(held, "/notes/2"));
     assert_status(NB_OK, give_path(other, "/reports"));
@@ -403,16 +409,16 @@ static void one_whose_like_is_shut_waits_until_it_is_opened(void **state) {
     assert_int_equal(NB_CHANNEL_NONE, held->channel);
     assert_int_equal(0, other->channel);
     assert_true(may_sleep());
-    nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+    nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held->channel);
 }
 
-static void one_whose_like_is_shut_by_an_executor_goes_to_another(void **state) {
+static void one_whose_class_is_closed_by_an_executor_goes_to_another(void **state) {
     (void)state;
     nb_exchange *e = exchange();
-    assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+    assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
     ask(0, 10);
     ask(1, 1);
     assert_status(NB_OK, give_path(e, "/notes/2"));
@@ -420,12 +426,12 @@ static void one_whose_like_is_shut_by_an_executor_goes_to_another(void **state) 
     assert_int_equal(1, e->channel);
 }
 
-/* However many they are: nobody looks at them, the loop sleeps, and is rung. */
+/* However many requests are set aside, no turn looks at them: the loop sleeps until it is rung. */
 static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order(void **state) {
     (void)state;
     nb_exchange *held[3], *other;
     for (int i = 0; i < 3; i++) {
-        assert_true(nb_crowds_shut(&board_of(i)->crowds, like_of_path("/notes/1")));
+        assert_true(nb_throttle_close(&board_of(i)->throttle, class_of_path("/notes/1")));
         ask(i, i < 2);
     }
     for (int i = 0; i < 3; i++)
@@ -435,18 +441,18 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
     assert_int_equal(3, f.dispatch.waiting.count);
     assert_int_equal(3, nb_dispatch_waiting(&f.dispatch));
     assert_true(may_sleep());
-    assert_int_equal(NB_LOOP_HOLDS, atomic_load(&memory_of(0)->loop_starved));
+    assert_int_equal(NB_LOOP_THROTTLED, atomic_load(&memory_of(0)->loop_starved));
     nb_dispatch_forget(&f.dispatch, held[1]);
     assert_status(NB_OK, give_path(other = exchange(), "/reports"));
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, other->channel);
-    nb_crowds_open(&board_of(1)->crowds, like_of_path("/notes/1"));
+    nb_throttle_open(&board_of(1)->throttle, class_of_path("/notes/1"));
     assert_false(may_sleep());
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(1, held[0]->channel);
     assert_int_equal(NB_CHANNEL_NONE, held[2]->channel);
     assert_ptr_equal(held[2], nb_waiting_first_due(&f.dispatch.waiting)->exchange);
-    nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+    nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
     ask(0, 2);
     nb_dispatch_publish(&f.dispatch);
     assert_int_equal(0, held[2]->channel);
@@ -455,26 +461,26 @@ static void those_that_every_executor_holds_are_set_aside_and_come_back_in_order
 
 static unsigned looks, opened_after;
 
-static void the_like_is_opened(void) {
-    if (looks++ == opened_after) nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+static void the_class_is_opened(void) {
+    if (looks++ == opened_after) nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
 }
 
 /* In whatever moment of the loop's turn that is. */
-static void none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened_meanwhile(void **state) {
+static void none_goes_before_one_of_its_class_that_came_earlier_when_it_is_opened_meanwhile(void **state) {
     (void)state;
     for (opened_after = 0; opened_after < 40; opened_after++) {
         nb_exchange *came[3];
-        assert_true(nb_crowds_shut(&board_of(0)->crowds, like_of_path("/notes/1")));
+        assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
         ask(0, 3);
         for (int i = 0; i < 3; i++)
             assert_status(NB_OK, give_path(came[i] = exchange(), "/notes/2"));
         looks = 0;
-        meanwhile = the_like_is_opened;
+        meanwhile = the_class_is_opened;
         nb_dispatch_publish(&f.dispatch);
         meanwhile = NULL;
         for (int i = 1; i < 3; i++)
             assert_false(came[i]->channel == 0 && came[i - 1]->channel != 0);
-        nb_crowds_open(&board_of(0)->crowds, like_of_path("/notes/1"));
+        nb_throttle_open(&board_of(0)->throttle, class_of_path("/notes/1"));
         nb_dispatch_publish(&f.dispatch);
         for (int i = 0; i < 3; i++)
             assert_non_null(next(0));
@@ -482,15 +488,15 @@ static void none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened
     }
 }
 
-/* Two likes may have one place among the crowds: the first's is known by it until it is let in. */
-static void one_whose_place_another_like_has_is_not_set_aside(void **state) {
+/* Two classes may share one slot: it belongs to the first until that is let in. */
+static void one_whose_slot_another_class_has_is_not_set_aside(void **state) {
     (void)state;
     nb_waiting_queue *queue = &f.dispatch.waiting;
     assert_status(NB_OK, give_path(exchange(), "/notes/1"));
     assert_status(NB_OK, give_path(exchange(), "/reports"));
     nb_waiting *first = nb_waiting_first(queue), *second = nb_waiting_next_due(queue, first);
-    first->like = 1;
-    second->like = 1 + NB_CROWDS_MAX;
+    first->request_class = 1;
+    second->request_class = 1 + NB_THROTTLE_SLOTS;
     assert_true(nb_waiting_set_aside(queue, first));
     assert_false(nb_waiting_set_aside(queue, second));
     assert_ptr_equal(second, nb_waiting_first_due(queue));
@@ -505,7 +511,7 @@ static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **
     nb_exchange *held = exchange(), *other = exchange();
     nb_request_message *message;
     for (int i = 0; i < 3; i++)
-        assert_true(nb_crowds_shut(&board_of(i)->crowds, like_of_path("/notes/1")));
+        assert_true(nb_throttle_close(&board_of(i)->throttle, class_of_path("/notes/1")));
     assert_status(NB_OK, give_path(held, "/notes/2"));
     assert_status(NB_OK, give_path(other, "/reports"));
     nb_dispatch_publish(&f.dispatch);
@@ -517,7 +523,7 @@ static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **
     assert_null(nb_dispatch_take_first(&f.dispatch, &message));
 }
 
-static void the_loop_does_not_sleep_while_there_is_room_for_news(void **state) {
+static void the_loop_does_not_sleep_while_there_is_room_for_notices(void **state) {
     (void)state;
     nb_exchange *goes = given_to(0);
     fill_ring(0);
@@ -542,7 +548,8 @@ static void the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits(voi
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
     assert_int_equal(1, atomic_load(&memory_of(1)->loop_starved));
-    assert_false(nb_doorbell_sleeping(&board_of(1)->busy_bell)); /* a fiber that has had its time is left for it */
+    /* A fiber that has had its time is left for it. */
+    assert_false(nb_doorbell_sleeping(&board_of(1)->busy_bell));
     ask(1, 1);
     assert_true(nb_dispatch_announce_sleep(&f.dispatch));
     nb_dispatch_awake(&f.dispatch);
@@ -565,7 +572,7 @@ static void a_listed_exchange_that_ends_is_freed_when_its_turn_comes(void **stat
     goes->ended = true; /* its last part came meanwhile, and its connection is gone */
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(live - 1, f.exchanges.live);
-    assert_null(f.dispatch.channels[0].news);
+    assert_null(f.dispatch.channels[0].notices);
 }
 
 static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **state) {
@@ -649,7 +656,7 @@ static void close_pair(pair *made) {
     }
 }
 
-/* A request comes to the loop: the executor it was given to; -1: it waits. */
+/* A request comes to the loop. Returns the executor it was handed to; -1: it waits. */
 static int comes(pair *made, int loop, int64_t arrived_ns) {
     nb_exchange *e = nb_exchange_create(&made->exchanges[loop]);
     nb_request_message *request = message(sizeof *request, -1);
@@ -658,9 +665,7 @@ static int comes(pair *made, int loop, int64_t arrived_ns) {
     return e->channel == NB_CHANNEL_NONE ? -1 : e->channel;
 }
 
-static void wants(pair *made, int worker, uint64_t wanted) {
-    atomic_store(&made->links[worker]->board->wanted, wanted);
-}
+static void wants(pair *made, int worker, uint64_t wanted) { atomic_store(&made->links[worker]->board->asked, wanted); }
 
 static void what_an_executor_asks_for_is_given_once_by_all_loops(void **state) {
     (void)state;
@@ -675,7 +680,7 @@ static void what_an_executor_asks_for_is_given_once_by_all_loops(void **state) {
     nb_dispatch_pump(&two->dispatches[0]);
     assert_int_equal(1, two->dispatches[0].waiting.count);
     assert_int_equal(0, two->dispatches[1].waiting.count);
-    assert_int_equal(3, two->links[1]->given);
+    assert_int_equal(3, two->links[1]->handed);
     close_pair(two);
 }
 
@@ -740,19 +745,19 @@ int main(void) {
         CASE(the_queue_is_bounded_ordered_and_goes_to_whom_asks_first),
         CASE(beyond_the_bound_as_many_wait_as_there_are_free_fibers_for),
         CASE(what_is_forgotten_leaves_the_queue_wherever_it_stands_its_file_closed),
-        CASE(an_overdue_exchange_is_taken_with_its_message),
+        CASE(an_expired_exchange_is_taken_with_its_message),
         CASE(publishing_rings_an_executor_that_sleeps_and_no_other),
         CASE(what_was_published_several_times_rings_once_when_it_is_pumped),
-        CASE(news_that_found_the_ring_full_are_told_once_when_there_is_room),
-        CASE(the_loop_does_not_sleep_while_there_is_room_for_news),
-        CASE(one_of_a_crowd_waits_and_others_pass_it),
-        CASE(one_of_a_crowd_goes_to_an_executor_that_has_none),
-        CASE(nobody_is_held_when_the_processor_is_not_what_the_crowd_waits_for),
-        CASE(one_whose_like_is_shut_waits_until_it_is_opened),
-        CASE(one_whose_like_is_shut_by_an_executor_goes_to_another),
+        CASE(notices_that_found_the_ring_full_are_told_once_when_there_is_room),
+        CASE(the_loop_does_not_sleep_while_there_is_room_for_notices),
+        CASE(one_of_a_throttled_class_waits_and_others_pass_it),
+        CASE(one_of_a_throttled_class_goes_to_an_executor_that_does_not_throttle_it),
+        CASE(nothing_is_throttled_while_no_preempted_request_waits_for_the_processor),
+        CASE(one_whose_class_is_closed_waits_until_it_is_opened),
+        CASE(one_whose_class_is_closed_by_an_executor_goes_to_another),
         CASE(those_that_every_executor_holds_are_set_aside_and_come_back_in_order),
-        CASE(none_goes_before_one_of_its_like_that_came_earlier_when_it_is_opened_meanwhile),
-        CASE(one_whose_place_another_like_has_is_not_set_aside),
+        CASE(none_goes_before_one_of_its_class_that_came_earlier_when_it_is_opened_meanwhile),
+        CASE(one_whose_slot_another_class_has_is_not_set_aside),
         CASE(one_that_is_set_aside_is_still_first_where_all_are_taken_out),
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),

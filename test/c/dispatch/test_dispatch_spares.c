@@ -1,6 +1,7 @@
 /*
- * test_dispatch_spares.c - executors that help out: when a spare is called, who counts as blocked, what a spare is given, and how its channels come and go with
- * those of the executor it helps. The executors' side is played by hand, the time is the test's.
+ * test_dispatch_spares.c - spare executors: when one is called, which executors count as blocked,
+ * what a spare is handed, and how its channels come and go with those of the executor it helps.
+ * The test plays the executors and sets the time.
  */
 #include <string.h>
 
@@ -67,7 +68,7 @@ static int teardown(void **state) {
     { #name " (shared)", name, setup_shared, teardown, NULL }
 
 static nb_board *board(int i) { return f.links[i]->board; }
-static void asks(int i, uint64_t wanted) { atomic_store(&board(i)->wanted, f.links[i]->given + wanted); }
+static void asks(int i, uint64_t wanted) { atomic_store(&board(i)->asked, f.links[i]->handed + wanted); }
 static void all_ask(void) {
     for (int i = 0; i <= SPARES; i++)
         asks(i, 8);
@@ -81,7 +82,8 @@ static void look_after(int64_t ns) {
 /* It runs another fiber from now on. */
 static void switches(int i) { atomic_store(&board(i)->pulse.switched_ns, f.now_ns); }
 
-/* Those before it are still where they were, and Ruby's lock was free, when the spare came to it: for the first time, or again. */
+/* The executors before it have not moved, and Ruby's lock was free when the spare took it, for the
+   first time or again. */
 static bool is_called(int i) {
     return atomic_load(&board(i)->call.asked_ns) != atomic_load(&board(i)->call.answered_ns);
 }
@@ -140,7 +142,7 @@ static void one_whose_executor_has_nothing_that_waits_is_not_called(void **state
     stalls(0);
     look_after(STALL);
     assert_false(is_called(1));
-    assert_false(f.dispatch.calls);
+    assert_false(f.dispatch.calls_spare);
     assert_int_equal(1, f.dispatch.count);
 }
 
@@ -151,7 +153,7 @@ static void one_is_called_when_work_has_waited_as_long_as_its_executor_ran_one_f
     request();
     look_after(LOOK);
     assert_false(is_called(1));
-    assert_true(f.dispatch.calls); /* the loop looks often */
+    assert_true(f.dispatch.calls_spare); /* the loop looks often */
     look_after(STALL);
     assert_true(is_called(1));
     assert_int_equal(f.now_ns, atomic_load(&board(1)->call.asked_ns));
@@ -238,7 +240,7 @@ static void one_that_has_not_begun_when_its_executor_moves_gives_back(void **sta
     all_ask();
     is_blocked(0);
     switches(0);
-    look_after(LOOK); /* it has left it alone for long; its executor runs, for as long */
+    look_after(LOOK); /* it has ignored the request for long; its executor runs for as long */
     switches(0);
     look_after(QUICK);
     assert_false(begins(1));
@@ -335,9 +337,9 @@ static void a_grant_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
 static void a_spare_adds_nothing_to_what_the_queue_may_hold(void **state) {
     (void)state;
     f.dispatch.waiting_max = 1;
-    atomic_store(&board(0)->able, 1);
+    atomic_store(&board(0)->asked_max, 1);
     for (int i = 1; i <= SPARES; i++)
-        atomic_store(&board(i)->able, 100);
+        atomic_store(&board(i)->asked_max, 100);
     all_ask();
     is_blocked(0);
     assert_true(begins(1));
@@ -376,7 +378,7 @@ static void its_channel_goes_with_that_of_its_executor(void **state) {
     assert_int_equal(2, f.dispatch.count);
     nb_dispatch_remove(&f.dispatch, &f.dispatch.channels[1]); /* with that of its own spare */
     assert_int_equal(1, f.dispatch.count);
-    assert_null(nb_dispatch_after(&f.dispatch, &f.dispatch.channels[0]));
+    assert_null(nb_dispatch_spare_of(&f.dispatch, &f.dispatch.channels[0]));
     request();
     look_after(LOOK + STALL);
     assert_int_equal(1, f.dispatch.count);

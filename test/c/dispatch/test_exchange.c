@@ -1,5 +1,6 @@
 /*
- * test_exchange.c - the exchange table: ids that come back, ids that are gone, slots used again, against a plain list.
+ * test_exchange.c - the exchange table, checked against a plain list: ids that come back, ids that
+ * are gone, slots that are used again.
  */
 #include "dispatch/exchange.h"
 

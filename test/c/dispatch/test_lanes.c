@@ -1,6 +1,7 @@
 /*
- * test_lanes.c - a server in C with a lane: which requests go there, that its threads and its queue are bounds of its own, what an end and a client's leaving
- * do to them, and that what is said of lanes may change while requests come.
+ * test_lanes.c - a server in C with a lane: which requests go there, its own bounds of threads and
+ * queue, what becomes of its requests when a worker ends or a client leaves, and rules that change
+ * while requests come.
  */
 #include "dispatch/lanes.h"
 
@@ -59,7 +60,7 @@ static void set_rule(nb_server *server, const char *pattern, uint16_t lane) {
 
 /* As the watch of their process tells it. */
 static void stalls(nb_test_world *w, const char *path) {
-    nb_stalled_tell(&w->channels[FIBERS]->board->stalled, "GET", path);
+    nb_stalled_write(&w->channels[FIBERS]->board->stalled, "GET", path);
 }
 
 /* --- which go there --- */
@@ -101,7 +102,7 @@ static void a_route_that_says_fibers_goes_before_what_the_application_says(void 
     nb_test_world_close(w);
 }
 
-static void requests_like_those_that_have_stalled_go_there(void **state) {
+static void requests_of_a_class_that_has_stalled_go_there(void **state) {
     nb_test_world *w = *state;
     w->lane_learns = true;
     nb_test_world_open(w, 1);
@@ -109,7 +110,8 @@ static void requests_like_those_that_have_stalled_go_there(void **state) {
         stalls(w, "/status/201");
     stalls(w, "/hello");
     nb_test_client *client = nb_test_world_client(w);
-    while (counted(w, LANE, NB_TEST_RECEIVED) < 2) { /* one that the lane has not asked for yet runs in fibers */
+    /* One that the lane has not asked for yet runs in fibers. */
+    while (counted(w, LANE, NB_TEST_RECEIVED) < 2) {
         assert_true(nb_test_get(client, "/status/200"));
         nb_test_world_expect(w, client, 200, NULL);
     }
@@ -247,7 +249,7 @@ static void one_that_runs_is_told_that_its_client_has_left(void **state) {
     nb_test_world_close(w);
 }
 
-/* The lane asks by itself what a body of it needs: room in its own rings. */
+/* The lane checks by itself what a body of its own needs: room in its own rings. */
 static void large_bodies_pass_both_ways(void **state) {
     nb_test_world *w = *state;
     open_with_route(w, "/*");
@@ -265,7 +267,7 @@ int main(void) {
         CASE(requests_of_its_route_go_there_and_others_do_not),
         CASE(what_the_application_says_holds_until_it_says_something_else),
         CASE(a_route_that_says_fibers_goes_before_what_the_application_says),
-        CASE(requests_like_those_that_have_stalled_go_there),
+        CASE(requests_of_a_class_that_has_stalled_go_there),
         CASE(without_a_lane_for_it_nothing_is_learned),
         CASE(rules_may_change_while_requests_come_to_several_loops),
         CASE(as_many_run_as_it_has_threads_as_many_wait_and_more_are_refused),

@@ -1,5 +1,6 @@
 /*
- * test_learned.c - when requests go to the lane because they have stalled, when they are back, and for how long. The time is the test's.
+ * test_learned.c - when request classes go to the lane because they have stalled, when they
+ * return, and for how long. The test sets the time.
  */
 #include "dispatch/learned.h"
 

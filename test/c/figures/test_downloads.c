@@ -1,5 +1,6 @@
 /*
- * test_downloads.c - what becomes of downloads: by the bytes that have left their connection, and how it ends.
+ * test_downloads.c - what becomes of downloads: by the bytes that have left their connection, and
+ * how it ends.
  */
 #include "figures/downloads.h"
 

@@ -1,5 +1,6 @@
 /*
- * test_reports.c - reports of named downloads: what is taken down, in which order it is read, what a full queue drops, what an id is.
+ * test_reports.c - reports of named downloads: what is taken down, in which order it is read, what
+ * a full queue drops, what an id is.
  */
 #include "figures/reports.h"
 

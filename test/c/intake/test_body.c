@@ -1,6 +1,6 @@
 /*
- * test_body.c - request bodies added in every cut, decoded as HTTP/1.1 decodes them: in memory, past it in files; budget,
- * failures, bodies that end early.
+ * test_body.c - request bodies cut at every place, decoded as HTTP/1.1: in memory and in files,
+ * the budget, failures, bodies that end early.
  */
 #include "intake/body.h"
 
@@ -85,7 +85,7 @@ static void await_write(nb_body *body, unsigned *writes, nb_status expected) {
     assert_status(expected, nb_body_written(body));
 }
 
-/* As much as there is room for; NB_INCOMPLETE: all was used, and the body has not ended. */
+/* Adds as much as there is room for. NB_INCOMPLETE: all was used, and the body has not ended. */
 static nb_status feed_some(nb_body *body, char *bytes, size_t size, size_t *used, nb_refusal *refusal) {
     *used = 0;
     while (!f.decoder.complete && size > *used && nb_body_room(body) > 0) {
@@ -100,7 +100,8 @@ static nb_status feed_some(nb_body *body, char *bytes, size_t size, size_t *used
     return nb_body_room(body) > 0 ? NB_INCOMPLETE : nb_body_write(body);
 }
 
-/* Feeds all of the wire, `cut` bytes at first and then `step` at a time, each from a copy of just that size. */
+/* Feeds all of the wire, `cut` bytes at first and then `step` at a time, each from a copy of just
+   that size. */
 static nb_status feed(nb_body *body, const char *wire, size_t size, size_t cut, size_t step, size_t *used_all,
                       unsigned *writes) {
     nb_refusal refusal = {0};
@@ -269,7 +270,8 @@ static void without_a_worker_a_large_body_is_refused_and_leaves_nothing(void **s
     size_t used;
     char *wire = calloc(1, 70000);
     nb_workers *kept = f.spool.workers;
-    assert_status(NB_OK, nb_workers_create("none", 1, 0, &f.spool.workers)); /* a queue of none is always full */
+    /* A queue of none is always full. */
+    assert_status(NB_OK, nb_workers_create("none", 1, 0, &f.spool.workers));
     assert_status(NB_OK, create(false, 70000, &body));
     assert_status(NB_FULL, feed_some(body, wire, 70000, &used, &refusal));
     assert_int_equal(0, f.spool.bytes);
@@ -306,7 +308,8 @@ static void each_allocation_may_fail(void **state) {
         unsigned long n = 1;
         nb_status status;
         while ((status = use_memory(i % 2, sizes[i / 2], n)) != NB_OK) {
-            assert_true(status == NB_NO_MEMORY || status == NB_SYSTEM); /* NB_SYSTEM: the worker's thread */
+            /* NB_SYSTEM: the worker's thread. */
+            assert_true(status == NB_NO_MEMORY || status == NB_SYSTEM);
             n++;
         }
         assert_true(n >= 3);

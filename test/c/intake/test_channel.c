@@ -1,5 +1,6 @@
 /*
- * test_channel.c - a channel between two threads, and one between processes: alignment, both rings, both doorbells, failure of each part.
+ * test_channel.c - a channel between two threads and one between processes: alignment, both rings,
+ * both doorbells, failure of each part.
  */
 #include "intake/channel.h"
 
@@ -35,7 +36,7 @@ static void a_new_channel_is_empty_aligned_and_silent(void **state) {
     assert_int_equal(0, (uintptr_t)memory % 64);
     assert_int_equal(0, (uintptr_t)nb_channel_requests(channel) % 64);
     assert_int_equal(0, (uintptr_t)nb_channel_responses(channel) % 64);
-    assert_int_equal(0, atomic_load(&board->wanted) + atomic_load(&memory->loop_starved) +
+    assert_int_equal(0, atomic_load(&board->asked) + atomic_load(&memory->loop_starved) +
                             atomic_load(&memory->executor_blocked) + atomic_load(&board->executor_gone) +
                             atomic_load(&board->pulse.running) + atomic_load(&board->pulse.turns));
     nb_channel_ring_executor(channel);
@@ -72,7 +73,8 @@ static void a_new_channel_is_empty_aligned_and_silent(void **state) {
     assert_int_equal(descriptors, nb_test_descriptors());
 }
 
-/* Both rings full of records of every size: neither touches the other nor what lies around (ASan sees the block's end). */
+/* Both rings full of records of every size: neither touches the other nor what lies around (ASan
+   sees the block's end). */
 static void the_rings_do_not_overlap(void **state) {
     (void)state;
     nb_wake loop_wake = {-1, -1};
@@ -234,15 +236,15 @@ static void two_ends_of_a_shared_channel_see_each_other(void **state) {
     assert_true(signalled(&loop_wake));
     for (int i = 0; i < 2; i++) {
         int sent = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        assert_status(NB_OK, nb_channel_give(i ? near : far, sent));
+        assert_status(NB_OK, nb_channel_send_fd(i ? near : far, sent));
         close(sent); /* it stays the sender's as well */
-        int came = nb_channel_take(i ? far : near, 99);
+        int came = nb_channel_receive_fd(i ? far : near, 99);
         assert_true(came >= 0);
         close(came);
-        assert_int_equal(-1, nb_channel_take(i ? far : near, 99));
+        assert_int_equal(-1, nb_channel_receive_fd(i ? far : near, 99));
     }
     nb_channel_destroy(far);
-    assert_status(NB_SYSTEM, nb_channel_give(near, 0));
+    assert_status(NB_SYSTEM, nb_channel_send_fd(near, 0));
     nb_channel_destroy(near);
     nb_wake_deinit(&loop_wake);
     assert_int_equal(live, nb_alloc_live());
@@ -254,8 +256,8 @@ static void in_one_process_a_descriptor_is_handed_over_as_it_is(void **state) {
     nb_wake none = {-1, -1};
     nb_channel *channel;
     assert_status(NB_OK, nb_test_channel_create(&none, false, &channel));
-    assert_status(NB_OK, nb_channel_give(channel, 5));
-    assert_int_equal(5, nb_channel_take(channel, 5));
+    assert_status(NB_OK, nb_channel_send_fd(channel, 5));
+    assert_int_equal(5, nb_channel_receive_fd(channel, 5));
     nb_channel_destroy(channel);
 }
 
@@ -272,7 +274,7 @@ static void a_forked_child_answers_through_it(void **state) {
         nb_link_descriptors(near->link, theirs);
         if (nb_test_channel_attach(theirs, &far) != NB_OK) _exit(1);
         put(far, nb_channel_responses(far), get(nb_channel_requests(far)) + 1);
-        if (nb_channel_give(far, STDIN_FILENO) != NB_OK) _exit(2);
+        if (nb_channel_send_fd(far, STDIN_FILENO) != NB_OK) _exit(2);
         nb_channel_ring_loop(far);
         _exit(0);
     }
@@ -287,7 +289,7 @@ static void a_forked_child_answers_through_it(void **state) {
     int status;
     assert_int_equal(child, waitpid(child, &status, 0));
     assert_int_equal(0, status);
-    int came = nb_channel_take(near, 0); /* it lived longer than its sender */
+    int came = nb_channel_receive_fd(near, 0); /* it lived longer than its sender */
     assert_true(came >= 0);
     close(came);
     nb_channel_destroy(near);
@@ -302,7 +304,8 @@ static void another_builds_channel_or_what_is_none_is_refused_and_its_descriptor
     assert_status(NB_OK, nb_wake_init(&loop_wake));
     nb_channel *near = shared_channel(&loop_wake), *far = NULL;
     near->board->layout++;
-    for (int kind = 0; kind < 3; kind++) { /* another layout, a file that is too small, and no descriptor */
+    /* Another layout, a file that is too small, and no descriptor. */
+    for (int kind = 0; kind < 3; kind++) {
         int theirs[NB_LINK_DESCRIPTORS(1)], ours[NB_LINK_DESCRIPTORS(1)];
         nb_link_descriptors(near->link, theirs);
         for (int i = 0; i < NB_LINK_DESCRIPTORS(1); i++)

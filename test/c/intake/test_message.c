@@ -1,5 +1,6 @@
 /*
- * test_message.c - messages of named files: their lengths are checked, and what nobody sends is closed.
+ * test_message.c - messages of named files: their lengths are checked, and what nobody sends is
+ * closed.
  */
 #include "support/test.h"
 

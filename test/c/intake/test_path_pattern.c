@@ -1,5 +1,5 @@
 /*
- * test_path_pattern.c - what a pattern takes, what it does not, and the pattern of all paths like one.
+ * test_path_pattern.c - which paths a pattern matches, and the pattern of a path.
  */
 #include "intake/path_pattern.h"
 
@@ -62,20 +62,20 @@ static void a_segment_with_a_digit_is_one_from_slash_to_slash(void **state) {
     assert_false(matches("/r/\3", "/r/a/7"));
 }
 
-static void paths_like_one_differ_in_segments_with_digits(void **state) {
+static void paths_of_one_pattern_differ_in_segments_with_digits(void **state) {
     (void)state;
     char out[64];
     static const struct {
-        const char *path, *like;
+        const char *path, *pattern;
     } rows[] = {{"/", "/"},           {"/r", "/r"},         {"/r/17/x", "/r/\3/x"},
                 {"/r/a17b", "/r/\3"}, {"/17/18", "/\3/\3"}, {"/r/17/", "/r/\3/"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        size_t size = nb_path_pattern_like(text(rows[i].path), out, sizeof out);
-        assert_int_equal(strlen(rows[i].like), size);
-        assert_memory_equal(rows[i].like, out, size);
-        assert_true(matches(rows[i].like, rows[i].path));
+        size_t size = nb_path_pattern_of(text(rows[i].path), out, sizeof out);
+        assert_int_equal(strlen(rows[i].pattern), size);
+        assert_memory_equal(rows[i].pattern, out, size);
+        assert_true(matches(rows[i].pattern, rows[i].path));
     }
-    assert_int_equal(0, nb_path_pattern_like(text("/abc"), out, 3));
+    assert_int_equal(0, nb_path_pattern_of(text("/abc"), out, 3));
 }
 
 static void patterns_are_paths_with_places_and_shown_with_signs(void **state) {
@@ -146,7 +146,7 @@ int main(void) {
         cmocka_unit_test(a_part_is_a_byte_or_more_without_slash_and_dot),
         cmocka_unit_test(the_rest_is_a_byte_or_more_of_any_kind),
         cmocka_unit_test(a_segment_with_a_digit_is_one_from_slash_to_slash),
-        cmocka_unit_test(paths_like_one_differ_in_segments_with_digits),
+        cmocka_unit_test(paths_of_one_pattern_differ_in_segments_with_digits),
         cmocka_unit_test(a_path_sent_without_encoding_is_meant_by_the_encoded_one),
         cmocka_unit_test(patterns_are_paths_with_places_and_shown_with_signs),
         cmocka_unit_test(many_made_patterns_take_what_trying_every_length_finds),

@@ -1,6 +1,7 @@
 /*
- * test_request.c - a head as a flat message: every accepted vector, read back through the offsets and compared with what the parser saw. The message
- * lies in memory of exactly its size, so that ASan sees any byte beyond.
+ * test_request.c - a head as a flat message: every accepted vector, read back through the offsets
+ * and compared with what the parser saw. The message lies in memory of exactly its size, so that
+ * ASan sees any byte beyond.
  */
 #include "intake/request.h"
 

@@ -1,6 +1,7 @@
 /*
- * test_lease.c - the lease between host and guest: one holder at a time, takeover of a busy guest, deep standby and its end. Includes its .c to
- * see the state and to count looks.
+ * test_lease.c - the lease between host and guest: one holder at a time, takeover from a busy
+ * guest, the host's deep standby and its end. Includes lease.c to see its state and to count
+ * looks.
  */
 #include "loop/lease.c"
 
@@ -93,7 +94,8 @@ static void the_end_of_the_guest_wakes_a_host_in_deep_standby(void **state) {
     assert_int_equal(NB_LEASE_HOST, holder());
 }
 
-/* --- a storm: what the lease guards is a plain number, so TSan sees a hand-over that does not order --- */
+/* --- a storm: what the lease guards is a plain number, so TSan sees a hand-over that does not
+   order --- */
 
 static unsigned guarded;
 static _Atomic unsigned host_turns;

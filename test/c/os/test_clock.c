@@ -22,7 +22,8 @@ static void monotonic_time_never_goes_back_and_does_go_on(void **state) {
     }
 }
 
-/* A tick of the coarse clock is 10 ms at the most (CONFIG_HZ=100). Before and after bound it; a pause between cannot fail. */
+/* A tick of the coarse clock is 10 ms at the most (CONFIG_HZ=100). Before and after bound it; a
+   pause between cannot fail. */
 static void coarse_time_is_a_little_behind(void **state) {
     (void)state;
     for (int i = 0; i < 1000; i++) {

@@ -1,5 +1,6 @@
 /*
- * test_descriptor_pipe.c - descriptors through a pipe of sockets: in order whatever is lost, bounded, closed with its ends.
+ * test_descriptor_pipe.c - descriptors through a pipe of sockets: in order whatever is lost,
+ * bounded, closed with its ends.
  */
 #include "os/descriptor_pipe.h"
 

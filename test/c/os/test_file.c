@@ -1,6 +1,6 @@
 /*
- * test_file.c - temporary files that have no name, and writes that are whole or failed. Includes its .c to try the way of file systems without
- * O_TMPFILE.
+ * test_file.c - temporary files that have no name, and writes that are whole or failed. Includes
+ * its .c to try the way of file systems without O_TMPFILE.
  */
 #include "os/file.c"
 

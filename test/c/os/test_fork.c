@@ -64,7 +64,8 @@ static void *be_the_first(void *unused) {
     return NULL;
 }
 
-/* Called by fork(2) before what the library has installed: the later installed is the earlier called (pthread_atfork(3)). */
+/* Called by fork(2) before what the library has installed: the later installed is the earlier
+   called (pthread_atfork(3)). */
 static void call_the_first(void) {
     if (atomic_load(&first) != 0) return;
     atomic_store(&first, 1);

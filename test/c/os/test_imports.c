@@ -1,5 +1,6 @@
 /*
- * test_imports.c - what one library calls under an imported name is replaced, and what others call is not. The library is cmocka, which imports strcmp.
+ * test_imports.c - what one library calls under an imported name is replaced, and what others call
+ * is not. The library is cmocka, which imports strcmp.
  */
 #include "support/test.h"
 

@@ -46,7 +46,8 @@ static bool a_refused_block_uses_the_reserve(void) {
     return !nb_alloc(SIZE_MAX / 4) && address_space() < before + BLOCK;
 }
 
-/* In a process of its own: a limit cannot be raised again, and there is one reserve for a process. */
+/* In a process of its own: a limit cannot be raised again, and there is one reserve for a
+   process. */
 static void assert_in_a_child(bool (*holds)(void)) {
     if (access("/proc/self/statm", R_OK) != 0) {
         print_message("needs proc(5)\n");

@@ -1,6 +1,6 @@
 /*
- * test_net.c - listening, accepting, reading and writing on real sockets of this machine. Includes its .c so that accept4 can be
- * made to fail with each errno of accept(2).
+ * test_net.c - listening, accepting, reading and writing on real sockets of this machine. Includes
+ * its .c so that accept4 can be made to fail with each errno of accept(2).
  */
 #define _GNU_SOURCE 1
 
@@ -18,7 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Errors accept is to fail with before it works again: the table's, then what follows it for ever. */
+/* Errors accept is to fail with before it works again: the table's, then what follows it for
+   ever. */
 static int accept_errors[256], accept_failures, accept_then;
 
 static int faulty_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags) {
@@ -125,7 +126,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* --- listening on TCP -------------------------------------------------------------------------------------------- */
+/* --- listening on TCP --- */
 
 static void port_0_gives_the_port_the_kernel_chose(void **state) {
     (void)state;
@@ -195,7 +196,7 @@ static void a_port_just_left_can_be_listened_on_again(void **state) {
     assert_int_equal(w->port, port);
 }
 
-/* --- listening on UNIX sockets ------------------------------------------------------------------------------------ */
+/* --- listening on UNIX sockets --- */
 
 static char folder[64], path[100];
 
@@ -315,7 +316,7 @@ static void impossible_paths_are_refused(void **state) {
     assert_int_equal(ENOENT, errno);
 }
 
-/* --- accepting --------------------------------------------------------------------------------------------------- */
+/* --- accepting --- */
 
 static void an_accepted_connection_is_described_and_ready_for_use(void **state) {
     world *w = *state;
@@ -421,7 +422,7 @@ static void errors_of_the_listener_are_told(void **state) {
     assert_int_equal(-5, fd);
 }
 
-/* --- reading and writing ----------------------------------------------------------------------------------------- */
+/* --- reading and writing --- */
 
 static void a_read_gives_what_is_there_then_again_then_the_end(void **state) {
     world *w = *state;

@@ -1,6 +1,7 @@
 /*
- * test_open_beneath.c - opening a file without leaving its folder: one table of links and other traps for each policy, by openat2, by an openat2
- * without RESOLVE_CACHED, and by the walk. Includes its .c to take openat2 away.
+ * test_open_beneath.c - opening a file without leaving its folder: one table of links and other
+ * traps for each policy, by openat2, by an openat2 without RESOLVE_CACHED, and by the walk.
+ * Includes its .c to take openat2 away.
  */
 #include "os/openat2.h"
 
@@ -338,7 +339,8 @@ static void check_ready_rows(const nb_root *root) {
             close(fd);
         } else if (status == NB_SYSTEM && way == NB_OPENAT2_KNOWS_CACHED) {
             if (error != expected(&rows[i], root->symlinks)) fail_row(&rows[i], root, strerror(error));
-        } else if (status == NB_SYSTEM) { /* fstatat knows no policy: it finds what is not there, and refuses nothing */
+            /* Fstatat knows no policy: it finds what is not there, and refuses nothing. */
+        } else if (status == NB_SYSTEM) {
             assert_int_equal(error, rows[i].follow);
         } else {
             assert_status(NB_AGAIN, status);
@@ -446,7 +448,8 @@ static void *swap_folders(void *unused) {
     static const char *const names[] = {"root/swap", "outside/swap", "root/spare"};
     for (size_t i = 0; i < 3; i++)
         snprintf(paths[i], sizeof paths[i], "%s/%s", base, names[i]);
-    while (atomic_load(&swapping)) { /* the folder leaves the root, and a link that leads out stands in its place */
+    /* The folder leaves the root, and a link that leads out stands in its place. */
+    while (atomic_load(&swapping)) {
         rename(paths[0], paths[1]);
         rename(paths[2], paths[0]);
         rename(paths[0], paths[2]);

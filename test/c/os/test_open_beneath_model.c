@@ -1,6 +1,7 @@
 /*
- * test_open_beneath_model.c - random folders full of random links, and random paths in them: the kernel follows every link, and /proc tells where the
- * file it opened lies. Under :inside exactly those inside may be opened, under :owner (all is ours) all of them, by openat2 and by the walk.
+ * test_open_beneath_model.c - random folders full of random links, and random paths in them: the
+ * kernel follows every link, and /proc tells where the file it opened lies. Under :inside exactly
+ * those inside may be opened, under :owner (all is ours) all of them, by openat2 and by the walk.
  */
 #include "os/openat2.h"
 
@@ -57,7 +58,8 @@ static void make_tree(void) {
     }
 }
 
-/* What the kernel comes to when it follows all: an errno, or 0 with the file's number and whether it lies in the root. */
+/* What the kernel comes to when it follows all: an errno, or 0 with the file's number and whether
+   it lies in the root. */
 static int kernel_says(const nb_root *root, const char *path, ino_t *number, bool *inside) {
     char link[64], place[PATH_MAX];
     struct stat found;

@@ -1,5 +1,6 @@
 /*
- * test_resolver.c - the resolver with a lookup and a clock of the test's own, and once with the real ones.
+ * test_resolver.c - the resolver with a lookup and a clock of the test's own, and once with the
+ * real ones.
  */
 #include "support/test.h"
 
@@ -15,7 +16,7 @@
 
 enum { QUEUE = 256, CACHED = 1024 }; /* WAITING_MAX and NAMES_MAX of resolver.c */
 
-/* --- the world of the lookups ------------------------------------------------------------------------------------ */
+/* --- the world of the lookups --- */
 
 static _Atomic int64_t now_ns;
 static _Atomic int next_error;   /* what lookups answer */
@@ -26,7 +27,8 @@ static _Atomic bool holding; /* lookups wait for `hold` */
 static int64_t test_clock(void) { return atomic_load(&now_ns); }
 
 static void test_lookup(const char *name, nb_resolver_answer *answer) {
-    bool held = atomic_load(&holding); /* before the test can see that this has started and change it */
+    /* Before the test can see that this has started and change it. */
+    bool held = atomic_load(&holding);
     nb_test_gate_open(&started);
     if (held) nb_test_gate_wait(&hold, 1);
     answer->error = atomic_load(&next_error);
@@ -125,7 +127,7 @@ static void let_go(void) {
     nb_test_gate_open(&hold);
 }
 
-/* --- the cache --------------------------------------------------------------------------------------------------- */
+/* --- the cache --- */
 
 static void an_answer_is_kept_30_seconds(void **state) {
     (void)state;
@@ -175,7 +177,8 @@ static void what_is_fresh_is_known_without_a_question(void **state) {
     pass_time(1);
     assert_int_equal(0, known("a.test"));
     atomic_store(&next_error, EAI_AGAIN);
-    assert_int_equal(1, resolve("a.test")); /* an older answer, after a lookup that failed: not fresh for that */
+    /* An older answer, after a lookup that failed: not fresh for that. */
+    assert_int_equal(1, resolve("a.test"));
     assert_int_equal(0, known("a.test"));
     atomic_store(&next_error, EAI_NONAME);
     assert_int_equal(ERROR(EAI_NONAME), resolve("a.test"));
@@ -297,7 +300,7 @@ static void of_too_many_names_the_one_unused_longest_is_forgotten(void **state) 
     assert_int_equal(0, known("5.test"));
 }
 
-/* --- merging ----------------------------------------------------------------------------------------------------- */
+/* --- merging --- */
 
 static void questions_of_one_name_share_one_lookup(void **state) {
     (void)state;
@@ -354,7 +357,7 @@ static void a_name_holds_one_worker_and_others_are_answered_meanwhile(void **sta
     assert_int_equal(2, lookups());
 }
 
-/* --- bounds ------------------------------------------------------------------------------------------------------ */
+/* --- bounds --- */
 
 static void a_full_queue_is_eai_again_or_the_older_answer(void **state) {
     (void)state;
@@ -424,7 +427,7 @@ static void each_allocation_may_fail(void **state) {
     }
 }
 
-/* --- withdrawing and the end ------------------------------------------------------------------------------------- */
+/* --- withdrawing and the end --- */
 
 static void a_withdrawn_question_is_not_answered_and_the_others_are(void **state) {
     (void)state;
@@ -529,7 +532,7 @@ static void among_threads_each_question_is_answered_or_withdrawn(void **state) {
     assert_int_equal(1600 - atomic_load(&withdrawn_total), nb_test_gate_count(&answered));
 }
 
-/* --- the real one ------------------------------------------------------------------------------------------------ */
+/* --- the real one --- */
 
 static void localhost_and_numeric_addresses_resolve_for_real(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_shared_memory.c - memory of two processes: seen by both, sealed, gone with its last user. Includes its .c for the named form, which
- * this system does not need.
+ * test_shared_memory.c - memory of two processes: seen by both, sealed, gone with its last user.
+ * Includes its .c for the named form, which this system does not need.
  */
 #include "os/shared_memory.c"
 
@@ -118,7 +118,8 @@ static void the_named_form_leaves_no_name(void **state) {
     char name[32];
     int taken;
     (void)snprintf(name, sizeof name, "/nb.%ld.0", (long)getpid());
-    assert_true((taken = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600)) >= 0); /* left by a process of that number */
+    /* Left by a process of that number. */
+    assert_true((taken = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600)) >= 0);
     assert_true((first.fd = create_named()) >= 0);
     assert_true((second.fd = create_named()) >= 0);
     assert_int_equal(0, ftruncate(first.fd, 4096));

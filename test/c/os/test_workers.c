@@ -220,7 +220,9 @@ static void a_job_comes_again_behind_those_that_wait(void **state) {
     for (int i = 0; i < 3; i++) {
         assert_status(NB_OK, nb_workers_submit(again_in, &tasks[i].job));
         nb_test_gate_wait(&running,
-                          1); /* the first runs: the others fill the queue, which has a place for it all the same */
+                          /* The first runs: the others fill the queue, which has a place for it all
+                             the same. */
+                          1);
     }
     nb_test_gate_open(&open_gate);
     nb_test_gate_wait(&done, 3);

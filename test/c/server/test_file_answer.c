@@ -1,6 +1,6 @@
 /*
- * test_file_answer.c - a file becomes a response: whole, one range, several, 304, 412, 416, and which field lines go with each. By a served folder, through a
- * whole server.
+ * test_file_answer.c - a file becomes a response: whole, one range, several, 304, 412, 416, and
+ * which field lines go with each. By a served folder, through a whole server.
  */
 #include "answers/file_answer.h"
 

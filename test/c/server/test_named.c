@@ -1,6 +1,7 @@
 /*
- * test_named.c - files that an application names, through a whole server over real sockets: by an open descriptor, by X-Sendfile, by X-Accel-Redirect; what is
- * sent, what is refused and how the log says so, what has to wait for the disk, and want of descriptors.
+ * test_named.c - files that an application names, through a whole server over real sockets: by an
+ * open descriptor, by X-Sendfile, by X-Accel-Redirect; what is sent, what is refused and how the
+ * log says so, what has to wait for the disk, and want of descriptors.
  */
 #include "answers/named.h"
 
@@ -176,7 +177,8 @@ static void what_may_not_be_named_or_is_not_there_is_404_and_the_log_says_why(vo
     expect_refused(w, c, (row){sendfile_path("docs/../a.txt"), no_path});
     expect_refused(w, c, (row){sendfile_path(""), folder_of});
     char beside[512];
-    snprintf(beside, sizeof beside, "/sendfile%s-private/a.txt", folder); /* a prefix ends where a name ends */
+    /* A prefix ends where a name ends. */
+    snprintf(beside, sizeof beside, "/sendfile%s-private/a.txt", folder);
     expect_refused(w, c, (row){beside, folder_of});
     assert_int_equal(4, results(w, NB_DOWNLOAD_missing));
     assert_int_equal(8, results(w, NB_DOWNLOAD_refused));

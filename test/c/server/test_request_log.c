@@ -1,5 +1,6 @@
 /*
- * test_request_log.c - the lines of requests that the loop answers itself: each names its own request, also when that was read long before.
+ * test_request_log.c - the lines of requests that the loop answers itself: each names its own
+ * request, also when that was read long before.
  */
 #include <string.h>
 #include <unistd.h>
@@ -75,7 +76,7 @@ static void the_line_of_any_bytes_is_utf8(void **state) {
     assert_logged(log, "\t%FF%1B\n");
 }
 
-static void overdue_requests_are_logged_with_their_own_lines(void **state) {
+static void expired_requests_are_logged_with_their_own_lines(void **state) {
     nb_test_world *w = *state;
     w->config.request_timeout_ms = 60;
     w->options.credit = 1;
@@ -102,7 +103,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_streamed_body_refused_in_its_middle_is_logged_with_its_requests_line),
         CASE(the_line_of_any_bytes_is_utf8),
-        CASE(overdue_requests_are_logged_with_their_own_lines),
+        CASE(expired_requests_are_logged_with_their_own_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

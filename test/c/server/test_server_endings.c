@@ -1,6 +1,6 @@
 /*
- * test_server_endings.c - requests that are ended before they have ended themselves: by their deadline in the queue, and by a client that leaves
- * (cancel_on_disconnect).
+ * test_server_endings.c - requests that are ended before they have ended themselves: by their
+ * deadline in the queue, and by a client that leaves (cancel_on_disconnect).
  */
 #include <string.h>
 
@@ -50,8 +50,8 @@ static void where_it_does_not_its_answer_comes(void **state) {
     nb_test_world_close(w);
 }
 
-/* A client whose request keeps the only executor's thread: the next waits in the queue. On a machine that stands still its own deadline may pass
-   there first. */
+/* A client whose request keeps the only executor's thread: the next waits in the queue. On a
+   machine that stands still its own deadline may pass there first. */
 static nb_test_client *block(nb_test_world *w) {
     w->options.credit = 1;
     nb_test_world_open(w, 1);

@@ -1,6 +1,7 @@
 /*
- * test_server_executors.c - a server in C with executors that stall, fill their rings, run the loop's turns themselves (the lease) or die: who gets
- * which request, and that nobody is left waiting.
+ * test_server_executors.c - a server in C with executors that stall, fill their rings, run the
+ * loop's turns (the lease), or end: which executor gets which request, and that no request is left
+ * waiting.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -152,7 +153,8 @@ static void what_is_queued_goes_at_once_with_its_client(void **state) {
     assert_true(nb_test_world_stats(w).spool_bytes >= 3 * 200000);
     while (nb_test_world_stats(w).connections != 6) {
     }
-    assert_int_equal(descriptors + 3 * 3, nb_test_descriptors()); /* two ends of a connection and a file each */
+    /* Two ends of a connection and a file each. */
+    assert_int_equal(descriptors + 3 * 3, nb_test_descriptors());
     for (int i = 0; i < 3; i++)
         nb_test_client_reset(goes[i]);
     while (nb_test_world_stats(w).connections != 3) {
@@ -172,7 +174,7 @@ static void what_is_queued_goes_at_once_with_its_client(void **state) {
 
 /* --- full rings --- */
 
-static void a_full_request_ring_makes_requests_wait_and_loses_no_news(void **state) {
+static void a_full_request_ring_makes_requests_wait_and_loses_no_notice(void **state) {
     nb_test_world *w = *state;
     nb_test_client *clients[30];
     w->options.credit = 64;
@@ -228,7 +230,7 @@ static void writers_that_found_the_response_ring_full_go_on_when_there_is_room(v
     many_lumps(*state, false);
 }
 
-/* The guest makes the room itself, so nobody else wakes it for that. */
+/* The guest makes the room itself, so no one else wakes it for that. */
 static void a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room(void **state) {
     many_lumps(*state, true);
 }
@@ -302,7 +304,8 @@ static void while_the_guest_is_busy_the_host_runs_the_loop_and_gives_it_back(voi
     nb_test_world_close(w);
 }
 
-/* After ten quiet looks (10 ms) the host sleeps until the guest gives the lease back: nothing but time brings that about. */
+/* After ten quiet looks (10 ms) the host sleeps until the guest returns the lease. Only time brings
+   that about. */
 static void a_host_in_deep_standby_takes_over_a_guest_that_becomes_busy(void **state) {
     nb_test_world *w = *state;
     w->options.guest = true;
@@ -478,7 +481,7 @@ int main(void) {
         CASE(past_the_queues_bound_requests_are_refused_and_connections_go_on),
         CASE(a_waiting_request_whose_client_went_is_never_given_to_an_executor),
         CASE(what_is_queued_goes_at_once_with_its_client),
-        CASE(a_full_request_ring_makes_requests_wait_and_loses_no_news),
+        CASE(a_full_request_ring_makes_requests_wait_and_loses_no_notice),
         CASE(writers_that_found_the_response_ring_full_go_on_when_there_is_room),
         CASE(a_guest_whose_response_ring_was_full_goes_on_when_its_own_turn_made_room),
         CASE(an_executor_alone_runs_the_turns_itself),

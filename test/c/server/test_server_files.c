@@ -1,6 +1,6 @@
 /*
- * test_server_files.c - downloads through a whole server by each algorithm, over real sockets: order, keep-alive, clients that leave or stop
- * reading, time, drain, stop, hijack, several loops.
+ * test_server_files.c - downloads through a whole server by each algorithm, over real sockets:
+ * order, keep-alive, clients that leave or stop reading, time, drain, stop, hijack, several loops.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t byt
 }
 #endif
 
-/* What is paid for at the rate that a test looks at, and whether that was ever too much: by the times the loops go by, since no other clock can
-   tell on a machine that stands still. */
+/* What is paid for at the rate that a test looks at, and whether that was ever too much: by the
+   times the loops go by, since no other clock can tell on a machine that stands still. */
 static struct {
     pthread_mutex_t lock;
     uint64_t rate;
@@ -45,7 +45,8 @@ static struct {
     unsigned keys, excesses;
 } paced = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Bytes of the heads of all responses here: a head is sent whole where less is allowed, and is paid for from what comes after. */
+/* Bytes of the heads of all responses here: a head is sent whole where less is allowed, and is paid
+   for from what comes after. */
 enum { HEADS = 4096 };
 
 static void pace_anew(uint64_t rate) {
@@ -256,8 +257,8 @@ static void a_client_that_stops_reading_is_given_up_in_time(void **state) {
     nb_test_world_close(w);
 }
 
-/* All workers are with clients that do not read. Where that keeps them, the next download waits for one, and it is not that client which is
-   slow. */
+/* All workers are with clients that do not read. Where that keeps them, the next download waits for
+   one, and it is not that client which is slow. */
 static void who_waits_for_a_worker_is_not_too_slow(void **state) {
     nb_test_world *w = *state;
     w->config.body_timeout_ms = 300;
@@ -365,7 +366,8 @@ static bool has_thread(const char *wanted) {
 static void a_route_chooses_its_algorithm(void **state) {
     nb_test_world *w = *state;
     static const char *const patterns[] = {"/file/3*", NULL};
-    while (has_thread("nb-send")) /* of the test before: proc(5) may list for a while what has been joined */
+    /* Of the test before: proc(5) may list for a while what has been joined. */
+    while (has_thread("nb-send"))
         usleep(1000);
     w->config.sendfile_algorithm = nb_algorithms_find("enba");
     w->config.file_send_workers = 2;
@@ -385,7 +387,8 @@ static void a_route_chooses_its_algorithm(void **state) {
 }
 
 #if defined(__linux__)
-/* An executor that is never idle attends to the loop with Ruby's lock: others would wait for its downloads. */
+/* An executor that is never idle attends to the loop with Ruby's lock: others would wait for its
+   downloads. */
 static void no_download_is_sent_by_a_thread_that_holds_a_lock(void **state) {
     nb_test_world *w = *state;
     w->options.guest = w->options.locked = true;
@@ -417,9 +420,11 @@ static void fetch(nb_test_world *w, nb_test_client **clients, int count, size_t 
     }
 }
 
-/* All was paid for, heads too, and at no time was more than a tick's worth beyond what the loops' own clock allowed. */
+/* All was paid for, heads too, and at no time was more than a tick's worth beyond what the loops'
+   own clock allowed. */
 static void expect_paced(nb_test_world *w, uint64_t bytes, unsigned keys) {
-    while (atomic_load(&paced.net) > bytes + HEADS) /* what a worker did not need is given back when it returns */
+    /* What a worker did not need is given back when it returns. */
+    while (atomic_load(&paced.net) > bytes + HEADS)
         nb_test_world_settle(w);
     pthread_mutex_lock(&paced.lock);
     unsigned excesses = paced.excesses, seen = paced.keys;
@@ -491,7 +496,8 @@ int main(void) {
         CASE(a_fork_in_the_middle_does_no_harm),
         CASE(a_rate_is_kept_and_who_is_paced_is_not_too_slow),
         CASE(the_rate_of_an_address_is_all_its_connections),
-        CASE(clients_that_do_not_read_hold_up_nobody), /* the last: the workers of sba stay with them */
+        /* The last: the workers of sba stay with them. */
+        CASE(clients_that_do_not_read_hold_up_nobody),
     };
     const struct CMUnitTest once[] = {
         CASE(a_route_chooses_its_algorithm),

@@ -1,6 +1,6 @@
 /*
- * test_server_interim.c - what comes before a response, and what the loop leaves to the application: 103 (RFC 8297), OPTIONS *, requests that ask for another
- * protocol.
+ * test_server_interim.c - what comes before a response, and what the loop leaves to the
+ * application: 103 (RFC 8297), OPTIONS *, requests that ask for another protocol.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,8 @@ static void hints_leave_while_the_application_works(void **state) {
     nb_test_world_close(w);
 }
 
-/* RFC 9112 section 9.3.2: responses come in the order of the requests, and an interim one is its request's. */
+/* RFC 9112 section 9.3.2: responses come in the order of the requests, and an interim one is its
+   request's. */
 static void hints_of_a_pipelined_request_wait_for_the_answers_before_it(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);

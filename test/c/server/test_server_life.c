@@ -1,6 +1,7 @@
 /*
- * test_server_life.c - a server in C over time: timeouts, slow peers, limits of connections and descriptors, drain and stop. Time is the subject
- * here: the settings are tens of milliseconds, and what must not happen yet is asked of the server, not waited for.
+ * test_server_life.c - a server in C over time: timeouts, slow peers, limits of connections and
+ * descriptors, drain and stop. Time is the subject here: the settings are tens of milliseconds,
+ * and what must not happen yet is asked of the server, not waited for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +96,8 @@ static void an_idle_connection_ends_after_its_time_and_no_sooner(void **state) {
     nb_test_world_close(w);
 }
 
-/* A client whose request has reached the executor. Whoever stands still for longer than a head may take connects again. */
+/* A client whose request has reached the executor. Whoever stands still for longer than a head may
+   take connects again. */
 static nb_test_client *asked_in_time(nb_test_world *w, const char *path) {
     for (;;) {
         nb_test_client *c = nb_test_world_client(w);
@@ -128,7 +130,8 @@ static void a_body_that_stands_still_is_408(void **state) {
     nb_test_world_close(w);
 }
 
-/* Sends a body in parts of so many bytes, until it is answered. Returns the longest time between two of them, or since the last. */
+/* Sends a body in parts of so many bytes, until it is answered. Returns the longest time between
+   two of them, or since the last. */
 static int64_t drip_body(nb_test_world *w, nb_test_client *c, size_t bytes) {
     const char part[60] = {0};
     int64_t last = nb_clock_monotonic_ns(), longest_ms = 0;
@@ -170,7 +173,8 @@ static void a_reader_that_takes_nothing_is_cut_off(void **state) {
     nb_test_world_close(w);
 }
 
-/* For a second, which is three windows. Tells whether it was cut off, and the longest time between two reads. */
+/* For a second, which is three windows. Tells whether it was cut off, and the longest time between
+   two reads. */
 static bool read_slowly(nb_test_client *c, int64_t *longest_ms) {
     char block[32768];
     int64_t start = nb_clock_monotonic_ns(), last = start;
@@ -186,7 +190,8 @@ static bool read_slowly(nb_test_client *c, int64_t *longest_ms) {
     return false;
 }
 
-/* A socket buffer of megabytes takes nothing for many windows while a steady reader empties it: what it took counts. */
+/* A socket buffer of megabytes takes nothing for many windows while a steady reader empties it:
+   what it took counts. */
 static void a_slow_reader_that_reads_on_is_not_cut_off(void **state) {
     nb_test_world *w = *state;
     w->config.body_timeout_ms = 300;
@@ -494,7 +499,8 @@ static void expect_channel_beside_idle(nb_test_world *w, unsigned idle, bool mad
         clients[i] = nb_test_connect(s.port);
         expect_hello(w, &clients[i]);
     }
-    assert_int_equal(idle, ask_report(&s).connections); /* the last descriptor's taker ends nobody */
+    /* The last descriptor's taker ends nobody. */
+    assert_int_equal(idle, ask_report(&s).connections);
     assert_int_equal(made, ask_channel(&s));
     assert_int_equal(left, ask_report(&s).connections);
     later = nb_test_connect(s.port); /* nobody is accepted for a moment only */
@@ -524,7 +530,8 @@ static void draining_while_there_is_no_descriptor_does_not_spin(void **state) {
     while (ask_report(&s).accept_errors == 0) {
     }
     assert_int_equal(1, write(s.commands, "d", 1));
-    assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(&clients[5], NULL)); /* never accepted: the listener's end */
+    /* Never accepted: the listener's end. */
+    assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(&clients[5], NULL));
     report before = ask_report(&s);
     assert_false(nb_test_readable(&clients[0], 400));
     report after = ask_report(&s);
@@ -602,7 +609,8 @@ static void pipelined_requests_under_way_are_all_answered_while_draining(void **
     nb_test_world_close(w);
 }
 
-/* A server that drains from its first turn on, while a request lies in its backlog. It has no executor yet. */
+/* A server that drains from its first turn on, while a request lies in its backlog. It has no
+   executor yet. */
 static nb_test_client *open_draining(nb_test_world *w, const char *streamed) {
     uint16_t number;
     nb_test_alarm(40);
@@ -684,7 +692,8 @@ static void stopping_now_cuts_everything_at_once(void **state) {
     nb_test_world_close(w);
 }
 
-/* Files and bodies that lie in rings when all is cut must not be lost: the world counts descriptors. */
+/* Files and bodies that lie in rings when all is cut must not be lost: the world counts
+   descriptors. */
 static void stopping_now_with_files_on_their_way_loses_none(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
@@ -714,7 +723,8 @@ static void a_server_that_never_started_is_destroyed(void **state) {
     assert_int_equal(descriptors, nb_test_descriptors());
 }
 
-/* The child lives on with nothing of ours: only then does the parent's closing reach the clients. */
+/* The child lives on with nothing of ours: only then does the parent's closing reach the
+   clients. */
 static void a_forks_child_gives_up_what_it_inherited(void **state) {
     nb_test_world *w = *state;
     int gate[2], ready[2];

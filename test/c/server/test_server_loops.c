@@ -1,6 +1,7 @@
 /*
- * test_server_loops.c - a server with several I/O loops: connections are spread over them, an executor's requests come from all, what it asks for and the
- * limits are theirs together, and everything that begins or ends does so on each. (NB_TEST_IO_THREADS=2 runs the other suites with two.)
+ * test_server_loops.c - a server with several I/O loops: connections are spread over them,
+ * executors get requests from all, credit and limits are common, and whatever begins or ends does
+ * so on each. (NB_TEST_IO_THREADS=2 runs the other suites with two.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,8 @@ static void connections_are_hijacked_from_each(void **state) {
         assert_true(nb_test_get(clients[i], "/hijack"));
         nb_test_executor_await(w->executors[0], NB_TEST_HIJACKED, 1);
         int fd = nb_test_executor_taken(w->executors[0], bytes, &size);
-        /* What comes then is nothing of the loop's, though a worker's descriptor is of the socket that it had in its poller. */
+        /* What comes then is nothing of the loop's, though a worker's descriptor is of the socket
+           that it had in its poller. */
         assert_true(nb_test_send_text(clients[i], "later"));
         nb_test_world_settle(w);
         assert_int_equal(5, read(fd, bytes, sizeof bytes));
@@ -162,13 +164,14 @@ static hand hand_serve(nb_test_world *w, uint64_t wanted) {
         nb_ring_consumer_attach(&h.requests[i], nb_channel_requests(&h.link->channels[i]));
         nb_ring_producer_attach(&h.responses[i], nb_channel_responses(&h.link->channels[i]));
     }
-    atomic_store(&h.link->board->wanted, wanted);
+    atomic_store(&h.link->board->asked, wanted);
     nb_doorbell_announce(&h.link->board->executor_bell);
     nb_test_world_serve(w, h.worker);
     return h;
 }
 
-/* A request that was given and not looked at: the loop by which it came; -1: there is none. */
+/* A handed request that was not looked at: the number of the loop by which it came; -1: there is
+   none. */
 static int hand_has(hand *h) {
     for (int i = 0; i < LOOPS; i++) {
         if (nb_ring_readable(&h->requests[i])) return i;
@@ -203,7 +206,7 @@ static int hand_answer(hand *h) {
 
 /* Asks for one more, as an executor whose fiber has ended. */
 static void hand_ask(hand *h) {
-    atomic_fetch_add(&h->link->board->wanted, 1);
+    atomic_fetch_add(&h->link->board->asked, 1);
     nb_doorbell_fence(&h->link->board->executor_bell);
     for (int i = 0; i < LOOPS; i++) {
         nb_channel *channel = &h->link->channels[i];
@@ -216,7 +219,8 @@ static void await_queue(nb_test_world *w, uint64_t count) {
         usleep(1000);
 }
 
-/* The next that is sent comes more than a millisecond after this one, however late this one came: what is closer may change places. */
+/* The next that is sent comes more than a millisecond after this one, however late this one came:
+   what is closer may change places. */
 static void queue_one(nb_test_world *w, nb_test_client *client, uint64_t count) {
     assert_true(nb_test_get(client, "/"));
     await_queue(w, count);
@@ -235,7 +239,7 @@ static void an_executor_that_asks_for_one_is_given_one_whichever_loop_has_it(voi
         for (int i = 0; i < LOOPS; i++)
             assert_true(nb_test_get(clients[i], "/"));
         await_queue(w, 1); /* one is with the executor, and the other waits */
-        assert_int_equal(2 * round - 1, atomic_load(&w->channels[h.worker]->link->given));
+        assert_int_equal(2 * round - 1, atomic_load(&w->channels[h.worker]->link->handed));
         int one = hand_answer(&h);
         assert_int_equal(-1, hand_has(&h));
         hand_ask(&h);
@@ -267,7 +271,7 @@ static void a_request_is_not_overtaken_by_those_of_another_loop_that_came_later(
     /* all of it at once: the loop that gives way is told when its turn has come */
     for (unsigned i = 0; i < 4; i++)
         queue_one(w, order[i], i + 1);
-    atomic_fetch_add(&h.link->board->wanted, 3);
+    atomic_fetch_add(&h.link->board->asked, 3);
     hand_ask(&h);
     for (unsigned i = 0; i < 4; i++)
         (void)hand_answer(&h);
@@ -435,7 +439,8 @@ static void a_drain_waits_for_a_body_that_is_being_written(void **state) {
     while (nb_test_world_stats(w).connections > 0)
         usleep(1000);
     uint64_t turns = nb_test_world_stats(w).turns + 8L * LOOPS;
-    while (nb_server_running(w->server) && nb_test_world_stats(w).turns < turns) /* it would have ended in one */
+    /* It would have ended in one. */
+    while (nb_server_running(w->server) && nb_test_world_stats(w).turns < turns)
         usleep(1000);
     assert_true(nb_server_running(w->server));
     assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_STOPPED));

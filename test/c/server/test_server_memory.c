@@ -1,5 +1,6 @@
 /*
- * test_server_memory.c - the n-th allocation fails, for every n: nothing crashes, nothing leaks, and the server serves afterwards.
+ * test_server_memory.c - the n-th allocation fails, for every n: nothing crashes, nothing leaks,
+ * and the server serves afterwards.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +130,8 @@ static bool use_once(nb_test_world *w, int kind) {
     return good;
 }
 
-/* The failure may strike a connection, a response or a body of a cold server; what comes after it is served. */
+/* The failure may strike a connection, a response or a body of a cold server; what comes after it
+   is served. */
 static bool fail_once(const nb_test_world *settings, int kind, unsigned long n) {
     static nb_test_world w;
     nb_test_world_init(&w);

@@ -1,6 +1,7 @@
 /*
- * test_server_processes.c - a front and workers that are processes: killed in a loop under load, and such that write garbage. A client
- * sees a failure exactly for what a killed worker had begun with; what the front counts and what its clients saw is compared.
+ * test_server_processes.c - a front and workers that are processes: killed in a loop under load,
+ * and such that write garbage. A client sees a failure exactly for what a killed worker had begun
+ * with; what the front counts and what its clients saw is compared.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -160,7 +161,8 @@ static void only_what_a_killed_worker_had_begun_with_fails(void **state) {
     close_with(w, workers, WORKERS);
 }
 
-/* A SIGSTOP is a collection of garbage, or a page that comes from a disk: only what it runs has to wait. */
+/* A SIGSTOP is a collection of garbage, or a page that comes from a disk: only what it runs has to
+   wait. */
 static void while_a_worker_is_stopped_the_others_run_what_it_has_not_begun_with(void **state) {
     nb_test_world *w = *state;
     worker workers[2];
@@ -197,7 +199,7 @@ static hand hand_serve(nb_test_world *w, unsigned wanted) {
     h.channel = w->far[h.worker];
     nb_ring_consumer_attach(&h.requests, nb_channel_requests(h.channel));
     nb_ring_producer_attach(&h.responses, nb_channel_responses(h.channel));
-    atomic_store(&h.channel->board->wanted, wanted);
+    atomic_store(&h.channel->board->asked, wanted);
     assert_status(NB_OK, nb_server_channel_serve(w->server, w->channels[h.worker], 9, h.pid));
     return h;
 }
@@ -395,11 +397,12 @@ static void put_random_part(hand *h, nb_test_random *random, const nb_exchange_i
         if (bytes < sizeof *head) message->bytes = (uint32_t)(bytes = sizeof *head);
         head->fields_bytes = 0;
     }
-    if (message->type == NB_MESSAGE_NAMED && nb_test_random_below(random, 2)) (void)nb_channel_give(h->channel, 0);
+    if (message->type == NB_MESSAGE_NAMED && nb_test_random_below(random, 2)) (void)nb_channel_send_fd(h->channel, 0);
     hand_put(h, part, bytes);
 }
 
-/* Bounded by the rounds; the same seed does the same. Nothing is asked of what clients see, but that they see an end of it. */
+/* Bounded by the rounds; the same seed does the same. Nothing is asked of what clients see, but
+   that they see an end of it. */
 static void the_front_survives_whatever_a_worker_writes(void **state) {
     nb_test_world *w = *state;
     enum { ROUNDS = 150, CLIENTS = 4 };
@@ -423,8 +426,8 @@ static void the_front_survives_whatever_a_worker_writes(void **state) {
         hand h = hand_serve(w, 6);
         for (uint64_t wanted = 1 + nb_test_random_below(&random, 6); begun < wanted; begun++)
             ids[begun] = hand_begin(w, &h);
-        if (nb_test_random_below(&random, 4) == 0) /* also those it has not begun with, and their copies at the end */
-            scribble(&random, nb_channel_requests(h.channel), 8192);
+        /* Also those it has not begun with, and their copies at the end. */
+        if (nb_test_random_below(&random, 4) == 0) scribble(&random, nb_channel_requests(h.channel), 8192);
         for (uint64_t parts = nb_test_random_below(&random, 30); parts > 0; parts--) {
             put_random_part(&h, &random, ids, begun);
             if (nb_test_random_below(&random, 5) == 0) nb_channel_ring_loop(h.channel);

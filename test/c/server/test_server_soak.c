@@ -1,6 +1,8 @@
 /*
- * test_server_soak.c - random clients, valid, broken, slow and vanishing ones, for a few seconds; in the end every counter must balance. Prints its seed;
- * NB_TEST_SEED=n repeats it (as far as threads allow), NB_TEST_SOAK_MS=n changes how long it runs. Includes server.c to see what is left.
+ * test_server_soak.c - random clients, valid, broken, slow and vanishing ones, for a few seconds;
+ * in the end every counter must balance. Prints its seed; NB_TEST_SEED=n repeats it (as far as
+ * threads allow), NB_TEST_SOAK_MS=n changes how long it runs. Includes server.c to see what is
+ * left.
  */
 #include "server/server.c"
 
@@ -21,7 +23,8 @@ typedef struct client_thread {
 
 static uint64_t below(client_thread *t, uint64_t bound) { return nb_test_random_below(&t->random, bound); }
 
-/* Valid requests, pipelined or not; each must be answered with 200, or 503 when the server is full. */
+/* Valid requests, pipelined or not; each must be answered with 200, or 503 when the server is
+   full. */
 static void be_good(client_thread *t, nb_test_client *client) {
     static const char *const paths[] = {"/hello",   "/big/%u",  "/chunked/%u", "/file/%u",
                                         "/lump/%u", "/file/%u", "/fields/%u",  "/echo"};
@@ -57,8 +60,9 @@ static void be_broken(client_thread *t, nb_test_client *client) {
     }
 }
 
-/* Begins something and goes: in a head, in a body, in a response, while it waits. Who leaves a response that never comes leaves with a reset:
-   one that only finished sending is still waited for. */
+/* Begins something and goes: in a head, in a body, in a response, while it waits. Who leaves a
+   response that never comes leaves with a reset: one that only finished sending is still waited
+   for. */
 static void vanish(client_thread *t, nb_test_client *client) {
     static const char *const paths[] = {"/big/9000000", "/chunked/9000000", "/file/9000000", "/hello",
                                         "/late",        "/lump/700000",     "/abort",        "/hello"};
@@ -131,7 +135,7 @@ static void everything_is_given_back(nb_server *server) {
     assert_int_equal(0, loop->connections.spool.bytes);
     assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->connections.timeouts));
     for (uint16_t i = 0; i < loop->dispatch.count; i++)
-        assert_null(loop->dispatch.channels[i].news);
+        assert_null(loop->dispatch.channels[i].notices);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++)
         assert_true(nb_outbox_empty(&loop->connections.exchanges.slots[i]->outbox));
 }

@@ -1,5 +1,6 @@
 /*
- * test_server_streams.c - responses that last: what all of them may hold together, and the news of clients that left.
+ * test_server_streams.c - responses that last: what all of them may hold together, and notices of
+ * clients that left.
  */
 #include <stdio.h>
 #include <string.h>

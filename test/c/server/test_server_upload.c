@@ -1,6 +1,7 @@
 /*
- * test_server_upload.c - request bodies that are passed on while their request runs (a route with stream_input), over real sockets: the
- * window, Expect, answers before the body's end, bodies that cannot be had. Every connection here is a client of support/c_executor.h.
+ * test_server_upload.c - request bodies that are passed on while their request runs (a route with
+ * stream_input), over real sockets: the window, Expect, answers before the body's end, bodies that
+ * cannot be had. Every connection here is a client of support/c_executor.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +168,8 @@ static void what_is_not_taken_holds_the_client_back(void **state) {
         nb_test_client *c = nb_test_world_client(w);
         sender s = {c, "/slow", 30000000, chunked, false};
         pthread_t thread = nb_test_thread(send_body, &s);
-        await_input(w->executors[0], NB_INPUT_WINDOW_BYTES - 64); /* chunks' framing leaves the last bytes for later */
+        /* chunks' framing leaves the last bytes for later. */
+        await_input(w->executors[0], NB_INPUT_WINDOW_BYTES - 64);
         for (int i = 0; i < 5; i++)
             nb_test_world_settle(w);
         assert_true(nb_test_executor_input(w->executors[0]) <= NB_INPUT_WINDOW_BYTES);
@@ -187,7 +189,8 @@ static void bodies_for_a_busy_executor_wait_and_lose_nothing(void **state) {
     enum { UPLOADS = 24 };
     pthread_t threads[UPLOADS];
     sender senders[UPLOADS];
-    for (uint32_t credit = 4; credit <= 64; credit *= 16) { /* most wait for an executor; most find its ring full */
+    /* Most wait for an executor; most find its ring full. */
+    for (uint32_t credit = 4; credit <= 64; credit *= 16) {
         setup(state);
         w->options.credit = credit;
         open_streaming(w, 1);
@@ -199,7 +202,8 @@ static void bodies_for_a_busy_executor_wait_and_lose_nothing(void **state) {
             senders[i] = (sender){nb_test_world_client(w), "/count", 200000, i % 2, false};
             threads[i] = nb_test_thread(send_body, &senders[i]);
         }
-        for (unsigned own = 1; nb_test_world_stats(w).requests < UPLOADS + own; own += 2) /* settle makes two itself */
+        /* Settle makes two itself. */
+        for (unsigned own = 1; nb_test_world_stats(w).requests < UPLOADS + own; own += 2)
             nb_test_world_settle(w);
         nb_test_executor_stall(w->executors[0], false);
         for (int i = 0; i < UPLOADS; i++) {
@@ -310,7 +314,8 @@ static void more_than_is_worth_reading_ends_the_connection_as_announced(void **s
     nb_test_client *c = nb_test_world_client(w);
     static char block[65536];
     assert_true(nb_test_send_text(c, HEAD("/hello", "Content-Length: 50000000\r\n")));
-    assert_true(nb_test_send(c, block, sizeof block)); /* no reset takes the answer away meanwhile */
+    /* No reset takes the answer away meanwhile. */
+    assert_true(nb_test_send(c, block, sizeof block));
     nb_test_world_expect(w, c, 200, "hello");
     assert_false(w->response.keep_alive);
     nb_test_client_finish(c);
@@ -329,7 +334,8 @@ static void chunks_without_end_are_read_up_to_a_bound(void **state) {
     memset(chunk, 'x', sizeof chunk);
     memcpy(chunk, "8000\r\n", 6);
     memcpy(chunk + 6 + 32768, "\r\n", 2);
-    for (unsigned i = 0; i < NB_INPUT_DROP_BYTES / 32768; i++) /* with its framing the last is past it */
+    /* With its framing the last is past it. */
+    for (unsigned i = 0; i < NB_INPUT_DROP_BYTES / 32768; i++)
         assert_true(nb_test_send(c, chunk, sizeof chunk));
     assert_true(nb_test_readable(c, NB_TEST_PATIENCE_MS)); /* the end, though the body goes on */
     nb_test_client_finish(c);

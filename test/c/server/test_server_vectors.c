@@ -1,6 +1,7 @@
 /*
- * test_server_vectors.c - the vectors of the strictness policy (test/c/http1/vectors.h) against a whole server: whole, byte by byte, cut at every
- * CRLF, and behind a valid request. What is refused never reaches the executor.
+ * test_server_vectors.c - the vectors of the strictness policy (test/c/http1/vectors.h) against a
+ * whole server: whole, byte by byte, cut at every CRLF, and behind a valid request. What is
+ * refused never reaches the executor.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static bool deliver(nb_test_client *client, const vector *v, enum delivery how) 
         size_t end = at + 1;
         while (how == BY_LINE && end < v->size && v->bytes[end - 1] != '\n')
             end++;
-        if (!nb_test_send(client, v->bytes + at, end - at)) return true; /* refused before its end */
+        /* Refused before its end. */
+        if (!nb_test_send(client, v->bytes + at, end - at)) return true;
         at = end;
     }
     return true;

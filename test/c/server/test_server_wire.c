@@ -1,6 +1,7 @@
 /*
- * test_server_wire.c - a server in C over real sockets: requests, their order, bodies, refusals, and how connections go on or end. Executors are
- * those of support/c_executor.h. Time itself is test_server_time.c's.
+ * test_server_wire.c - a server in C over real sockets: requests, their order, bodies, refusals,
+ * and how connections go on or end. Executors are those of support/c_executor.h. Time itself is
+ * test_server_time.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,9 @@ static void http_1_0_ends_unless_it_asks_to_go_on(void **state) {
     assert_non_null(strstr(w->response.head, "Connection: keep-alive"));
     assert_true(nb_test_send_text(c, "GET /chunked/1000 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
     nb_test_world_expect(w, c, 200,
-                         NULL); /* a body of unknown length ends with the connection (RFC 9112 section 6.3) */
+                         /* A body of unknown length ends with the connection (RFC 9112 section
+                            6.3). */
+                         NULL);
     assert_true(nb_test_is_pattern(&w->response, 1000));
     assert_false(w->response.chunked);
     nb_test_world_close(w);
@@ -161,7 +164,8 @@ static void no_more_than_the_pipelines_depth_is_with_executors(void **state) {
     nb_test_world_close(w);
 }
 
-/* The stack of the loop's thread is 8 MB, under ASan frames are large: recursion for each request would end it. */
+/* The stack of the loop's thread is 8 MB, under ASan frames are large: recursion for each request
+   would end it. */
 static void thousands_of_requests_the_server_answers_itself_cost_no_stack(void **state) {
     enum { REQUESTS = 12000 };
     static const char one[] = REQUEST("OPTIONS *", "");
@@ -263,7 +267,8 @@ static void parts_for_a_client_that_is_gone_are_dropped_files_closed(void **stat
     nb_test_world_close(w);
 }
 
-/* The client goes while the descriptor lies in the ring: the loop's thread is the one that is slow here. */
+/* The client goes while the descriptor lies in the ring: the loop's thread is the one that is slow
+   here. */
 static void a_file_sent_to_a_client_that_goes_meanwhile_is_closed(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
@@ -372,7 +377,8 @@ static void a_spooled_body_whose_client_goes_gives_its_budget_back(void **state)
     nb_test_client_reset(c);
     while (nb_test_world_stats(w).spool_bytes > 0)
         nb_test_world_settle(w);
-    /* and one that lies in the executor's ring, unread; one whose last bytes were still being written never came so far: */
+    /* and one that lies in the executor's ring, unread; one whose last bytes were still being
+       written never came so far: */
     while (nb_test_executor_count(w->executors[0], NB_TEST_ANSWERED) == 0) {
         c = nb_test_world_client(w);
         nb_test_executor_stall(w->executors[0], true);
@@ -445,7 +451,8 @@ static void options_of_the_server_with_a_body_do_not_take_it_for_a_request(void 
     assert_true(nb_test_send_text(c, REQUEST("OPTIONS *", "Content-Length: 5\r\n") "abcde" REQUEST("GET /hello", "")));
     nb_test_world_expect(w, c, 200, NULL);
     nb_test_world_expect(w, c, 200, "hello");
-    assert_int_equal(1, nb_test_executor_count(w->executors[0], NB_TEST_RECEIVED)); /* the GET alone */
+    /* The GET alone. */
+    assert_int_equal(1, nb_test_executor_count(w->executors[0], NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 

@@ -1,7 +1,8 @@
 /*
- * test_server_workers.c - a front whose executors are workers behind channels in shared memory: they come, retire and are lost at every
- * moment of a request, and what becomes of their requests. A worker is a thread that attaches as a process would, or the test itself
- * plays it by hand, so that it is lost at one exact moment.
+ * test_server_workers.c - a front whose workers lie behind channels in shared memory: they come,
+ * retire and are lost at every moment of a request, and what becomes of their requests. A worker
+ * is a thread that attaches as a process would. Or the test plays it by hand, so that it is lost
+ * at one exact moment.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,14 +54,14 @@ static void await_queue(nb_test_world *w, uint64_t count) {
         nb_test_world_settle(w);
 }
 
-/* It has asked for so many requests, and is served: it gets those that wait at once. (Of later ones it may get none while it has some that it
-   has not begun with.) */
+/* It has asked for this many requests and is served, so it gets those that wait at once. (It may
+   get none of later ones while it has some that it has not begun with.) */
 static hand hand_serve(nb_test_world *w, unsigned wanted) {
     hand h = {.world = w, .worker = nb_test_world_mute(w)};
     h.channel = w->far[h.worker];
     nb_ring_consumer_attach(&h.requests, nb_channel_requests(h.channel));
     nb_ring_producer_attach(&h.responses, nb_channel_responses(h.channel));
-    atomic_store(&h.channel->board->wanted, wanted);
+    atomic_store(&h.channel->board->asked, wanted);
     nb_test_world_serve(w, h.worker);
     return h;
 }
@@ -130,7 +131,8 @@ static void what_waits_goes_to_the_first_worker_that_serves(void **state) {
     await_queue(w, 2);
     unsigned worker = nb_test_world_worker(w);
     nb_test_world_settle(w);
-    assert_int_equal(0, counted(w, worker, NB_TEST_RECEIVED)); /* it is there, and does not serve yet */
+    /* It is there, and does not serve yet. */
+    assert_int_equal(0, counted(w, worker, NB_TEST_RECEIVED));
     nb_test_world_serve(w, worker);
     nb_test_world_expect(w, get, 200, "hello");
     nb_test_world_expect(w, post, 200, NULL);
@@ -241,7 +243,8 @@ static void an_upload_that_a_lost_worker_had_not_begun_with_streams_to_another(v
     nb_test_world_serve(w, nb_test_world_worker(w));
     assert_true(nb_test_send(c, bytes + 20000, 10000));
     nb_test_world_expect(w, c, 200, "30000 good");
-    assert_true(nb_test_readable(waits, NB_TEST_PATIENCE_MS)); /* it is told to go on only by one that reads */
+    /* It is told to go on only by one that reads. */
+    assert_true(nb_test_readable(waits, NB_TEST_PATIENCE_MS));
     assert_true(nb_test_send(waits, bytes, 1));
     nb_test_world_expect(w, waits, 200, "1 good");
     assert_int_equal(1, w->response.interim);
@@ -339,7 +342,8 @@ static void an_upload_it_was_reading_is_answered_502(void **state) {
     nb_test_executor_await(w->executors[0], NB_TEST_INPUT, 2);
     expect_report(nb_test_world_lose(w, 0), 3, 0, 0);
     expect_lost(w, c);
-    nb_test_world_expect(w, large, 502, NULL); /* what is left of it is more than is worth reading */
+    /* What is left of it is more than is worth reading. */
+    nb_test_world_expect(w, large, 502, NULL);
     assert_false(w->response.keep_alive);
     nb_test_world_expect(w, asks, 502, NULL); /* it does not know whether its body is wanted */
     assert_false(w->response.keep_alive);
@@ -384,7 +388,7 @@ static void a_response_that_was_published_whole_is_sent_whole(void **state) {
     int fd;
     assert_status(NB_OK, nb_file_temporary("/tmp", &fd));
     assert_status(NB_OK, nb_file_write_all(fd, "abc", 3));
-    assert_status(NB_OK, nb_channel_give(h.channel, fd));
+    assert_status(NB_OK, nb_channel_send_fd(h.channel, fd));
     close(fd);
     nb_named_message part = {.response = {.message = {NB_MESSAGE_NAMED, NB_PART_LAST, sizeof part, exchange},
                                           .content_length = 3,
@@ -417,7 +421,8 @@ static void a_connection_it_had_asked_for_is_cut_and_one_it_was_given_is_its_own
     wants.exchange = hand_begin(&h);
     hand_put(&h, &wants, sizeof wants);
     nb_channel_ring_loop(h.channel);
-    assert_int_equal(NB_MESSAGE_HIJACKED, hand_next(&h)->type); /* its descriptor lies in the pipe, never taken */
+    /* Its descriptor lies in the pipe, never taken. */
+    assert_int_equal(NB_MESSAGE_HIJACKED, hand_next(&h)->type);
     expect_report(nb_test_world_lose(w, h.worker), 1, 1, 0);
     nb_test_world_expect(w, asked, 502, NULL);
     assert_int_not_equal(NB_TEST_END_NONE, nb_test_read_end(asked, NULL));
@@ -426,7 +431,8 @@ static void a_connection_it_had_asked_for_is_cut_and_one_it_was_given_is_its_own
     nb_test_world_close(w);
 }
 
-/* What was held back behind the lost ones is read and begun while the channel ends: it must not go there. */
+/* What was held back behind the lost ones is read and begun while the channel ends: it must not go
+   there. */
 static void what_comes_while_a_channel_ends_goes_elsewhere(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 0);
@@ -447,7 +453,7 @@ static void what_comes_while_a_channel_ends_goes_elsewhere(void **state) {
     nb_test_world_close(w);
 }
 
-/* Its ring was full of news when it went, and more came with its end. */
+/* Its ring was full of notices when it was lost, and more came with its end. */
 static void a_worker_is_lost_with_its_ring_full(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 0);
@@ -505,7 +511,7 @@ static void what_a_stuck_worker_has_not_begun_with_is_run_by_one_that_is_free(vo
     nb_test_world_close(w);
 }
 
-static void an_overdue_request_in_a_stuck_worker_is_answered_503(void **state) {
+static void an_expired_request_in_a_stuck_worker_is_answered_503(void **state) {
     nb_test_world *w = *state;
     w->config.request_timeout_ms = 500;
     nb_test_world_open(w, 0);
@@ -685,7 +691,7 @@ int main(void) {
         CASE(what_comes_while_a_channel_ends_goes_elsewhere),
         CASE(a_worker_is_lost_with_its_ring_full),
         CASE(what_a_stuck_worker_has_not_begun_with_is_run_by_one_that_is_free),
-        CASE(an_overdue_request_in_a_stuck_worker_is_answered_503),
+        CASE(an_expired_request_in_a_stuck_worker_is_answered_503),
         CASE(a_client_that_finished_sending_is_told_of_again_to_the_next_worker),
         CASE(a_worker_that_retires_ends_what_it_runs_and_gets_nothing_more),
         CASE(a_worker_may_be_lost_while_it_retires),

@@ -1,6 +1,7 @@
 /*
- * test_static.c - files of a served folder through a whole server, over real sockets: in the order of the requests, from the loop and by way of the
- * threads that open files, with nobody waiting for them any more, and without descriptors.
+ * test_static.c - files of a served folder through a whole server, over real sockets: in the order
+ * of the requests, from the loop and by way of the threads that open files, with nobody waiting
+ * for them any more, and without descriptors.
  */
 #include <stdio.h>
 #include <stdlib.h>

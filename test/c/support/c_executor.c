@@ -1,6 +1,7 @@
 /*
- * c_executor.c - see c_executor.h. Tasks are small state machines in a list; a turn takes what came, steps every task that can move, asks
- * for more, and sleeps by the doorbell protocol, in the shape of binding/executor/executor.c.
+ * c_executor.c - see c_executor.h. Tasks are small state machines in a list. A turn takes what
+ * came, steps every task that can move, asks for more, and sleeps by the doorbell protocol, as
+ * binding/executor/executor.c does.
  */
 #include "support/c_executor.h"
 
@@ -67,7 +68,8 @@ struct nb_test_executor {
     nb_poll *poll;
     nb_wake control;
     task *tasks;
-    uint64_t passed, begun, last_answered; /* requests read from the ring, the recalled ones included; begun with */
+    /* Requests read from the ring, the requeued ones included; begun with. */
+    uint64_t passed, begun, last_answered;
     bool guest;
     _Atomic bool stalled, killed;
     _Atomic unsigned releases, faults, stalls, gone_reason;
@@ -192,11 +194,11 @@ static bool send_head(nb_test_executor *self, task *t, uint16_t *flags) {
 
 /* The descriptor goes beside the record. */
 static bool give_file(nb_test_executor *self, const task *t) {
-    nb_status given = nb_channel_give(self->port->channel, t->file_fd);
+    nb_status given = nb_channel_send_fd(self->port->channel, t->file_fd);
     if (given == NB_AGAIN) {
         atomic_store_explicit(&self->port->channel->memory->executor_blocked, 1, memory_order_relaxed);
         nb_doorbell_fence(&self->port->channel->memory->loop_bell);
-        given = nb_channel_give(self->port->channel, t->file_fd);
+        given = nb_channel_send_fd(self->port->channel, t->file_fd);
         self->port->room = self->port->room || given == NB_AGAIN;
     }
     if (given != NB_OK) return false;
@@ -578,11 +580,12 @@ static void plan(task *t, const nb_request_message *request) {
     if (t->announced == NB_CONTENT_LENGTH_UNKNOWN) t->flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
 }
 
-/* False: the loop has recalled it. Between processes its file has come all the same. */
+/* False: the loop has requeued it. Between processes its file has come all the same. */
 static bool claim(nb_test_executor *self, nb_request_message *request) {
     bool mine = nb_request_claim(request, NB_CLAIM_TAKEN), shared = nb_channel_is_shared(self->port->channel);
     self->passed++;
-    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_take(self->port->channel, request->body_fd) : -1;
+    int fd = request->body_fd >= 0 && (mine || shared) ? nb_channel_receive_fd(self->port->channel, request->body_fd)
+                                                       : -1;
     if (mine) {
         if (fd < 0 && request->body_fd >= 0) atomic_fetch_add(&self->faults, 1);
         request->body_fd = fd;
@@ -631,7 +634,7 @@ static task *find(nb_test_executor *self, nb_exchange_id exchange) {
 
 static void take(nb_test_executor *self, task *t, const nb_hijacked_message *message) {
     bool expected = t && t->kind == HIJACK && t->hijack_asked && !t->hijacked && message->size <= sizeof self->taken;
-    int fd = nb_channel_take(self->port->channel, message->fd);
+    int fd = nb_channel_receive_fd(self->port->channel, message->fd);
     if (!expected || fd < 0) {
         atomic_fetch_add(&self->faults, 1);
         if (fd >= 0) close(fd);
@@ -724,8 +727,8 @@ static void take_releases(nb_test_executor *self) {
 static void ask_for_more(nb_test_executor *self) {
     nb_board *board = self->link->board;
     uint64_t wanted = self->passed + self->options.credit;
-    if (wanted > atomic_load_explicit(&board->wanted, memory_order_relaxed)) {
-        atomic_store_explicit(&board->wanted, wanted, memory_order_release);
+    if (wanted > atomic_load_explicit(&board->asked, memory_order_relaxed)) {
+        atomic_store_explicit(&board->asked, wanted, memory_order_release);
     }
 }
 
@@ -776,8 +779,8 @@ static void sit_out(nb_test_executor *self) {
     stamp(self, nb_clock_monotonic_ns());
     while (atomic_load(&self->stalled) && !atomic_load(&self->killed)) {
         unsigned stalls = atomic_load(&self->stalls);
-        if (stalls != self->stalls_seen)
-            count(self, NB_TEST_BLOCKED); /* a new one may begin before the end of the last was seen */
+        /* A new one may begin before the end of the last was seen. */
+        if (stalls != self->stalls_seen) count(self, NB_TEST_BLOCKED);
         self->stalls_seen = stalls;
         nb_wake_wait(&self->control, -1);
     }

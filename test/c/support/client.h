@@ -1,6 +1,7 @@
 /*
- * client.h - an HTTP/1 client for tests over real sockets: sends any bytes, reads responses, and says how the connection ended.
- * Every wait is bounded by NB_TEST_PATIENCE_MS; failures are results (never cmocka's jumps), so that any thread may use it.
+ * client.h - an HTTP/1 client for tests over real sockets: sends any bytes, reads responses, and
+ * says how the connection ended. Every wait is bounded by NB_TEST_PATIENCE_MS; failures are
+ * results (never cmocka's jumps), so that any thread may use it.
  */
 #ifndef NB_TEST_CLIENT_H
 #define NB_TEST_CLIENT_H
@@ -32,7 +33,8 @@ typedef struct nb_test_response {
 /* fd -1: it failed, errno. */
 nb_test_client nb_test_connect(uint16_t port);
 nb_test_client nb_test_connect_unix(const char *path);
-/* A small receive buffer (bytes; 0: the system's), set before connecting so that the window is small from the start. */
+/* A small receive buffer (bytes; 0: the system's), set before connecting so that the window is
+   small from the start. */
 nb_test_client nb_test_connect_narrow(uint16_t port, int receive_bytes);
 /* It has been slow for long enough: what it reads now comes in large pieces. */
 void nb_test_client_widen(nb_test_client *client);
@@ -50,9 +52,11 @@ bool nb_test_get(nb_test_client *client, const char *path);
 /* POST to `path` with a body of the pattern (pattern.h), by length or in chunks. */
 bool nb_test_post(nb_test_client *client, const char *path, size_t body_bytes, bool chunked);
 
-/* The next response; false when it is no HTTP/1 or did not come whole (response->cut, status 0, or time). method "HEAD": no body follows. */
+/* The next response; false when it is no HTTP/1 or did not come whole (response->cut, status 0, or
+   time). method "HEAD": no body follows. */
 bool nb_test_read(nb_test_client *client, const char *method, nb_test_response *response);
-/* Reads away what is left and says how the connection ended; NB_TEST_END_NONE: not within the patience. *dropped: bytes read away (NULL is fine). */
+/* Reads away what is left and says how the connection ended; NB_TEST_END_NONE: not within the
+   patience. *dropped: bytes read away (NULL is fine). */
 nb_test_end nb_test_read_end(nb_test_client *client, size_t *dropped);
 /* At least one byte is there to be read, or the end is, within timeout_ms. */
 bool nb_test_readable(nb_test_client *client, int timeout_ms);

@@ -1,5 +1,5 @@
 /*
- * dispatch.h - the beginning and the end of a test's dispatch, and of what it is made of.
+ * dispatch.h - sets up and tears down the dispatch of a test, with what it is made of.
  */
 #ifndef NB_TEST_DISPATCH_H
 #define NB_TEST_DISPATCH_H
@@ -9,7 +9,8 @@
 #include "support/test.h"
 #include "support/world.h"
 
-/* live, descriptors: how many there are before, for the end. */
+/* live, descriptors: how many there were before. Returns 0, or -1 with a line when some are left,
+   for a cmocka teardown. */
 static inline void nb_test_dispatch_open(nb_dispatch *dispatch, nb_exchanges *exchanges, nb_wake *wake,
                                          uint32_t waiting_max, long *live, unsigned *descriptors) {
     *live = nb_alloc_live();
@@ -19,7 +20,8 @@ static inline void nb_test_dispatch_open(nb_dispatch *dispatch, nb_exchanges *ex
     nb_dispatch_init(dispatch, exchanges, waiting_max);
 }
 
-/* live, descriptors: how many there were before. 0; -1, with a line, when some are left: what a cmocka teardown returns. */
+/* live, descriptors: how many there were before. Returns 0, or -1 with a line when some are left,
+   for a cmocka teardown. */
 static inline int nb_test_dispatch_close(nb_dispatch *dispatch, nb_exchanges *exchanges, nb_wake *wake, long live,
                                          unsigned descriptors) {
     nb_dispatch_deinit(dispatch);

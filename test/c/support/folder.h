@@ -1,5 +1,6 @@
 /*
- * folder.h - a folder of its own for a test of files, and short ways to fill it. All names are below the folder; what cannot be made fails the test.
+ * folder.h - a folder of its own for a test of files, and short ways to fill it. All names are
+ * below the folder; what cannot be made fails the test.
  */
 #ifndef NB_TEST_FOLDER_H
 #define NB_TEST_FOLDER_H

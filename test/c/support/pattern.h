@@ -1,5 +1,6 @@
 /*
- * pattern.h - the bytes that bodies of tests are made of, known by their place, so that a byte that is lost, repeated or another's is seen.
+ * pattern.h - the bytes that bodies of tests are made of, known by their place, so that a byte
+ * that is lost, repeated or another's is seen.
  */
 #ifndef NB_TEST_PATTERN_H
 #define NB_TEST_PATTERN_H

@@ -96,7 +96,7 @@ static void drain(int fd) {
     }
 }
 
-/* --- level ------------------------------------------------------------------------------------------------------- */
+/* --- level --- */
 
 static void a_readable_descriptor_is_told_until_it_is_read(void **state) {
     world *w = *state;
@@ -134,7 +134,7 @@ static void both_readinesses_are_one_event(void **state) {
     assert_int_equal(W, expect_one(w, 5));
 }
 
-/* --- oneshot and edge -------------------------------------------------------------------------------------------- */
+/* --- oneshot and edge --- */
 
 static void oneshot_is_told_once_until_it_is_changed(void **state) {
     world *w = *state;
@@ -192,7 +192,7 @@ static void edge_tells_news_only(void **state) {
     assert_int_equal(edge ? 0 : 1, wait_for(w, 0));
 }
 
-/* --- change and remove ------------------------------------------------------------------------------------------- */
+/* --- change and remove --- */
 
 static void a_change_replaces_interest_and_cookie(void **state) {
     world *w = *state;
@@ -283,7 +283,7 @@ static void a_number_used_again_knows_nothing_of_its_former_life(void **state) {
     close(far);
 }
 
-/* --- ends and errors --------------------------------------------------------------------------------------------- */
+/* --- ends and errors --- */
 
 static void a_peer_that_finished_sending_is_readable_and_no_hangup(void **state) {
     world *w = *state;
@@ -355,7 +355,7 @@ static void a_refused_connection_is_an_error(void **state) {
     close(fd);
 }
 
-/* --- many -------------------------------------------------------------------------------------------------------- */
+/* --- many --- */
 
 enum { MANY = 300 };
 
@@ -487,7 +487,7 @@ static void random_use_agrees_with_a_model(void **state) {
     }
 }
 
-/* --- time and signals -------------------------------------------------------------------------------------------- */
+/* --- time and signals --- */
 
 static int64_t time_wait(world *w, int64_t timeout_ns) {
     int64_t before = nb_clock_monotonic_ns();
@@ -505,7 +505,8 @@ static void a_wait_without_events_lasts_its_timeout(void **state) {
 }
 
 #if defined(__linux__)
-/* Linux 5.11, outside of valgrind and of old container filters: asked with a descriptor that cannot be. */
+/* Linux 5.11, outside of valgrind and of old container filters: asked with a descriptor that cannot
+   be. */
 static bool precise_waits_exist(void) {
     return syscall(441, -1, NULL, 0, NULL, NULL, 0) < 0 && errno != ENOSYS && errno != EPERM;
 }
@@ -636,7 +637,7 @@ static void one_poller_may_watch_another(void **state) {
     nb_poll_destroy(outer);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------ */
+/* --- memory --- */
 
 static nb_status use_memory(unsigned long failing, int high_fd) {
     nb_poll *poll = NULL;

@@ -1,5 +1,6 @@
 /*
- * poll_contract.h - what every poller must do, as tests. Runs all of it against the backend named; returns the number of failures.
+ * poll_contract.h - what every poller must do, as tests. Runs all of it against the backend named;
+ * returns the number of failures.
  */
 #ifndef NB_TEST_POLL_CONTRACT_H
 #define NB_TEST_POLL_CONTRACT_H

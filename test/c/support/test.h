@@ -19,19 +19,20 @@
 #define assert_status(expected, actual) nb_test_assert_status((expected), (actual), #actual, __FILE__, __LINE__)
 void nb_test_assert_status(nb_status expected, nb_status actual, const char *expression, const char *file, int line);
 
-/* Ends the process with a message when the test program still runs after so many seconds of an idle machine, and five times as many of any (it is the
-   last resort of every wait). */
+/* Ends the process with a message when the test program runs longer than this many seconds of an
+   idle machine, or five times as many on any machine. The last resort of every wait. */
 void nb_test_alarm(unsigned seconds);
 
-/* True when body(argument) ends in abort(3), as a failed NB_ASSERT does. Runs it in a child process. */
+/* True when body(argument) ends in abort(3), as a failed NB_ASSERT does. Runs it in a child
+   process. */
 bool nb_test_aborts(void (*body)(void *), void *argument);
 
 /* Starts a thread of the test, or fails the test; nb_test_join waits for it. */
 pthread_t nb_test_thread(void *(*body)(void *), void *argument);
 void nb_test_join(pthread_t thread);
 
-/* A number that only grows; nb_test_gate_wait returns once it is at least `count`. What threads of a test wait for instead of
-   sleeping. Zero-initialized is not enough: use NB_TEST_GATE. */
+/* A number that only grows; nb_test_gate_wait returns once it is at least `count`. Threads of a
+   test wait for it instead of sleeping. Initialise it with NB_TEST_GATE: zero is not enough. */
 typedef struct nb_test_gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -1,5 +1,6 @@
 /*
- * thread.c - threads of tests, declared in test.h. A file of its own: a test without threads is linked without pthread_create (see ../Makefile).
+ * thread.c - threads of tests, declared in test.h. A file of its own: a test without threads is
+ * linked without pthread_create (see ../Makefile).
  */
 #include "support/test.h"
 

@@ -12,7 +12,8 @@
 #include "base/alloc.h"
 #include "answers/site.h"
 
-/* No machine stands still for so long while a client of a test has yet to send, or to read, what it will. */
+/* No machine stands still for so long while a client of a test has yet to send, or to read, what it
+   will. */
 #define NO_MACHINE_MS 600000
 
 unsigned nb_test_descriptors(void) {
@@ -71,7 +72,7 @@ static void start_lane(nb_test_world *world) {
 /* Until then a request waits, and where few may, the next is refused. */
 static void await_asked(nb_test_world *world) {
     for (unsigned i = 0; i < world->executor_count; i++) {
-        while (atomic_load(&world->channels[i]->board->wanted) == 0)
+        while (atomic_load(&world->channels[i]->board->asked) == 0)
             usleep(1000);
     }
 }

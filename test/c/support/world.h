@@ -1,6 +1,7 @@
 /*
- * world.h - a server, its executors and its clients as one fixture of a test. Closing it drains, joins and checks that nothing is left:
- * descriptors, memory, counters. A test that stops the server its own way calls nb_test_world_ended first.
+ * world.h - a server, its executors and its clients as one fixture of a test. Closing it drains,
+ * joins and checks that nothing is left: descriptors, memory, counters. A test that stops the
+ * server its own way calls nb_test_world_ended first.
  */
 #ifndef NB_TEST_WORLD_H
 #define NB_TEST_WORLD_H
@@ -20,17 +21,19 @@ typedef struct nb_test_world {
     nb_route route; /* what the routes of nb_test_world_open_routed mean */
     nb_server *server;
     uint16_t port;
-    uint16_t
-        lane_threads; /* of lane 1, whose executors are behind the others and take one request at a time; 0: no lane */
+    /* Of lane 1, whose executors are behind the others and take one request at a time; 0: no
+       lane. */
+    uint16_t lane_threads;
     uint32_t lane_queue; /* most that wait there */
     bool lane_learns;
-    const char *
-        served; /* a folder that the server serves itself, that X-Sendfile may name, and X-Accel-Redirect as /in/; NULL: none; set it before
-                           nb_test_world_open */
+    /* A folder that the server serves itself, that X-Sendfile may name, and X-Accel-Redirect as
+       /in/; NULL: none; set it before nb_test_world_open. */
+    const char *served;
     bool admin; /* with the admin pages, at admin_port; set it before nb_test_world_open */
     uint16_t admin_port;
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];
-    nb_channel *far[NB_TEST_EXECUTORS_MAX];             /* the ends of workers; NULL: there is none, or it has ended */
+    /* The ends of workers; NULL: there is none, or it has ended. */
+    nb_channel *far[NB_TEST_EXECUTORS_MAX];
     nb_test_executor *executors[NB_TEST_EXECUTORS_MAX]; /* NULL: none, or it has ended */
     unsigned executor_count;
     nb_test_client clients[NB_TEST_CLIENTS_MAX];
@@ -39,24 +42,28 @@ typedef struct nb_test_world {
     long live_before;
     unsigned descriptors_before;
     bool ended;
-    void (*inspect)(nb_server *server); /* when all has ended, before it is destroyed; NULL is fine */
+    /* When all has ended, before it is destroyed; NULL is fine. */
+    void (*inspect)(nb_server *server);
 } nb_test_world;
 
-/* Default settings, but for timeouts, which are longer than any test: one that is about a timeout sets its own. */
+/* Default settings, but for timeouts, which are longer than any test: one that is about a timeout
+   sets its own. */
 void nb_test_world_init(nb_test_world *world);
 /* Starts the server on a loopback port with so many executors. */
 void nb_test_world_open(nb_test_world *world, unsigned executors);
 /* The same with a route for each pattern; NULL behind the last. */
 void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const char *const patterns[]);
 /*
- * Of a front (config.front), whose executors are workers: each attaches to a channel of its own as another process would, in a thread.
+ * Of a front (config.front), whose executors are workers: each attaches to a channel of its own as
+ * another process would, in a thread.
  */
 /* A worker that runs and is given no request yet: its number. */
 unsigned nb_test_world_worker(nb_test_world *world);
 /* One without a thread: the test plays it, at world->far. */
 unsigned nb_test_world_mute(nb_test_world *world);
 void nb_test_world_serve(nb_test_world *world, unsigned worker);
-/* The worker ends wherever it is, without a word, and its descriptors are closed. The server does not know yet. */
+/* The worker ends wherever it is, without a word, and its descriptors are closed. The server does
+   not know yet. */
 void nb_test_world_kill(nb_test_world *world, unsigned worker);
 /* The server is told: nb_server_channel_end. */
 nb_channel_report nb_test_world_end(nb_test_world *world, unsigned worker);
@@ -71,7 +78,8 @@ nb_test_client *nb_test_world_admin(nb_test_world *world);
 nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client);
 
 nb_server_stats nb_test_world_stats(nb_test_world *world);
-/* Waits until the loop has run on, by asking it something it answers itself: what was sent before is then dealt with. */
+/* Waits until the loop has run on, by asking it something that it answers itself: what was sent
+   before has then been handled. */
 void nb_test_world_settle(nb_test_world *world);
 /* Reads the next response into world->response and checks its status. */
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body);

@@ -111,7 +111,7 @@ class AdmissionTest < VerbsCase
   end
 
   def test_requests_are_of_a_class_by_method_and_path_but_for_parts_with_digits
-    of = ->(path, method = "GET") { NeverBlock::Executor.like_of(method, path) }
+    of = ->(path, method = "GET") { NeverBlock::Executor.request_class_of(method, path) }
 
     assert_equal of.call("/notes/17/edit"), of.call("/notes/4f3c-18/edit")
     refute_equal of.call("/notes/17/edit"), of.call("/notes/17")
@@ -121,8 +121,8 @@ class AdmissionTest < VerbsCase
   end
 
   def test_where_no_executor_runs_nothing_is_shut
-    refute NeverBlock::Executor.shut_like(7)
-    assert_nil NeverBlock::Executor.open_like(7)
+    refute NeverBlock::Executor.close_request_class(7)
+    assert_nil NeverBlock::Executor.open_request_class(7)
   end
 
   def test_no_more_classes_are_remembered_than_so_many

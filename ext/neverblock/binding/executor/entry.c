@@ -8,7 +8,7 @@
 #include "binding/ports/running.h"
 #include "binding/scheduler/scheduler.h"
 #include "binding/state/heap.h"
-#include "intake/crowds.h"
+#include "intake/throttle.h"
 #include "os/clock.h"
 
 /* Requests are asked for ahead for so much work. Small requests are many then, so that neither side
@@ -53,15 +53,15 @@ static uint32_t entry_credit(const nb_executor *executor) {
 
 void nb_executor_ask_for_more(nb_executor *executor) {
     nb_board *board = executor->board;
-    atomic_store_explicit(&board->crowds.working, nb_scheduler_has_preempted(executor->scheduler),
+    atomic_store_explicit(&board->throttle.contended, nb_scheduler_has_preempted(executor->scheduler),
                           memory_order_relaxed);
     uint32_t free_fibers = executor->fibers_max > executor->running ? executor->fibers_max - executor->running : 0;
-    atomic_store_explicit(&board->able, executor->received + free_fibers, memory_order_relaxed);
+    atomic_store_explicit(&board->asked_max, executor->received + free_fibers, memory_order_relaxed);
     uint32_t credit = credit_of(executor), entry = entry_credit(executor);
     if (entry < credit) credit = entry;
     uint64_t wanted = executor->received + (free_fibers < credit ? free_fibers : credit);
-    if (wanted <= atomic_load_explicit(&board->wanted, memory_order_relaxed)) return;
-    atomic_store_explicit(&board->wanted, wanted, memory_order_release);
+    if (wanted <= atomic_load_explicit(&board->asked, memory_order_relaxed)) return;
+    atomic_store_explicit(&board->asked, wanted, memory_order_release);
 }
 
 /* --- Requests that compute for long --- */
@@ -78,62 +78,62 @@ static void note_computed(nb_task *task, int64_t ns) {
 }
 
 void nb_executor_preempted(void *owner) {
-    _Static_assert(NB_LIKE_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
+    _Static_assert(NB_REQUEST_CLASS_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same like");
     nb_executor *executor = owner;
-    nb_crowds *crowds = &executor->board->crowds;
+    nb_throttle *throttle = &executor->board->throttle;
     nb_task *task = nb_executor_task_of(executor, nb_scheduler_root(executor->scheduler));
     if (!task) return;
     int64_t now_ns = nb_clock_monotonic_ns();
-    if (task->crowd != NB_CROWD_NONE) {
-        nb_crowds_stay(crowds, task->crowd, now_ns);
+    if (task->throttle_slot != NB_THROTTLE_NO_SLOT) {
+        nb_throttle_preempted(throttle, task->throttle_slot, now_ns);
     } else {
-        uint64_t like = nb_like_of(words(task->words.method), words(task->words.path));
-        task->crowd = nb_crowds_join(crowds, like, now_ns);
+        uint64_t request_class = nb_request_class_of(words(task->words.method), words(task->words.path));
+        task->throttle_slot = nb_throttle_enter(throttle, request_class, now_ns);
     }
-    if (task->crowd != NB_CROWD_NONE) note_computed(task, now_ns - nb_executor_switched_ns(executor));
+    if (task->throttle_slot != NB_THROTTLE_NO_SLOT) note_computed(task, now_ns - nb_executor_switched_ns(executor));
 }
 
 void nb_executor_leave(nb_task *task) {
     nb_executor *executor = task->executor;
-    if (task->crowd == NB_CROWD_NONE) return;
+    if (task->throttle_slot == NB_THROTTLE_NO_SLOT) return;
     if (!executor->over && !nb_executor_in_child(executor)) {
-        nb_crowds_leave(&executor->board->crowds, task->crowd, nb_clock_monotonic_ns());
+        nb_throttle_leave(&executor->board->throttle, task->throttle_slot, nb_clock_monotonic_ns());
         nb_heap_request_over(nb_scheduler_heap(executor->scheduler), is_long(task));
     }
-    task->crowd = NB_CROWD_NONE;
+    task->throttle_slot = NB_THROTTLE_NO_SLOT;
     task->computed_ns = 0;
 }
 
 static nb_slice bytes(VALUE string) { return (nb_slice){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)}; }
 
-static VALUE executor_like_of(VALUE class, VALUE method, VALUE path) {
+static VALUE executor_request_class_of(VALUE class, VALUE method, VALUE path) {
     (void)class;
-    return ULL2NUM(nb_like_of(bytes(StringValue(method)), bytes(StringValue(path))));
+    return ULL2NUM(nb_request_class_of(bytes(StringValue(method)), bytes(StringValue(path))));
 }
 
 /* What this thread's executor tells the loop; NULL: nobody reads it. */
-static nb_crowds *crowds_here(void) {
+static nb_throttle *throttle_here(void) {
     nb_executor *executor = nb_executor_running_here();
     if (!executor || executor->over || nb_executor_in_child(executor)) return NULL;
-    return &executor->board->crowds;
+    return &executor->board->throttle;
 }
 
-static VALUE executor_shut_like(VALUE class, VALUE like) {
+static VALUE executor_close_request_class(VALUE class, VALUE request_class) {
     (void)class;
-    nb_crowds *crowds = crowds_here();
-    return crowds && nb_crowds_shut(crowds, NUM2ULL(like)) ? Qtrue : Qfalse;
+    nb_throttle *throttle = throttle_here();
+    return throttle && nb_throttle_close(throttle, NUM2ULL(request_class)) ? Qtrue : Qfalse;
 }
 
 /* The loop is rung at the end of the turn for requests that wait there, as for credit. */
-static VALUE executor_open_like(VALUE class, VALUE like) {
+static VALUE executor_open_request_class(VALUE class, VALUE request_class) {
     (void)class;
-    nb_crowds *crowds = crowds_here();
-    if (crowds) nb_crowds_open(crowds, NUM2ULL(like));
+    nb_throttle *throttle = throttle_here();
+    if (throttle) nb_throttle_open(throttle, NUM2ULL(request_class));
     return Qnil;
 }
 
 void nb_executor_entry_define(VALUE class) {
-    rb_define_singleton_method(class, "like_of", executor_like_of, 2);
-    rb_define_singleton_method(class, "shut_like", executor_shut_like, 1);
-    rb_define_singleton_method(class, "open_like", executor_open_like, 1);
+    rb_define_singleton_method(class, "request_class_of", executor_request_class_of, 2);
+    rb_define_singleton_method(class, "close_request_class", executor_close_request_class, 1);
+    rb_define_singleton_method(class, "open_request_class", executor_open_request_class, 1);
 }

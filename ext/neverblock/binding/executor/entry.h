@@ -1,6 +1,6 @@
 /*
  * entry.h - how many requests an executor begins with in a turn, and how many it asks for. And what
- * it tells of requests that compute for long (intake/crowds.h). docs/decisions/0010.
+ * it tells of requests that compute for long (intake/throttle.h). docs/decisions/0010.
  *
  * All functions run on the executor's thread with the GVL.
  */
@@ -27,7 +27,7 @@ void nb_executor_preempted(void *executor);
 /* The task's request has ended: it is no longer among those that compute for long. */
 void nb_executor_leave(nb_task *task);
 
-/* Executor.like_of, .shut_like, .open_like. */
+/* Executor.request_class_of, .close_request_class, .open_request_class. */
 void nb_executor_entry_define(VALUE class);
 
 #endif

@@ -229,7 +229,7 @@ static void ring_all(nb_executor *executor) {
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     nb_executor_begin_running(executor);
-    executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->wanted, memory_order_relaxed);
+    executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->enabled, memory_order_relaxed);
     add_listeners(executor);
     nb_executor_attach(executor);
     if (!executor->server) nb_executor_figures_begin(executor);

@@ -165,7 +165,7 @@ static void take_connection(nb_port *port, const nb_hijacked_message *message) {
     nb_executor *executor = port->executor;
     nb_task *task = nb_executor_task_for(executor, message->message.exchange);
     size_t size = (size_t)message->size;
-    int fd = nb_channel_take(port->channel, message->fd);
+    int fd = nb_channel_receive_fd(port->channel, message->fd);
     nb_handover *handover = fd >= 0 && task && task->waits_hijacked ? nb_alloc(sizeof(*handover) + size) : NULL;
     if (handover) {
         *handover = (nb_handover){.fd = fd, .size = size};

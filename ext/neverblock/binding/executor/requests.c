@@ -47,7 +47,7 @@ void nb_request_give(nb_task *task, nb_port *port, nb_request_message *request) 
 }
 
 void nb_request_take_body(nb_port *port, nb_request_message *request) {
-    if (request->body_fd >= 0) request->body_fd = nb_channel_take(port->channel, request->body_fd);
+    if (request->body_fd >= 0) request->body_fd = nb_channel_receive_fd(port->channel, request->body_fd);
 }
 
 bool nb_request_take(nb_port *port, nb_request_message *request) {
@@ -58,7 +58,7 @@ bool nb_request_take(nb_port *port, nb_request_message *request) {
         return true;
     }
     if (!nb_channel_is_shared(port->channel) || request->body_fd < 0) return false;
-    int fd = nb_channel_take(port->channel, request->body_fd); /* the loop has recalled the record, and copies it now */
+    int fd = nb_channel_receive_fd(port->channel, request->body_fd); /* the loop has requeued the record, and copies it now */
     if (fd >= 0) close(fd);
     return false;
 }

@@ -14,7 +14,7 @@
 const nb_message *nb_port_next_message(nb_port *port);
 
 /* The executor claims the request, which its port has in hand from now on. False: the loop has
-   recalled it for another executor. */
+   requeued it for another executor. */
 bool nb_request_take(nb_port *port, nb_request_message *request);
 /* Takes the descriptor of the request's body: between processes it comes beside the record, within
    one process it is in it. */

@@ -98,7 +98,7 @@ static void source_turn_end(void *owner) {
     } else {
         ring_loops(executor);
     }
-    /* A reader of this count sees what the turn has begun with (dispatch/dispatch_recall.c). */
+    /* A reader of this count sees what the turn has begun with (dispatch/dispatch_requeue.c). */
     atomic_fetch_add_explicit(&executor->board->pulse.turns, 1, memory_order_release);
     ring_if_starved(executor);
     nb_executor_answer_call(executor);

@@ -30,7 +30,7 @@ static int64_t blocked_in_ns(const nb_executor *executor, int64_t free_before_ns
    did not have the GVL. A call that releases the GVL for a moment only, to read a file, has ended
    by the second. The spares between this one and the executor are blocked as well, or they would
    have been called: the GVL was free for all of them. */
-static void let_in(nb_executor *executor, int64_t free_before_ns) {
+static void found_blocked(nb_executor *executor, int64_t free_before_ns) {
     bool some = false;
     for (const nb_executor *blocked = executor->helps; blocked; blocked = blocked->helps) {
         int64_t switched_ns = blocked_in_ns(blocked, free_before_ns);
@@ -38,7 +38,7 @@ static void let_in(nb_executor *executor, int64_t free_before_ns) {
         atomic_store_explicit(&blocked->board->pulse.blocked_ns, switched_ns, memory_order_release);
         some = true;
     }
-    if (some) nb_count(&executor->board->figures.let_in, 1);
+    if (some) nb_count(&executor->board->figures.found_blocked, 1);
 }
 
 void nb_executor_answer_call(nb_executor *executor) {
@@ -46,7 +46,7 @@ void nb_executor_answer_call(nb_executor *executor) {
     int64_t asked_ns = get(&executor->board->call.asked_ns), free_before_ns = executor->free_ns;
     executor->answered_ns = asked_ns;
     executor->free_ns = nb_clock_monotonic_ns() - asked_ns <= AT_ONCE_NS ? asked_ns : 0;
-    if (executor->free_ns) let_in(executor, free_before_ns);
+    if (executor->free_ns) found_blocked(executor, free_before_ns);
     atomic_store_explicit(&executor->board->call.answered_ns, asked_ns, memory_order_release);
     for (uint16_t i = 0; i < executor->port_count; i++) {
         nb_channel_ring_loop(executor->ports[i].channel);

@@ -437,7 +437,7 @@ static nb_task *new_task(nb_executor *executor) {
         rb_memerror();
     }
     task->executor = executor;
-    task->crowd = NB_CROWD_NONE;
+    task->throttle_slot = NB_THROTTLE_NO_SLOT;
     task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
     task->input = task->writer = task->socket = task->deadline = task->limit.late.raises = Qnil;
     tasks[executor->task_count++] = task;

@@ -44,7 +44,7 @@ struct nb_executor {
     nb_task *idle;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
-    uint64_t received;        /* requests, since the start, those recalled included */
+    uint64_t received;        /* requests, since the start, those requeued included */
     int64_t entry_until_ns;   /* this turn begins with no request after this time */
     int64_t entry_ns;         /* time of its thread that a request takes until it first waits, a mean; 0: not known */
     const nb_task *direct;    /* the task whose fiber the drain has switched to, and which has not parked since */

@@ -109,10 +109,10 @@ void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd) {
     nb_port *port = task->port;
     for (;;) {
         void *place = nb_executor_reserve(task, bytes);
-        nb_status status = nb_channel_give(port->channel, fd);
+        nb_status status = nb_channel_send_fd(port->channel, fd);
         if (status == NB_AGAIN) {
             nb_port_announce_blocked(port);
-            status = nb_channel_give(port->channel, fd);
+            status = nb_channel_send_fd(port->channel, fd);
         }
         if (status == NB_SYSTEM) rb_raise(nb_client_gone_class, "the server has ended");
         if (status == NB_OK) return place;

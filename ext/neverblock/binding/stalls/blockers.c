@@ -111,7 +111,7 @@ static VALUE timed_yield(uint64_t key, bool here) {
    }. */
 static VALUE at_call_site(VALUE self) {
     uint64_t key = key_here();
-    if (nb_call_site_here(nb_call_sites_find(&call_sites, key)) || nb_resume_pins()) return timed_yield(key, true);
+    if (nb_call_site_is_trusted(nb_call_sites_find(&call_sites, key)) || nb_resume_pins()) return timed_yield(key, true);
     VALUE number = ULL2NUM(key);
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }
@@ -121,7 +121,7 @@ static VALUE call_site(VALUE self) { return ULL2NUM(key_here()); }
 
 /* here?(key) -> whether calls of this call site are made here. */
 static VALUE here_p(VALUE self, VALUE key) {
-    return nb_call_site_here(nb_call_sites_find(&call_sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
+    return nb_call_site_is_trusted(nb_call_sites_find(&call_sites, NUM2ULL(key))) || nb_resume_pins() ? Qtrue : Qfalse;
 }
 
 /* timed(key, here) { } -> what the block returns. The call site learns how long it took, here or on

@@ -1,6 +1,9 @@
 /*
- * admin.h - the pages of an admin listener, answered by the loop itself and so whatever Ruby does: /health, /ready,
- * /metrics (Prometheus), /status.json. GET and HEAD; anything else is told 405, another path 404.
+ * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus) and
+ * /status.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served; another
+ * method is answered 405, another path 404.
+ *
+ * Threads: that of the first loop, which has the admin listeners.
  */
 #ifndef NB_ADMIN_ADMIN_H
 #define NB_ADMIN_ADMIN_H
@@ -11,10 +14,11 @@
 
 struct nb_loop;
 
-/* Answers the request whose head is loop->head. NB_NO_MEMORY: the connection must be ended. */
+/* Answers the exchange's request, whose head the connection has just read. NB_NO_MEMORY: end the
+   connection. */
 nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange);
 
-/* The pages with figures, admin_metrics.c and admin_status.c. */
+/* The pages with metrics: admin_metrics.c and admin_status.c. */
 void nb_admin_write_metrics(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
 

@@ -1,6 +1,6 @@
 /*
- * admin_metrics.c - /metrics: the figures as Prometheus reads them (text format 0.0.4). docs/METRICS.md is made from
- * what this writes, so each family's help says what it means, not only what it is called.
+ * admin_metrics.c - /metrics: the metrics in the text format of Prometheus (0.0.4).
+ * docs/METRICS.md is generated from its output, so each help text says what the metric means.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,18 +14,18 @@
 #include "loop/loops.h"
 #include "stall/stall.h"
 
-/* What a histogram is told in: its bounds as recorded, and how one is written. */
+/* How a histogram is written: its bounds as recorded, and the unit. */
 typedef struct scale {
     const uint64_t *bounds;
     unsigned count;
     void (*write)(nb_text *text, uint64_t value);
 } scale;
 
-/* From a tenth of a millisecond to a minute. */
+/* 0.1 ms to one minute. */
 static const uint64_t bounds_ns[] = {100000,     250000,     500000,      1000000,     2500000,     5000000,
                                      10000000,   25000000,   50000000,    100000000,   250000000,   500000000,
                                      1000000000, 2500000000, 5000000000u, 10000000000, 30000000000, 60000000000};
-/* From a bad telephone line to memory. */
+/* 10 KB/s to memory speed. */
 static const uint64_t bounds_bytes[] = {10000,     25000,     50000,     100000,    250000,   500000,
                                         1000000,   2500000,   5000000,   10000000,  25000000, 50000000,
                                         100000000, 250000000, 500000000, 1000000000};
@@ -183,7 +183,7 @@ static void add_loop(nb_text *text, const nb_loop *loop) {
     histogram(text, "loop_lag_seconds", "", nb_figures_lag(loop, &room));
 }
 
-/* For each executor one sample of a family. */
+/* One sample of a metric for each executor. */
 #define EACH_EXECUTOR(text, now, name, format, value)                                                    \
     for (uint16_t i = 0; i < (now)->executor_count; i++) {                                               \
         nb_text_format((text), PREFIX name "{executor=\"%u\"} " format "\n", (now)->executors[i].number, \
@@ -231,7 +231,7 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
     }
 }
 
-/* Memory of worker processes; none where there are no workers. */
+/* Memory of worker processes; nothing without workers. */
 static void add_workers(nb_text *text, const nb_figures_now *now) {
     bool any = false;
     for (uint16_t i = 0; i < now->executor_count; i++) {
@@ -244,7 +244,7 @@ static void add_workers(nb_text *text, const nb_figures_now *now) {
     }
 }
 
-/* One number of all rows; the last is that of all names that have none. */
+/* One number of each row; the last row is shared by all names without one. */
 static void stall_samples(nb_text *text, const nb_tally *stalls, bool time) {
     char culprit[NB_TALLY_NAME_BYTES];
     uint32_t used = nb_tally_used(stalls);
@@ -305,7 +305,7 @@ static void add_process(nb_text *text, const nb_figures_now *now) {
 
 /* --- files --- */
 
-/* One number of an algorithm, of all loops. */
+/* One number of an algorithm, summed over all loops. */
 static void algorithm_sample(nb_text *text, const nb_loop *loop, const char *name, uint16_t number, size_t offset) {
     char label[48];
     snprintf(label, sizeof(label), "algorithm=\"%s\"", nb_algorithms_get(number)->name);

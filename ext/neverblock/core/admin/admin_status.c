@@ -1,6 +1,6 @@
 /*
- * admin_status.c - /status.json: every figure once, as an object. Fields are added, never renamed: `neverblock status`
- * and `top` read it, and so do other people's programs.
+ * admin_status.c - /status.json: every metric once, as one object. Fields are added, never
+ * renamed: `neverblock status`, `top` and other programs read it.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -182,11 +182,11 @@ static void add_stalls(nb_text *text, const nb_tally *stalls) {
     nb_text_add(text, "]}");
 }
 
-static void add_learned(void *context, const nb_learned_like *like, int64_t left_ns) {
+static void add_learned(void *context, const nb_learned_class *learned_class, int64_t left_ns) {
     nb_text *text = context;
     char path[NB_LEARNED_SHOWN_BYTES];
-    nb_slice method = nb_method_name(like->method);
-    nb_path_pattern_show((nb_slice){like->pattern, like->bytes}, path, sizeof(path));
+    nb_slice method = nb_method_name(learned_class->method);
+    nb_path_pattern_show((nb_slice){learned_class->pattern, learned_class->bytes}, path, sizeof(path));
     begin(text, NULL, '{');
     begin(text, "method", 0);
     nb_text_format(text, "\"%.*s\"", (int)method.size, method.data);

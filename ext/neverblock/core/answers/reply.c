@@ -47,7 +47,7 @@ static nb_status begin(nb_answers *answers, nb_exchange *exchange, const nb_resp
     nb_response *response = &exchange->response;
     uint16_t flags = message->message.flags;
     size_t content_bytes = message->message.bytes - sizeof(*message) - message->fields_bytes;
-    if (flags & NB_RESPONSE_OVERDUE) NB_COUNT(answers->counters, overdue, 1);
+    if (flags & NB_RESPONSE_EXPIRED) NB_COUNT(answers->counters, overdue, 1);
     response->status = message->status;
     response->content_length = message->content_length;
     response->application_closes = (flags & NB_RESPONSE_CLOSE) != 0;

@@ -1,5 +1,6 @@
 /*
- * alloc.c - the heap functions of the core. Builds with NB_TESTING count blocks and can fail one allocation on demand.
+ * alloc.c - the heap functions of the core. Builds with NB_TESTING count blocks and can fail one
+ * allocation on demand.
  */
 #include "base/alloc.h"
 
@@ -40,7 +41,7 @@ static _Atomic(void (*)(void)) make_room;
 
 void nb_alloc_on_refusal(void (*function)(void)) { atomic_store(&make_room, function); }
 
-/* Where the system has refused: is it to be asked once more? */
+/* True: the refused block is to be requested once more. */
 static bool made_room(void) {
     void (*function)(void) = atomic_load(&make_room);
     if (function) function();
@@ -51,7 +52,8 @@ static void *again_zero(void *block, size_t count, size_t bytes) {
     return block == NULL && made_room() ? calloc(count, bytes) : block;
 }
 
-/* realloc(block, 0) frees in some C libraries and not in others: one byte is asked for instead. */
+/* realloc(block, 0) frees in some C libraries and not in others, so one byte is requested
+   instead. */
 static void *resized(void *block, size_t bytes) {
     if (bytes == 0) bytes = 1;
     void *moved = realloc(block, bytes);

@@ -1,6 +1,6 @@
 /*
- * assert.c - the end of a process that has lost track of its own state: one line on stderr, then abort(3) for the core
- * dump.
+ * assert.c - ends a process that has lost track of its own state: one line on stderr, then
+ * abort(3) for the core dump.
  */
 #include "base/assert.h"
 

@@ -1,6 +1,7 @@
 /*
- * assert.h - checks of our own mistakes, never of input from the network. Always compiled in: a server that has
- * lost track of its own state must stop before it answers one client with another's bytes.
+ * assert.h - checks of our own mistakes, never of input from the network. Always compiled in: a
+ * server that has lost track of its own state must stop before it answers one client with
+ * another's bytes.
  */
 #ifndef NB_BASE_ASSERT_H
 #define NB_BASE_ASSERT_H

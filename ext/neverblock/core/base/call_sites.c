@@ -7,8 +7,7 @@
 
 _Static_assert((NB_CALL_SITES_MAX & (NB_CALL_SITES_MAX - 1)) == 0, "a mask finds the slot");
 
-/* splitmix64's finish: keys are addresses and line numbers, alike in most of
- * their bits. */
+/* The last step of splitmix64: keys are addresses and line numbers, which differ in few bits. */
 static uint64_t mixed(uint64_t key) {
     key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -16,7 +15,7 @@ static uint64_t mixed(uint64_t key) {
 }
 
 static nb_call_site *begin(nb_call_site *site, uint64_t key) {
-    *site = (nb_call_site){.key = key, .wanted = NB_CALL_SITES_TRUST};
+    *site = (nb_call_site){.key = key, .quick_missing = NB_CALL_SITES_TRUST};
     return site;
 }
 
@@ -32,7 +31,7 @@ nb_call_site *nb_call_sites_find(nb_call_sites *sites, uint64_t key) {
     return begin(room ? room : &sites->slots[home & (NB_CALL_SITES_MAX - 1)], key);
 }
 
-bool nb_call_site_here(const nb_call_site *site) { return site->wanted == 0; }
+bool nb_call_site_is_trusted(const nb_call_site *site) { return site->quick_missing == 0; }
 
 static void slow(nb_call_site *site) {
     if (site->near == 0) {
@@ -40,7 +39,7 @@ static void slow(nb_call_site *site) {
         return;
     }
     site->near = 0;
-    site->wanted = (uint32_t)NB_CALL_SITES_TRUST << site->slips;
+    site->quick_missing = (uint32_t)NB_CALL_SITES_TRUST << site->slips;
     if (site->slips < NB_CALL_SITES_SLIPS_MAX) site->slips++;
     site->quick = 0;
 }
@@ -56,7 +55,7 @@ void nb_call_site_ended(nb_call_site *site, bool here, int64_t took_ns) {
     if (here) {
         if (took_ns >= NB_CALL_SITES_SLOW_NS) slow(site);
         if (took_ns < NB_CALL_SITES_QUICK_NS) quick(site);
-    } else if (site->wanted > 0 && took_ns < NB_CALL_SITES_QUICK_NS) {
-        site->wanted--;
+    } else if (site->quick_missing > 0 && took_ns < NB_CALL_SITES_QUICK_NS) {
+        site->quick_missing--;
     }
 }

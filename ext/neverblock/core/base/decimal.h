@@ -50,7 +50,8 @@ static inline unsigned nb_decimal_bytes(uint64_t number) {
     return bytes;
 }
 
-/* The number at the front of `text`, held to UINT64_MAX when it is larger. *digits: how many it has, 0 for none. */
+/* The number at the front of `text`, held to UINT64_MAX when it is larger. *digits: how many it
+   has, 0 for none. */
 static inline uint64_t nb_decimal_read(nb_slice text, size_t *digits) {
     uint64_t number = 0;
     size_t at = 0;

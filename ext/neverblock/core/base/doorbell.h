@@ -1,21 +1,23 @@
 /*
- * doorbell.h - how one thread sleeps until another has work for it, without a system call while it is awake.
+ * doorbell.h - one thread or process sleeps until another has work for it. While it is awake
+ * neither side makes a system call. The struct may lie in shared memory.
  *
- * The sleeper:  nb_doorbell_announce(bell)      sleeping := 1, then a full fence
- *               look at every ring and counter again; if anything is there: nb_doorbell_cancel, do not sleep
- *               sleep on the wake descriptor (poller), then nb_doorbell_cancel(bell)
- * The waker:    publish the record               (ring or counter, release order)
- *               nb_doorbell_ring_needed(bell)    a full fence, then: sleeping was 1 and this call set it to 0
- *               if true: nb_wake_signal(fd)      one write to the eventfd
+ * The sleeper:  nb_doorbell_announce(bell)     sleeping := 1, then a full fence
+ *               looks at all rings and counters again; finds something: nb_doorbell_cancel
+ *               else sleeps on the wake descriptor (poller), then nb_doorbell_cancel(bell)
+ * The waker:    publishes the record            (ring or counter, release order)
+ *               nb_doorbell_ring_needed(bell)   a full fence, then: true if this call took the 1
+ *               if true: nb_wake_signal(fd)     one write to the eventfd
  *
- * Why no wake is lost: the sleeper stores `sleeping` before it looks at the rings, the waker stores the record before
- * it looks at `sleeping`, and a full fence lies between the two on either side; in whatever order the four happen, at
- * least one side sees the other's store (Dekker). Why no wake is doubled: the exchange hands the 1 to one waker only.
- * test/c/base/test_doorbell_model.c walks every interleaving. The struct may lie in shared memory.
+ * Why no wake is lost (Dekker): the sleeper stores `sleeping` before it looks at the rings. The
+ * waker stores the record before it looks at `sleeping`. Each has a full fence between the two. In
+ * whatever order the four happen, at least one side sees the other's store. Why no wake is doubled:
+ * the exchange gives the 1 to one waker only. test/c/base/test_doorbell_model.c walks every
+ * interleaving.
  *
- * ThreadSanitizer does not follow fences, so under it the two fences are read-modify-writes of `sleeping` itself, in
- * sequentially consistent order: they order what the fences order on the processors it runs on, and it understands
- * them.
+ * ThreadSanitizer does not follow fences. Under it the two fences are sequentially consistent
+ * read-modify-writes of `sleeping`, which it understands. They order the same on the processors
+ * where it runs.
  */
 #ifndef NB_BASE_DOORBELL_H
 #define NB_BASE_DOORBELL_H

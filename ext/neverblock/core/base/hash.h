@@ -1,5 +1,6 @@
 /*
- * hash.h - FNV-1a (Fowler, Noll, Vo), 32 bits of bytes and 64 of parts, for tables whose keys nobody chooses to make them slow, or whose walks are bounded.
+ * hash.h - FNV-1a (Fowler, Noll, Vo) over 32 bits of bytes, and over 64 bits of parts. Only for
+ * tables whose keys no attacker chooses, or whose walks are bounded.
  */
 #ifndef NB_BASE_HASH_H
 #define NB_BASE_HASH_H
@@ -14,7 +15,7 @@ static inline uint32_t nb_hash(const char *bytes, size_t size) {
     return hash;
 }
 
-/* Of parts one after the other: begins with the basis. */
+/* Hash of several parts, one after the other; begin with the basis. */
 #define NB_HASH64_BASIS UINT64_C(14695981039346656037)
 
 static inline uint64_t nb_hash64_mix(uint64_t hash, uint64_t part) { return (hash ^ part) * UINT64_C(1099511628211); }

@@ -1,10 +1,10 @@
 /*
- * histogram.h - how long things took, in fixed memory: counts in log-linear buckets (32 to each power of two, as
- * HdrHistogram has them), so that any quantile is right within 1/32 of itself, or 64 ns, whatever the range. 0 to 73
- * minutes; longer ones count as that, and `max` keeps them.
+ * histogram.h - durations counted in fixed memory: log-linear buckets (32 per power of two, as in
+ * HdrHistogram), so that any quantile is exact within 1/32 of itself, or 64 ns. The range is 0 to
+ * 73 minutes. Longer durations count as the longest, and `max` keeps them.
  *
- * One thread records; any thread or process reads, each number whole and the set not one instant. No pointer inside:
- * it may lie in shared memory. All zero is an empty one. Durations in nanoseconds.
+ * Threads: one records; any thread or process reads. Each number is whole, but together they are
+ * not of one instant. No pointer inside, so that it may lie in shared memory. All zero is empty.
  */
 #ifndef NB_BASE_HISTOGRAM_H
 #define NB_BASE_HISTOGRAM_H
@@ -22,16 +22,16 @@ typedef struct nb_histogram {
     _Atomic uint64_t buckets[NB_HISTOGRAM_BUCKETS];
 } nb_histogram;
 
-/* Negative: as 0. */
+/* A negative duration counts as 0. */
 void nb_histogram_record(nb_histogram *histogram, int64_t duration_ns);
 /* Adds all that `from` has. */
 void nb_histogram_add(nb_histogram *histogram, const nb_histogram *from);
 uint64_t nb_histogram_count(const nb_histogram *histogram);
-/* The least duration that `permille` of 1000 do not exceed, rounded up to its bucket's end but never past the longest.
- * 0 when there is none. */
+/* The shortest duration that `permille` of 1000 do not exceed, rounded up to the end of its bucket
+   but never past the longest. 0: empty. */
 uint64_t nb_histogram_quantile_ns(const nb_histogram *histogram, unsigned permille);
-/* counts[i]: recorded durations of at most bounds_ns[i] (ascending), a bucket that lies across a bound being left out.
- * Returns the count of all. */
+/* counts[i]: durations of at most bounds_ns[i] (ascending). A bucket that lies across a bound is
+   left out. Returns the count of all. */
 uint64_t nb_histogram_at_most(const nb_histogram *histogram, const uint64_t *bounds_ns, uint64_t *counts,
                               unsigned bounds);
 

@@ -4,13 +4,14 @@
 #ifndef NB_BASE_LIMITS_H
 #define NB_BASE_LIMITS_H
 
-/* Bytes read from a socket at once. One page of pipelined requests; also what an ordinary request head fits in. */
+/* Bytes read from a socket at once: a page of pipelined requests. An ordinary request head fits. */
 #define NB_READ_BUFFER_BYTES 16384u
 
-/* Header fields in one head at the most the parser has room for; the `headers` setting may only lower it. */
+/* Header fields of one head that the parser has room for. The `headers` setting can only lower
+   it. */
 #define NB_HEADERS_MAX 256u
 
-/* Bytes of a head at the most (request line and fields); the `header_bytes` setting may only lower it. */
+/* Bytes of a head (request line and fields). The `header_bytes` setting can only lower it. */
 #define NB_HEAD_BYTES_MAX 262144u
 
 /* Bytes of one request target; RFC 9112 section 3 asks for 8000 at least. Longer: 414. */
@@ -25,35 +26,41 @@
 /* Bytes of all trailer fields of one message; they are checked and dropped. */
 #define NB_TRAILER_BYTES_MAX 8192u
 
-/* A chunked body may spend at most this many bytes on framing for each byte of data, plus the allowance below:
-   a million one-byte chunks is work for nothing. A one-byte chunk costs 5 bytes beside its datum. */
+/* Bytes of framing that a chunked body may spend for each byte of data, beside the allowance below:
+   a million one-byte chunks would be wasted work. A one-byte chunk costs 5 bytes beside its
+   datum. */
 #define NB_CHUNK_OVERHEAD_RATIO 8u
 #define NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES 16384u
 
 /* Request body bytes kept in memory; a larger body goes to an unlinked file. */
 #define NB_BODY_MEMORY_BYTES 65536u
 
-/* Bytes of a streamed request body that are with an executor and not yet taken by its application: enough that a quick
-   reader never waits for the loop, few enough that a thousand uploads stay in memory. */
+/* Bytes of a streamed request body that an executor has and its application has not taken: enough
+   that a quick reader never waits for the loop, few enough that a thousand uploads fit in
+   memory. */
 #define NB_INPUT_WINDOW_BYTES 131072u
 
 /* Bytes of a streamed request body in one message: what one read of a socket brings. */
 #define NB_INPUT_PART_BYTES NB_READ_BUFFER_BYTES
 
-/* Bytes of a request body that are read for nothing after its answer, so that the connection can serve another request;
-   past that a new connection is cheaper (RFC 9112 section 9.3). */
+/* Bytes of a request body that are read and dropped after its answer, so that the connection can be
+   used again. Beyond that a new connection is cheaper (RFC 9112 section 9.3). */
 #define NB_INPUT_DROP_BYTES 262144u
 
-/* Requests of one connection that may be with executors together (pipelining; only safe ones overlap). */
+/* Requests of one connection that executors may have at once (pipelining; only safe ones
+   overlap). */
 #define NB_PIPELINE_MAX 16u
 
-/* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may take half of it. */
+/* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may
+   take half of it. */
 #define NB_RING_BYTES (1u << 20)
 
-/* Body bytes in one record of a response: large bodies go in slices, so that one response never fills the ring. */
+/* Body bytes in one record of a response: large bodies go in slices, so that one response never
+   fills the ring. */
 #define NB_RESPONSE_SLICE_BYTES 65536u
 
-/* Bytes a response may hold however many others there are: enough to go on, little enough for ten thousand. */
+/* Bytes each response may hold however many others there are: enough to make progress, few enough
+   for ten thousand. */
 #define NB_RESPONSE_FLOOR_BYTES 32768u
 
 /* Listeners of one server, the admin ones included. */
@@ -62,16 +69,17 @@
 /* Channels of one I/O loop: workers, and as many again while new ones take over from old ones. */
 #define NB_CHANNELS_MAX 256u
 
-/* Lanes of one server beside the one of all fibers: each has a queue of its own in each I/O loop, and threads in each process. */
+/* Lanes of one server. Each has a queue in each I/O loop, and threads in each process. */
 #define NB_LANES_MAX 32u
 
-/* I/O loops of one server, each with a thread. An exchange's number keeps 6 bits for its loop's. */
+/* I/O loops of one server, each with a thread. An exchange's id has 6 bits for the loop's
+   number. */
 #define NB_IO_THREADS_MAX 64u
 
 /* Bytes of a request line that are kept to say what a lost worker was running. */
 #define NB_EXCHANGE_LINE_BYTES 96u
 
-/* Connections to the admin listeners; they are not among those of the `connections` setting. */
+/* Connections to the admin listeners, which the `connections` setting does not count. */
 #define NB_ADMIN_CONNECTIONS_MAX 64u
 
 /* Bytes of one answer of the admin pages. 256 executors make 600 KB. */

@@ -1,6 +1,7 @@
 /*
- * list.h - circular doubly linked lists of links the caller embeds. A link in no list is linked to itself, so that
- * nb_list_remove may be called at any time, by whoever ends a wait first.
+ * list.h - circular doubly linked lists of links that the caller embeds. A link in no list is
+ * linked to itself, so that nb_list_remove may be called at any time, by whichever side ends a
+ * wait first. Not thread-safe.
  */
 #ifndef NB_BASE_LIST_H
 #define NB_BASE_LIST_H

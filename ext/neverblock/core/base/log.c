@@ -1,8 +1,8 @@
 /*
- * log.c - a bounded circle of bytes under a mutex, emptied by one thread that alone ever calls write(2).
- *
- * While the thread writes, the bytes it writes stay in the circle, so nobody overwrites them and it needs no lock. A
- * thread that is stuck in write(2) when the log is destroyed inherits the memory and frees it when it comes back.
+ * log.c - a bounded circular buffer under a mutex, emptied by one thread, the only one that calls
+ * write(2). The bytes being written stay in the buffer, so they cannot be overwritten and the
+ * thread needs no lock. A thread that is stuck in write(2) when the log is destroyed owns the
+ * memory and frees it when it returns.
  */
 #include "base/log.h"
 
@@ -23,14 +23,15 @@
 
 enum {
     LINE_BYTES = 500,
-    WRITE_BYTES = 65536, /* at once: a pipe's usual size, so that a slow reader holds one piece only */
+    /* At once: a pipe's usual size, so that a slow reader holds one piece only. */
+    WRITE_BYTES = 65536,
     FULL_PIPE_WAIT_MS = 100,
     DESTROY_WAIT_MS = 1000,
 };
 
 struct nb_log {
     pthread_mutex_t lock;
-    pthread_cond_t work, done; /* for the thread; for those who flush */
+    pthread_cond_t work, done; /* for the thread; for callers of nb_log_flush */
     pthread_t thread;
     int fd;
     bool started, closing, orphan; /* orphan: destroyed, the thread frees the memory */
@@ -96,7 +97,7 @@ void nb_log_time(char out[NB_LOG_TIME_BYTES], int64_t wall_ns) {
     snprintf(out, NB_LOG_TIME_BYTES, "%s.%03dZ", text, (int)(wall_ns % NB_NS_PER_S / NB_NS_PER_MS));
 }
 
-/* What every line begins with; its length. */
+/* Writes what every line begins with, and returns its length. */
 static size_t begin_line(char *line, size_t room, const char *level) {
     char text[NB_LOG_TIME_BYTES];
     nb_log_time(text, nb_clock_wall_ns());
@@ -104,8 +105,8 @@ static size_t begin_line(char *line, size_t room, const char *level) {
     return size < 0 ? 0 : (size_t)size;
 }
 
-/* The report takes the place of the lines it counts, so it goes in before anything newer: false when it or that does
- * not fit. */
+/* Adds the report of dropped lines before anything newer, in their place. False: the report or the
+   new lines do not fit. */
 static bool report_drops(nb_log *self, size_t room_after) {
     char report[160];
     if (self->unreported == 0) return true;
@@ -125,7 +126,8 @@ static void wait_until_writable(int fd) {
     (void)poll(&waited, 1, FULL_PIPE_WAIT_MS);
 }
 
-/* Without the lock. Bytes gone, by being written or because the descriptor is of no use any more. */
+/* Call without the lock. Returns the bytes that are done, by being written or because the
+   descriptor has failed. */
 static size_t write_some(nb_log *self, const char *bytes, size_t size) {
     ssize_t written = write(self->fd, bytes, size);
     if (written >= 0) return (size_t)written;
@@ -138,7 +140,7 @@ static size_t write_some(nb_log *self, const char *bytes, size_t size) {
     return size;
 }
 
-/* With the lock held, and held again on return. */
+/* Call with the lock held; it is held again on return. */
 static void write_piece(nb_log *self) {
     size_t size = NB_LOG_BUFFER_BYTES - self->head;
     if (size > self->used) size = self->used;
@@ -245,7 +247,7 @@ void nb_log_name(char out[NB_LOG_NAME_BYTES], nb_slice bytes) {
 
 uint64_t nb_log_dropped(const nb_log *log) { return atomic_load_explicit(&log->dropped, memory_order_relaxed); }
 
-/* With the lock held. */
+/* Call with the lock held. */
 static void wait_until_written(nb_log *self, unsigned timeout_ms) {
     int64_t deadline_ns = nb_clock_monotonic_ns() + (int64_t)timeout_ms * NB_NS_PER_MS;
     while (self->used > 0 && self->started) {

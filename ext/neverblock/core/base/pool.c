@@ -1,5 +1,6 @@
 /*
- * pool.c - see pool.h. Last in, first out: the block given back last is the one still in the processor's cache.
+ * pool.c - see pool.h. Last in, first out: the block given back last is the one still in the
+ * processor's cache.
  */
 #include "base/pool.h"
 

@@ -1,7 +1,8 @@
 /*
- * pool.h - the loop's I/O buffers: blocks of NB_READ_BUFFER_BYTES kept on a free list, so that an idle connection holds
- * none and a busy one takes a warm one. Not thread-safe. At most NB_POOL_KEPT_MAX free blocks are kept (4 MB); more are
- * given back to the heap, and counted until nb_pool_trim: the sign that a burst is over.
+ * pool.h - the loop's I/O buffers: blocks of NB_READ_BUFFER_BYTES on a free list, so that an idle
+ * connection holds none and a busy one gets a block that is in the cache. At most NB_POOL_KEPT_MAX
+ * free blocks are kept (4 MB). More are freed, and counted until nb_pool_trim, as the sign that a
+ * burst is over. Not thread-safe.
  */
 #ifndef NB_BASE_POOL_H
 #define NB_BASE_POOL_H
@@ -18,16 +19,16 @@ typedef struct nb_pool_block nb_pool_block;
 typedef struct nb_pool {
     nb_pool_block *free;
     unsigned kept;
-    unsigned returned; /* to the heap since the last trim */
-    unsigned sending;  /* blocks out that hold bytes of responses: kept by outbox.c */
+    unsigned returned; /* freed to the heap since the last trim */
+    unsigned sending;  /* blocks in use that hold bytes of responses; counted by outbox.c */
 } nb_pool;
 
 void nb_pool_init(nb_pool *pool);
 void nb_pool_deinit(nb_pool *pool);
-/* NB_READ_BUFFER_BYTES bytes, or NULL when memory is out. */
+/* A block of NB_READ_BUFFER_BYTES. NULL: no memory. */
 void *nb_pool_take(nb_pool *pool);
 void nb_pool_give(nb_pool *pool, void *block);
-/* Keeps NB_POOL_KEPT_TRIMMED free blocks at the most. */
+/* Frees all but NB_POOL_KEPT_TRIMMED free blocks. */
 void nb_pool_trim(nb_pool *pool);
 
 #endif

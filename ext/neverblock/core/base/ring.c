@@ -1,11 +1,12 @@
 /*
  * ring.c - records of bytes from one thread (or process) to one other, through memory both see.
  *
- * Positions count bytes since the ring was formatted and never wrap; `position & mask` is the place. A record is an
- * 8-byte header with its size and then its bytes, rounded up to 8. A record that does not fit before the end leaves a
- * padding header there and begins at the start. The data area has 8 bytes more than the capacity for one case: a record
- * of capacity / 2 that begins in the very middle ends 8 bytes after the end; those bytes count as the first 8 of the
- * next round, so nobody else uses them, and a record of capacity / 2 fits an empty ring at every place.
+ * Positions count bytes since the ring was formatted and never wrap; `position & mask` is the
+ * place. A record is an 8-byte header with its size and then its bytes, rounded up to 8. A record
+ * that does not fit before the end leaves a padding header there and begins at the start. The data
+ * area has 8 bytes more than the capacity for one case: a record of capacity / 2 that begins in
+ * the very middle ends 8 bytes after the end; those bytes count as the first 8 of the next round,
+ * so nobody else uses them, and a record of capacity / 2 fits an empty ring at every place.
  */
 #include "base/ring.h"
 
@@ -82,8 +83,8 @@ static bool has_room(nb_ring_producer *producer, uint64_t bytes) {
     return producer->committed + bytes - producer->released_seen <= capacity;
 }
 
-/* The header written here lies beyond what is committed: it keeps the reserved size until commit, and is written again
- * then. */
+/* The header written here lies beyond what is committed. It keeps the reserved size until commit,
+   which writes it again. */
 void *nb_ring_reserve(nb_ring_producer *producer, size_t bytes) {
     uint64_t capacity = producer->mask + 1;
     NB_ASSERT(bytes > 0 && bytes <= capacity / 2);
@@ -143,7 +144,7 @@ bool nb_ring_more(const nb_ring_consumer *consumer, bool in_hand) {
     return (int64_t)(atomic_load_explicit(&consumer->memory->published, memory_order_relaxed) - position) > 0;
 }
 
-/* Positions are compared as distances: garbage makes a large one. */
+/* Positions are compared as distances: a damaged one gives a large distance. */
 static bool possible(const nb_ring_consumer *consumer, uint64_t place, uint64_t size) {
     uint64_t capacity = consumer->mask + 1, there = consumer->published_seen - consumer->advanced;
     return size > 0 && size <= capacity / 2 && record_bytes(size) <= there && there <= capacity &&

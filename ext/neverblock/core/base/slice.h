@@ -1,5 +1,5 @@
 /*
- * slice.h - a view of bytes somebody else owns: pointer and size, never NUL-terminated.
+ * slice.h - a view of bytes that another owner holds: pointer and size, never NUL-terminated.
  */
 #ifndef NB_BASE_SLICE_H
 #define NB_BASE_SLICE_H
@@ -32,7 +32,7 @@ static inline bool nb_slice_equal_lower(nb_slice a, nb_slice lower) {
     return true;
 }
 
-/* Without the white space (SP, HTAB) around it. */
+/* The text without the white space (SP, HTAB) around it. */
 static inline nb_slice nb_slice_trim(nb_slice text) {
     while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
         text.data++;

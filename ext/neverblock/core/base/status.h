@@ -1,9 +1,9 @@
 /*
- * status.h - the one list of outcomes the core returns.
+ * status.h - the one list of outcomes that the core returns.
  *
- * Every fallible function of the core returns nb_status and gives its result through out-pointers, which
- * stay untouched on failure. NB_SYSTEM means: look at errno, which the callee has left as the system call set it.
- * nb_status_name and nb_status_text are for logs and exceptions; both return static strings, never NULL.
+ * Every function that can fail returns nb_status and gives its result through out-pointers, which
+ * stay untouched on failure. NB_SYSTEM: see errno, as the system call left it. nb_status_name and
+ * nb_status_text are for logs and exceptions. Both return static strings, never NULL.
  */
 #ifndef NB_BASE_STATUS_H
 #define NB_BASE_STATUS_H

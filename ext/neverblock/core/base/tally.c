@@ -46,7 +46,7 @@ void nb_tally_add(nb_tally *tally, const nb_tally *from) {
     add_row(tally, NB_TALLY_OTHER, &from->rows[NB_TALLY_OTHER]);
 }
 
-/* The memory may be another process's, which ends names as it likes. */
+/* The memory may be another process's, so the end of a name is not trusted. */
 void nb_tally_copy_name(const nb_tally_row *row, char out[NB_TALLY_NAME_BYTES]) {
     size_t size = 0;
     while (size < sizeof(row->name) - 1 && row->name[size])

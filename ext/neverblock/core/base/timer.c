@@ -1,6 +1,7 @@
 /*
- * timer.c - a 4-ary heap counted from 1. Four children a node halve the depth of a binary heap and lie side by side in
- * memory, and the deadline is kept in the slot, so a sift reads slots only and writes one node's index a step.
+ * timer.c - a 4-ary heap counted from 1. Four children a node halve the depth of a binary heap and
+ * lie side by side in memory, and the deadline is kept in the slot, so a sift reads slots only and
+ * writes one node's index a step.
  */
 #include "base/timer.h"
 
@@ -46,7 +47,7 @@ static void sift_down(nb_timers *timers, size_t place, nb_timer_slot slot) {
     put(timers, place, slot);
 }
 
-/* Puts `slot` where `place` is now free, up or down to where its deadline belongs. */
+/* Puts `slot` at the free `place`, moved up or down to where its deadline belongs. */
 static void settle(nb_timers *timers, size_t place, nb_timer_slot slot) {
     if (place > FIRST && slot.deadline_ns < timers->slots[parent_of(place)].deadline_ns) {
         sift_up(timers, place, slot);

@@ -1,9 +1,10 @@
 /*
- * timer.h - deadlines in order: a 4-ary heap of nodes the caller embeds, time given as an argument.
+ * timer.h - deadlines in order: a 4-ary heap of nodes that the caller embeds. Time is an argument.
  *
- * Used by the scheduler, where deadlines are of every length and most are taken out before they fire. (The I/O loop's
- * timeouts have few lengths and use connection/timeouts.h instead.) Not thread-safe: one thread owns a heap. A node belongs
- * to at most one heap; the caller keeps it alive while it is in. `index` is 0 while it is out.
+ * The scheduler uses it, where deadlines have any length and most are disarmed before they expire.
+ * (The I/O loop's timeouts have few lengths and use connection/timeouts.h.) A node belongs to at
+ * most one heap, and the caller keeps it alive while it is armed. `index` is 0 while it is not.
+ * Threads: one owns a heap.
  */
 #ifndef NB_BASE_TIMER_H
 #define NB_BASE_TIMER_H
@@ -32,13 +33,14 @@ typedef struct nb_timers {
 
 void nb_timers_init(nb_timers *timers);
 void nb_timers_deinit(nb_timers *timers);
-/* Puts `timer` in at deadline_ns. NB_NO_MEMORY: it is not in. A timer already in is moved. */
+/* Arms the timer at deadline_ns; an armed timer is moved. NB_NO_MEMORY: it is not armed. */
 nb_status nb_timers_arm(nb_timers *timers, nb_timer *timer, int64_t deadline_ns);
-/* Takes it out; nothing happens when it is not in. */
+/* Disarms the timer, if it is armed. */
 void nb_timers_disarm(nb_timers *timers, nb_timer *timer);
 /* The next deadline, or INT64_MAX when empty. */
 int64_t nb_timers_next_ns(const nb_timers *timers);
-/* Takes out and returns the earliest timer with deadline_ns <= now_ns, or NULL. Equal deadlines: any order. */
+/* Removes and returns the earliest timer with deadline_ns <= now_ns; NULL: none. Equal deadlines
+   come in any order. */
 nb_timer *nb_timers_expire(nb_timers *timers, int64_t now_ns);
 /* For tests: asserts the heap order and every index. */
 void nb_timers_validate(const nb_timers *timers);

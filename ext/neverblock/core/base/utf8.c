@@ -46,7 +46,7 @@ size_t nb_utf8_visible(const char *bytes, size_t size) {
     return nb_utf8_character(bytes, size);
 }
 
-/* Bytes of visible ASCII that `bytes` begins with. */
+/* Length of the run of visible ASCII at the start of `bytes`. */
 static size_t plain_run(const char *bytes, size_t size) {
     size_t run = 0;
     while (run < size && bytes[run] >= ' ' && bytes[run] < 0x7f)

@@ -6,13 +6,16 @@
 
 #include <stddef.h>
 
-/* Bytes of the character that begins `bytes`; 0: none does, or it is cut. size > 0. */
+/* Bytes of the character at the start of `bytes` (size > 0); 0: there is none, or it is cut off. */
 size_t nb_utf8_character(const char *bytes, size_t size);
-/* The same of a character that may be shown: 0, too, for a control character (C0, DEL, C1), which may be one for a terminal. */
+/* The same for a character that may be shown: 0 also for control characters (C0, DEL, C1), which a
+   terminal might obey. */
 size_t nb_utf8_visible(const char *bytes, size_t size);
-/* Copies what is UTF-8 and puts '?' for each byte that is not; ends it with NUL and cuts it, between two characters, to what `room` (> 0) holds. */
+/* Copies UTF-8 and puts '?' for each byte that is not. Ends it with a NUL and cuts it between two
+   characters to `room` (> 0). */
 void nb_utf8_scrub(char *out, size_t room, const char *bytes, size_t size);
-/* The same for text with a URL in it: what may not be shown is encoded as a URL has it (%1B). Its size. */
+/* The same for text that contains a URL: what may not be shown is encoded as in a URL (%1B).
+   Returns the size. */
 size_t nb_utf8_as_url(char *out, size_t room, const char *bytes, size_t size);
 
 #endif

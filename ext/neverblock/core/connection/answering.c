@@ -80,7 +80,7 @@ static void answer_queued(nb_connections *connections, nb_exchange *exchange) {
     answer_503(connections, exchange, busy_reason);
 }
 
-void nb_answer_overdue(nb_connections *connections, nb_exchange *exchange) {
+void nb_answer_expired(nb_connections *connections, nb_exchange *exchange) {
     NB_COUNT(connections->counters, overdue, 1);
     answer_queued(connections, exchange);
 }
@@ -121,7 +121,7 @@ static void drop_part(nb_connections *connections, nb_exchange *exchange, const 
     if (part->type == NB_MESSAGE_NAMED) nb_named_message_drop((const nb_named_message *)(const void *)part);
     if (!(part->flags & NB_PART_LAST)) return;
     exchange->ended = true;
-    if (!exchange->in_news) nb_exchange_destroy(&connections->exchanges, exchange);
+    if (!exchange->in_notices) nb_exchange_destroy(&connections->exchanges, exchange);
 }
 
 static nb_status add_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part,

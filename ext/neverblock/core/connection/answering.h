@@ -28,7 +28,7 @@ void nb_answer_log(nb_connections *connections, const nb_connection *connection,
    a file part. */
 void nb_answer_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest);
 /* The deadline of a request that no executor was given has passed: 503. */
-void nb_answer_overdue(nb_connections *connections, nb_exchange *exchange);
+void nb_answer_expired(nb_connections *connections, nb_exchange *exchange);
 /* There is no executor for a request that waited: 503. */
 void nb_answer_unavailable(nb_connections *connections, nb_exchange *exchange);
 /* The executor of a request is no more: 502, or the end of the connection when a response has begun. True: that. The

@@ -202,7 +202,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
     nb_outbox_clear(&exchange->outbox, connections->pool);
     end_body(connections, exchange);
     nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
-    if (exchange->in_news) return;
+    if (exchange->in_notices) return;
     if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
         nb_exchange_destroy(&connections->exchanges, exchange);
     } else {
@@ -224,7 +224,7 @@ void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exch
     if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
     nb_stages_dropped(connections->answers->stages, exchange);
     nb_downloads_dropped(connections->downloads, &exchange->connection->downloads, exchange);
-    if (exchange->in_news) exchange->gone_due = true;
+    if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
 }
 
@@ -240,7 +240,7 @@ nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exch
     uint64_t protocol[sizeof(exchange->protocol) / sizeof(uint64_t)];
     memcpy(protocol, exchange->protocol, sizeof(protocol));
     exchange->gone_reason = (uint16_t)reason;
-    if (exchange->in_news) exchange->gone_due = true;
+    if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
     nb_exchange *instead = nb_connection_add_exchange(connections, connection);
     if (!instead) return NULL;

@@ -10,10 +10,10 @@
 #include "base/assert.h"
 #include "base/limits.h"
 
-/* What it takes until a thread that sleeps runs, with what it costs both sides. */
+/* Time until a sleeping thread runs, with what the wake-up costs both sides. */
 #define WAKE_NS 150000u
 
-/* Of those that are held, so many are passed in search of one that is not. */
+/* Requests that are passed over in search of one whose class is not held. */
 #define PASSED_MAX 1024u
 
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max) {
@@ -28,12 +28,12 @@ void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number)
     dispatch->number = number;
 }
 
-/* One more waits, or one less, or another is the first. */
+/* Notes that the queue has grown or shrunk by `change`, or that its first has changed. */
 static void note_queue(nb_dispatch *dispatch, int change) {
     if (!dispatch->queues) return;
     if (change) atomic_fetch_add_explicit(&dispatch->queues->waiting, (uint32_t)change, memory_order_relaxed);
     const nb_waiting *first = nb_waiting_first(&dispatch->waiting);
-    nb_queues_tell(dispatch->queues, dispatch->number, first ? first->message->arrived_ns : 0);
+    nb_queues_publish(dispatch->queues, dispatch->number, first ? first->message->arrived_ns : 0);
     dispatch->first_changed = true;
 }
 
@@ -51,8 +51,8 @@ static void unqueue(nb_dispatch *dispatch, nb_waiting *waiting) {
     note_queue(dispatch, -1);
 }
 
-/* Files sent and never taken. (What lies in the request ring is the executor's: it alone knows how far it has read.
-   What travels beside a shared ring ends with it.) */
+/* Closes files that were sent and never taken. Records in the request ring are left to the
+   executor, which alone knows how far it has read. Descriptors beside a shared ring end with it. */
 static void close_files(nb_dispatch_channel *channel) {
     if (nb_channel_is_shared(channel->channel)) return;
     const nb_message *part;
@@ -81,22 +81,23 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
     nb_dispatch_channel *added = &dispatch->channels[place];
     memset(added, 0, sizeof(*added));
     added->channel = channel;
-    added->spare = nb_channel_spare(channel);
-    added->before = added->after = NB_CHANNEL_NONE;
+    added->uncalled_spare = nb_channel_spare(channel);
+    added->helped = added->spare_place = NB_CHANNEL_NONE;
     added->number = place;
-    added->stop_due = dispatch->stops;
+    added->stop_due = dispatch->stopping;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
     atomic_store_explicit(&channel->memory->allowance, dispatch->allowance, memory_order_relaxed);
-    dispatch->chooses = dispatch->chooses || dispatch->count > 1 || added->spare || nb_channel_is_shared(channel);
+    dispatch->has_choice = dispatch->has_choice || dispatch->count > 1 || added->uncalled_spare ||
+                           nb_channel_is_shared(channel);
     return NB_OK;
 }
 
 void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     close_files(channel);
-    nb_dispatch_drop_given(channel);
-    if (channel->before != NB_CHANNEL_NONE) dispatch->channels[channel->before].after = NB_CHANNEL_NONE;
-    nb_channel_destroy_all(channel->spare);
+    nb_dispatch_drop_handed(channel);
+    if (channel->helped != NB_CHANNEL_NONE) dispatch->channels[channel->helped].spare_place = NB_CHANNEL_NONE;
+    nb_channel_destroy_all(channel->uncalled_spare);
     nb_channel_destroy(channel->channel);
     memset(channel, 0, sizeof(*channel));
     while (dispatch->count && !dispatch->channels[dispatch->count - 1].channel) {
@@ -114,11 +115,11 @@ nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *c
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     while (channel) {
         channel->retire_due = true;
-        channel = nb_dispatch_after(dispatch, channel);
+        channel = nb_dispatch_spare_of(dispatch, channel);
     }
 }
 
-static bool takes(const nb_dispatch_channel *channel) {
+static bool accepts(const nb_dispatch_channel *channel) {
     return !channel->stop_due && !channel->retire_due && !channel->lost && !channel->responses.broken &&
            !atomic_load_explicit(&channel->channel->board->executor_gone, memory_order_relaxed);
 }
@@ -126,23 +127,24 @@ static bool takes(const nb_dispatch_channel *channel) {
 bool nb_dispatch_serves(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->channel && takes(channel)) return true;
+        if (channel->channel && accepts(channel)) return true;
     }
     return false;
 }
 
 static uint64_t credit_left(const nb_dispatch_channel *channel) {
-    return takes(channel) ? nb_link_credit(channel->channel->link) : 0;
+    return accepts(channel) ? nb_link_credit(channel->channel->link) : 0;
 }
 
-/* How much an executor has to do: of several loops none knows what the others gave it. */
+/* How much the executor has to do. With several loops none of them knows what the others have
+   handed, so that the board is read. */
 static uint32_t load_of(const nb_dispatch_channel *channel) {
     const nb_link *link = channel->channel->link;
     if (link->count == 1) return channel->load;
     return atomic_load_explicit(&link->board->figures.running, memory_order_relaxed) + (uint32_t)nb_link_pending(link);
 }
 
-/* Leaves out what it has not come to. */
+/* Requests that it runs, without those it has not taken yet. */
 static uint64_t running_of(const nb_dispatch_channel *channel) {
     return channel->load > channel->backlog ? channel->load - channel->backlog : 0;
 }
@@ -153,51 +155,52 @@ static bool sleeps_idle(const nb_dispatch_channel *channel) {
            (link->count == 1 || nb_link_pending(link) == 0);
 }
 
-/* It will have come to what it has in hand sooner than another could be woken. */
-static bool is_at_it(const nb_dispatch_channel *channel) {
+/* True: it will begin with what it has in hand before another executor could be woken. */
+static bool starts_soon(const nb_dispatch_channel *channel) {
     return channel->request_ns && channel->backlog * channel->request_ns < WAKE_NS;
 }
 
-/* The first is a better choice than the second. One with more requests under way than another is not given still more. */
+/* True: the first is the better choice. An awake one is preferred only while it runs at most one
+   request more than the sleeping one. */
 static bool better(const nb_dispatch_channel *first, bool first_sleeps, const nb_dispatch_channel *second,
                    bool second_sleeps) {
-    if (!first_sleeps && second_sleeps) return is_at_it(first) && running_of(first) <= running_of(second) + 1;
+    if (!first_sleeps && second_sleeps) return starts_soon(first) && running_of(first) <= running_of(second) + 1;
     if (first_sleeps && !second_sleeps) return !better(second, false, first, true);
     return load_of(first) < load_of(second);
 }
 
-/* Of several loops each keeps to the order of all, and holds nothing. */
-static bool is_crowded(const nb_dispatch *dispatch) {
+/* True: some class may be held. Several loops keep one common order and hold nothing back. */
+static bool is_throttling(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count && !dispatch->queues; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
-        if (channel && nb_crowds_any(&channel->board->crowds)) return true;
+        if (channel && nb_throttle_active(&channel->board->throttle)) return true;
     }
     return false;
 }
 
-static bool holds(const nb_dispatch_channel *channel, uint64_t like) {
-    return nb_crowds_hold(&channel->channel->board->crowds, like);
+static bool holds(const nb_dispatch_channel *channel, uint64_t request_class) {
+    return nb_throttle_holds(&channel->channel->board->throttle, request_class);
 }
 
-/* Some executor lets no more of its like in. */
-static bool is_held(const nb_dispatch *dispatch, uint64_t like) {
+/* True: some executor holds the class. */
+static bool is_held(const nb_dispatch *dispatch, uint64_t request_class) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        if (dispatch->channels[i].channel && holds(&dispatch->channels[i], like)) return true;
+        if (dispatch->channels[i].channel && holds(&dispatch->channels[i], request_class)) return true;
     }
     return false;
 }
 
-static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, uint64_t like) {
-    return channel->channel && !holds(channel, like) && !channel->pipe_full && credit_left(channel) > 0 &&
-           !nb_dispatch_rests(dispatch, channel);
+static bool asks(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, uint64_t request_class) {
+    return channel->channel && !holds(channel, request_class) && !channel->pipe_full && credit_left(channel) > 0 &&
+           !nb_dispatch_is_paused(dispatch, channel);
 }
 
-nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t like) {
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t request_class) {
     nb_dispatch_channel *best = NULL;
     bool best_sleeps = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (channel->busy || channel->late || !asks(dispatch, channel, like)) continue;
+        if (channel->busy || channel->unresponsive || !asks(dispatch, channel, request_class)) continue;
         bool sleeps = sleeps_idle(channel);
         if (best && !better(channel, sleeps, best, best_sleeps)) continue;
         if (!nb_ring_reserve(&channel->requests, bytes)) continue;
@@ -226,52 +229,53 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
     channel->backlog++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
-    if (dispatch->chooses) nb_dispatch_list_given(dispatch, channel, exchange, place);
+    if (dispatch->has_choice) nb_dispatch_list_handed(dispatch, channel, exchange, place);
     if (exchange->left_due) tell_or_list(dispatch, exchange);
 }
 
-static bool give_descriptor(nb_dispatch_channel *channel, int fd) {
-    if (nb_channel_give(channel->channel, fd) == NB_OK) return true;
+static bool send_descriptor(nb_dispatch_channel *channel, int fd) {
+    if (nb_channel_send_fd(channel->channel, fd) == NB_OK) return true;
     channel->pipe_full = true;
     return false;
 }
 
-bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
+bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd) {
     size_t bytes = message->message.bytes;
     nb_request_message *place = nb_ring_reserve(&channel->requests, bytes);
     NB_ASSERT(place);
     if (!nb_link_take_credit(channel->channel->link)) return false;
-    if (body_fd >= 0 && !give_descriptor(channel, body_fd)) {
+    if (body_fd >= 0 && !send_descriptor(channel, body_fd)) {
         nb_link_return_credit(channel->channel->link);
         return false;
     }
     memcpy(place, message, bytes);
     atomic_store_explicit(&place->claim, NB_CLAIM_NONE, memory_order_relaxed);
     place->body_fd = body_fd;
-    if (dispatch->chooses) exchange->body_fd = body_fd;
+    if (dispatch->has_choice) exchange->body_fd = body_fd;
     commit(dispatch, channel, exchange, place, bytes);
     return true;
 }
 
-/* A burst comes faster than fibers are started, and a collection may come between: that is no overload. */
+/* Fibers that are free for requests. A burst arrives faster than fibers start, or during a garbage
+   collection, and is no overload. */
 static uint64_t free_fibers(const nb_dispatch *dispatch) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
+        if (!channel->channel || !accepts(channel) || channel->helped != NB_CHANNEL_NONE) continue;
         const nb_link *link = channel->channel->link;
-        uint64_t able = atomic_load_explicit(&link->board->able, memory_order_relaxed);
-        uint64_t given = atomic_load_explicit(&link->given, memory_order_relaxed);
-        if (able > given) count += able - given;
+        uint64_t asked_max = atomic_load_explicit(&link->board->asked_max, memory_order_relaxed);
+        uint64_t handed = atomic_load_explicit(&link->handed, memory_order_relaxed);
+        if (asked_max > handed) count += asked_max - handed;
     }
     return count;
 }
 
-/* It asks for no other yet, as it has not seen that what it was given last has gone to somebody else. */
+/* True: it will ask for one more, as it has not seen yet that the last one was requeued. */
 static bool will_ask(const nb_dispatch_channel *channel) {
-    return takes(channel) && channel->recalled_given &&
-           atomic_load_explicit(&channel->channel->link->given, memory_order_relaxed) == channel->recalled_given;
+    return accepts(channel) && channel->handed_at_requeue &&
+           atomic_load_explicit(&channel->channel->link->handed, memory_order_relaxed) == channel->handed_at_requeue;
 }
 
 bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
@@ -314,7 +318,7 @@ void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_wa
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts) {
     size_t bytes = nb_request_message_bytes(facts);
     nb_dispatch_channel *channel = NULL;
-    bool waits = dispatch->waiting.count || gives_way(dispatch, facts->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.count || gives_way(dispatch, facts->arrived_ns) || is_throttling(dispatch);
     void *place = waits ? NULL : reserve(dispatch, bytes, &channel);
     if (place) {
         nb_request_message_write(place, facts);
@@ -330,11 +334,12 @@ nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const n
     return status;
 }
 
-/* True when it went into a ring; the message is then freed. */
-static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message, uint64_t like) {
+/* True: the request went into a ring, and the message is freed. */
+static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
+                         uint64_t request_class) {
     nb_dispatch_channel *channel;
-    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes, like))) {
-        if (!nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
+    while ((channel = nb_dispatch_choose(dispatch, message->message.bytes, request_class))) {
+        if (!nb_dispatch_hand(dispatch, channel, exchange, message, (int)message->body_fd)) continue;
         nb_free(message);
         return true;
     }
@@ -343,7 +348,7 @@ static bool send_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_reques
 
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message) {
     message->message.exchange = nb_exchange_id_of(exchange);
-    bool waits = dispatch->waiting.count || gives_way(dispatch, message->arrived_ns) || is_crowded(dispatch);
+    bool waits = dispatch->waiting.count || gives_way(dispatch, message->arrived_ns) || is_throttling(dispatch);
     if (!waits && send_message(dispatch, exchange, message, 0)) return NB_OK;
     return queue(dispatch, exchange, message);
 }
@@ -354,18 +359,18 @@ char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchan
     if (exchange->channel == NB_CHANNEL_NONE) return NULL;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     if (exchange->record) nb_dispatch_drop_begun(channel);
-    if (exchange->record) { /* it may yet be recalled */
-        channel->claim_wanted = true;
+    if (exchange->record) { /* it may still be requeued */
+        channel->input_needs_claim = true;
         return NULL;
     }
     nb_message *place = nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES);
-    if (!place) channel->room_wanted = true;
+    if (!place) channel->input_needs_room = true;
     return place ? (char *)(place + 1) : NULL;
 }
 
 static void input_retry(nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        dispatch->channels[i].room_wanted = dispatch->channels[i].claim_wanted = false;
+        dispatch->channels[i].input_needs_room = dispatch->channels[i].input_needs_claim = false;
     }
 }
 
@@ -381,7 +386,8 @@ void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, 
     channel->dirty = true;
 }
 
-/* All deadlines are equally far from the arrival, and the queue is in the order of arrival. */
+/* The first expires first: all deadlines are equally far from the arrival, and the queue is in the
+   order of arrival. */
 static int64_t deadline_ns(const nb_dispatch *dispatch) {
     const nb_waiting *first = nb_waiting_first(&dispatch->waiting);
     int64_t deadline_ns = first ? first->message->deadline_ns : 0;
@@ -412,12 +418,12 @@ static bool tell(nb_dispatch_channel *channel, nb_message_type type, uint16_t fl
     return true;
 }
 
-/* False: it is still the exchange's. */
+/* False: the ring or the pipe is full, and the handover still belongs to the exchange. */
 static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     const nb_handover *handover = exchange->handover;
     size_t bytes = sizeof(nb_hijacked_message) + handover->size;
     nb_hijacked_message *message = nb_ring_reserve(&channel->requests, bytes);
-    if (!message || !give_descriptor(channel, handover->fd)) return false;
+    if (!message || !send_descriptor(channel, handover->fd)) return false;
     *message = (nb_hijacked_message){
         .message = {.type = NB_MESSAGE_HIJACKED, .bytes = (uint32_t)bytes, .exchange = nb_exchange_id_of(exchange)},
         .fd = handover->fd,
@@ -431,8 +437,8 @@ static bool tell_handover(nb_dispatch_channel *channel, nb_exchange *exchange) {
     return true;
 }
 
-/* Tells what is due; false when the ring is full. */
-static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
+/* Tells the executor what is due for the exchange. False: the ring is full. */
+static bool tell_due(nb_dispatch_channel *channel, nb_exchange *exchange) {
     if (exchange->drained_due && !tell(channel, NB_MESSAGE_DRAINED, 0, nb_exchange_id_of(exchange))) return false;
     exchange->drained_due = false;
     if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, 0, nb_exchange_id_of(exchange))) return false;
@@ -445,13 +451,13 @@ static bool tell_news(nb_dispatch_channel *channel, nb_exchange *exchange) {
 }
 
 static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
-    if (exchange->channel == NB_CHANNEL_NONE || exchange->in_news) return;
+    if (exchange->channel == NB_CHANNEL_NONE || exchange->in_notices) return;
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     if (channel->lost) return;
-    if (!channel->news && tell_news(channel, exchange)) return;
-    exchange->in_news = true;
-    exchange->news_next = channel->news;
-    channel->news = exchange;
+    if (!channel->notices && tell_due(channel, exchange)) return;
+    exchange->in_notices = true;
+    exchange->notice_next = channel->notices;
+    channel->notices = exchange;
 }
 
 static void allow_one(nb_dispatch *dispatch, uint32_t bytes) {
@@ -481,20 +487,22 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
 }
 
 static void stop_one(nb_dispatch *dispatch) {
-    dispatch->stops = true;
+    dispatch->stopping = true;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         dispatch->channels[i].stop_due = true;
     }
 }
 
-/* An exchange that ended while it was listed is freed only here: the list holds it. */
-static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    while (channel->news) {
-        nb_exchange *exchange = channel->news;
-        if (!exchange->ended && !tell_news(channel, exchange)) return;
-        channel->news = exchange->news_next;
-        exchange->in_news = false;
-        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE; /* its response waits for a file */
+/* Tells what found the ring full. An exchange that ended while it was listed is freed only here, as
+   the list holds it. */
+static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel->notices) {
+        nb_exchange *exchange = channel->notices;
+        if (!exchange->ended && !tell_due(channel, exchange)) return;
+        channel->notices = exchange->notice_next;
+        exchange->in_notices = false;
+        /* Its response waits for a file. */
+        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE;
         if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
@@ -503,21 +511,23 @@ static void pump_news(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     }
 }
 
-nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t like) {
+nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->busy || !asks(dispatch, channel, like) || nb_dispatch_is_blocked(channel)) continue;
+        if (!channel->busy || !asks(dispatch, channel, request_class) || nb_dispatch_is_blocked(channel)) continue;
         nb_dispatch_drop_begun(channel);
-        if (!channel->given_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
+        if (!channel->handed_first && nb_ring_reserve(&channel->requests, bytes)) return channel;
     }
     return NULL;
 }
 
-/* With nobody free, a busy executor has its next request in hand, and goes on without waiting for the loop; whoever is free first has it. */
-static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message, uint64_t like) {
-    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, like);
-    if (!channel || !nb_dispatch_give(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
-    nb_dispatch_mark_late(channel);
+/* While no executor is free, hands the request to a busy one that has none in hand, so that it goes
+   on without waiting for the loop. The first executor that is free gets it. */
+static bool send_ahead(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message,
+                       uint64_t request_class) {
+    nb_dispatch_channel *channel = nb_dispatch_choose_busy(dispatch, message->message.bytes, request_class);
+    if (!channel || !nb_dispatch_hand(dispatch, channel, exchange, message, (int)message->body_fd)) return false;
+    nb_dispatch_mark_unresponsive(channel);
     nb_free(message);
     return true;
 }
@@ -526,62 +536,65 @@ static nb_slice slice_of(const nb_request_message *message, nb_span span) {
     return (nb_slice){(const char *)message + span.offset, span.size};
 }
 
-static uint64_t like_of(const nb_request_message *message) {
-    return nb_like_of(slice_of(message, message->method_text), slice_of(message, message->path));
+static uint64_t class_of(const nb_request_message *message) {
+    return nb_request_class_of(slice_of(message, message->method_text), slice_of(message, message->path));
 }
 
-/* Every executor holds it. A spare is looked at while it is called. */
-static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t like) {
+/* True: every executor holds the class. False while a spare is being called, as that may take
+   it. */
+static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) {
     bool held = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !takes(channel) || channel->before != NB_CHANNEL_NONE) continue;
-        if (!holds(channel, like)) return false;
+        if (!channel->channel || !accepts(channel) || channel->helped != NB_CHANNEL_NONE) continue;
+        if (!holds(channel, request_class)) return false;
         held = true;
     }
-    return held && !dispatch->calls;
+    return held && !dispatch->calls_spare;
 }
 
-/* Some who were set aside may go. */
-static bool is_let_in(const nb_dispatch *dispatch) {
+/* True: some request that was set aside may be handed now. */
+static bool may_bring_back(const nb_dispatch *dispatch) {
     if (!nb_waiting_any_aside(&dispatch->waiting)) return false;
-    for (uint16_t place = 0; place < NB_CROWDS_MAX; place++) {
-        uint64_t like = dispatch->waiting.likes_aside[place];
-        if (like && !is_held_by_all(dispatch, like)) return true;
+    for (uint16_t place = 0; place < NB_THROTTLE_SLOTS; place++) {
+        uint64_t request_class = dispatch->waiting.classes_aside[place];
+        if (request_class && !is_held_by_all(dispatch, request_class)) return true;
     }
     return false;
 }
 
-/* Likes of which one was passed over in this turn, by their place among the crowds. Executors shut and open likes meanwhile: none of such a like goes before that one. */
-typedef uint64_t passed_likes[NB_CROWDS_MAX];
+/* Classes of which a request was passed over in this turn, by slot. Executors hold and release
+   classes meanwhile: no later request of such a class may go before the one passed over. */
+typedef uint64_t passed_classes[NB_THROTTLE_SLOTS];
 
-static bool is_behind(const nb_dispatch *dispatch, const passed_likes passed, uint64_t like) {
-    return nb_waiting_is_behind(&dispatch->waiting, like) || (like && passed[nb_crowds_place(like)] == like);
+static bool is_behind(const nb_dispatch *dispatch, const passed_classes passed, uint64_t request_class) {
+    return nb_waiting_is_behind(&dispatch->waiting, request_class) ||
+           (request_class && passed[nb_throttle_slot(request_class)] == request_class);
 }
 
-/* It is held, and others may pass. True: it is looked at in the next turn again. */
-static bool pass_over(nb_dispatch *dispatch, passed_likes passed, nb_waiting *waiting) {
+/* The request is held, and others may pass it. True: the next turn looks at it again. */
+static bool pass_over(nb_dispatch *dispatch, passed_classes passed, nb_waiting *waiting) {
     nb_waiting_queue *queue = &dispatch->waiting;
-    if (nb_waiting_is_behind(queue, waiting->like) || is_held_by_all(dispatch, waiting->like)) {
+    if (nb_waiting_is_behind(queue, waiting->request_class) || is_held_by_all(dispatch, waiting->request_class)) {
         if (nb_waiting_set_aside(queue, waiting)) return false;
     }
-    passed[nb_crowds_place(waiting->like)] = waiting->like;
+    passed[nb_throttle_slot(waiting->request_class)] = waiting->request_class;
     return true;
 }
 
-static void pump_due(nb_dispatch *dispatch, bool crowded) {
-    passed_likes passed = {0};
+static void pump_due(nb_dispatch *dispatch, bool throttling) {
+    passed_classes passed = {0};
     uint32_t held = 0;
     nb_waiting_queue *queue = &dispatch->waiting;
     for (nb_waiting *waiting = nb_waiting_first_due(queue), *next; waiting && held < PASSED_MAX; waiting = next) {
         next = nb_waiting_next_due(queue, waiting);
-        if (crowded && waiting->like == 0) waiting->like = like_of(waiting->message);
+        if (throttling && waiting->request_class == 0) waiting->request_class = class_of(waiting->message);
         if (gives_way(dispatch, waiting->message->arrived_ns)) return;
-        bool behind = is_behind(dispatch, passed, waiting->like);
-        if (!behind && (send_message(dispatch, waiting->exchange, waiting->message, waiting->like) ||
-                        send_ahead(dispatch, waiting->exchange, waiting->message, waiting->like))) {
+        bool behind = is_behind(dispatch, passed, waiting->request_class);
+        if (!behind && (send_message(dispatch, waiting->exchange, waiting->message, waiting->request_class) ||
+                        send_ahead(dispatch, waiting->exchange, waiting->message, waiting->request_class))) {
             unqueue(dispatch, waiting);
-        } else if (!behind && !is_held(dispatch, waiting->like)) {
+        } else if (!behind && !is_held(dispatch, waiting->request_class)) {
             return;
         } else if (pass_over(dispatch, passed, waiting)) {
             held++;
@@ -590,17 +603,18 @@ static void pump_due(nb_dispatch *dispatch, bool crowded) {
 }
 
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch) {
-    if (is_let_in(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
-    if (!nb_list_empty(&dispatch->waiting.due)) pump_due(dispatch, is_crowded(dispatch));
+    if (may_bring_back(dispatch)) nb_waiting_bring_back(&dispatch->waiting);
+    if (!nb_list_empty(&dispatch->waiting.due)) pump_due(dispatch, is_throttling(dispatch));
 }
 
-/* Loops that gave way to what waited here need no ring where there is no credit: an executor that has some rings all. */
-static void pass_on(nb_dispatch *dispatch) {
+/* Wakes loops that gave way to what waited here. Without credit there is no need: an executor that
+   gives some rings all loops. */
+static void wake_other_loops(nb_dispatch *dispatch) {
     dispatch->first_changed = false;
     nb_doorbell_fence(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel || credit_left(&dispatch->channels[i]) == 0) continue;
-        nb_queues_pass_on(dispatch->queues, dispatch->number);
+        nb_queues_wake_others(dispatch->queues, dispatch->number);
         return;
     }
 }
@@ -610,11 +624,11 @@ static void publish_one(nb_dispatch *dispatch) {
         dispatch->channels[i].pipe_full = false;
     }
     nb_dispatch_pump_waiting(dispatch);
-    if (dispatch->first_changed) pass_on(dispatch); /* of several loops */
+    if (dispatch->first_changed) wake_other_loops(dispatch); /* there are several loops */
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
-        if (channel->news || channel->stop_due || channel->retire_due) pump_news(dispatch, channel);
+        if (channel->notices || channel->stop_due || channel->retire_due) pump_notices(dispatch, channel);
         if (!channel->dirty) continue;
         channel->dirty = false;
         if (nb_ring_publish(&channel->requests)) channel->ring_due = true;
@@ -631,31 +645,31 @@ static void pump_one(nb_dispatch *dispatch) {
     }
 }
 
-/* Room that the first of the news needs. */
-static size_t news_bytes(const nb_dispatch_channel *channel) {
-    const nb_handover *handover = channel->news ? channel->news->handover : NULL;
+/* Bytes of room that the first notice needs. */
+static size_t notice_bytes(const nb_dispatch_channel *channel) {
+    const nb_handover *handover = channel->notices ? channel->notices->handover : NULL;
     return handover ? sizeof(nb_hijacked_message) + handover->size : sizeof(nb_message);
 }
 
-/* The first of the queue that the executor does not hold. */
+/* The first request of the queue whose class the executor does not hold. */
 static const nb_waiting *first_for(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
     const nb_waiting *waiting = nb_waiting_first_due(&dispatch->waiting);
-    for (uint32_t held = 0; waiting && holds(channel, waiting->like); held++) {
+    for (uint32_t held = 0; waiting && holds(channel, waiting->request_class); held++) {
         if (held == PASSED_MAX) return NULL;
         waiting = nb_waiting_next_due(&dispatch->waiting, waiting);
     }
     return waiting;
 }
 
-/* There is something to do with the channel that was not seen when it was last tried. */
-static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool news) {
+/* True: there is work with the channel that was not there at the last try. */
+static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *channel, bool starved, bool notices) {
     if (nb_ring_readable(&channel->responses)) return true;
-    if (channel->claim_wanted && nb_dispatch_drop_begun(channel)) return true;
-    if (channel->room_wanted && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
+    if (channel->input_needs_claim && nb_dispatch_drop_begun(channel)) return true;
+    if (channel->input_needs_room && nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES)) return true;
     if (channel->pipe_full) return false;
-    if (news && nb_ring_reserve(&channel->requests, news_bytes(channel))) return true;
+    if (notices && nb_ring_reserve(&channel->requests, notice_bytes(channel))) return true;
     if (!starved || gives_way(dispatch, nb_waiting_first(&dispatch->waiting)->message->arrived_ns) ||
-        nb_dispatch_is_stuck(channel) || credit_left(channel) == 0 || nb_dispatch_rests(dispatch, channel))
+        nb_dispatch_is_stuck(channel) || credit_left(channel) == 0 || nb_dispatch_is_paused(dispatch, channel))
         return false;
     const nb_waiting *first = first_for(dispatch, channel);
     return first && nb_ring_reserve(&channel->requests, first->message->message.bytes);
@@ -663,25 +677,25 @@ static bool has_something(const nb_dispatch *dispatch, nb_dispatch_channel *chan
 
 static bool announce_one(nb_dispatch *dispatch) {
     bool starved = !nb_list_empty(&dispatch->waiting.due), keeps = dispatch->waiting.count && !starved;
-    bool something = false, late = false;
+    bool something = false, unresponsive = false;
     if (starved && dispatch->queues) nb_doorbell_announce(&dispatch->queues->places[dispatch->number].bell);
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        late = late || (dispatch->channels[i].late && dispatch->channels[i].given_first);
+        unresponsive = unresponsive || (dispatch->channels[i].unresponsive && dispatch->channels[i].handed_first);
     }
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel) continue;
         nb_channel_memory *memory = channel->channel->memory;
-        bool news = channel->news || (channel->retire_due && !channel->retired) ||
-                    (channel->stop_due && !channel->stopped && !starved && !keeps);
-        bool waits = starved || late || news || channel->room_wanted || channel->claim_wanted;
-        uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_HOLDS : 0;
+        bool notices = channel->notices || (channel->retire_due && !channel->retired) ||
+                       (channel->stop_due && !channel->stopped && !starved && !keeps);
+        bool waits = starved || unresponsive || notices || channel->input_needs_room || channel->input_needs_claim;
+        uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_THROTTLED : 0;
         atomic_store_explicit(&memory->loop_starved, starves, memory_order_relaxed);
         nb_doorbell_announce(&memory->loop_bell);
         if (starves == NB_LOOP_STARVED) nb_channel_ring_busy_executor(channel->channel);
-        if (has_something(dispatch, channel, starved, news)) something = true;
+        if (has_something(dispatch, channel, starved, notices)) something = true;
     }
-    return something || is_let_in(dispatch);
+    return something || may_bring_back(dispatch);
 }
 
 static void awake_one(nb_dispatch *dispatch) {
@@ -696,7 +710,7 @@ static bool executor_running(const nb_dispatch *dispatch) {
     for (uint16_t i = 0; i < dispatch->count; i++) {
         if (!dispatch->channels[i].channel) continue;
         nb_board *board = dispatch->channels[i].channel->board;
-        if (dispatch->channels[i].pipe_full) return true; /* nobody may ring for it */
+        if (dispatch->channels[i].pipe_full) return true; /* nobody rings when the pipe has room */
         if (!nb_doorbell_sleeping(&board->executor_bell) &&
             !atomic_load_explicit(&board->executor_gone, memory_order_relaxed)) {
             return true;
@@ -718,7 +732,7 @@ static bool executors_idle(const nb_dispatch *dispatch) {
         if (!dispatch->channels[i].channel) continue;
         nb_board *board = dispatch->channels[i].channel->board;
         bool gone = atomic_load_explicit(&board->executor_gone, memory_order_acquire);
-        if (!gone && atomic_load_explicit(&board->wanted, memory_order_acquire) > 0) return false;
+        if (!gone && atomic_load_explicit(&board->asked, memory_order_acquire) > 0) return false;
     }
     return true;
 }
@@ -841,7 +855,7 @@ nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **
     return dispatch ? take_first(dispatch, message) : NULL;
 }
 
-nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
+nb_exchange *nb_dispatch_take_expired(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message) {
     while (dispatch && deadline_ns(dispatch) > now_ns) {
         dispatch = dispatch->next_lane;
     }

@@ -1,29 +1,37 @@
 /*
- * dispatch.h - from complete requests to executors: the bounded intake queue and the channels that pull from it.
+ * dispatch.h - takes complete requests to executors: a bounded queue, and the channels through
+ * which executors pull from it.
  *
- * A request goes straight into a channel's ring while nothing waits before it and an executor has asked for more; else
- * it waits in the queue, and past the queue's bound it is refused (the caller answers 503). The bound is for those that
- * have no fiber to run in: beyond it there may wait as many as the executors have free ones. An executor that is awake
- * and will come to it at once, as its requests go, is chosen before one that must be woken (a wake costs more than a
- * small request); then sleeping ones, then the one that runs the fewest.
+ * Way of a request. It goes straight into a channel's ring when no request waits before it and an
+ * executor has asked for more. Else it waits in the queue. Past the queue's bound it is refused
+ * and the caller answers 503. The bound counts requests without a fiber to run in: beyond it, as
+ * many may wait as the executors have free fibers.
  *
- * Where there is a choice of executors, a request is bound as late as can be: one that has run the same fiber for a
- * millisecond, or has not begun with what it was given a millisecond ago (it is stopped, it collects garbage), gets
- * nothing more until it moves, and what it has not begun with is recalled (nb_claim) as soon as another is free. While
- * nobody is free, a busy one has the queue's first in hand, in the same way: it goes on with that one at once. When
- * an executor's process has ended, what it had not begun with is given to others in the same way.
+ * Choice of an executor. First one that is awake and will begin soon, judged by how long its
+ * requests take: a wake-up costs more than a small request. Then a sleeping one. Then the one that
+ * runs the fewest requests.
  *
- * Where several requests of one like compute so long that their slices end, or would only wait for a connection, more of that like wait here, and others
- * pass them (intake/crowds.h).
+ * Late binding. Where there is a choice, a request is bound as late as possible. An executor is
+ * stuck when it has run one fiber for a millisecond ("busy"), or has not begun with what it was
+ * handed a millisecond ago ("unresponsive"). It is handed nothing more until it moves. What it has
+ * not begun with is requeued (nb_claim in message.h) as soon as another executor is free. While no
+ * executor is free, a busy one is handed the first of the queue in the same way, so that it has a
+ * next request at once. When an executor's process has ended, what it has not begun with is
+ * requeued too.
  *
- * An executor may have a spare, another thread of its process, and that a spare of its own (dispatch_spares.c). A spare is given requests only while the
- * executor it helps, which runs the same fiber for long with work waiting, is blocked in a call that has released Ruby's lock: who may run
- * is found out by the spare, which must get that lock at once, twice. Together they run no more requests than the first may. Until a spare is first called its channel is not among the dispatch's.
+ * Throttled classes. Requests of a class of which an executor takes no more (intake/throttle.h)
+ * wait in the queue, and requests of other classes pass them.
  *
- * A route may have a lane: executors of its own, threads that run one request at a time, and a queue with a bound of its own. A lane is a dispatch like
- * the first, which all others hang on: what is said below of the whole loop is done for all of them, what is said of an exchange is said to its own.
+ * Spare: a second executor of the same process, which helps out while the first is blocked in a
+ * call that has released Ruby's lock. A spare may have a spare of its own. The two together run no
+ * more requests than the first may. dispatch_spares.c decides when one is called.
  *
- * Owned by the loop's thread.
+ * Lane: executors and a bounded queue of a route's own. Its executors are threads that run one
+ * request at a time. Each lane is an nb_dispatch of its own, and all lanes hang on the first. A
+ * function below that concerns the whole loop covers all lanes. A function that takes an exchange
+ * must be called with that exchange's lane (nb_dispatch_of).
+ *
+ * Threads: all of it belongs to the loop's thread. Times are monotonic nanoseconds.
  */
 #ifndef NB_DISPATCH_DISPATCH_H
 #define NB_DISPATCH_DISPATCH_H
@@ -39,186 +47,217 @@
 #include "dispatch/queues.h"
 #include "dispatch/waiting.h"
 
+/* One executor, as this loop sees it. */
 typedef struct nb_dispatch_channel {
-    nb_channel *channel; /* NULL: this place is free */
+    nb_channel *channel; /* owned; NULL: this slot is free */
     nb_ring_producer requests;
     nb_ring_consumer responses;
-    nb_exchange *news; /* exchanges with DRAINED, LEFT or GONE to tell, when the ring was full */
-    bool room_wanted;  /* there was none for a part of a request's body */
-    bool claim_wanted; /* the executor has not begun with a request whose body waits here */
-    bool pipe_full;    /* for a descriptor: it is given none in this turn */
-    bool dirty;        /* something is committed and not published */
-    bool ring_due;     /* it was published to, and sleeps */
+    /* Notices: exchanges with a DRAINED, LEFT or GONE that found the ring full. */
+    nb_exchange *notices;
+    bool input_needs_room;  /* the ring had no room for a part of a request's body */
+    bool input_needs_claim; /* a body waits here until the executor has begun with its request */
+    bool pipe_full;         /* the descriptor pipe was full: no more descriptors in this turn */
+    bool dirty;             /* something is committed and not yet published */
+    bool ring_due;          /* something was published to it while it slept: ring its bell */
+    /* Retiring: the worker gets no further request and ends with its last one. Not "drain", which
+       is the server's own shutdown. */
     bool retire_due, retired;
-    bool lost;     /* its executor is no more */
-    bool damaged;  /* it has written what it must not: its process must end */
-    bool given_up; /* it has been killed for that */
+    bool lost;    /* its process has ended */
+    bool damaged; /* it has written what it must not: its process must end */
+    bool killed;  /* it was killed for that */
     bool stop_due, stopped;
-    nb_exchange *given_first, *given_last; /* those not known to be begun with, oldest first */
-    uint32_t given_count;
-    uint32_t load;    /* requests it ran when last looked at, and those given since; of several loops none knows that */
-    uint64_t backlog; /* likewise those it had not come to */
+    /* Exchanges handed to it and not known to be begun with, oldest first. */
+    nb_exchange *handed_first, *handed_last;
+    uint32_t handed_count;
+    /* As of the last look, plus what was handed since. With several loops none of them knows what
+       the others have handed. */
+    uint32_t load;    /* requests it runs or has in hand */
+    uint64_t backlog; /* of these, requests it has not taken yet */
     uint32_t request_ns;
-    bool busy; /* it has run one fiber for a millisecond: */
+    bool busy; /* it has run one fiber for a millisecond, since: */
     int64_t busy_switched_ns;
-    bool late; /* it has left what it was given alone for a millisecond, and not moved since: */
-    uint64_t late_turns;
-    int64_t late_switched_ns;
-    uint64_t recalled_given; /* what it had been given in all when its last request was taken from it; 0: none was */
-    nb_channel *spare;       /* owned, with those behind it: of its spare, while that was never called; NULL */
-    int64_t asked_ns;        /* of a spare: when this loop last called it */
-    uint16_t before, after;  /* places of whom it helps and of its spare, once that was called; NB_CHANNEL_NONE */
-    uint16_t number;         /* what the figures call it, and its spares */
-    int32_t pid;             /* of a worker; 0 */
+    bool unresponsive; /* it left what it was handed for a millisecond, and has not moved since: */
+    uint64_t unresponsive_turns;
+    int64_t unresponsive_switched_ns;
+    /* `handed` of the link when a request was last requeued from it; 0: none was. */
+    uint64_t handed_at_requeue;
+    /* Owned, with the spares behind it: its spare, until first called. */
+    nb_channel *uncalled_spare;
+    int64_t asked_ns; /* of a spare: when this loop last called it */
+    /* Indexes of the executor it helps, and of its spare once that was called; NB_CHANNEL_NONE. */
+    uint16_t helped, spare_place;
+    uint16_t number; /* its label in metrics, also of its spares */
+    int32_t pid;     /* of a worker; 0 */
 } nb_dispatch_channel;
 
 typedef struct nb_dispatch {
-    struct nb_dispatch *next_lane; /* NULL: it is the last */
-    uint16_t lane;                 /* its number, as exchanges have it; 0: the first, of all fibers */
+    struct nb_dispatch *next_lane; /* NULL: the last */
+    uint16_t lane;                 /* its number, as exchanges have it; 0: the first, for fibers */
     nb_dispatch_channel channels[NB_CHANNELS_MAX];
     uint16_t count;
     nb_waiting_queue waiting;
     uint32_t waiting_max;
-    uint32_t allowance; /* as the channels' */
-    uint32_t
-        unavailable_s; /* while no channel serves: requests are refused, to be tried again so much later; 0: they wait */
-    int64_t spare_after_ns; /* how long an executor runs one fiber, with work waiting, until its spare is called */
-    bool calls;             /* one was called or is to be, as of the last look */
-    bool quick;             /* of several, as of the last look: all move, and their requests take little */
-    bool chooses;           /* there may be several executors */
-    bool stops;             /* no request will come any more */
-    int64_t now_ns;         /* when it was last looked */
-    nb_exchanges *exchanges;
-    nb_queues *queues;  /* of all loops; NULL: there is one */
-    uint16_t number;    /* of this loop among them */
-    bool first_changed; /* since others were last told */
+    uint32_t allowance; /* bytes each response may hold, as told to the channels */
+    /* While no channel serves, requests are refused with this Retry-After in seconds; 0: they
+       wait. */
+    uint32_t unavailable_s;
+    /* An executor's spare is called when it has run one fiber this long with work waiting. */
+    int64_t spare_after_ns;
+    bool calls_spare; /* as of the last look: a spare was called or is to be */
+    /* As of the last look: all executors move, and their requests take little. */
+    bool all_quick;
+    bool has_choice;         /* there may be several executors */
+    bool stopping;           /* no request will come any more */
+    int64_t now_ns;          /* when the executors were last looked at */
+    nb_exchanges *exchanges; /* borrowed */
+    nb_queues *queues;       /* borrowed: the queues of all loops; NULL: this loop is alone */
+    uint16_t number;         /* of this loop among them */
+    bool first_changed;      /* the queue's first has changed since other loops were told */
 } nb_dispatch;
 
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max);
-/* Before anything waits: it is one of several loops. */
+/* This loop is one of several. To be called before anything waits. */
 void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number);
-/* Before anything waits: it is the lane behind the last. */
+/* Appends a lane, which it then owns. To be called before anything waits. */
 void nb_dispatch_add_lane(nb_dispatch *dispatch, nb_dispatch *lane);
-/* Frees the lanes. */
+/* Frees the lanes, destroys the channels and drops what waits. */
 void nb_dispatch_deinit(nb_dispatch *dispatch);
-/* A lane's dispatch, of those that hang on the first; it is there. */
+/* The dispatch of a lane, which must exist. */
 static inline nb_dispatch *nb_dispatch_lane(nb_dispatch *first, uint16_t lane) {
     while (first->lane != lane) {
         first = first->next_lane;
     }
     return first;
 }
-/* The exchange's own. */
+/* The dispatch of an exchange's lane. */
 static inline nb_dispatch *nb_dispatch_of(nb_dispatch *first, const nb_exchange *exchange) {
     return nb_dispatch_lane(first, exchange->lane);
 }
-/* Executors ask for more requests than wait. */
+/* True: executors ask for more requests than wait. */
 bool nb_dispatch_has_room(const nb_dispatch *dispatch);
-/* Requests that wait in this lane, of all loops; in all lanes, of this loop, of all loops. */
+/* Requests that wait in this lane, on all loops. */
 uint32_t nb_dispatch_waiting(const nb_dispatch *dispatch);
+/* Requests that wait in all lanes, on this loop. */
 uint32_t nb_dispatch_waiting_here(const nb_dispatch *dispatch);
+/* Requests that wait in all lanes, on all loops. */
 uint32_t nb_dispatch_waiting_in_all(const nb_dispatch *dispatch);
-/* While no channel serves: requests are refused, to be tried again so much later; 0: they wait. */
+/* While no channel serves, requests are refused with this Retry-After in seconds; 0: they wait. */
 void nb_dispatch_set_unavailable(nb_dispatch *dispatch, uint32_t seconds);
-/* Takes the channel, which serves from here on, and those of its spares. NB_FULL: there is no place. */
+/* Takes ownership of the channel and of those of its spares; it serves from here on. NB_FULL: there
+   are NB_CHANNELS_MAX already. */
 nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
-/* NULL when it is none of these. */
+/* NULL: the channel is not in this dispatch. */
 nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel);
-/* Has its spare behind it: one that was called; NULL. */
-static inline nb_dispatch_channel *nb_dispatch_after(nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
-    return channel->after == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->after];
+/* Its spare, when that was called once; NULL. */
+static inline nb_dispatch_channel *nb_dispatch_spare_of(nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    return channel->spare_place == NB_CHANNEL_NONE ? NULL : &dispatch->channels[channel->spare_place];
 }
-/* Its executor gets no further request, nor do its spares, and is stopped when it has none left. */
+/* Retires the worker: neither its executor nor its spares get a further request. The executor stops
+   when it has none left. */
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
-/* The executor is no more (`lost` is set before its last parts are taken, so that it is given and told nothing more). Requests that it had not begun with go back to the head of the queue: their number. News for it are dropped.
-   The caller has taken all its parts, sees to the other exchanges of it, and then calls remove, which destroys the channel. */
-uint32_t nb_dispatch_take_back(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+/* The executor's process has ended. Requests that it had not begun with return to the head of the
+   queue; returns how many. Its notices are dropped. Before: the caller sets `lost`, so that nothing
+   more is handed or told, and takes all its parts. After: the caller ends its other exchanges and
+   calls nb_dispatch_remove, which destroys the channel. */
+uint32_t nb_dispatch_requeue_all(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel);
-/* A part of its response came: its executor has begun with it. */
+/* A part of its response came, so the executor has begun with the request. */
 void nb_dispatch_begun(nb_dispatch *dispatch, nb_exchange *exchange);
-/* How the executors are, once a turn; what a stuck one has not begun with goes to others. */
+/* Looks at the state of all executors, and requeues what a stuck one has not begun with. Once a
+   turn. */
 void nb_dispatch_look(nb_dispatch *dispatch, int64_t now_ns);
-/* Some channel may be given requests now or later. */
+/* True: some channel takes requests, now or later. */
 bool nb_dispatch_serves(const nb_dispatch *dispatch);
 
-/* Gives a request without a body to an executor or queues it. NB_FULL: the queue is full; NB_NO_MEMORY. */
+/* Hands a request without a body to an executor, or queues it. NB_FULL: the queue is full, answer
+   503. NB_NO_MEMORY. */
 nb_status nb_dispatch_head(nb_dispatch *dispatch, nb_exchange *exchange, const nb_request_facts *facts);
-/* The same for a finished message, which is taken on success (nb_alloc'ed). */
+/* The same for a complete message from nb_alloc, which it owns on success. */
 nb_status nb_dispatch_message(nb_dispatch *dispatch, nb_exchange *exchange, nb_request_message *message);
 
-/* Bytes each response may hold from now on; known to the executors at their next part. */
+/* Sets how many bytes each response may hold. Executors see it at their next part. */
 void nb_dispatch_allow(nb_dispatch *dispatch, uint32_t bytes);
-/* Where NB_INPUT_PART_BYTES bytes of the exchange's body may be put for its executor. NULL: no executor has the request
- * yet, or its ring has no room; when there is, the loop does not sleep. */
+/* Room for NB_INPUT_PART_BYTES of the exchange's body in its executor's ring. NULL: no executor has
+   begun with the request yet, or its ring is full. The loop then does not sleep past the moment
+   when there is room. */
 char *nb_dispatch_input_reserve(nb_dispatch *dispatch, const nb_exchange *exchange);
-/* All that found no room try again now, once a turn. */
+/* All bodies that found no room may try again. Once a turn. */
 void nb_dispatch_input_retry(nb_dispatch *dispatch);
-/* Sends that many of them. */
+/* Sends `bytes` of the room reserved before. last: the body ends with them. */
 void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last);
-/* Takes the first out of the queue; NULL: it is empty. Its message is the caller's to free. */
+/* Removes the first of the queue. The caller frees the message. NULL: the queue is empty. */
 nb_exchange *nb_dispatch_take_first(nb_dispatch *dispatch, nb_request_message **message);
-/* Takes out of the queue, and returns, an exchange whose deadline has passed there: it is to be answered in place of an
-   executor. Its message is the caller's to free. NULL: there is none. */
-nb_exchange *nb_dispatch_take_overdue(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message);
-/* Takes it out of the queue, if it is there, with the file of its body. */
+/* Removes an expired request from the queue: its deadline has passed, and the caller answers it.
+   The caller frees the message. NULL: there is none. */
+nb_exchange *nb_dispatch_take_expired(nb_dispatch *dispatch, int64_t now_ns, nb_request_message **message);
+/* Removes the exchange from the queue if it waits there, and closes the file of its body. */
 void nb_dispatch_forget(nb_dispatch *dispatch, nb_exchange *exchange);
-/* The next such deadline; INT64_MAX: none. */
+/* When the next request in the queue expires; INT64_MAX: never. */
 int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch);
 
-/* Tells the exchange's executor DRAINED, LEFT or GONE, now or when its ring has room; LEFT also when it has got the request. */
+/* Tells the exchange's executor DRAINED, LEFT or GONE (message.h), now or when its ring has room.
+   LEFT is also told to an executor that gets the request later. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange);
-/* Gives the executor the exchange's handover. */
+/* Hands the exchange's connection (its handover) to the executor. */
 void nb_dispatch_hand_over(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);
-/* No request will come any more. */
+/* No request will come any more: executors stop when they have none left. */
 void nb_dispatch_stop(nb_dispatch *dispatch);
 
-/* Moves what waits as far as credit and room allow, and publishes it: executors that are awake see it. */
+/* Moves what waits into rings, as far as credit and room allow, and publishes it. Executors that
+   are awake see it. */
 void nb_dispatch_publish(nb_dispatch *dispatch);
-/* The same, and wakes those that slept when something was published to them. Once a turn. */
+/* The same, and wakes executors that slept when something was published to them. Once a turn. */
 void nb_dispatch_pump(nb_dispatch *dispatch);
 
-/* --- between dispatch.c, dispatch_recall.c and dispatch_spares.c --- */
+/* --- between dispatch.c, dispatch_requeue.c and dispatch_spares.c --- */
 
-/* It is given nothing: a spare, as one of those it helps is not blocked; or it and its spares run all the requests that it may. */
-bool nb_dispatch_rests(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);
-/* It sits in a call that has released Ruby's lock. */
+/* True: it is handed nothing for now. Either it is a spare and an executor that it helps is not
+   blocked, or it and its spares run as many requests as they may. */
+bool nb_dispatch_is_paused(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);
+/* True: it sits in a call that has released Ruby's lock. */
 bool nb_dispatch_is_blocked(const nb_dispatch_channel *channel);
-/* It has just been looked at: when it is stuck with work waiting, its spare is called. */
+/* Calls its spare when it is stuck with work waiting. To be called right after a look. */
 void nb_dispatch_call_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 
-/* The channel a request of `bytes` should go to, or NULL when no executor both asks for one of its like (crowds.h; 0: any) and has the room. Another loop may be quicker to give
-   it one. */
-nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t like);
-/* A busy one that asked for one and has none in hand, or NULL. */
-nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t like);
-/* Copies the message into the channel's ring, which has the room; body_fd: of its body, or -1. False: the descriptor cannot be passed
-   now, or another loop was quicker. True: the descriptor is the receiver's, or, shared, the exchange's. */
-bool nb_dispatch_give(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
+/* The channel that a request of `bytes` should go to. NULL: no executor both asks for a request of
+   this class (0: of any) and has the room. Another loop may still take its credit first. */
+nb_dispatch_channel *nb_dispatch_choose(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
+/* A busy one that asks for a request and has none in hand, or NULL. */
+nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class);
+/* Copies the message into the channel's ring, which must have the room. body_fd: the body's file,
+   or -1. True: the descriptor belongs to the receiver, or to the exchange where the channel is
+   shared. False: the descriptor cannot be sent now, or another loop took the credit first. */
+bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange,
                       const nb_request_message *message, int body_fd);
-/* At the head of the queue, whatever its bound. */
+/* Puts the exchange at the head of the queue, whatever its bound. */
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd);
-/* The queue's first go to executors, as far as credit and room allow. */
+/* Moves what waits into rings, as far as credit and room allow. */
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch);
-/* The exchange has just been put into the channel's ring, as the last record committed. */
-void nb_dispatch_list_given(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
-/* All are taken off; the files of those not begun with are closed. The executor is no more. */
-void nb_dispatch_drop_given(nb_dispatch_channel *channel);
-/* It gets nothing more until it moves, and what it has not begun with may be recalled. */
-void nb_dispatch_mark_late(nb_dispatch_channel *channel);
-/* Busy or late as it was when last looked at. Once the loop has said that it sleeps, an executor that is not any more is seen here, or rings. */
+/* Lists the exchange as handed. `record`: its record in the channel's ring, committed last. */
+void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
+/* Clears the list of handed exchanges of a lost executor, and closes the files of requests that it
+   had not begun with. */
+void nb_dispatch_drop_handed(nb_dispatch_channel *channel);
+/* Marks it unresponsive: it is handed nothing more until it moves. */
+void nb_dispatch_mark_unresponsive(nb_dispatch_channel *channel);
+/* True: it is still as busy or unresponsive as at the last look. After the loop has announced its
+   sleep, an executor that has moved is either seen here or rings. */
 bool nb_dispatch_is_stuck(const nb_dispatch_channel *channel);
-/* Takes off what the executor has begun with, as far as the oldest that it has not; true when there was some. */
+/* Unlists what the executor has begun with, up to the oldest that it has not. True: there was
+   some. */
 bool nb_dispatch_drop_begun(nb_dispatch_channel *channel);
 
-/* The sleep protocol of the loop's side (doorbell.h). announce: true when there is something to do at once. */
+/* The loop's side of the sleep protocol (doorbell.h). announce: true when there is work to do
+   now. */
 bool nb_dispatch_announce_sleep(nb_dispatch *dispatch);
 void nb_dispatch_awake(nb_dispatch *dispatch);
-/* Some executor that holds requests of ours is running now (and may publish without ringing for a short while). */
+/* True: some executor runs now. It may publish without ringing for a short while. */
 bool nb_dispatch_executor_running(const nb_dispatch *dispatch);
+/* All executors have ended. */
 bool nb_dispatch_executors_gone(const nb_dispatch *dispatch);
-/* Each is gone or never asked for anything. */
+/* Each executor has ended or never asked for anything. */
 bool nb_dispatch_executors_idle(const nb_dispatch *dispatch);
 
 #endif

@@ -1,11 +1,13 @@
 /*
- * exchange.h - a request and its response, from the moment its head is accepted until both the client's connection and
- * the executor are done with it. Exchanges live in a table, so that an id that comes back from an executor finds its
- * exchange, or finds it gone.
+ * exchange.h - a request and its response, from the moment its head is accepted until the client's
+ * connection and the executor are both done with it.
  *
- * A connection keeps its exchanges in the order of the requests. Where an exchange's bytes go is its protocol's to say
- * (connection/protocol.h). An exchange whose connection has ended (connection NULL) stays until the executor has sent
- * its last part. Owned by the loop's thread.
+ * Exchanges live in a table. An id that comes back from an executor finds its exchange, or finds
+ * that it is gone. A connection keeps its exchanges in the order of the requests. The connection's
+ * protocol decides where an exchange's bytes go (connection/protocol.h). An exchange whose
+ * connection has ended (connection NULL) stays until the executor has sent its last part.
+ *
+ * Threads: all of it belongs to the loop's thread. Times are monotonic nanoseconds.
  */
 #ifndef NB_DISPATCH_EXCHANGE_H
 #define NB_DISPATCH_EXCHANGE_H
@@ -27,76 +29,88 @@ typedef struct nb_exchange nb_exchange;
 /* A connection on its way to the executor that hijacks it. */
 typedef struct nb_handover {
     int fd;
-    size_t size; /* bytes read of it that no request took */
+    size_t size; /* bytes already read from it that belong to no request */
     char bytes[];
 } nb_handover;
 
 struct nb_exchange {
-    uint32_t index, generation; /* index: with the loop's number, as in its id */
+    uint32_t index, generation; /* index: slot and number of the loop, as in the id */
     nb_connection *connection;
-    nb_exchange *previous;  /* the connection's request before this one */
-    nb_exchange *next;      /* the connection's next request, or the next free slot */
-    nb_exchange *news_next; /* in a channel's list of news that found the ring full */
-    nb_outbox outbox;       /* bytes of its response that its connection may not send yet */
-    nb_outbox *out;         /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
-    const struct nb_response_writer *writer; /* its connection's protocol's */
+    nb_exchange *previous;    /* the connection's request before this one */
+    nb_exchange *next;        /* the connection's next request, or the next free slot */
+    nb_exchange *notice_next; /* next in the channel's list of notices that found the ring full */
+    nb_outbox outbox;         /* bytes of the response that the connection may not send yet */
+    /* Where its bytes go now: `outbox`, or its connection's outbox; NULL: no connection. */
+    nb_outbox *out;
+    const struct nb_response_writer *writer; /* of its connection's protocol */
     nb_response response;
-    struct nb_body *body;     /* owned: while the request's body is received before the request is given on (body.h) */
-    struct nb_upload *upload; /* owned: while it is passed on as it comes (upload.h) */
-    uint64_t protocol[2];     /* private to its connection's protocol: how its response is framed, its stream */
-    /* When its first byte came, its last, and the response's head; the last two 0: not there, or nobody wants to know. */
+    /* Owned while the body is received before the request is passed on (body.h). */
+    struct nb_body *body;
+    struct nb_upload *upload; /* owned while the body is passed on as it comes (upload.h) */
+    /* Private to the connection's protocol: framing of the response, its stream. */
+    uint64_t protocol[2];
+    /* When the first byte came, the last byte, and the response's head. The last two are 0 until
+       then, and when nobody measures. */
     int64_t began_ns, complete_ns, answered_ns;
-    struct nb_waiting *waiting; /* its place in the queue for an executor; NULL: it has none */
-    /* While it is not known that its executor has begun with it (dispatch.h): its place in that channel's list, its
-       record in the ring, where that ends, its size, and when it was put there. record NULL: it is not listed. */
-    nb_exchange *given_previous, *given_next;
+    struct nb_waiting *waiting; /* its place in the queue; NULL: it does not wait there */
+    /* Handed and not known to be begun with (dispatch.h): neighbours in the channel's list, the
+       record in the ring, the record's end and size, and when it was handed. record NULL: it is not
+       listed. */
+    nb_exchange *handed_previous, *handed_next;
     nb_request_message *record;
     uint64_t record_end;
     uint32_t record_bytes;
-    int64_t given_ns;
+    int64_t handed_ns;
     nb_handover *handover;    /* owned; NULL: none */
-    nb_send_by send_by;       /* its files */
-    struct nb_report *report; /* owned: of its download with a name; NULL: none (reports.h) */
-    uint64_t
-        download_bytes;   /* of the file its response carries; 0: none, or it is noted where it leaves (downloads.h) */
-    uint64_t spooled;     /* bytes of the spool's budget its body's file holds */
+    nb_send_by send_by;       /* how its files are sent */
+    struct nb_report *report; /* owned: the report of a named download (reports.h); NULL */
+    /* Bytes of the file that the response carries; 0: none, or counted where it is sent
+       (downloads.h). */
+    uint64_t download_bytes;
+    uint64_t spooled;     /* bytes of the spool's budget that the body's file holds */
     uint16_t gone_reason; /* nb_gone_reason, with gone_due */
-    uint16_t lane;        /* whose queue and executors are for it (dispatch.h) */
-    uint16_t channel;     /* among the lane's; NB_CHANNEL_NONE until it was given to an executor */
-    bool counted;         /* in the figures: a client's, not one of the admin pages */
-    bool asterisk;        /* OPTIONS *, and the server itself answers it (answer_asterisk) */
-    bool cancellable;     /* a client that leaves ends the request (cancel_on_disconnect) */
-    bool head_sent;       /* the response has begun */
-    bool ended;           /* the last part came */
-    bool cut;             /* the connection must end after what is there, without a clean end of the body */
-    bool tell_drained;    /* the writer waits for DRAINED */
-    bool hijack;          /* the executor wants the connection */
-    bool drained_due, left_due, left, gone_due, in_news;
-    int body_fd; /* its body's file, while it is listed: in a front our own of what the worker has too; -1 */
-    char line[NB_EXCHANGE_LINE_BYTES]; /* beginning of the request line, in a front; "" else */
+    uint16_t lane;        /* the lane that runs it (dispatch.h) */
+    /* Index among the lane's channels; NB_CHANNEL_NONE until it is handed to an executor. */
+    uint16_t channel;
+    bool counted;     /* a client's request, counted in the metrics; not one of the admin pages */
+    bool asterisk;    /* OPTIONS *, answered by the server itself (answer_asterisk) */
+    bool cancellable; /* the request ends when its client leaves (cancel_on_disconnect) */
+    bool head_sent;   /* the response has begun */
+    bool ended;       /* the last part came */
+    /* The connection must end after what is there, as the body has no clean end. */
+    bool cut;
+    bool tell_drained; /* the writer waits for DRAINED */
+    bool hijack;       /* the executor wants the connection */
+    bool drained_due, left_due, left, gone_due, in_notices;
+    /* The body's file while the exchange is listed; -1. In a front: our descriptor beside the
+       worker's own. */
+    int body_fd;
+    char line[NB_EXCHANGE_LINE_BYTES]; /* start of the request line, in a front; else empty */
 };
 
 typedef struct nb_exchanges {
     nb_exchange **slots;
     uint32_t count, capacity, live;
     nb_exchange *free;
-    uint16_t loop;      /* its number, 0 where nobody has set it */
-    uint64_t unspooled; /* bytes of the spool's budget that some still held at their end: for the loop to take off */
+    uint16_t loop; /* number of the loop; 0 by default */
+    /* Bytes of the spool's budget held by exchanges that have ended; the loop returns them. */
+    uint64_t unspooled;
 } nb_exchanges;
 
 void nb_exchanges_init(nb_exchanges *exchanges);
-/* Frees all; outboxes must be empty. */
+/* Frees all exchanges. Their outboxes must be empty. */
 void nb_exchanges_deinit(nb_exchanges *exchanges);
-/* A new exchange, zeroed but for its place; NULL when memory is out. */
+/* A new exchange, zeroed but for its slot. NULL: no memory. */
 nb_exchange *nb_exchange_create(nb_exchanges *exchanges);
-/* Its outbox must be empty; a handover that nobody took is closed. The id is never right again. */
+/* Its outbox must be empty. A handover that was not taken is closed. The id is never valid
+   again. */
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
 static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {
     return ((nb_exchange_id)exchange->generation << 32) | exchange->index;
 }
-/* Closes what is left of a handover that nobody took. */
+/* Closes the connection of a handover that was not taken. */
 void nb_exchange_drop_handover(nb_exchange *exchange);
-/* NULL when it is gone. */
+/* NULL: the exchange is gone. */
 nb_exchange *nb_exchange_find(const nb_exchanges *exchanges, nb_exchange_id id);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * lane_rules.h - what an application says of the lanes of its requests: a flat, bounded table of methods and patterns
- * (path_pattern.h), asked once for each request where it has any rule.
+ * lane_rules.h - which lanes an application wants its requests in: a bounded table of methods and
+ * path patterns (intake/path_pattern.h), read once for each request while it has any rule.
  *
- * The first that takes method and path wins; one may say that they are run in fibers. Slashes at the end of a path are
- * not looked at, as Rails does. Rules say where a request is best run, never what it is: one that is taken by the wrong
- * one is answered the same.
+ * The first rule that matches method and path wins. A rule may also say that a request runs in
+ * fibers. Trailing slashes of a path are ignored, as in Rails. Rules only decide where a request
+ * runs best: a request in the wrong lane gets the same answer.
+ *
+ * Threads: none of its own. lanes.h calls it under its lock.
  */
 #ifndef NB_DISPATCH_LANE_RULES_H
 #define NB_DISPATCH_LANE_RULES_H
@@ -18,13 +20,13 @@
 #define NB_LANE_RULES_MAX 1024u
 /* Bytes of all patterns together. */
 #define NB_LANE_RULES_TEXT_BYTES 65535u
-/* A longer path is taken by none: what looking at one costs is bounded. */
+/* A longer path matches no rule, so that the cost of one look is bounded. */
 #define NB_LANE_PATH_BYTES_MAX 512u
 
 typedef struct nb_lane_rule {
     uint16_t start, bytes; /* of the pattern in `text` */
-    uint16_t methods;      /* 1 << nb_method, of those it takes */
-    uint16_t lane;         /* 0: fibers */
+    uint16_t methods;      /* 1 << nb_method, for each method that it matches */
+    uint16_t lane;         /* 0: in fibers */
 } nb_lane_rule;
 
 typedef struct nb_lane_rules {
@@ -33,9 +35,9 @@ typedef struct nb_lane_rules {
     char text[NB_LANE_RULES_TEXT_BYTES];
 } nb_lane_rules;
 
-/* Behind the others. NB_INVALID: no pattern, or no method; NB_FULL: no room. */
+/* Appends a rule. NB_INVALID: not a pattern, or no method. NB_FULL: the table is full. */
 nb_status nb_lane_rules_add(nb_lane_rules *rules, uint16_t methods, nb_slice pattern, uint16_t lane);
-/* The first that takes them; NULL. */
+/* The first rule that matches; NULL: none. */
 const nb_lane_rule *nb_lane_rules_find(const nb_lane_rules *rules, nb_method method, nb_slice path);
 
 #endif

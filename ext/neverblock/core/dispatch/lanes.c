@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "intake/path_pattern.h"
 
-/* A stall has lasted far longer when it is told. */
-#define HEAR_EVERY_NS (10 * NB_NS_PER_MS)
+/* Reports are read this often. A stall lasts far longer before it is reported. */
+#define READ_EVERY_NS (10 * NB_NS_PER_MS)
 
 nb_status nb_lanes_init(nb_lanes *lanes) {
     memset(lanes, 0, sizeof(*lanes));
@@ -18,16 +18,16 @@ nb_status nb_lanes_init(nb_lanes *lanes) {
 
 void nb_lanes_deinit(nb_lanes *lanes) { pthread_mutex_destroy(&lanes->lock); }
 
-/* Under the lock. */
-static void note_asked(nb_lanes *lanes) {
-    bool asked = lanes->rules.count > 0 || lanes->learned.in_lane > 0;
-    atomic_store_explicit(&lanes->asked, asked, memory_order_relaxed);
+/* To be called under the lock. */
+static void note_use(nb_lanes *lanes) {
+    bool in_use = lanes->rules.count > 0 || lanes->learned.in_lane > 0;
+    atomic_store_explicit(&lanes->in_use, in_use, memory_order_relaxed);
 }
 
 void nb_lanes_set_rules(nb_lanes *lanes, const nb_lane_rules *rules) {
     pthread_mutex_lock(&lanes->lock);
     lanes->rules = *rules;
-    note_asked(lanes);
+    note_use(lanes);
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -44,7 +44,7 @@ static uint16_t look_up(nb_lanes *lanes, nb_dispatch *first, const nb_head *head
 
 uint16_t nb_lanes_choose(nb_lanes *lanes, nb_dispatch *first, const nb_route *route, const nb_head *head) {
     if (route && (route->lane || route->in_fibers)) return route->lane;
-    return atomic_load_explicit(&lanes->asked, memory_order_relaxed) ? look_up(lanes, first, head) : 0;
+    return atomic_load_explicit(&lanes->in_use, memory_order_relaxed) ? look_up(lanes, first, head) : 0;
 }
 
 /* --- what is learned --- */
@@ -57,44 +57,45 @@ static nb_method method_of(const char *name) {
     return NB_METHOD_OTHER;
 }
 
-static void say(nb_log *log, const nb_learned_like *like, const char *what) {
+static void log_change(nb_log *log, const nb_learned_class *learned_class, const char *what) {
     char path[NB_LEARNED_SHOWN_BYTES];
-    nb_slice method = nb_method_name(like->method);
-    nb_path_pattern_show((nb_slice){like->pattern, like->bytes}, path, sizeof(path));
+    nb_slice method = nb_method_name(learned_class->method);
+    nb_path_pattern_show((nb_slice){learned_class->pattern, learned_class->bytes}, path, sizeof(path));
     nb_log_info(log, "%.*s %s %s for %lld s", (int)method.size, method.data, path, what,
-                (long long)(like->stay_ns / NB_NS_PER_S));
+                (long long)(learned_class->stay_ns / NB_NS_PER_S));
 }
 
-/* Another process may have written anything. */
+/* The row is checked, as another process may have written anything. */
 static void learn(nb_lanes *lanes, const nb_stalled_row *row, nb_log *log, int64_t now_ns) {
     nb_slice path = nb_slice_of(row->path, strlen(row->path));
     nb_method method = method_of(row->method);
     if (method == NB_METHOD_OTHER || !nb_path_pattern_is(path)) return;
-    const nb_learned_like *like = nb_learned_stalled(&lanes->learned, method, path, now_ns);
-    if (like)
-        say(log, like, "has stalled by calls that block, again and again: such requests run on threads of a lane");
+    const nb_learned_class *learned_class = nb_learned_stalled(&lanes->learned, method, path, now_ns);
+    if (learned_class)
+        log_change(log, learned_class,
+                   "has stalled by calls that block, again and again: such requests run on threads of a lane");
 }
 
-static void hear_all(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
+static void read_all(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
     nb_stalled_row row;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_channel *channel = dispatch->channels[i].channel;
         for (uint32_t told = 0; channel && told < NB_STALLED_ROWS; told++) {
-            if (!nb_stalled_hear(&channel->board->stalled, &row)) break;
+            if (!nb_stalled_read(&channel->board->stalled, &row)) break;
             learn(lanes, &row, log, now_ns);
         }
     }
 }
 
-void nb_lanes_hear(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
-    if (lanes->learned_lane == 0 || now_ns - lanes->heard_ns < HEAR_EVERY_NS) return;
-    lanes->heard_ns = now_ns;
+void nb_lanes_read_reports(nb_lanes *lanes, const nb_dispatch *dispatch, nb_log *log, int64_t now_ns) {
+    if (lanes->learned_lane == 0 || now_ns - lanes->read_ns < READ_EVERY_NS) return;
+    lanes->read_ns = now_ns;
     pthread_mutex_lock(&lanes->lock);
-    const nb_learned_like *like;
-    hear_all(lanes, dispatch, log, now_ns);
-    while ((like = nb_learned_return(&lanes->learned, now_ns)))
-        say(log, like, "runs in fibers again, on trial");
-    note_asked(lanes);
+    const nb_learned_class *learned_class;
+    read_all(lanes, dispatch, log, now_ns);
+    while ((learned_class = nb_learned_return(&lanes->learned, now_ns)))
+        log_change(log, learned_class, "runs in fibers again, on trial");
+    note_use(lanes);
     pthread_mutex_unlock(&lanes->lock);
 }
 
@@ -103,8 +104,8 @@ nb_lanes_now nb_lanes_read(nb_lanes *lanes, int64_t now_ns, nb_lanes_each *each,
     const nb_learned *learned = &lanes->learned;
     nb_lanes_now now = {lanes->rules.count, learned->in_lane, learned->learned_total, learned->returned_total};
     for (uint32_t i = 0; each && i < NB_LEARNED_MAX; i++) {
-        const nb_learned_like *like = &learned->likes[i];
-        if (like->in_lane) each(context, like, like->until_ns - now_ns);
+        const nb_learned_class *learned_class = &learned->classes[i];
+        if (learned_class->in_lane) each(context, learned_class, learned_class->until_ns - now_ns);
     }
     pthread_mutex_unlock(&lanes->lock);
     return now;

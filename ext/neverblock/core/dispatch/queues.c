@@ -5,10 +5,11 @@
 
 #include "os/clock.h"
 
-/* What may be overtaken by so little is not waited for: its loop may have to be woken first. */
+/* A request may be overtaken by this much. Waiting for less would cost more, as its loop may have
+   to be woken. */
 #define OVERTAKE_NS (1 * NB_NS_PER_MS)
 
-void nb_queues_tell(nb_queues *queues, uint16_t number, int64_t oldest_ns) {
+void nb_queues_publish(nb_queues *queues, uint16_t number, int64_t oldest_ns) {
     atomic_store_explicit(&queues->places[number].oldest_ns, oldest_ns, memory_order_relaxed);
 }
 
@@ -20,7 +21,7 @@ bool nb_queues_give_way(const nb_queues *queues, uint16_t number, int64_t arrive
     return false;
 }
 
-void nb_queues_pass_on(nb_queues *queues, uint16_t number) {
+void nb_queues_wake_others(nb_queues *queues, uint16_t number) {
     for (uint16_t i = 0; i < queues->count; i++) {
         nb_queue_place *place = &queues->places[i];
         if (i != number && nb_doorbell_ring_needed(&place->bell)) nb_wake_signal(place->wake);

@@ -1,10 +1,14 @@
 /*
- * queues.h - where a server has several I/O loops, each keeps the requests that wait for an executor in a queue of its
- * own (dispatch.h). This makes them one: their bound is counted together, and a loop gives nothing to an executor while
- * another's oldest request came more than a millisecond before.
+ * queues.h - makes one queue of the queues of several I/O loops. Each loop keeps the requests that
+ * wait for an executor in a queue of its own (dispatch.h). Here the bound is counted for all
+ * together, and a loop gives way: it hands nothing to an executor while another loop's oldest
+ * request came more than a millisecond earlier.
  *
- * A loop that gives way so sleeps with its `bell` announced. One whose oldest request has changed while there still is
- * credit rings those (doorbell.h); where there is none, the executor rings every loop that waits for some.
+ * A loop that gives way sleeps with its `bell` announced (base/doorbell.h). A loop whose oldest
+ * request has changed rings those bells while there is credit left. Without credit the executor
+ * rings every loop that waits for some.
+ *
+ * Threads: each loop writes its own place, all loops read all places.
  */
 #ifndef NB_DISPATCH_QUEUES_H
 #define NB_DISPATCH_QUEUES_H
@@ -18,22 +22,23 @@
 #include "poll/wake.h"
 
 typedef struct nb_queue_place {
-    nb_doorbell bell;          /* the loop sleeps, and gives way */
-    _Atomic int64_t oldest_ns; /* when the first that waits had come; 0: none does */
-    const nb_wake *wake;       /* the loop's */
+    nb_doorbell bell;          /* the loop sleeps and gives way */
+    _Atomic int64_t oldest_ns; /* when its oldest waiting request came (monotonic); 0: none waits */
+    const nb_wake *wake;       /* of the loop; borrowed */
 } nb_queue_place;
 
 typedef struct nb_queues {
     uint16_t count;
-    _Atomic uint32_t waiting; /* in all */
+    _Atomic uint32_t waiting; /* requests that wait, on all loops */
     nb_queue_place places[NB_IO_THREADS_MAX];
 } nb_queues;
 
-/* Of the loop `number`: when the first that waits there had come. */
-void nb_queues_tell(nb_queues *queues, uint16_t number, int64_t oldest_ns);
-/* A request that came at arrived_ns to the loop `number` must not be given now: another loop's is older. */
+/* The loop `number` publishes when its oldest waiting request came; 0: none waits. */
+void nb_queues_publish(nb_queues *queues, uint16_t number, int64_t oldest_ns);
+/* True: the loop `number` must not hand over a request that came at arrived_ns, as another loop has
+   an older one. */
 bool nb_queues_give_way(const nb_queues *queues, uint16_t number, int64_t arrived_ns);
-/* The loops that gave way to `number` look again. */
-void nb_queues_pass_on(nb_queues *queues, uint16_t number);
+/* Wakes the loops that gave way to the loop `number`. */
+void nb_queues_wake_others(nb_queues *queues, uint16_t number);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include "intake/path_pattern.h"
 
-/* What a request target's path may have (RFC 3986 section 3.3), and "*" as the last byte alone. */
+/* True: a valid pattern: bytes that a request target's path may have (RFC 3986 section 3.3), and
+   "*" as the last byte only. */
 static bool is_pattern(nb_slice pattern) {
     if (pattern.size == 0 || pattern.data[0] != '/') return false;
     for (size_t i = 0; i < pattern.size; i++) {
@@ -34,7 +35,7 @@ nb_status nb_routes_add(nb_routes *routes, nb_slice pattern, nb_route route, uin
     return NB_OK;
 }
 
-/* A path without encoding against a pattern with it: the one is shorter than the other. */
+/* Matches an unencoded path with an encoded pattern, of which a byte takes three. */
 static bool matches_encoded(const nb_routes *routes, const nb_route_entry *entry, nb_slice path) {
     const char *text = routes->text + entry->start;
     size_t in = 0, at = 0;

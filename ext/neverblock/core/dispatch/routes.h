@@ -1,15 +1,17 @@
 /*
- * routes.h - what the configuration says of some paths: a flat, bounded table, asked once for each request.
+ * routes.h - what the configuration says of some paths: a flat, bounded table, read once for each
+ * request.
  *
- * A pattern is an absolute path ("/uploads"), or a prefix that ends with "*" ("/x/" and a star takes all that begins with "/x/").
- * It is compared byte for byte with the path of the request target as the client sent it, without the query: the same
- * bytes an application finds in PATH_INFO. No slash is added and nothing is decoded, so "/%75ploads" and "/uploads/" are
- * other paths than "/uploads"; but a byte over 0x7f that a client sent as it is matches its encoding ("/caf%C3%A9"), as the
- * clients that encode it send the same path. Routes say how a request is served, never who may ask: whoever writes a path another way
- * gets what every path without a route gets.
+ * A pattern is an absolute path ("/uploads"), or a prefix that ends with "*" ("/x/" and a star
+ * matches all that begins with "/x/"). It is compared byte for byte with the path of the request
+ * target as the client sent it, without the query: the bytes that an application finds in
+ * PATH_INFO. No slash is added and nothing is decoded, so that "/%75ploads" and "/uploads/" are
+ * other paths than "/uploads". One exception: a byte over 0x7f that was sent unencoded matches its
+ * encoding ("/caf%C3%A9"), since clients that encode it send the same path. Routes say how a
+ * request is served, never who may ask: a path written in another way gets the defaults.
  *
- * The first route that matches wins. Filled before the loop starts and only read afterwards, by any thread. A request
- * message carries the number alone.
+ * The first route that matches wins. Threads: filled before the loop starts, then only read, by
+ * any thread. A request message carries the number of its route alone.
  */
 #ifndef NB_DISPATCH_ROUTES_H
 #define NB_DISPATCH_ROUTES_H
@@ -29,18 +31,20 @@
 
 typedef enum nb_route_choice { NB_ROUTE_UNSAID, NB_ROUTE_NO, NB_ROUTE_YES } nb_route_choice;
 
-/* What a route means. All zero: what every path has. */
+/* What a route sets. All zero: the defaults. */
 typedef struct nb_route {
-    uint8_t stream_input;         /* true: the request is given on when its head is there; the body follows */
+    /* true: the request is passed on with its head, and the body follows. */
+    uint8_t stream_input;
     uint8_t cancel_on_disconnect; /* nb_route_choice; NB_ROUTE_UNSAID: as for the whole server */
-    uint8_t in_fibers;            /* true: its requests are in no lane, whatever the application or others say */
-    uint16_t lane;                /* where its requests run, as nb_server_lane_add has numbered them; 0: in fibers */
-    nb_send_by send_by;           /* its files */
+    uint8_t in_fibers;            /* true: its requests are in no lane, whatever rules say */
+    /* The lane of its requests, numbered by nb_server_lane_add; 0: in fibers. */
+    uint16_t lane;
+    nb_send_by send_by; /* how its files are sent */
 } nb_route;
 
 typedef struct nb_route_entry {
     uint16_t start, bytes; /* of the pattern in `text`, without its "*" */
-    bool prefix, encoded;  /* it ends with "*"; it has a "%" */
+    bool prefix, encoded;  /* it ends with "*"; it contains "%" */
     nb_route route;
 } nb_route_entry;
 
@@ -51,17 +55,18 @@ typedef struct nb_routes {
     char text[NB_ROUTES_TEXT_BYTES];
 } nb_routes;
 
-/* Adds a route behind the others. *number: what messages call it, from 1. NB_INVALID: no pattern; NB_FULL: no room. */
+/* Appends a route. *number: its number in messages, from 1. NB_INVALID: not a pattern. NB_FULL: the
+   table is full. */
 nb_status nb_routes_add(nb_routes *routes, nb_slice pattern, nb_route route, uint16_t *number);
 
 uint16_t nb_routes_find(const nb_routes *routes, nb_slice path);
 
-/* The number of the first route that takes `path`; NB_ROUTE_NONE. */
+/* The number of the first route that matches `path`; NB_ROUTE_NONE. */
 static inline uint16_t nb_routes_match(const nb_routes *routes, nb_slice path) {
     return routes->count == 0 ? NB_ROUTE_NONE : nb_routes_find(routes, path);
 }
 
-/* NULL for NB_ROUTE_NONE and for a number nobody gave. */
+/* NULL: NB_ROUTE_NONE, or no route has this number. */
 static inline const nb_route *nb_routes_get(const nb_routes *routes, uint16_t number) {
     return number != NB_ROUTE_NONE && number <= routes->count ? &routes->entries[number - 1].route : NULL;
 }

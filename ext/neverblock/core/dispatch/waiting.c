@@ -68,17 +68,17 @@ void nb_waiting_clear(nb_waiting_queue *queue) {
 }
 
 bool nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting) {
-    uint64_t *aside = &queue->likes_aside[nb_crowds_place(waiting->like)];
-    if (*aside && *aside != waiting->like) return false;
+    uint64_t *aside = &queue->classes_aside[nb_throttle_slot(waiting->request_class)];
+    if (*aside && *aside != waiting->request_class) return false;
     if (*aside == 0) queue->places_aside++;
-    *aside = waiting->like;
+    *aside = waiting->request_class;
     nb_list_remove(&waiting->due);
     return true;
 }
 
 void nb_waiting_bring_back(nb_waiting_queue *queue) {
     if (!nb_waiting_any_aside(queue)) return;
-    memset(queue->likes_aside, 0, sizeof(queue->likes_aside));
+    memset(queue->classes_aside, 0, sizeof(queue->classes_aside));
     queue->places_aside = 0;
     for (nb_list *link = queue->all.next; link != &queue->all; link = link->next) {
         nb_waiting *waiting = NB_LIST_ENTRY(link, nb_waiting, all);

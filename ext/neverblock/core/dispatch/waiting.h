@@ -1,10 +1,12 @@
 /*
- * waiting.h - the requests that wait for an executor, in the order in which they came: the queue of a dispatch (dispatch.h), which bounds it.
+ * waiting.h - the queue of one dispatch: requests that wait for an executor, in the order in which
+ * they came. dispatch.h bounds it.
  *
- * Those whose like is held by every executor (intake/crowds.h) are set aside: they keep their place in the queue and nobody looks at them, however many they
- * are, until one such like is let in again. The others are those that may go, in the same order.
+ * Requests whose class every executor holds (intake/throttle.h) are set aside: they keep their
+ * place in `all` and leave `due`, so that no turn looks at them however many they are. They return
+ * to `due` when one such class is let in again.
  *
- * Owned by the loop's thread.
+ * Threads: all of it belongs to the loop's thread.
  */
 #ifndef NB_DISPATCH_WAITING_H
 #define NB_DISPATCH_WAITING_H
@@ -14,28 +16,30 @@
 
 #include "base/list.h"
 #include "base/status.h"
-#include "intake/crowds.h"
+#include "intake/throttle.h"
 #include "intake/request.h"
 #include "dispatch/exchange.h"
 
 typedef struct nb_waiting {
-    nb_list all, due; /* in the queue's; `due` in none while it is set aside */
+    /* Links in the queue's lists; `due` is in none while the request is set aside. */
+    nb_list all, due;
     nb_exchange *exchange;
     nb_request_message *message; /* owned */
-    uint64_t like;               /* of the request (crowds.h); 0: nobody has asked yet */
+    uint64_t request_class;      /* class of the request (throttle.h); 0: not computed yet */
 } nb_waiting;
 
 typedef struct nb_waiting_queue {
-    nb_list all, due; /* `due`: those that may go */
+    nb_list all, due; /* `due`: the requests that may be handed, in the same order */
     uint32_t count;
-    uint64_t likes_aside[NB_CROWDS_MAX]; /* of those that are set aside, by their place among the crowds; 0: none */
+    /* By slot: the class of which requests are set aside; 0: none. */
+    uint64_t classes_aside[NB_THROTTLE_SLOTS];
     uint16_t places_aside;
 } nb_waiting_queue;
 
-/* Nobody waits. It may not be moved. */
+/* Makes an empty queue, which must not be moved afterwards. */
 void nb_waiting_init(nb_waiting_queue *queue);
 
-/* NULL: there is none. */
+/* NULL: the queue is empty. */
 static inline nb_waiting *nb_waiting_first(const nb_waiting_queue *queue) {
     return nb_list_empty(&queue->all) ? NULL : NB_LIST_ENTRY(queue->all.next, nb_waiting, all);
 }
@@ -49,30 +53,31 @@ static inline nb_waiting *nb_waiting_next_due(const nb_waiting_queue *queue, con
     return nb_waiting_due_after(queue, &waiting->due);
 }
 
-/* Owns the message from here on. NULL: there is no memory, and the message is the caller's still. */
+/* Makes an entry, which owns the message. NULL: no memory, and the caller keeps the message. */
 nb_waiting *nb_waiting_create(nb_request_message *message);
-/* The same with room for a message. */
+/* The same with a new, unset message of `bytes`. */
 nb_waiting *nb_waiting_create_room(size_t bytes);
-/* With its message; in no queue. */
+/* Frees an entry that is in no queue, with its message. */
 void nb_waiting_destroy(nb_waiting *waiting);
 
-/* The exchange waits, as the last or the first. */
+/* Adds the entry for its exchange as the last or the first. */
 void nb_waiting_append(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange);
 void nb_waiting_prepend(nb_waiting_queue *queue, nb_waiting *waiting, nb_exchange *exchange);
-/* Out of the queue, and freed; its message is the caller's, who has it or frees it. */
+/* Removes and frees the entry. Its message becomes the caller's. */
 void nb_waiting_remove(nb_waiting_queue *queue, nb_waiting *waiting);
-/* All, with their messages. */
+/* Removes and frees all entries, with their messages. */
 void nb_waiting_clear(nb_waiting_queue *queue);
 
-/* Some of its like are set aside. */
-static inline bool nb_waiting_is_behind(const nb_waiting_queue *queue, uint64_t like) {
-    return like && queue->likes_aside[nb_crowds_place(like)] == like;
+/* True: requests of this class are set aside. */
+static inline bool nb_waiting_is_behind(const nb_waiting_queue *queue, uint64_t request_class) {
+    return request_class && queue->classes_aside[nb_throttle_slot(request_class)] == request_class;
 }
-/* It may not go until its like is let in. False: another like, whose place is the same, has some aside. */
+/* Sets the entry aside until its class is let in. False: its slot is used by another class that has
+   requests aside. */
 bool nb_waiting_set_aside(nb_waiting_queue *queue, nb_waiting *waiting);
-/* Some are. */
+/* True: some requests are set aside. */
 static inline bool nb_waiting_any_aside(const nb_waiting_queue *queue) { return queue->places_aside > 0; }
-/* All may go. */
+/* All requests may be handed again, in their order. */
 void nb_waiting_bring_back(nb_waiting_queue *queue);
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * counters.h - what a loop counts, whether anybody reads it or not. The loop's thread writes; any thread reads
- * (base/counter.h).
+ * counters.h - the counters of a loop, which are always kept. shed: requests refused with 503, as
+ * there was no room for them. overdue: requests that have expired.
+ *
+ * Threads: the loop's thread writes, any thread reads (base/counter.h).
  */
 #ifndef NB_FIGURES_COUNTERS_H
 #define NB_FIGURES_COUNTERS_H
@@ -17,12 +19,12 @@
     X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped)
 /* clang-format on */
 
-/* What a connection does. */
+/* What a connection does now. */
 typedef enum nb_phase {
     NB_PHASE_NONE,
-    NB_PHASE_IDLE,      /* no request has begun, nothing is owed */
-    NB_PHASE_READING,   /* a head or a body comes */
-    NB_PHASE_ANSWERING, /* a request is at work, or its response leaves */
+    NB_PHASE_IDLE,      /* no request has begun, and no response is owed */
+    NB_PHASE_READING,   /* a head or a body is being received */
+    NB_PHASE_ANSWERING, /* a request runs, or its response is being sent */
     NB_PHASE_CLOSING,
     NB_PHASES
 } nb_phase;
@@ -32,19 +34,19 @@ typedef struct nb_counters {
     NB_SERVER_STATS(NB_COUNTER)
 #undef NB_COUNTER
     _Atomic uint64_t answered[5];       /* responses by class of status, 1xx first */
-    _Atomic uint64_t broken;            /* responses that ended without a clean end */
-    _Atomic uint64_t phases[NB_PHASES]; /* connections by what they do */
+    _Atomic uint64_t broken;            /* responses that were cut off */
+    _Atomic uint64_t phases[NB_PHASES]; /* connections by phase */
 } nb_counters;
 
 #define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))
 
-/* A response of this status has begun. */
+/* Counts a response that begins with this status. */
 static inline void nb_counters_answer(nb_counters *counters, uint16_t status) {
     unsigned class = status / 100u;
     if (class >= 1 && class <= 5) nb_count(&counters->answered[class - 1], 1);
 }
 
-/* A connection that was counted under `was` does something else now. */
+/* Counts the change of a connection's phase. */
 static inline void nb_counters_phase(nb_counters *counters, nb_phase was, nb_phase now) {
     if (was != NB_PHASE_NONE) nb_count(&counters->phases[was], (uint64_t)-1);
     if (now != NB_PHASE_NONE) nb_count(&counters->phases[now], 1);

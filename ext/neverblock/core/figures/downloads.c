@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/counter.h"
 
-/* Kept for the next downloads; more are given back to the heap. */
+/* Free notes kept for the next downloads. More are freed. */
 #define NOTES_KEPT_MAX 1024u
 
 const char *nb_download_result_name(nb_download_result result) {
@@ -85,7 +85,7 @@ void nb_downloads_answered(nb_downloads *downloads, nb_download_result result) {
     nb_count(&downloads->results[0][result], 1);
 }
 
-/* Of a download that is not to be waited for: by the response where nothing else was said. */
+/* The result of a download that is not awaited: from the response, where nothing else was said. */
 static uint16_t answer_of(const nb_exchange *exchange) {
     if (exchange->report->result != NB_REPORT_OPEN) return exchange->report->result;
     uint16_t status = exchange->response.status;
@@ -93,7 +93,7 @@ static uint16_t answer_of(const nb_exchange *exchange) {
     return status == 200 || status == 206 ? NB_DOWNLOAD_complete : NB_DOWNLOAD_refused;
 }
 
-/* Without memory for the note it counts as complete: it will be, most likely. */
+/* Without memory for the note it counts as complete, which it most likely will be. */
 void nb_downloads_leaving(nb_downloads *downloads, nb_download_list *list, nb_exchange *exchange, uint64_t place) {
     if (exchange->download_bytes == 0) {
         if (exchange->report) nb_reports_end(downloads->reports, &exchange->report, answer_of(exchange), 0);

@@ -1,9 +1,11 @@
 /*
- * reports.h - what became of downloads that an application has given a name (X-Download-Id): begun where the file is named, ended with its
- * download (downloads.h), and then in a queue that one thread reads, which is told by a descriptor. The loop never waits for it: what finds the
- * queue full is dropped and counted.
+ * reports.h - reports of named downloads (X-Download-Id). A report begins where the application
+ * names the file and ends with the download (downloads.h). Then it waits in a queue for one reader
+ * thread, which a descriptor wakes. The loop never waits: a report that finds the queue full is
+ * dropped and counted.
  *
- * Each loop has a queue of its own, of which it is the only writer; its thread calls all but what is said.
+ * Threads: each loop has a queue of its own and is its only writer. The loop's thread calls all
+ * functions, unless a comment says otherwise.
  */
 #ifndef NB_FIGURES_REPORTS_H
 #define NB_FIGURES_REPORTS_H
@@ -20,17 +22,19 @@
 #include "intake/message.h"
 #include "poll/wake.h"
 
-/* Of a path; what is beyond is left out. */
+/* Bytes of a path; the rest is left out. */
 #define NB_REPORT_PATH_BYTES_MAX 1024u
-/* Of ended downloads that wait for their reader: some thousands, 800 of the longest. */
+/* Bytes of reports that wait for the reader: some thousands, or 800 of the longest. */
 #define NB_REPORTS_RING_BYTES (UINT32_C(1) << 20)
 
-/* One download. `text` is its id and, behind that, its path. */
+/* One download. `text` holds its id, then its path. */
 typedef struct nb_report {
-    uint64_t bytes;      /* of the response's body that left */
-    int64_t began_ns;    /* CLOCK_MONOTONIC, when the application named its file */
-    int64_t duration_ns; /* until it ended */
-    uint16_t result;     /* nb_download_result (downloads.h); while it lasts NB_REPORT_OPEN, or what it will be */
+    uint64_t bytes;      /* bytes of the body that were sent */
+    int64_t began_ns;    /* CLOCK_MONOTONIC: when the application named the file */
+    int64_t duration_ns; /* from then until it ended */
+    /* nb_download_result (downloads.h). Until the end: NB_REPORT_OPEN, or the result that it will
+       have. */
+    uint16_t result;
     uint16_t id_bytes, path_bytes;
     uint16_t pad;
     char text[];
@@ -47,19 +51,19 @@ static inline nb_slice nb_report_path(const nb_report *report) {
 typedef struct nb_reports {
     void *memory; /* of the ring; NULL: nobody reads, and nothing is kept */
     nb_ring_producer producer;
-    nb_ring_consumer consumer; /* the reader's */
+    nb_ring_consumer consumer; /* of the reader */
     const nb_wake *wake;
     nb_log *log; /* borrowed; NULL: no log */
     _Atomic uint64_t queued, dropped;
 } nb_reports;
 
-/* What has become of reports that were read. X(name) */
+/* What the reader has done with reports. X(name) */
 #define NB_REPORT_FATES(X)                           \
-    X(posted)  /* the URL has taken them */          \
+    X(posted)  /* the URL has accepted them */       \
     X(refused) /* it has answered 3xx or 4xx */      \
     X(called)  /* on_download has come to its end */ \
     X(failed)  /* it has raised */                   \
-    X(lost)    /* there was no room for more of them, or the server ended first */
+    X(lost)    /* they found no room, or the server ended first */
 
 typedef enum nb_report_fate {
 #define NB_REPORT_ENUM(name) NB_REPORT_##name,
@@ -68,26 +72,28 @@ typedef enum nb_report_fate {
         NB_REPORT_FATE_COUNT
 } nb_report_fate;
 
-/* Who reads the queues of all loops. */
+/* The reader of all loops' queues. */
 typedef struct nb_reports_reader {
     nb_wake wake;
     bool open;
     _Atomic uint64_t fates[NB_REPORT_FATE_COUNT];
 } nb_reports_reader;
 
-/* Before the loop starts. wake: signalled when there is something to read. NB_NO_MEMORY. */
+/* Opens the queue, before the loop starts. wake: signalled when there is something to read;
+   borrowed. NB_NO_MEMORY. */
 nb_status nb_reports_open(nb_reports *reports, const nb_wake *wake);
-/* When neither the loop nor the reader runs. */
+/* Call when neither the loop nor the reader runs. */
 void nb_reports_deinit(nb_reports *reports);
 
-/* The application has named the exchange's file, and the download by `id`. An id that is none is a line of the log. */
+/* The application has named the exchange's file, and the download `id`. An invalid id is logged. */
 void nb_reports_begin(nb_reports *reports, nb_exchange *exchange, nb_slice id, nb_slice path);
-/* Takes *report, which may be NULL: its download has ended. result: nb_download_result. */
+/* Ends the report's download and takes *report, which may be NULL. result: nb_download_result. */
 void nb_reports_end(nb_reports *reports, nb_report **report, uint16_t result, uint64_t bytes);
-/* Takes *report: nothing is said of it. */
+/* Drops *report. */
 void nb_reports_forget(nb_report **report);
 
-/* The reader's thread: the oldest that was not read, copied to `place` of NB_REPORT_BYTES_MAX. False: there is none. */
+/* For the reader's thread: copies the oldest report to `place` of NB_REPORT_BYTES_MAX. False: there
+   is none. */
 bool nb_reports_take(nb_reports *reports, nb_report *place);
 
 #endif

@@ -19,13 +19,13 @@ void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw) {
 
 void nb_request_log_keep(nb_request_log *log, char *line, nb_slice raw) {
     line[0] = '\0';
-    if (log->wanted) nb_request_line_copy(line, NB_REQUEST_LINE_BYTES_MAX, raw);
+    if (log->enabled) nb_request_line_copy(line, NB_REQUEST_LINE_BYTES_MAX, raw);
 }
 
 void nb_request_log_note(nb_request_log *log, nb_slice raw) { nb_request_log_keep(log, log->line, raw); }
 
 void nb_request_log_take(nb_request_log *log, const char *line) {
-    if (log->wanted) memcpy(log->line, line, strlen(line) + 1);
+    if (log->enabled) memcpy(log->line, line, strlen(line) + 1);
 }
 
 static size_t copy_span(char *place, const nb_request_message *message, nb_span span, size_t room) {
@@ -33,7 +33,7 @@ static size_t copy_span(char *place, const nb_request_message *message, nb_span 
 }
 
 void nb_request_log_note_message(nb_request_log *log, const nb_request_message *message) {
-    if (!log->wanted || !message) return;
+    if (!log->enabled || !message) return;
     size_t size = copy_span(log->line, message, message->method_text, NB_REQUEST_LINE_BYTES_MAX);
     log->line[size++] = ' ';
     (void)copy_span(log->line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX + 1 - size);
@@ -41,7 +41,7 @@ void nb_request_log_note_message(nb_request_log *log, const nb_request_message *
 
 void nb_request_log_answered(nb_request_log *log, const char *address, nb_slice received, uint16_t http_status,
                              const char *reason) {
-    if (!log->wanted) return;
+    if (!log->enabled) return;
     if (!log->line[0] && received.size) nb_request_log_note(log, received);
     nb_log_info(log->log, "request %u %s %s\t%s", http_status, address[0] ? address : "-", reason, log->line);
     log->line[0] = '\0';

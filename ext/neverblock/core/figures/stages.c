@@ -7,7 +7,7 @@
 #include "base/counter.h"
 #include "os/clock.h"
 
-/* Kept for the next responses; more are given back to the heap. */
+/* Free notes kept for the next responses. More are freed. */
 #define LEAVING_KEPT_MAX 1024u
 
 static void free_list(nb_leaving *leaving) {

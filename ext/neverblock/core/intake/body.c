@@ -58,7 +58,8 @@ nb_status nb_body_create(nb_spool *spool, nb_request_message *message, struct nb
     return NB_OK;
 }
 
-/* Makes memory for at least one more byte, growing as bytes really come: an announced length costs nothing. */
+/* Makes room for at least one more byte. It grows as bytes arrive: an announced length costs
+   nothing. */
 static nb_status grow(nb_body *body, size_t wanted) {
     size_t capacity = body->capacity ? body->capacity : FIRST_BLOCK_BYTES;
     while (capacity < body->held + wanted && capacity < NB_BODY_MEMORY_BYTES)

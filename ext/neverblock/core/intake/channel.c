@@ -35,7 +35,7 @@ static void place(nb_link *link, void *memory) {
     }
 }
 
-/* The memory is zeroed, which is how atomics, doorbells and figures begin. */
+/* The memory is zeroed, which is the initial state of atomics, doorbells and metrics. */
 static nb_status format(nb_link *link) {
     nb_status status = NB_OK;
     link->board->layout = layout();
@@ -49,8 +49,8 @@ static nb_status format(nb_link *link) {
     return status;
 }
 
-/* Aligned by hand over nb_alloc, so that allocation failures can be tested; the block's start stands just before it. Rings need not be
-   zeroed. */
+/* Aligned by hand over nb_alloc, so that tests can let the allocation fail. The start of the block
+   is stored just before it. Rings need not be zeroed. */
 static void *memory_create(unsigned count) {
     size_t room = CACHE_LINE_BYTES + sizeof(void *);
     char *block = nb_alloc(memory_bytes(count) + room);
@@ -80,7 +80,7 @@ static nb_link *link_create(uint16_t count) {
     return link;
 }
 
-/* What it is made of closes descriptors, which may change errno. */
+/* Closing descriptors may change errno. */
 static nb_status made(nb_link *link, nb_status status, nb_link **result) {
     int error = errno;
     if (status == NB_OK) {
@@ -239,11 +239,11 @@ void nb_channel_destroy(nb_channel *channel) {
     if (atomic_fetch_sub_explicit(&channel->link->held, 1, memory_order_acq_rel) == 1) nb_link_destroy(channel->link);
 }
 
-nb_status nb_channel_give(nb_channel *channel, int fd) {
+nb_status nb_channel_send_fd(nb_channel *channel, int fd) {
     return nb_channel_is_shared(channel) ? nb_descriptor_pipe_send(channel->descriptors, fd) : NB_OK;
 }
 
-int nb_channel_take(nb_channel *channel, int64_t fd) {
+int nb_channel_receive_fd(nb_channel *channel, int64_t fd) {
     return nb_channel_is_shared(channel) ? nb_descriptor_pipe_receive(channel->descriptors) : (int)fd;
 }
 
@@ -254,7 +254,7 @@ void *nb_channel_responses(nb_channel *channel) { return channel->memory->rings 
 
 static uint64_t get(const _Atomic uint64_t *number) { return atomic_load_explicit(number, memory_order_relaxed); }
 
-/* A loop that is alone needs no locked instruction. */
+/* A single loop needs no locked instruction. */
 static void add(const nb_link *link, _Atomic uint64_t *number, uint64_t by) {
     if (link->count == 1) {
         atomic_store_explicit(number, get(number) + by, memory_order_relaxed);
@@ -264,31 +264,31 @@ static void add(const nb_link *link, _Atomic uint64_t *number, uint64_t by) {
 }
 
 uint64_t nb_link_credit(nb_link *link) {
-    uint64_t wanted = atomic_load_explicit(&link->board->wanted, memory_order_acquire), given = get(&link->given);
-    return wanted > given ? wanted - given : 0;
+    uint64_t asked = atomic_load_explicit(&link->board->asked, memory_order_acquire), handed = get(&link->handed);
+    return asked > handed ? asked - handed : 0;
 }
 
 bool nb_link_take_credit(nb_link *link) {
-    uint64_t given = get(&link->given), wanted = atomic_load_explicit(&link->board->wanted, memory_order_acquire);
+    uint64_t handed = get(&link->handed), asked = atomic_load_explicit(&link->board->asked, memory_order_acquire);
     if (link->count == 1) {
-        if (given < wanted) atomic_store_explicit(&link->given, given + 1, memory_order_relaxed);
-        return given < wanted;
+        if (handed < asked) atomic_store_explicit(&link->handed, handed + 1, memory_order_relaxed);
+        return handed < asked;
     }
-    while (given < wanted) {
-        if (atomic_compare_exchange_weak_explicit(&link->given, &given, given + 1, memory_order_relaxed,
+    while (handed < asked) {
+        if (atomic_compare_exchange_weak_explicit(&link->handed, &handed, handed + 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             return true;
     }
     return false;
 }
 
-void nb_link_return_credit(nb_link *link) { add(link, &link->given, (uint64_t)-1); }
+void nb_link_return_credit(nb_link *link) { add(link, &link->handed, (uint64_t)-1); }
 
-void nb_link_count_recalled(nb_link *link) { add(link, &link->recalled, 1); }
+void nb_link_count_requeued(nb_link *link) { add(link, &link->requeued, 1); }
 
 uint64_t nb_link_pending(const nb_link *link) {
-    uint64_t given = get(&link->given) - get(&link->recalled), taken = get(&link->board->figures.taken);
-    return given > taken ? given - taken : 0;
+    uint64_t handed = get(&link->handed) - get(&link->requeued), taken = get(&link->board->figures.taken);
+    return handed > taken ? handed - taken : 0;
 }
 
 /* --- wakes --- */

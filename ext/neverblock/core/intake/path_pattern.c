@@ -28,7 +28,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte over 0x7f that is encoded here; 0: none is. */
+/* The byte over 0x7f that is encoded here; 0: none. */
 static unsigned encoded_byte(const char *text, size_t size) {
     if (size < 3 || text[0] != '%') return 0;
     int high = hex_digit(text[1]), low = hex_digit(text[2]);
@@ -41,7 +41,7 @@ size_t nb_path_byte_is(char byte, const char *text, size_t size) {
     return wanted >= 0x80 && encoded_byte(text, size) == wanted ? 3 : 0;
 }
 
-/* Where the segment that begins here ends; `at` where it has no digit. */
+/* Where the segment that begins here ends; `at` if it has no digit. */
 static size_t end_with_digits(nb_slice path, size_t at) {
     size_t end = at;
     bool digit = false;
@@ -54,12 +54,13 @@ static size_t end_with_digits(nb_slice path, size_t at) {
 
 static bool in_part(nb_slice path, size_t at) { return at < path.size && path.data[at] != '/' && path.data[at] != '.'; }
 
-/* The last place of each kind that could still take more: where it ends in the path, and what follows it in the pattern. */
+/* The last placeholder of each kind that could still take more: where it ends in the path, and what
+   follows it in the pattern. */
 typedef struct open_place {
     size_t end, next;
 } open_place;
 
-/* What the pattern has at `in` takes what the path has at `at`; both move behind it. */
+/* Matches one item of the pattern at `in` with the path at `at`, and moves both behind it. */
 static bool step(nb_slice pattern, nb_slice path, size_t *in, size_t *at, open_place *part, open_place *rest) {
     char byte = pattern.data[*in];
     size_t end = *at + 1, taken = 1;
@@ -72,7 +73,8 @@ static bool step(nb_slice pattern, nb_slice path, size_t *in, size_t *at, open_p
     } else if (byte == NB_PATTERN_REST) {
         if (*at == path.size) return false;
         *rest = (open_place){end, *in + 1};
-        part->end = NOWHERE; /* what comes before this one is as short as it can be, and so leaves most */
+        /* What comes before this one is as short as it can be, which leaves the most. */
+        part->end = NOWHERE;
     } else if (*at == path.size) {
         return false;
     } else {
@@ -102,7 +104,7 @@ bool nb_path_pattern_matches(nb_slice pattern, nb_slice path) {
     return true;
 }
 
-size_t nb_path_pattern_like(nb_slice path, char *out, size_t room) {
+size_t nb_path_pattern_of(nb_slice path, char *out, size_t room) {
     size_t size = 0, at = 0;
     while (at < path.size) {
         size_t end = at > 0 && path.data[at - 1] == '/' ? end_with_digits(path, at) : at;

@@ -1,8 +1,9 @@
 /*
- * path_pattern.h - the paths that are meant by a text with places in it for what differs from one to the other.
+ * path_pattern.h - path patterns: texts with placeholders that match many paths.
  *
- * Every other byte stands for itself; a byte over 0x7f, and "%" with its two digits, each for the other, so that a path which was sent without
- * encoding is meant by the same text. Those of places cannot be in the path of a request.
+ * Every other byte stands for itself. A byte over 0x7f and its encoding ("%" and two digits) match
+ * each other, so that a path sent without encoding matches the same pattern. The bytes of
+ * placeholders cannot occur in a request's path. Pure functions.
  */
 #ifndef NB_INTAKE_PATH_PATTERN_H
 #define NB_INTAKE_PATH_PATTERN_H
@@ -12,19 +13,25 @@
 
 #include "base/slice.h"
 
-#define NB_PATTERN_PART '\1'   /* a byte or more, none of them "/" or ".": what Rails takes for :id */
-#define NB_PATTERN_REST '\2'   /* a byte or more of any kind */
-#define NB_PATTERN_DIGITS '\3' /* between two slashes, or behind the last: a byte or more, one of them a digit */
+/* One or more bytes other than "/" and ".": what Rails matches with :id. */
+#define NB_PATTERN_PART '\1'
+#define NB_PATTERN_REST '\2' /* one or more bytes of any kind */
+/* Between two slashes, or behind the last: one or more bytes, one of them a digit. */
+#define NB_PATTERN_DIGITS '\3'
 
-/* Nothing but places and what the path of a request may have, a slash first. */
+/* True: a slash first, then only placeholders and bytes that a request's path may have. */
 bool nb_path_pattern_is(nb_slice pattern);
-/* The path is as it was sent, without its query. Time: at most the product of the sizes for each NB_PATTERN_REST. */
+/* True: the pattern matches the path, given as it was sent, without its query. Time: at most the
+   product of both sizes for each NB_PATTERN_REST. */
 bool nb_path_pattern_matches(nb_slice pattern, nb_slice path);
-/* The pattern of all paths that differ from this one only in parts with digits; its size, 0 where `room` is too small. */
-size_t nb_path_pattern_like(nb_slice path, char *out, size_t room);
-/* How many bytes of `text` mean the byte of a path: 1 the byte itself, 3 its encoding; 0: it is another one. */
+/* Writes the pattern of all paths that differ from this one only in segments with digits. Returns
+   its size; 0: `room` is too small. */
+size_t nb_path_pattern_of(nb_slice path, char *out, size_t room);
+/* How many bytes of `text` match the byte of a path: 1: the byte itself, 3: its encoding, 0:
+   neither. */
 size_t nb_path_byte_is(char byte, const char *text, size_t size);
-/* For people: the places as ":", "*" and "0", bytes over 0x7f encoded. Cut to what `room` (> 0) holds with a NUL. */
+/* Writes the pattern for people: placeholders as ":", "*" and "0", bytes over 0x7f encoded. Cut to
+   what `room` (> 0) holds with its NUL. */
 void nb_path_pattern_show(nb_slice pattern, char *out, size_t room);
 
 #endif

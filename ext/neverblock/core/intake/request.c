@@ -1,5 +1,6 @@
 /*
- * request.c - see request.h. The raw head is copied once and named by offsets; nothing in it is looked at again.
+ * request.c - see request.h. The raw head is copied once and named by offsets; nothing in it is
+ * looked at again.
  */
 #include "intake/request.h"
 
@@ -19,8 +20,8 @@ size_t nb_request_message_bytes(const nb_request_facts *facts) {
     return round_up(fixed_bytes(facts) + facts->raw.size + strlen(facts->peer->address) + 1);
 }
 
-/* A slice outside the raw head (the "/" of an absolute target without a path) becomes an empty span: the reader's
- * default. */
+/* A slice outside the raw head (the "/" of an absolute target without a path) becomes an empty
+   span, for which the reader has a default. */
 static nb_span span_of(const nb_request_facts *facts, nb_slice slice, size_t raw_offset) {
     if (slice.size == 0) return (nb_span){(uint32_t)raw_offset, 0};
     uintptr_t start = (uintptr_t)facts->raw.data, place = (uintptr_t)slice.data;

@@ -1,7 +1,9 @@
 /*
- * stalled.h - requests whose calls have kept their executor, on their way from who has seen that (the watch's thread of
- * their process) to the first I/O loop: a few rows in the board, which may lie in memory that is shared. Who finds no
- * room drops what it has: they stall again. All zero is empty.
+ * stalled.h - reports of requests whose calls have stalled their executor: from the watchdog's
+ * thread of their process to the first I/O loop. A few rows on the board, which may lie in shared
+ * memory. A report that finds no room is dropped: such requests stall again.
+ *
+ * All zero is empty. Threads: one writes (tell), one reads (hear).
  */
 #ifndef NB_INTAKE_STALLED_H
 #define NB_INTAKE_STALLED_H
@@ -12,7 +14,7 @@
 
 #define NB_STALLED_ROWS 8u
 #define NB_STALLED_METHOD_BYTES 24u
-/* One less than a stall knows (stall/stall.h): what fits was not cut off there. */
+/* One less than a stall knows (stall/stall.h): a path that fits was not cut off there. */
 #define NB_STALLED_PATH_BYTES 199u
 
 typedef struct nb_stalled_row {
@@ -21,13 +23,14 @@ typedef struct nb_stalled_row {
 } nb_stalled_row;
 
 typedef struct nb_stalled {
-    _Alignas(64) _Atomic uint32_t told, heard;
+    _Alignas(64) _Atomic uint32_t written, read;
     nb_stalled_row rows[NB_STALLED_ROWS];
 } nb_stalled;
 
-/* One thread. Longer ones are left out: what was cut off is another path. */
-void nb_stalled_tell(nb_stalled *stalled, const char *method, const char *path);
-/* One thread: the oldest, copied, whatever the other side has written. False: there is none. */
-bool nb_stalled_hear(nb_stalled *stalled, nb_stalled_row *row);
+/* One thread. Longer names are left out, as a path that was cut off is another path. */
+void nb_stalled_write(nb_stalled *stalled, const char *method, const char *path);
+/* One thread. Copies the oldest row, and bounds its strings whatever the other side has written.
+   False: there is none. */
+bool nb_stalled_read(nb_stalled *stalled, nb_stalled_row *row);
 
 #endif

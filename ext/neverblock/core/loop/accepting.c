@@ -17,16 +17,19 @@
 #include "connection/connection.h"
 #include "loop/loops.h"
 
-/* Connections taken in one turn from one listener: a burst must not hold up those that are being served. */
+/* Connections taken in one turn from one listener. A burst must not hold up clients that are being
+   served. */
 #define ACCEPT_BATCH 64
 
-/* Without descriptors nothing says when there is one again. */
+/* Nothing reports that there is a descriptor again, so accepting is tried this often. */
 #define RETRY_NS (100 * NB_NS_PER_MS)
 
-/* Who waits for a place is seen when he comes, and when what he may wait is over: seen no more for longer, he has left. */
-#define CROWD_GAP_NS NB_NS_PER_S
+/* A waiting client is seen when it comes and when its waiting time is over. When none was seen for
+   longer than this beyond that time, all have left. */
+#define FULL_GAP_NS NB_NS_PER_S
 
-/* Read of what a client who is refused has sent: left unread, it would make of the end a reset, and of the answer nothing. */
+/* What a refused client has sent is read, at most this much. Left unread it would turn the close
+   into a reset, and the answer would be lost. */
 #define REFUSED_READS 16
 #define REFUSED_READ_BYTES 4096
 
@@ -35,7 +38,7 @@ static const char overload_answer[] =
     "Connection: close\r\nContent-Length: 25\r\n\r\n503 too many connections\n";
 
 static void open_spare(nb_loop *loop) {
-    if (loop->spare_fd < 0) loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (loop->reserve_fd < 0) loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static void note_idle(nb_loop *loop) {
@@ -43,7 +46,7 @@ static void note_idle(nb_loop *loop) {
     atomic_store_explicit(&loop->idle_ns, oldest ? oldest->deadline_ns : 0, memory_order_relaxed);
 }
 
-/* The loop with the connection that has been idle longest; NULL: none is idle. */
+/* The loop whose connection has been idle longest. NULL: none is idle. */
 static nb_loop *idlest(nb_loop *loop) {
     note_idle(loop);
     return nb_loops_idlest(loop->all);
@@ -58,27 +61,27 @@ static bool full(const nb_loop *loop) {
     return count >= loop->config.connections_max || count >= bound_of(loop);
 }
 
-/* Another loop is asked to end what has been idle longest there; it says when it has looked. */
+/* Asks another loop to end its longest idle connection. It clears the flag when it has looked. */
 static void ask_for_room(nb_loop *other) {
-    atomic_store_explicit(&other->room_wanted, true, memory_order_release);
+    atomic_store_explicit(&other->close_idle_asked, true, memory_order_release);
     nb_wake_signal(&other->wake);
 }
 
 static bool room_is_asked_for(const nb_loop *loop) {
     for (uint16_t i = 1; i < loop->all->count; i++) {
-        if (atomic_load_explicit(&loop->all->each[i].room_wanted, memory_order_acquire)) return true;
+        if (atomic_load_explicit(&loop->all->each[i].close_idle_asked, memory_order_acquire)) return true;
     }
     return false;
 }
 
-/* There is room for a connection, or could be made here. */
+/* True: there is room for a connection, or this loop can make some. */
 static bool room_possible(nb_loop *loop) {
     if (!full(loop)) return true;
     nb_loop *other = idlest(loop);
     return other && (other == loop || !room_is_asked_for(loop));
 }
 
-/* Ends the connection that has waited longest for its next request. */
+/* Ends the connection that has been idle longest. False: none is idle. */
 static bool make_room(nb_loop *loop) {
     nb_timeout *oldest = nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE);
     if (!oldest) return false;
@@ -87,20 +90,22 @@ static bool make_room(nb_loop *loop) {
     return true;
 }
 
-/* What is left until those who find no place are told so: somebody has just been seen waiting. */
+/* Notes that a client waits for a place. Returns the time left until waiting clients are told
+   503. */
 static int64_t patience_ns(nb_loop *loop) {
     int64_t most_ns = loop->config.accept_timeout_ms * NB_NS_PER_MS;
-    if (loop->crowd_since_ns == 0 || loop->time.now_ns - loop->crowd_seen_ns > most_ns + CROWD_GAP_NS)
-        loop->crowd_since_ns = loop->time.now_ns;
-    loop->crowd_seen_ns = loop->time.now_ns;
-    return loop->crowd_since_ns + most_ns - loop->time.now_ns;
+    if (loop->full_since_ns == 0 || loop->time.now_ns - loop->full_seen_ns > most_ns + FULL_GAP_NS)
+        loop->full_since_ns = loop->time.now_ns;
+    loop->full_seen_ns = loop->time.now_ns;
+    return loop->full_since_ns + most_ns - loop->time.now_ns;
 }
 
 static void refuse(nb_loop *loop, int fd) {
     char sent[REFUSED_READ_BYTES];
     struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
     size_t moved;
-    NB_COUNT(&loop->counters, turned_away, 1); /* who has the answer finds it counted */
+    /* Counted before the answer, so that a client that has it finds it counted. */
+    NB_COUNT(&loop->counters, turned_away, 1);
     (void)nb_net_writev(fd, &part, 1, &moved);
     nb_net_finish(fd);
     for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
@@ -110,16 +115,16 @@ static void refuse(nb_loop *loop, int fd) {
 
 static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
 
-/* One who waits is told that he cannot be served, where there is no other descriptor with the spare one; or he is served, where descriptors were
-   what was short, and are not any more. As nb_net_accept. */
+/* Accepts one waiting client and tells it 503, by the reserved descriptor where there is no other.
+   Where descriptors were short and no longer are, serves it. Returns as nb_net_accept. */
 static nb_status turn_away_one(nb_loop *loop, nb_listener *listener) {
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
-    bool by_spare = status == NB_SYSTEM && loop->spare_fd >= 0;
+    bool by_spare = status == NB_SYSTEM && loop->reserve_fd >= 0;
     if (by_spare) {
-        close(loop->spare_fd);
-        loop->spare_fd = -1;
+        close(loop->reserve_fd);
+        loop->reserve_fd = -1;
         status = nb_net_accept(listener->fd, &fd, &peer);
     }
     if (status != NB_OK) return status;
@@ -133,7 +138,7 @@ static nb_status turn_away_one(nb_loop *loop, nb_listener *listener) {
     return NB_OK;
 }
 
-/* False: it cannot be done now. */
+/* False: it is not possible now. */
 static bool turn_away(nb_loop *loop, nb_listener *listener) {
     nb_status status = NB_OK;
     for (int i = 0; i < ACCEPT_BATCH && status == NB_OK; i++)
@@ -141,7 +146,7 @@ static bool turn_away(nb_loop *loop, nb_listener *listener) {
     return status != NB_SYSTEM;
 }
 
-/* A file that is kept open for the next request is worth less than a client. */
+/* Closes half of the files that are kept open: a file is worth less than a client. */
 static bool close_files(nb_loop *loop) {
     uint32_t kept = nb_answers_files(&loop->answers) ? nb_open_files_count(nb_answers_files(&loop->answers)).files : 0;
     if (kept > 0) nb_open_files_shrink(nb_answers_files(&loop->answers), kept / 2);
@@ -182,8 +187,9 @@ static void out_of_descriptors(nb_loop *loop, nb_listener *listener) {
     pause_for_descriptors(loop);
 }
 
-/* The kernel gives the lowest number that is free: a high one says that few are left, which are for files, request bodies and what the application
-   opens. Then there are as many connections as there may be, until there is a lower one again. */
+/* The kernel gives the lowest free number. A high one says that few are left, which are for files,
+   request bodies and the application. Then the present count of connections is the bound, until
+   there is a lower number again. */
 static void note_descriptor(nb_loop *loop, int fd) {
     uint64_t bound = UINT64_MAX;
     bool was_short = bound_of(loop) != UINT64_MAX;
@@ -206,15 +212,16 @@ static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
     if (status == NB_OK) listener->polled = polled;
 }
 
-/* For the clients of admin, who want to know why the others are not served. True when another one may be tried. */
+/* Accepts an admin client, who wants to know why others are not served. True: another one may be
+   tried. */
 static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_SYSTEM && nb_os_descriptors_short(errno)) {
-        if (loop->spare_fd >= 0) {
-            close(loop->spare_fd);
-            loop->spare_fd = -1;
+        if (loop->reserve_fd >= 0) {
+            close(loop->reserve_fd);
+            loop->reserve_fd = -1;
         } else {
             (void)make_room(loop);
         }
@@ -223,9 +230,9 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     if (status == NB_SYSTEM) poll_listener(loop, (uint16_t)(listener - loop->listeners), false);
     if (status != NB_OK) return false;
     nb_timeout *oldest = nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_ADMIN);
-    bool crowded = loop->connections.admin_count >= NB_ADMIN_CONNECTIONS_MAX;
-    if (crowded && oldest) nb_connection_end(&loop->connections, nb_connection_of_timeout(oldest), false);
-    if (crowded && !oldest) {
+    bool at_limit = loop->connections.admin_count >= NB_ADMIN_CONNECTIONS_MAX;
+    if (at_limit && oldest) nb_connection_end(&loop->connections, nb_connection_of_timeout(oldest), false);
+    if (at_limit && !oldest) {
         nb_net_close(fd, true);
     } else {
         loop->connections.admin_count++;
@@ -234,7 +241,8 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
     return true;
 }
 
-/* It is in no list of the other loop's yet, and counted as its. For want of memory it is served here. */
+/* Passes a connection to another loop. It counts as that loop's, and is in none of its lists yet.
+   False: no memory, serve it here. */
 static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t listener) {
     nb_arrival *arrival = nb_alloc(sizeof(*arrival));
     if (!arrival) return false;
@@ -270,28 +278,31 @@ static void find_no_room(nb_loop *loop, nb_listener *listener, nb_loop *idle) {
     nb_doorbell_announce(&loop->all->room_bell); /* the next turn looks again before it sleeps */
 }
 
-/* told: the poller has just said that somebody waits; else nobody may. True when another one may be tried. */
+/* told: the poller has just reported a waiting client, else there may be none. True: another one
+   may be tried. */
 static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
-    bool crowded = full(loop);
-    nb_loop *idle = crowded ? idlest(loop) : NULL;
-    if (crowded && idle != loop) {
-        if (told) find_no_room(loop, listener, idle); /* else no connection ends for nobody */
+    bool at_limit = full(loop);
+    nb_loop *idle = at_limit ? idlest(loop) : NULL;
+    if (at_limit && idle != loop) {
+        /* Else a connection might end without a newcomer. */
+        if (told) find_no_room(loop, listener, idle);
         return false;
     }
-    bool is_short = crowded && nb_loops_connections(loop->all) < loop->config.connections_max;
+    bool is_short = at_limit && nb_loops_connections(loop->all) < loop->config.connections_max;
     if (is_short && !told) return false;
-    if (is_short) make_room(loop); /* first: the newcomer gets its descriptor */
+    if (is_short) make_room(loop); /* first, so that the newcomer gets its descriptor */
     int fd;
     nb_peer peer;
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_OK) {
-        if (crowded && !is_short) make_room(loop);
+        if (at_limit && !is_short) make_room(loop);
         open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
         return true;
     }
     if (status == NB_AGAIN) return false;
     bool without_descriptor = nb_os_descriptors_short(errno);
-    if (without_descriptor && !told) return false; /* accept(2) wants one before it looks whether anybody waits */
+    /* accept(2) allocates a descriptor before it looks for a client. */
+    if (without_descriptor && !told) return false;
     if (without_descriptor || errno == ENOBUFS || errno == ENOMEM) {
         out_of_descriptors(loop, listener);
         return !loop->listening_paused;
@@ -315,9 +326,9 @@ void nb_listeners_pause(nb_loop *loop, bool pause) {
     }
 }
 
-/* Those that found no descriptor at all: there is one again, or can be. */
+/* Admin listeners that found no descriptor: there is one again, or one can be freed. */
 static void resume_admin(nb_loop *loop) {
-    if (loop->spare_fd < 0 && !nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE)) return;
+    if (loop->reserve_fd < 0 && !nb_timeouts_oldest(&loop->connections.timeouts, NB_TIMEOUT_IDLE)) return;
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         if (loop->listeners[i].admin) poll_listener(loop, i, true);
     }
@@ -354,10 +365,10 @@ void nb_listeners_take_arrivals(nb_loop *loop) {
         nb_free(arrival);
         arrival = next;
     }
-    if (!atomic_load_explicit(&loop->room_wanted, memory_order_acquire)) return;
+    if (!atomic_load_explicit(&loop->close_idle_asked, memory_order_acquire)) return;
     (void)make_room(loop);
     note_idle(loop);
-    atomic_store_explicit(&loop->room_wanted, false, memory_order_release);
+    atomic_store_explicit(&loop->close_idle_asked, false, memory_order_release);
 }
 
 void nb_listeners_tell_room(nb_loop *loop) {

@@ -5,10 +5,10 @@
 
 #include "os/clock.h"
 
-/* How long the loop may go unattended while the executor runs; and how often the host looks. */
+/* How long the loop may go unattended while the executor runs, and how often the host looks. */
 #define LOOK_NS (1 * NB_NS_PER_MS)
 
-/* Looks at a guest that has not moved before the host stops looking: 10 ms of quiet. */
+/* Looks at an unmoving guest before the host stops looking. */
 #define QUIET_LOOKS 10
 
 nb_status nb_lease_init(nb_lease *lease) {
@@ -55,7 +55,7 @@ static bool guest_sits(nb_lease *lease, uint64_t turn) {
            atomic_load_explicit(&lease->guest_turns, memory_order_relaxed) == turn;
 }
 
-/* Waits while the guest sits in the poller: it will wake us when it leaves. */
+/* Waits while the guest sleeps in the poller. The guest wakes the host when it leaves. */
 static void wait_for_guest(nb_lease *lease, uint64_t turn) {
     nb_doorbell_announce(&lease->standby);
     bool allowed = atomic_load_explicit(&lease->guest_allowed, memory_order_acquire);

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-/* Removes the socket file only while it is still the one we made: a successor may have put its own there. */
+/* Removes the socket file only while it is still ours: a successor may have put its own there. */
 static void remove_path(nb_listener *listener) {
     struct stat found;
     if (!listener->path) return;

@@ -1,6 +1,6 @@
 /*
- * listener.h - a listening socket, and a connection that was accepted from it on its way to its loop. Owned by the first
- * loop's thread.
+ * listener.h - a listening socket, and a connection accepted from it on its way to its loop. Owned
+ * by the thread of loop 0.
  */
 #ifndef NB_LOOP_LISTENER_H
 #define NB_LOOP_LISTENER_H
@@ -13,15 +13,17 @@
 typedef struct nb_listener {
     int fd; /* -1: closed */
     bool polled;
-    bool admin;                          /* leads to the admin pages: never paused, not counted, closed last */
+    /* For the admin pages: never paused, not counted, closed last. */
+    bool admin;
     char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
     uint16_t port;
-    char url[NB_ADDRESS_TEXT_BYTES + 96]; /* as a client would write it, cut where it is too long */
-    char *path;                           /* of a UNIX socket, to be removed; NULL for TCP */
+    /* The URL as a client would write it, cut where it is too long. */
+    char url[NB_ADDRESS_TEXT_BYTES + 96];
+    char *path; /* file of a UNIX socket, to be removed; NULL for TCP */
     uint64_t path_device, path_inode;
 } nb_listener;
 
-/* A connection on its way to the loop that is to have it. */
+/* A connection on its way to the loop that will own it. */
 typedef struct nb_arrival nb_arrival;
 struct nb_arrival {
     nb_arrival *next;
@@ -30,6 +32,6 @@ struct nb_arrival {
     nb_peer peer;
 };
 
-/* Closes one that the poller does not know, and removes its socket file. */
+/* Closes a listener that is not in the poller, and removes its socket file. */
 void nb_listener_close(nb_listener *listener);
 #endif

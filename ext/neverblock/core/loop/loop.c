@@ -24,43 +24,46 @@
 #include "loop/snapshot.h"
 #include "loop/parts.h"
 
-/* Readiness events taken in one turn, so that they do not starve the parts of responses (parts.c). */
+/* Readiness events taken in one turn. The bound keeps them from starving parts of responses
+   (parts.c). */
 #define EVENTS_IN_A_TURN 256
 
-/* The poller's cookies: small numbers are listeners, this is the wake descriptor, all else are connections' addresses.
- */
+/* Cookies in the poller: below WAKE_COOKIE the number of a listener, then these two, else the
+   address of a connection. */
 #define WAKE_COOKIE 1000u
 #define GUEST_COOKIE 1001u
 
-/* While an executor runs it may publish without ringing (it rings at the end of its turn, or 50 us after the first
-   part); this bounds what a part may wait if the executor then runs one long request. */
+/* A running executor may publish without ringing: it rings at the end of its turn, or 50 us after
+   the first part. This bounds how long a part waits if the executor then runs one long request. */
 #define RUNNING_EXECUTOR_POLL_NS (1 * NB_NS_PER_MS)
-/* The same while executors come to all they have at once: longer than a tick of most kernels, so that a loop that sleeps thousands of times a second
-   sets no timer for it (on a virtual machine that costs a sleep 8 us). */
+/* The same while all executors are quick. It is longer than a tick of most kernels, so that a loop
+   that sleeps thousands of times a second sets no high-resolution timer. */
 #define QUICK_EXECUTOR_POLL_NS (4 * NB_NS_PER_MS)
-/* Where there are several, and nothing happens, each look is twice as long after the one before it, up to this: executors that compute leave
-   their time to others. */
+/* With several executors and no events, each look waits twice as long as the one before, up to
+   this. Executors that compute leave their time to others. */
 #define RUNNING_EXECUTOR_POLL_MAX_NS (8 * NB_NS_PER_MS)
 
-/* A front that woke a worker for each few requests would wake it, and be woken, several times as often as an executor that runs the turns itself
-   comes to look: while clients keep sending, it reads on so many times, and so long, before it rings. With few requests about there is nothing to
-   gather. */
+/* A front gathers requests before it wakes workers, so that it neither wakes nor is woken for each
+   few of them: while clients keep sending, it reads on this many times and this long. With few
+   requests under way there is nothing to gather. */
 #define GATHERS_IN_A_TURN 4
 #define GATHER_FROM 4
 #define GATHER_MAX_NS (NB_NS_PER_MS / 5)
 
-/* Descriptors of this process that connections leave to others: an eighth, and no more than that many. */
+/* Descriptors that connections leave to others: this share of the limit, at most RESERVED_MAX. */
 #define RESERVED_SHARE 8u
 #define RESERVED_MAX 128u
 
 #define LINGER_NS (5 * NB_NS_PER_S)
 
-/* From the first block that the pool gave back to the heap until the heap is trimmed: most of a burst has ended then. A trim holds the loop
-   for some 20 ms where the process is large, so a load that always comes and goes has its heap trimmed seldom. */
+/* Time from the first block that the pool returned to the heap until the heap is trimmed: most of a
+   burst has ended then. A trim stops the loop for a while in a large process, so a load that comes
+   and goes has its heap trimmed seldom. */
 #define TRIM_AFTER_NS (3 * NB_NS_PER_S)
 #define TRIM_AGAIN_NS (60 * NB_NS_PER_S)
 
-/* How long, when all is cut, parts of responses are still taken (and dropped): a writer that found its ring full must come to its end. */
+/* After a stop, parts of responses are still taken and dropped for this long, so that a writer that
+   found its ring full comes to its end. */
 #define STOP_PATIENCE_NS (5 * NB_NS_PER_S)
 
 static void body_written(nb_body *body) {
@@ -72,7 +75,8 @@ static void body_written(nb_body *body) {
     nb_wake_signal(&loop->wake);
 }
 
-/* The loop sleeps with no sending in the list: who puts the first there wakes it. */
+/* Called by a file worker. The loop never sleeps with a sending in the list, so only the first one
+   wakes it. */
 static void sending_returned(nb_sending *sending) {
     nb_loop *loop = (nb_loop *)(void *)((char *)sending->senders - offsetof(nb_loop, connections.senders));
     pthread_mutex_lock(&loop->inbox_lock);
@@ -118,7 +122,7 @@ static void set_limits(nb_loop *loop) {
     };
 }
 
-/* Of threads that all loops have together. */
+/* This loop's share of threads that all loops have together. */
 static uint32_t share_of(const nb_loop *loop, uint32_t threads) {
     return (threads + loop->all->count - 1) / loop->all->count;
 }
@@ -149,8 +153,9 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
                                                                                                   : NB_NO_MEMORY;
 }
 
-/* Each response may hold as much as is free of the budget of all: many slow readers are given less each, by themselves, and the budget is
-   never quite used up (the dynamic thresholds of Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998). */
+/* Each response may hold as much as is free of the budget of all. Many slow readers get less each
+   without further rules, and the budget is never quite used up (the dynamic thresholds of Choudhury
+   and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998). */
 static void allow_responses(nb_loop *loop) {
     uint64_t here = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES, all = loop->config.response_bytes_max;
     atomic_store_explicit(&loop->counters.response_bytes, here, memory_order_relaxed);
@@ -160,7 +165,7 @@ static void allow_responses(nb_loop *loop) {
     nb_dispatch_allow(&loop->dispatch, (uint32_t)allowed);
 }
 
-/* The rest is for files, request bodies, and what the application opens. */
+/* The rest of the descriptors is for files, request bodies, and what the application opens. */
 static int descriptors_for_connections(void) {
     uint64_t all = nb_os_descriptors_max(), most = all < INT_MAX ? all : INT_MAX;
     return (int)(most - (most / RESERVED_SHARE < RESERVED_MAX ? most / RESERVED_SHARE : RESERVED_MAX));
@@ -225,7 +230,8 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     loop->config = *config;
     loop->config.version = loop->config.ruby_version = NULL;
     loop->wake = (nb_wake){-1, -1};
-    loop->spare_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; /* only the first listens */
+    /* Only loop 0 listens. */
+    loop->reserve_fd = number == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     if (number == 0) atomic_init(&all->connections_bound, UINT64_MAX);
     loop->descriptors_high = descriptors_for_connections();
     loop->connections.spool.bytes_max = config->spool_bytes_max;
@@ -245,7 +251,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     allow_responses(loop);
     set_answers(loop);
     nb_downloads_init(&loop->downloads, &loop->reports, &loop->connections.senders, &loop->time);
-    loop->connections.request_log.wanted = config->log_refused;
+    loop->connections.request_log.enabled = config->log_refused;
     set_timeouts(loop);
     set_limits(loop);
     loop->time.now_ns = loop->started_ns = nb_clock_monotonic_ns();
@@ -256,8 +262,9 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     return status;
 }
 
-/* One that is still in the list of those to flush stays until it has been taken out there. */
-static void bury(nb_loop *loop) {
+/* Frees the connections that have ended. One that is still in the list of those to flush stays
+   until it has been taken from there. */
+static void free_ended(nb_loop *loop) {
     nb_connection *connection = loop->connections.graveyard;
     loop->connections.graveyard = NULL;
     while (connection) {
@@ -333,7 +340,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_openings_take(&loop->answers.openings);
     nb_openings_deinit(&loop->answers.openings);
     flush_dirty(loop);
-    bury(loop);
+    free_ended(loop);
     nb_senders_deinit(&loop->connections.senders);
     nb_dispatch_deinit(&loop->dispatch);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
@@ -351,7 +358,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_free((char *)(uintptr_t)loop->connections.spool.directory);
     nb_free((char *)(uintptr_t)loop->config.version);
     nb_free((char *)(uintptr_t)loop->config.ruby_version);
-    if (loop->spare_fd >= 0) nb_net_close(loop->spare_fd, false);
+    if (loop->reserve_fd >= 0) nb_net_close(loop->reserve_fd, false);
     pthread_mutex_destroy(&loop->inbox_lock);
     pthread_mutex_destroy(&loop->calls_lock);
     pthread_cond_destroy(&loop->calls_done);
@@ -377,7 +384,7 @@ void nb_loop_run_calls(nb_loop *loop) {
     }
     pthread_mutex_lock(&loop->calls_lock);
     while (calls) {
-        nb_loop_call *next = calls->next; /* who waits frees it once it is done */
+        nb_loop_call *next = calls->next; /* the waiting thread frees it once it is done */
         calls->done = true;
         calls = next;
     }
@@ -405,14 +412,14 @@ static void expire(nb_loop *loop) {
     }
     nb_exchange *exchange;
     nb_request_message *message;
-    while ((exchange = nb_dispatch_take_overdue(&loop->dispatch, loop->time.now_ns, &message))) {
+    while ((exchange = nb_dispatch_take_expired(&loop->dispatch, loop->time.now_ns, &message))) {
         nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_answer_overdue(&loop->connections, exchange);
+        nb_answer_expired(&loop->connections, exchange);
     }
 }
 
-/* What a burst took lies between what stays, where the heap does not give it back by itself. */
+/* Returns the memory of a burst to the system, where the heap does not do so by itself. */
 static void trim(nb_loop *loop) {
     if (loop->pool.returned == 0) return;
     if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->time.now_ns + TRIM_AFTER_NS;
@@ -424,7 +431,7 @@ static void trim(nb_loop *loop) {
     nb_memory_trim();
 }
 
-/* Files that nobody has asked for are closed. */
+/* Closes files that were not asked for lately. */
 static void expire_files(nb_loop *loop) {
     if (!nb_answers_files(&loop->answers) || loop->time.now_ns < loop->files_at_ns) return;
     loop->files_at_ns = nb_open_files_expire(nb_answers_files(&loop->answers), loop->time.now_ns);
@@ -438,14 +445,14 @@ static void start_drain(nb_loop *loop) {
         nb_listener_accept(loop, &loop->listeners[i]);
     }
     nb_listeners_close(loop, false);
-    nb_listeners_take_arrivals(loop); /* the last */
+    nb_listeners_take_arrivals(loop); /* no more will arrive */
     for (nb_connection *connection = loop->connections.open, *next; connection; connection = next) {
         next = connection->next;
         nb_connection_drain(&loop->connections, connection);
     }
 }
 
-/* The first loop drains first: only then no connection comes to the others any more. */
+/* Loop 0 drains first. Then no more connections come to the other loops. */
 static void drain_others(nb_loop *loop) {
     for (uint16_t i = 1; loop->number == 0 && i < loop->all->count; i++) {
         nb_loop *other = &loop->all->each[i];
@@ -454,7 +461,8 @@ static void drain_others(nb_loop *loop) {
     }
 }
 
-/* Follows drain and stop to their end: first the connections, then the executors, then the loop. */
+/* Follows a drain or a stop to its end: first the connections end, then the executors, then the
+   loop. */
 static void wind_down(nb_loop *loop) {
     if (!loop->stopping && atomic_load_explicit(&loop->stop, memory_order_acquire)) {
         loop->stopping = true;
@@ -471,7 +479,8 @@ static void wind_down(nb_loop *loop) {
         end_all(&loop->connections.open, loop);
     }
     if (loop->connections.open) return;
-    /* What is lent has been cancelled, and comes back at once; a body whose client has left is still somebody's until it is written. */
+    /* Lent connections were cancelled and return at once. A body whose client has left belongs to a
+       worker until it is written. */
     if (loop->connections.lent || loop->connections.spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
@@ -481,8 +490,8 @@ static void wind_down(nb_loop *loop) {
 
 static int64_t sleep_ns(nb_loop *loop) {
     int64_t until_ns = nb_timeouts_next_ns(&loop->connections.timeouts),
-            overdue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
-    if (overdue_ns < until_ns) until_ns = overdue_ns;
+            queue_ns = nb_dispatch_deadline_ns(&loop->dispatch);
+    if (queue_ns < until_ns) until_ns = queue_ns;
     if (loop->listening_paused && loop->listen_again_ns && loop->listen_again_ns < until_ns)
         until_ns = loop->listen_again_ns;
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
@@ -501,8 +510,8 @@ static int64_t sleep_ns(nb_loop *loop) {
 }
 
 static void next_executor_look(nb_loop *loop, bool something) {
-    if (something || loop->dispatch.calls || !loop->dispatch.chooses) {
-        loop->executor_look_ns = loop->dispatch.quick ? QUICK_EXECUTOR_POLL_NS : RUNNING_EXECUTOR_POLL_NS;
+    if (something || loop->dispatch.calls_spare || !loop->dispatch.has_choice) {
+        loop->executor_look_ns = loop->dispatch.all_quick ? QUICK_EXECUTOR_POLL_NS : RUNNING_EXECUTOR_POLL_NS;
     } else if (loop->executor_look_ns < RUNNING_EXECUTOR_POLL_MAX_NS) {
         loop->executor_look_ns *= 2;
     }
@@ -537,21 +546,22 @@ static void serve(nb_loop *loop, const nb_loop_events *events) {
     }
 }
 
-/* True when something came. */
+/* True: there were events. */
 static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_loop_events events;
     nb_status status = poll_events(loop, &events, timeout_ns);
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
     nb_dispatch_look(&loop->dispatch, loop->time.now_ns);
-    if (loop->number == 0) nb_lanes_hear(&loop->all->lanes, &loop->dispatch, loop->log, loop->time.now_ns);
+    if (loop->number == 0) nb_lanes_read_reports(&loop->all->lanes, &loop->dispatch, loop->log, loop->time.now_ns);
     if (status != NB_OK) return false;
     next_executor_look(loop, events.count > 0);
     serve(loop, &events);
     return events.count > 0;
 }
 
-/* What comes while the first is served goes to the workers before they are woken. How they are was seen just before. */
+/* Reads on before workers are woken, so that what comes meanwhile goes to them in one batch. The
+   state of executors was read just before. */
 static void gather(nb_loop *loop) {
     nb_loop_events events;
     int64_t until_ns = loop->time.now_ns + GATHER_MAX_NS;
@@ -586,26 +596,44 @@ nb_status nb_loop_watch_guest(nb_loop *loop, int fd) {
     return nb_poll_add(loop->poll, fd, NB_POLL_READ | NB_POLL_EDGE, GUEST_COOKIE);
 }
 
-/* Queued requests may just have been given to an executor, and rings emptied. */
+/* Bodies that found no room may go on: queued requests were handed over, and rings were emptied. */
 static void retry_uploads(nb_loop *loop) {
     nb_dispatch_input_retry(&loop->dispatch);
     if (!loop->connections.uploads.first) return;
     for (nb_upload *upload = loop->connections.uploads.first, *next; upload; upload = next) {
         next = upload->next;
         nb_exchange *exchange = upload->exchange;
-        if (exchange->channel == NB_CHANNEL_NONE) continue; /* it is queued still */
+        /* Its request still waits in the queue. */
+        if (exchange->channel == NB_CHANNEL_NONE) continue;
         exchange->connection->protocol->body_room(&loop->connections, exchange);
     }
     nb_dispatch_pump(&loop->dispatch);
 }
 
+/*
+ * One turn. The order of its steps, and why:
+ *
+ * 1. Input of other threads first: calls, accepted connections, parts of responses, written bodies,
+ *    returned sendings, opened files. Mostly they append to outboxes and mark connections dirty.
+ * 2. Then flush, so that all that came for a connection leaves in one system call. What each
+ *    response may hold is computed after the flush, when the buffers that it freed are counted.
+ * 3. Timeouts and the drain follow the flush: a connection that has just made progress does not
+ *    expire. Both end connections, so listening resumes after them, when there may be room.
+ * 4. Dispatch: requests that waited go to rings in one batch, and executors are woken once. Bodies
+ *    being uploaded come after it, as their requests may just have been handed over.
+ * 5. Freeing comes last: until here a list may still point to a connection that has ended.
+ * 6. The sleep is announced before the last look for work, else a wake-up between the look and the
+ *    sleep would be lost (base/doorbell.h). Metrics are published before, as the sleep may be long.
+ * 7. What the events brought is handed over before the turn ends: executors begin at once, and a
+ *    guest that runs the turns finds its request when the turn returns (lease.h).
+ */
 static bool run_turn(nb_loop *loop) {
     NB_COUNT(&loop->counters, turns, 1);
     if (loop->guest) NB_COUNT(&loop->counters, guest_turns, 1);
     if (!loop->connections.without_files)
         atomic_store_explicit(&loop->connections.files_due, false, memory_order_relaxed);
-    if (loop->figures)
-        loop->time.now_ns = nb_clock_monotonic_ns(); /* a guest ran a fiber since, and its answer is taken down */
+    /* A guest has run a fiber since, and the times of its response are measured. */
+    if (loop->figures) loop->time.now_ns = nb_clock_monotonic_ns();
     nb_loop_run_calls(loop);
     nb_listeners_take_arrivals(loop);
     bool more = nb_parts_take(loop);
@@ -620,7 +648,7 @@ static bool run_turn(nb_loop *loop) {
     nb_listeners_tell_room(loop);
     nb_dispatch_pump(&loop->dispatch);
     retry_uploads(loop);
-    bury(loop);
+    free_ended(loop);
     trim(loop);
     expire_files(loop);
     if (loop->finished) {
@@ -629,7 +657,7 @@ static bool run_turn(nb_loop *loop) {
     }
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
     nb_stages_turn(loop->answers.stages, loop->time.now_ns);
-    publish_gauges(loop); /* it may sleep for long */
+    publish_gauges(loop); /* the loop may sleep for long */
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->connections.dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     if (loop->config.front && came) gather(loop);

@@ -1,8 +1,9 @@
 /*
- * loop_state.h - one I/O loop: everything it owns.
+ * loop_state.h - one I/O loop: everything that it owns.
  *
- * One thread runs its turns (loop.h) and owns everything here, but for `drain`, `stop`, what `inbox_lock` and `calls_lock` are
- * over, and what is atomic. Nothing that others may still hold in this turn is freed before its end.
+ * Threads: the thread that runs its turns (loop.h) owns everything here, except `drain`, `stop`,
+ * atomics, and what `inbox_lock` and `calls_lock` protect. What others may still hold during a
+ * turn is freed at its end.
  */
 #ifndef NB_LOOP_LOOP_STATE_H
 #define NB_LOOP_LOOP_STATE_H
@@ -29,7 +30,7 @@
 #include "poll/poll.h"
 #include "poll/wake.h"
 
-/* Work that another thread wants done between two turns (nb_server_call). */
+/* Work that another thread wants done between two turns (server.c). */
 typedef struct nb_loop nb_loop;
 typedef struct nb_loop_call nb_loop_call;
 struct nb_loop_call {
@@ -41,59 +42,63 @@ struct nb_loop_call {
 
 struct nb_loop {
     nb_server_config config;
-    struct nb_loops *all; /* of the server (loops.h) */
-    uint16_t number;      /* among them; the first, 0, listens */
-    nb_log *log;          /* NULL: no log. The first's is that of all. */
+    struct nb_loops *all; /* the loops of the server (loops.h); borrowed */
+    uint16_t number;      /* index among them; loop 0 listens */
+    nb_log *log;          /* NULL: no log. All loops share that of loop 0, its owner. */
     nb_poll *poll;
     nb_wake wake;
-    bool wake_is_edge; /* told once a signal: needs no clearing */
+    bool wake_is_edge; /* edge-triggered: needs no clearing */
     nb_pool pool;
     nb_dispatch dispatch;
     nb_downloads downloads;
     nb_reports reports;
     _Atomic uint64_t files_open, files_hit, files_entered,
-        files_changed; /* nb_open_files_figures, as of the last turn */
+        files_changed; /* metrics of open files (nb_open_files_figures) as of the last turn */
     nb_routes routes;
     nb_answers answers;
     nb_connections connections;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;
-    bool listening_paused;    /* by the limit of connections, or for want of descriptors */
-    bool waits_for_room;      /* by that limit: until a connection ends or is idle, if that comes first */
-    int64_t listen_again_ns;  /* when to go on; 0: when there is room */
-    int64_t crowd_since_ns;   /* since when somebody has waited for a place, one or another; 0: nobody ever has */
-    int64_t crowd_seen_ns;    /* when somebody was seen to */
-    int64_t shortage_told_ns; /* nb_log_due: descriptors are short */
-    int descriptors_high;     /* from this number on they are not for connections */
-    int spare_fd;             /* given up for a moment to refuse a client when there is no other descriptor */
-    _Atomic int64_t idle_ns;  /* when the one that has been idle longest times out, as of the last turn; 0: none is */
-    _Atomic bool room_wanted; /* the first loop asks this one to end its oldest idle connection */
+    bool listening_paused;    /* at the limit of connections, or for want of descriptors */
+    bool waits_for_room;      /* paused at the limit: until a connection ends or becomes idle */
+    int64_t listen_again_ns;  /* when to resume listening; 0: when there is room */
+    int64_t full_since_ns;    /* since when clients have had to wait for a place; 0: never */
+    int64_t full_seen_ns;     /* when a client was last seen waiting */
+    int64_t shortage_told_ns; /* nb_log_due: the shortage of descriptors */
+    int descriptors_high;     /* descriptors from this number on are not for connections */
+    /* Kept open in reserve: closed for a moment to accept and refuse a client when no descriptor is
+       left; -1. */
+    int reserve_fd;
+    /* When the connection that is idle longest times out, as of the last turn; 0: none is idle. */
+    _Atomic int64_t idle_ns;
+    _Atomic bool close_idle_asked; /* loop 0 asks this one to end its longest idle connection */
     nb_turn_time time;
-    int64_t files_at_ns;   /* when open files are to be looked at; 0: at the next turn */
-    int64_t trim_at_ns;    /* 0: no trim is due */
-    int64_t trim_again_ns; /* not before */
+    int64_t files_at_ns;   /* when open files are next looked at; 0: in the next turn */
+    int64_t trim_at_ns;    /* when the heap is to be trimmed; 0: not due */
+    int64_t trim_again_ns; /* earliest time of the next trim */
     bool stopping, finished;
     int64_t drain_deadline_ns, stop_deadline_ns;
-    nb_ring_consumer *guest;  /* the only executor's own thread runs this turn: the requests it waits for; NULL: the
-                                 server's thread does */
-    int64_t executor_look_ns; /* how soon to look at running executors again */
-    bool guest_called;        /* the guest's descriptor has something for it */
-    int64_t guest_until_ns;   /* when it must be back */
-    _Atomic bool drain, stop; /* asked for */
+    /* The requests that the guest waits for, while the only executor's thread runs this turn; NULL:
+       the server's thread runs it. */
+    nb_ring_consumer *guest;
+    int64_t executor_look_ns; /* time until running executors are looked at again */
+    bool guest_called;        /* the guest's own poller has something for it */
+    int64_t guest_until_ns;   /* when the guest must return */
+    _Atomic bool drain, stop; /* set by other threads */
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     nb_loop_call *_Atomic calls;
-    pthread_mutex_t inbox_lock; /* over the next three: what other threads bring */
-    nb_body *written;           /* bodies whose write ended, for the loop to go on with */
-    nb_sending *returned;       /* given back by file workers; the newest first */
-    nb_arrival *arrivals;       /* connections the first loop has accepted for this one; the newest first */
-    _Atomic bool running;       /* its thread does */
+    pthread_mutex_t inbox_lock; /* protects the next three, which other threads fill */
+    nb_body *written;           /* bodies whose write has ended */
+    nb_sending *returned;       /* returned by file workers; newest first */
+    nb_arrival *arrivals;       /* connections accepted by loop 0 for this one; newest first */
+    _Atomic bool running;       /* its thread runs */
     nb_counters counters;
-    struct nb_figures *figures; /* NULL: nobody reads them (snapshot.h) */
+    struct nb_figures *figures; /* metrics; NULL: nobody reads them (snapshot.h) */
     int64_t started_ns, started_wall_s;
 };
 
-/* Of this loop, now, by its own thread; of another, as of its last turn. */
+/* See `idle_ns`. Current for the loop's own thread, as of the last turn for others. */
 static inline int64_t nb_loop_idle_ns(const nb_loop *loop) {
     return atomic_load_explicit(&loop->idle_ns, memory_order_relaxed);
 }

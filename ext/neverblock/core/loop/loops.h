@@ -1,10 +1,12 @@
 /*
- * loops.h - the I/O loops of one server (1 unless `io_threads` says more), each with a thread of its own, and what is
- * theirs together.
+ * loops.h - the I/O loops of one server (one, unless `io_threads` says more), each with a thread
+ * of its own, and what they share.
  *
- * Everything a loop owns is its alone: connections, timers, buffers, queue, a channel to every executor. The first one
- * also has the listeners and the admin pages: it accepts, keeps the limit of connections, and gives each connection to
- * the loop that has the fewest (listener.h). Numbers that others read are atomics with one writer.
+ * Each loop owns its connections, timers, buffers, queue, and a channel to every executor. Loop 0
+ * also has the listeners and the admin pages. It accepts, keeps the limit of connections, and
+ * passes each connection to the loop that has the fewest (listener.h).
+ *
+ * Threads: numbers that other loops read are atomics with one writer.
  */
 #ifndef NB_LOOP_LOOPS_H
 #define NB_LOOP_LOOPS_H
@@ -22,28 +24,29 @@
 typedef struct nb_loops {
     nb_loop *each;
     uint16_t count;
-    nb_queues queues; /* in use where there are several */
+    nb_queues queues; /* used where there are several loops */
     nb_queues lane_queues[NB_LANES_MAX];
-    uint16_t lane_threads[NB_LANES_MAX]; /* of each lane, in each process */
+    uint16_t lane_threads[NB_LANES_MAX]; /* threads of each lane, per process */
     uint16_t lane_count;
-    nb_lanes lanes;                  /* who goes where */
-    nb_site site;                    /* the files they serve */
+    nb_lanes lanes;                  /* which lane a request goes to */
+    nb_site site;                    /* served files */
     nb_address_paces *address_paces; /* NULL: no limit */
-    nb_reports_reader reports;       /* of downloads with names */
-    _Atomic uint64_t
-        connections_bound; /* as many as there are descriptors for; UINT64_MAX: not known, it has not been met */
-    nb_doorbell room_bell; /* the first has stopped accepting at the limit: told when a connection ends or is idle */
+    nb_reports_reader reports;       /* reports of named downloads */
+    /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */
+    _Atomic uint64_t connections_bound;
+    /* Loop 0 has paused at the limit: rung when a connection ends or becomes idle. */
+    nb_doorbell room_bell;
 } nb_loops;
 
-/* Of a field of nb_loop that is an _Atomic uint64_t: all loops' together. */
+/* The sum over all loops of a field of nb_loop that is an _Atomic uint64_t. */
 uint64_t nb_loops_sum(const nb_loops *loops, size_t offset);
 #define NB_SUM(loop, field) nb_loops_sum((loop)->all, offsetof(nb_loop, field))
 
-/* Connections of clients that are open, those on their way from loop to loop included. */
+/* Open connections of clients, including those on their way from loop to loop. */
 uint64_t nb_loops_connections(const nb_loops *loops);
-/* The loop the next connection goes to. For the first loop's thread. */
+/* The loop that gets the next connection. Loop 0 only. */
 nb_loop *nb_loops_next(nb_loops *loops);
-/* The loop with the connection that has been idle longest, as far as it is known here; NULL: none is idle. */
+/* The loop whose connection has been idle longest, as far as is known here. NULL: none is idle. */
 nb_loop *nb_loops_idlest(const nb_loops *loops);
 
 #endif

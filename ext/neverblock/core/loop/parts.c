@@ -14,15 +14,16 @@
 #include "connection/upload.h"
 #include "loop/loop_state.h"
 
-/* Taken in one turn, so that they do not starve the clients; and no more than a ring holds, since what each response may hold is found anew once
-   a turn. */
+/* Parts taken in one turn. The bound keeps them from starving clients. A turn takes no more bytes
+   than a ring holds either, as the window of each response is computed once a turn. */
 #define PARTS_IN_A_TURN 512
 
 static bool is_of(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, const nb_exchange *exchange) {
     return exchange->channel == channel - dispatch->channels && exchange->lane == dispatch->lane;
 }
 
-/* A worker whose memory is damaged must not damage the front's: a part that cannot be is the end of its process. */
+/* True: the part is valid. A worker with damaged memory must not damage the front: an invalid part
+   ends its process. */
 static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *channel, const nb_exchange *exchange,
                      const nb_message *part, size_t bytes) {
     static const size_t least[] = {
@@ -46,10 +47,11 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
     return !upload || nb_upload_may_be_taken(upload, ((const nb_taken_message *)(const void *)part)->bytes);
 }
 
-/* The record's descriptor is the one that came beside it. Lost for want of descriptors: its client is cut, its executor told. */
-static void take_described(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
-                           int64_t *fd, const char *rest) {
-    *fd = nb_channel_take(channel->channel, *fd);
+/* Takes a part with the descriptor that came beside its record. When that was lost for want of
+   descriptors, the client is cut and the executor told. */
+static void take_with_descriptor(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *exchange, nb_message *part,
+                                 int64_t *fd, const char *rest) {
+    *fd = nb_channel_receive_fd(channel->channel, *fd);
     if (!exchange) {
         if (*fd >= 0) nb_net_close((int)*fd, false);
     } else if (*fd >= 0) {
@@ -67,7 +69,7 @@ static void take_named(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange 
                        const char *rest) {
     nb_named_message named = *(const nb_named_message *)(const void *)part;
     if (named.naming == NB_NAMED_OPEN) {
-        take_described(loop, channel, exchange, &named.response.message, &named.fd, rest);
+        take_with_descriptor(loop, channel, exchange, &named.response.message, &named.fd, rest);
     } else if (exchange) {
         nb_answer_part(&loop->connections, exchange, &named.response.message, rest);
     }
@@ -86,17 +88,18 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     }
 }
 
-/* Nothing it says is believed any more. Its process is killed; whoever waits for its end then says that the channel has ended. */
-static void give_up(nb_loop *loop, nb_dispatch_channel *channel) {
+/* The worker's messages are trusted no more. Its process is killed; the supervisor, which waits for
+   its end, then ends the channel. */
+static void kill_worker(nb_loop *loop, nb_dispatch_channel *channel) {
     channel->responses.broken = channel->damaged = true;
-    if (channel->given_up || channel->lost || channel->pid <= 0) return;
-    channel->given_up = true;
+    if (channel->killed || channel->lost || channel->pid <= 0) return;
+    channel->killed = true;
     nb_log_line(loop->log, "worker %u (process %d) has sent what no worker sends: its memory is damaged, it is killed",
                 channel->number, (int)channel->pid);
     kill(channel->pid, SIGKILL);
 }
 
-/* What a record begins with. It is read once: what has been looked at must not change before it is used. */
+/* The head of a record, copied once: what was checked must not change before it is used. */
 typedef union part_head {
     nb_message message;
     nb_response_message response;
@@ -104,20 +107,20 @@ typedef union part_head {
     nb_named_message named;
 } part_head;
 
-/* True when some were left for the next turn. */
+/* True: some parts were left for the next turn. */
 static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     size_t bytes, taken_bytes = 0;
     part_head head = {.message = {0}};
     const nb_message *record = NULL, *part = &head.message;
     int taken = 0;
     bool room = true, shared = nb_channel_is_shared(channel->channel);
-    if (channel->damaged) give_up(loop, channel);
+    if (channel->damaged) kill_worker(loop, channel);
     while (room && (record = nb_ring_peek(&channel->responses, &bytes))) {
         memcpy(&head, record, bytes < sizeof(head) ? bytes : sizeof(head));
         nb_exchange *exchange = bytes < sizeof(*part) ? NULL
                                                       : nb_exchange_find(&loop->connections.exchanges, part->exchange);
         if (shared && !possible(dispatch, channel, exchange, part, bytes)) {
-            give_up(loop, channel);
+            kill_worker(loop, channel);
             break;
         }
         take_part(loop, channel, exchange, part, record);
@@ -126,7 +129,7 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
         taken++;
         room = taken < PARTS_IN_A_TURN && taken_bytes < NB_RING_BYTES;
     }
-    if (channel->responses.broken) give_up(loop, channel);
+    if (channel->responses.broken) kill_worker(loop, channel);
     if (taken && nb_ring_release(&channel->responses)) {
         nb_doorbell_fence(&channel->channel->board->executor_bell);
         _Atomic uint32_t *blocked = &channel->channel->memory->executor_blocked;
@@ -134,7 +137,9 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
             atomic_store_explicit(blocked, 0, memory_order_relaxed);
             nb_channel_ring_executor(channel->channel);
             if (loop->guest)
-                loop->guest_called = true; /* it cancelled its bell to be here, and writers of its wait for this room */
+                /* The guest cancelled its bell to run this turn, and its writers wait for this
+                   room. */
+                loop->guest_called = true;
         }
     }
     return record != NULL && !channel->responses.broken;
@@ -157,7 +162,7 @@ static void report_line(nb_channel_report *report, const nb_exchange *exchange) 
     memcpy(report->lines[report->line_count++], exchange->line, sizeof(exchange->line));
 }
 
-static void lose(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report) {
+static void end_lost(nb_loop *loop, nb_exchange *exchange, nb_channel_report *report) {
     exchange->channel = NB_CHANNEL_NONE;
     nb_exchange_drop_handover(exchange);
     if (!exchange->connection) {
@@ -177,14 +182,14 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
     channel->lost = true;
     while (take_parts(loop, dispatch, channel)) {
     }
-    report->again += nb_dispatch_take_back(dispatch, channel);
+    report->again += nb_dispatch_requeue_all(dispatch, channel);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
         nb_exchange *exchange = loop->connections.exchanges.slots[i];
         if (!is_of(dispatch, channel, exchange)) continue;
         if (exchange->ended) {
-            exchange->channel = NB_CHANNEL_NONE; /* its response is whole and leaves */
+            exchange->channel = NB_CHANNEL_NONE; /* its response is complete and is being sent */
         } else {
-            lose(loop, exchange, report);
+            end_lost(loop, exchange, report);
         }
     }
     if (dispatch->lane == 0) nb_figures_channel_end(loop, channel);
@@ -196,7 +201,7 @@ void nb_parts_channel_running(nb_loop *loop, const nb_dispatch *dispatch, nb_dis
     nb_dispatch_drop_begun(channel);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
         const nb_exchange *exchange = loop->connections.exchanges.slots[i];
-        bool given = is_of(dispatch, channel, exchange) && !exchange->ended;
-        if (given && !exchange->record) report_line(report, exchange);
+        bool handed = is_of(dispatch, channel, exchange) && !exchange->ended;
+        if (handed && !exchange->record) report_line(report, exchange);
     }
 }

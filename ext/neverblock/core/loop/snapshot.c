@@ -68,14 +68,17 @@ static void add_process(nb_process_figures *total, const nb_process_figures *pro
 }
 
 void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
-    if (!loop->figures || loop->number > 0) return; /* each loop has a channel to it */
+    /* Once for all loops, as each has a channel to the executor. */
+    if (!loop->figures || loop->number > 0) return;
     nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
-    if (channel->before != NB_CHANNEL_NONE) return; /* the executor it helps tells the same */
+    /* The executor that it helps reports the same process. */
+    if (channel->helped != NB_CHANNEL_NONE) return;
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
 }
 
-/* Workers are a process each. Executors of one process tell the same, some later than others: the latest counts. */
+/* Each worker is a process. Executors of one process report the same numbers at different times:
+   the latest counts. */
 static void read_process(const nb_dispatch_channel *channel, nb_figures_now *now) {
     nb_executor_figures *figures = &channel->channel->board->figures;
     nb_process_figures process = process_of(channel);
@@ -91,12 +94,12 @@ static void read_process(const nb_dispatch_channel *channel, nb_figures_now *now
     now->dns_pending = (shared ? now->dns_pending : 0) + LOAD(figures->dns_pending);
 }
 
-/* What it does is shown as done by the executor whose spare it is, or whose process has it. */
+/* Adds a spare, or a thread of a lane, to the executor with which it is shown. */
 static void add_spare(const nb_dispatch_channel *channel, nb_executor_now *executor, nb_figures_now *now) {
     nb_executor_figures *figures = &channel->channel->board->figures;
     uint32_t parked = LOAD(figures->parked), pooled = LOAD(figures->pooled);
     executor->taken += LOAD(figures->taken);
-    executor->helped += LOAD(figures->let_in);
+    executor->helped += LOAD(figures->found_blocked);
     executor->running += LOAD(figures->running);
     executor->parked += parked > pooled ? parked - pooled : 0;
     executor->ready += LOAD(figures->ready);
@@ -125,7 +128,7 @@ static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_
     };
     now->queued += nb_link_pending(channel->channel->link);
     const nb_dispatch_channel *spare = channel;
-    while ((spare = nb_dispatch_after(&loop->dispatch, spare))) {
+    while ((spare = nb_dispatch_spare_of(&loop->dispatch, spare))) {
         add_spare(spare, executor, now);
     }
     now->running += executor->running;
@@ -133,7 +136,7 @@ static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_
     read_process(channel, now);
 }
 
-/* Threads of lanes, which have numbers of their own, are shown with the executor of their process. */
+/* Threads of lanes have numbers of their own. They are shown with the executor of their process. */
 static void add_lane(const nb_dispatch *lane, nb_figures_now *now) {
     for (uint16_t i = 0; i < lane->count; i++) {
         const nb_dispatch_channel *channel = &lane->channels[i];
@@ -164,7 +167,7 @@ static uint64_t answers(const nb_loops *all) {
     return sum;
 }
 
-/* A histogram of one loop, by its place in a struct of that loop's; NULL: it keeps none. */
+/* A histogram of one loop, by its offset in a struct of the loop. NULL: not kept. */
 typedef const nb_histogram *histogram_of(const nb_loop *loop, size_t place);
 
 static const nb_histogram *together(const nb_loop *loop, nb_histogram *room, histogram_of *of, size_t place) {
@@ -207,7 +210,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     nb_tally_add(&now->stalls, &loop->figures->past_stalls);
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         const nb_dispatch_channel *channel = &loop->dispatch.channels[i];
-        if (channel->channel && channel->before == NB_CHANNEL_NONE) read_executor(loop, channel, now);
+        if (channel->channel && channel->helped == NB_CHANNEL_NONE) read_executor(loop, channel, now);
     }
     for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
         add_lane(lane, now);
@@ -222,7 +225,7 @@ uint64_t nb_figures_downloads(const nb_loop *loop, uint16_t algorithm, nb_downlo
                         place + ((size_t)algorithm * NB_DOWNLOAD_RESULT_COUNT + result) * sizeof(_Atomic uint64_t));
 }
 
-/* place: of a pointer. */
+/* place: offset of a pointer. */
 static const nb_histogram *of_downloads(const nb_loop *loop, size_t place) {
     return *(nb_histogram *const *)(const void *)((const char *)&loop->downloads + place);
 }

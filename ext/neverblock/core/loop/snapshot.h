@@ -1,8 +1,8 @@
 /*
- * snapshot.h - everything countable of a server at one moment, for those who show it (admin.h): what all loops have counted
- * (figures/), and what executors tell of themselves.
+ * snapshot.h - all metrics of a server at one moment, for those who show them (admin.h): what all
+ * loops have counted (figures/), and what executors say of themselves (channel.h).
  *
- * The first loop reads the figures of all. Owned by the loop's thread.
+ * Threads: all of it belongs to the loop's thread. Loop 0 reads the metrics of all loops.
  */
 #ifndef NB_LOOP_SNAPSHOT_H
 #define NB_LOOP_SNAPSHOT_H
@@ -18,7 +18,7 @@
 
 struct nb_loop;
 
-/* What a process with executors counts. */
+/* Metrics of a process with executors. */
 typedef struct nb_process_figures {
     uint64_t gc_count, gc_minor, gc_major, gc_time_ns;
     uint64_t dns_lookups, dns_cached, dns_failed;
@@ -26,34 +26,34 @@ typedef struct nb_process_figures {
 
 typedef struct nb_figures {
     nb_stages stages;
-    uint64_t rss_bytes; /* as it was at rss_read_ns */
+    uint64_t rss_bytes; /* as of rss_read_ns */
     int64_t rss_read_ns;
     nb_process_figures past; /* of processes that have ended */
     nb_tally past_stalls;    /* likewise */
 } nb_figures;
 
-/* The first admin listener asks for it. NB_NO_MEMORY. */
+/* Called with the first admin listener: metrics are kept from then on. NB_NO_MEMORY. */
 nb_status nb_figures_create(struct nb_loop *loop);
 void nb_figures_destroy(struct nb_loop *loop);
 
-/* The channel's executor is no more: what its process has counted stays in the totals. */
+/* The channel's executor has ended: the metrics of its process stay in the totals. */
 void nb_figures_channel_end(struct nb_loop *loop, const nb_dispatch_channel *channel);
 
 /* --- what there is to show --- */
 
-/* An executor with its spares. */
+/* An executor, including its spares. */
 typedef struct nb_executor_now {
     uint64_t taken, turns;
-    uint64_t helped; /* times a spare was let in */
+    uint64_t helped; /* times a spare took its requests */
     uint32_t fibers_limit, running, parked, ready;
-    int64_t busy_ns;    /* how long the fiber that runs now has; 0: none does */
-    uint64_t rss_bytes; /* of its process, when that is a worker */
+    int64_t busy_ns;    /* how long the fiber that runs now has run; 0: none runs */
+    uint64_t rss_bytes; /* of its process, if that is a worker */
     uint16_t number;    /* its label */
-    int32_t pid;        /* of its process, when that is a worker; 0 */
+    int32_t pid;        /* of its process, if that is a worker */
     const nb_histogram *lag;
 } nb_executor_now;
 
-/* Of all loops. Where there are several the sum is made in `room`, the caller's. */
+/* Histograms of all loops. With several loops the sum is made in `room`, which the caller owns. */
 const nb_histogram *nb_figures_stage(const struct nb_loop *loop, nb_stage stage, nb_histogram *room);
 const nb_histogram *nb_figures_lag(const struct nb_loop *loop, nb_histogram *room);
 
@@ -62,8 +62,9 @@ typedef struct nb_figures_now {
     uint64_t errors;
     uint64_t memory_rss, memory_spool, memory_responses; /* bytes */
     uint64_t heap_live_slots, dns_pending;
-    nb_process_figures processes; /* together, ended ones included */
-    nb_tally stalls;              /* by kind (nb_stall_kind) and culprit, those of executors that have ended included */
+    nb_process_figures processes; /* totals, including ended processes */
+    /* By kind (nb_stall_kind) and culprit, including ended executors. */
+    nb_tally stalls;
     uint64_t log_dropped;
     int64_t uptime_ns;
     nb_executor_now executors[NB_CHANNELS_MAX];
@@ -72,11 +73,11 @@ typedef struct nb_figures_now {
 
 void nb_figures_read(struct nb_loop *loop, nb_figures_now *now);
 
-/* Downloads of all loops; the histograms as above. */
+/* Downloads of all loops. Histograms as above. */
 uint64_t nb_figures_downloads(const struct nb_loop *loop, uint16_t algorithm, nb_download_result result);
 const nb_histogram *nb_figures_first_byte(const struct nb_loop *loop, nb_histogram *room);
 const nb_histogram *nb_figures_download(const struct nb_loop *loop, nb_histogram *room);
-/* Bytes a second in the place of nanoseconds. */
+/* Buckets hold bytes a second in place of nanoseconds. */
 const nb_histogram *nb_figures_speed(const struct nb_loop *loop, nb_histogram *room);
 
 typedef enum nb_server_state {
@@ -86,7 +87,8 @@ typedef enum nb_server_state {
     NB_SERVER_ENDED
 } nb_server_state;
 
-/* STARTING: no executor has asked for a request yet. ENDED: every executor has gone, unasked. */
+/* STARTING: no executor has asked for a request yet. ENDED: every executor has ended, without being
+   told to. */
 nb_server_state nb_figures_state(const struct nb_loop *loop);
 
 #endif

@@ -60,7 +60,7 @@ nb_status nb_descriptor_pipe_send(int end, int fd) {
         sent = sendmsg(end, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent == 1) return NB_OK;
-    /* ETOOMANYREFS: as many are on their way as the user may have open (unix(7)). */
+    /* ETOOMANYREFS: as many descriptors are in transit as the user may have open (unix(7)). */
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS ? NB_AGAIN : NB_SYSTEM;
 }
 
@@ -70,13 +70,14 @@ int nb_descriptor_pipe_receive(int end) {
     struct iovec data = {&byte, 1};
     struct msghdr message = {
         .msg_iov = &data, .msg_iovlen = 1, .msg_control = carried.bytes, .msg_controllen = CMSG_LEN(sizeof(int))};
-    ssize_t got; /* not more than one: what is left of the padding would hold another */
+    ssize_t got; /* room for one descriptor only: the padding would hold another */
     do {
         got = recvmsg(end, &message, RECEIVE_FLAGS);
     } while (got < 0 && errno == EINTR);
     if (got != 1) return -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (!header || header->cmsg_type != SCM_RIGHTS) return -1; /* this process has no descriptor left for it */
+    /* This process has no descriptor left for it. */
+    if (!header || header->cmsg_type != SCM_RIGHTS) return -1;
     int fd;
     memcpy(&fd, CMSG_DATA(header), sizeof(fd));
     if (!RECEIVE_FLAGS) (void)fcntl(fd, F_SETFD, FD_CLOEXEC);

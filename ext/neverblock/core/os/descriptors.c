@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What POSIX promises a process is 20; every system in use gives this. */
+/* POSIX promises a process 20 descriptors; every system in use gives this many. */
 #define AT_LEAST 256u
 
 uint64_t nb_os_descriptors_max(void) {

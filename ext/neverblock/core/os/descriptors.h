@@ -1,4 +1,5 @@
-/* descriptors.h - how many descriptors this process may have open, and has; what one is of. */
+/* descriptors.h - the descriptors of this process: how many it may have, and has, and which file
+   one leads to. Any thread. */
 #ifndef NB_OS_DESCRIPTORS_H
 #define NB_OS_DESCRIPTORS_H
 
@@ -7,16 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The soft limit of now (RLIMIT_NOFILE); 256 where it cannot be known. */
+/* The soft limit now (RLIMIT_NOFILE); 256 where it is not known. */
 uint64_t nb_os_descriptors_max(void);
 
-/* Of an errno: the process has no descriptor left, or the system none. */
+/* True for an errno that says: the process, or the system, has no descriptor left. */
 static inline bool nb_os_descriptors_short(int error) { return error == EMFILE || error == ENFILE; }
 
-/* The number that the next descriptor will have, the lowest that is free; INT_MAX: there is none. fd: any that is open. */
+/* The number of the next descriptor, which is the lowest free one. INT_MAX: there is none. fd: any
+   open descriptor. */
 int nb_os_descriptors_next(int fd);
 
-/* Where the file lies that a descriptor is of, for messages: bytes of it in `out`, without a NUL, `size` at most. 0: that cannot be known. */
+/* Writes the path of a descriptor's file for messages: at most `size` bytes, without a NUL. Returns
+   their number; 0: not known. */
 size_t nb_os_descriptor_path(int fd, char *out, size_t size);
 
 #endif

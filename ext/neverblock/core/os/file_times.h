@@ -1,5 +1,6 @@
 /*
- * file_times.h - a file's times, which systems name differently (stat(2)), in nanoseconds since 1970.
+ * file_times.h - a file's times, which systems name differently (stat(2)), in nanoseconds since
+ * 1970.
  */
 #ifndef NB_OS_FILE_TIMES_H
 #define NB_OS_FILE_TIMES_H

@@ -27,7 +27,8 @@ nb_status nb_folder_mark_read(int fd, nb_folder_mark *mark) {
 #define FS_CASEFOLD_FL 0x40000000
 #endif
 
-/* statfs(2). Not those of a network, of FUSE and of virtual machines, whose times may be old; not those that take "A" for "a". */
+/* File systems by statfs(2). Left out: network file systems, FUSE and those of virtual machines,
+   whose times may be old, and those that ignore the case of names. */
 static bool is_known(int fd) {
     static const unsigned long known[] = {
         0xef53,     /* ext2, ext3, ext4 */

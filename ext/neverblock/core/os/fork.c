@@ -1,6 +1,7 @@
 /*
- * fork.c - a count of the threads inside, which pthread_atfork(3) waits for. Atomics and no lock: a lock that is let go of inside fork(2)
- * is one that ThreadSanitizer takes for held ever after. Who has to wait gives way; both waits are as short as a turn of a loop.
+ * fork.c - a counter of the threads inside, for which pthread_atfork(3) waits. It uses atomics and
+ * no lock: ThreadSanitizer takes a lock that is released inside fork(2) for held for ever. Both
+ * waits are as short as a turn of a loop.
  */
 #include "os/fork.h"
 
@@ -8,7 +9,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-static atomic_int inside, forks; /* seq_cst: of a thread that enters and one that forks, one sees the other */
+/* seq_cst: of a thread that enters and one that forks, at least one sees the other. */
+static atomic_int inside, forks;
 
 static void before(void) {
     atomic_fetch_add(&forks, 1);
@@ -23,7 +25,8 @@ static void in_child(void) {
     atomic_store(&inside, 0);
 }
 
-/* When the library is loaded: a fork(2) that has begun calls nobody who comes to it meanwhile. */
+/* Registered when the library is loaded: a fork(2) that has begun does not call handlers registered
+   meanwhile. */
 __attribute__((constructor)) static void install(void) { pthread_atfork(before, in_parent, in_child); }
 
 void nb_fork_enter(void) {

@@ -1,5 +1,6 @@
 /*
- * imports.c - see imports.h. A library calls what it imports through a table that the loader fills (ELF gABI, dynamic linking; elf(5)).
+ * imports.c - see imports.h. A library calls what it imports through a table that the loader fills
+ * (ELF gABI, dynamic linking; elf(5)).
  */
 #include "os/imports.h"
 
@@ -33,7 +34,7 @@ typedef struct tables {
     uintptr_t sealed_to;
 } tables;
 
-/* glibc has made these addresses, musl leaves them relative. */
+/* glibc stores these as addresses, musl as offsets. */
 static uintptr_t absolute(uintptr_t base, Elf64_Addr address) { return address < base ? base + address : address; }
 
 static void read_dynamic(tables *into, const Elf64_Dyn *entry) {
@@ -48,7 +49,7 @@ static void read_dynamic(tables *into, const Elf64_Dyn *entry) {
     }
 }
 
-/* The library that this address lies in: its head is mapped first, and tells of all else. */
+/* Finds the library that contains an address. Its head is mapped first and describes the rest. */
 static bool read_library(tables *into, const void *inside) {
     Dl_info info;
     if (dladdr(inside, &info) == 0) return false;
@@ -93,7 +94,8 @@ nb_status nb_imports_replace(const char *library, const char *own, const char *n
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return NB_NOT_FOUND;
     void *inside = dlsym(handle, own);
-    /* Not what is in the table: where the library is bound lazily, that is a function that would write over it. */
+    /* The original is not read from the table: in a lazily bound library the entry is a function
+       that would overwrite it. */
     nb_function found;
     *(void **)&found = dlsym(handle, name); /* as dlsym(3) says */
     dlclose(handle);

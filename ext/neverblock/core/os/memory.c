@@ -1,5 +1,6 @@
 /*
- * memory.c - see memory.h. glibc alone has to be asked for its free pages: it shrinks a heap from its end only.
+ * memory.c - see memory.h. glibc alone has to be asked for its free pages: it shrinks a heap from
+ * its end only.
  */
 #include "os/memory.h"
 
@@ -13,7 +14,7 @@
 #include "os/file.h"
 
 #if defined(__APPLE__)
-#define MAXRSS_UNIT 1u /* getrusage(2) counts bytes there, kilobytes elsewhere */
+#define MAXRSS_UNIT 1u /* getrusage(2) counts bytes on macOS, kilobytes elsewhere */
 #else
 #define MAXRSS_UNIT 1024u
 #endif

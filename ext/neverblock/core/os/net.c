@@ -39,10 +39,11 @@
 #define IOV_MAX 1024
 #endif
 
-/* Connections that died in the queue are skipped, this many a call; the poller tells of the rest again. */
+/* Connections that died in the queue are skipped, this many per call. The poller reports the rest
+   again. */
 enum { ACCEPT_SKIPS_MAX = 64 };
 
-/* A client that vanished is noticed after two minutes of silence. */
+/* A vanished client is noticed after two minutes of silence. */
 enum { KEEP_ALIVE_IDLE_S = 60, KEEP_ALIVE_INTERVAL_S = 15, KEEP_ALIVE_PROBES = 4 };
 
 static nb_status fail_closing(int fd) {
@@ -85,8 +86,9 @@ static uint16_t port_of(const struct sockaddr_storage *address) {
     return 0;
 }
 
-/* What is accepted inherits it (socket(7), tcp(7)), so a client costs no call. A connection on which nothing moves is probed, and one whose
-   client has closed or vanished without our writing to it ends: an idle event stream is not kept for ever. */
+/* Accepted sockets inherit these options (socket(7), tcp(7)), so a client costs no call. An idle
+   connection is probed, so that one whose client has vanished ends even when we never write to it,
+   such as an idle event stream. */
 static void set_keep_alive(int fd) {
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
 #if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
@@ -134,7 +136,7 @@ nb_status nb_net_listen_tcp(const char *address, uint16_t port, int backlog, int
     return status;
 }
 
-/* Whether a path that is taken may be taken over: NB_OK when it is a socket without a listener, or gone by now. */
+/* NB_OK: an existing path may be replaced, as it is a socket without a listener, or gone by now. */
 static nb_status probe_taken_path(const struct sockaddr_un *address) {
     struct stat found;
     if (lstat(address->sun_path, &found) < 0) return errno == ENOENT ? NB_OK : NB_SYSTEM;
@@ -162,7 +164,7 @@ static nb_status bind_path(int fd, const struct sockaddr_un *address) {
     return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? NB_OK : NB_SYSTEM;
 }
 
-/* Between bind and listen every connect is refused, so nobody slips in before the mode is set. */
+/* Every connect is refused between bind and listen, so no client gets in before the mode is set. */
 static nb_status open_path(int fd, const char *path, unsigned mode, int backlog) {
     if ((mode == 0 || chmod(path, (mode_t)mode) == 0) && listen(fd, backlog) == 0) return NB_OK;
     int error = errno;
@@ -214,8 +216,8 @@ static void describe(const struct sockaddr_storage *address, nb_peer *peer) {
     if (address->ss_family == AF_INET6) describe_ipv6((const struct sockaddr_in6 *)address, peer);
 }
 
-/* accept(2), "Error handling": errors of the connection that died in the queue come from accept; they are not the
- * listener's. */
+/* Errors of a connection that died in the queue, which accept reports; they are not the listener's
+   (accept(2), "Error handling"). */
 static bool concerns_one_connection(int error) {
     switch (error) {
     case EINTR:
@@ -262,7 +264,9 @@ nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved) {
     NB_ASSERT(bytes > 0);
     ssize_t got;
     do {
-        got = recv(fd, buffer, bytes, 0); /* sooner there than read(2), which goes by way of the file layer */
+        /* Recv reaches the socket with less work than read(2), which goes through the file
+           layer. */
+        got = recv(fd, buffer, bytes, 0);
     } while (got < 0 && errno == EINTR);
     if (got < 0) return status_of_errno();
     if (got == 0) return NB_EOF;
@@ -276,8 +280,7 @@ static nb_status write_parts(int fd, const struct iovec *parts, int count, int f
     message.msg_iovlen = (size_t)(count < IOV_MAX ? count : IOV_MAX);
     ssize_t sent;
     do {
-        /* send(2) spares the kernel the copying in of two structs: measurable on the smallest responses, which are one
-         * part. */
+        /* One part is sent by send(2), which saves the kernel from copying two structs. */
         sent = count == 1 ? send(fd, parts->iov_base, parts->iov_len, flags) : sendmsg(fd, &message, flags);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) return status_of_errno();
@@ -310,7 +313,8 @@ bool nb_net_peer_finished(int fd) {
 void nb_net_finish(int fd) { (void)shutdown(fd, SHUT_WR); }
 
 #if defined(__linux__) && defined(__SANITIZE_THREAD__)
-/* ThreadSanitizer takes each connect for the making of a descriptor, which nobody may be using yet. */
+/* ThreadSanitizer takes each connect for the creation of a descriptor, which no other thread may be
+   using yet. */
 static int connect_again(int fd, const struct sockaddr *address, socklen_t size) {
     return (int)syscall(SYS_connect, fd, address, size);
 }
@@ -318,8 +322,8 @@ static int connect_again(int fd, const struct sockaddr *address, socklen_t size)
 static int connect_again(int fd, const struct sockaddr *address, socklen_t size) { return connect(fd, address, size); }
 #endif
 
-/* connect(2): an address of AF_UNSPEC dissolves the association; Linux sends an RST then (tcp_disconnect). Other systems, and
-   UNIX sockets, have no such thing. */
+/* connect(2): an address of AF_UNSPEC dissolves the association, and Linux then sends an RST
+   (tcp_disconnect). Other systems and UNIX sockets have no such call. */
 void nb_net_abort(int fd, bool reset) {
 #if defined(__linux__)
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
@@ -349,7 +353,8 @@ size_t nb_net_unacknowledged(int fd) {
     if (ioctl(fd, FIONWRITE, &bytes) < 0) return 0; /* FreeBSD: socket(2) */
 #elif defined(SO_NWRITE)
     socklen_t size = sizeof bytes;
-    if (getsockopt(fd, SOL_SOCKET, SO_NWRITE, &bytes, &size) < 0) return 0; /* macOS: getsockopt(2) */
+    /* macOS: getsockopt(2). */
+    if (getsockopt(fd, SOL_SOCKET, SO_NWRITE, &bytes, &size) < 0) return 0;
 #else
     (void)fd;
 #endif

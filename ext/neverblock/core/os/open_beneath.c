@@ -1,10 +1,12 @@
 /*
  * open_beneath.c - see open_beneath.h.
  *
- * The walk keeps two texts: what is `done`, names without links below its base, and the `rest`. Every name is opened with O_NOFOLLOW
- * from the folder before it; a link puts its text in front of the rest; ".." takes a name from what is done and opens it again from
- * the base. So nothing is ever reached but by names going down, and no rename beside us can lead the walk out of its base.
- * The base is the root, or "/" while a link leads outside; it is the root again when the walk comes by it.
+ * The walk keeps two texts: what is `done`, names without links below its base, and the `rest`.
+ * Every name is opened with O_NOFOLLOW from the folder before it; a link puts its text in front of
+ * the rest; ".." takes a name from what is done and opens it again from the base. So nothing is
+ * ever reached but by names going down, and no rename beside us can lead the walk out of its base.
+ * The base is the root, or "/" while a link leads outside; it is the root again when the walk
+ * comes by it.
  */
 #include "os/open_beneath.h"
 
@@ -22,13 +24,14 @@
 #include "os/openat2.h"
 
 #ifndef O_PATH
-#define O_PATH O_RDONLY /* where there is none, a folder must be readable, not only searchable */
+#define O_PATH O_RDONLY /* without O_SEARCH a folder must be readable, not only searchable */
 #endif
 
 enum {
-    LINKS_MAX = 40,    /* path_resolution(7) */
-    STEPS_MAX = 1024,  /* names looked at in one walk, those of links too: what is longer was made to be */
-    OPENAT2_TRIES = 3, /* it says EAGAIN when something beside it was renamed */
+    LINKS_MAX = 40, /* path_resolution(7) */
+    /* Names looked at in one walk, including those of links; a longer path was made to be long. */
+    STEPS_MAX = 1024,
+    OPENAT2_TRIES = 3, /* EAGAIN here means that something beside it was renamed */
     FILE_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
     FOLDER_FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC,
 };
@@ -131,7 +134,7 @@ nb_status nb_root_check(const nb_root *root) {
 typedef struct nb_walk {
     const nb_root *root;
     bool outside; /* the base is "/" */
-    int folder;   /* where `done` leads; the walk's, unless it is the root's */
+    int folder;   /* folder that `done` leads to; owned by the walk unless it is the root's */
     unsigned links;
     uid_t owners[LINKS_MAX]; /* of the links whose end is not reached yet */
     size_t ends[LINKS_MAX];  /* bytes of the rest when it is */
@@ -145,10 +148,10 @@ static void go_to(nb_walk *walk, int folder) {
     walk->folder = folder;
 }
 
-/* Whoever serves "/" has no outside. */
+/* A root of "/" has no outside. */
 static bool holds_all(const nb_root *root) { return root->real_bytes == 1; }
 
-/* To the beginning of `done`: the root, or "/". */
+/* Returns to the beginning of `done`: the root, or "/". */
 static nb_status go_to_base(nb_walk *walk) {
     int fd = walk->root->fd;
     if (walk->outside && (fd = open("/", FOLDER_FLAGS)) < 0) return NB_SYSTEM;
@@ -156,7 +159,8 @@ static nb_status go_to_base(nb_walk *walk) {
     return NB_OK;
 }
 
-/* The next name, and one slash less behind it where there are several. false: no more names, or one too long. */
+/* Takes the next name, and one slash behind it where there are several. False: no more names, or
+   one is too long. */
 static bool take_name(nb_walk *walk, char name[NAME_MAX + 1], nb_status *status) {
     const char *end = walk->rest + sizeof walk->rest, *at = end - walk->rest_bytes;
     while (at < end && *at == '/')
@@ -174,7 +178,7 @@ static bool take_name(nb_walk *walk, char name[NAME_MAX + 1], nb_status *status)
     return true;
 }
 
-/* Of every link whose end has been reached with `found`, the owner must be that of the end. */
+/* Every link whose end is `found` must have the same owner as that end. */
 static nb_status check_owners(nb_walk *walk, const struct stat *found) {
     while (walk->open_links > 0 && walk->rest_bytes <= walk->ends[walk->open_links - 1]) {
         if (walk->owners[--walk->open_links] != found->st_uid) return failed(EXDEV);
@@ -204,7 +208,7 @@ static nb_status enter_folder(nb_walk *walk, int fd, const char *name) {
     return NB_OK;
 }
 
-/* `done` once more from its base: it holds no links. */
+/* Walks `done` once more from its base: it holds no links. */
 static nb_status reopen_done(nb_walk *walk) {
     char names[PATH_MAX], *rest = NULL;
     memcpy(names, walk->done, walk->done_bytes);
@@ -219,7 +223,8 @@ static nb_status reopen_done(nb_walk *walk) {
 }
 
 static nb_status step_up(nb_walk *walk) {
-    if (!walk->outside && walk->done_bytes == 0) { /* above the root lies what its own path says */
+    /* Above the root, its own path says what there is. */
+    if (!walk->outside && walk->done_bytes == 0) {
         walk->outside = !holds_all(walk->root);
         memcpy(walk->done, walk->root->real, walk->root->real_bytes);
         walk->done_bytes = walk->root->real_bytes;
@@ -230,7 +235,7 @@ static nb_status step_up(nb_walk *walk) {
     return status == NB_OK ? step_here(walk) : status;
 }
 
-/* The link itself must not have changed since its owner was looked at. */
+/* The link must not have changed since its owner was read. */
 static nb_status remember_owner(nb_walk *walk, const char *name, const struct stat *link) {
     struct stat again;
     if (fstatat(walk->folder, name, &again, AT_SYMLINK_NOFOLLOW) < 0) return NB_SYSTEM;
@@ -240,7 +245,8 @@ static nb_status remember_owner(nb_walk *walk, const char *name, const struct st
     return NB_OK;
 }
 
-/* Puts the link's text in front of the rest, which is empty or begins with "/". EINVAL: it is no link. */
+/* Puts the link's text in front of the rest, which is empty or begins with "/". EINVAL: not a
+   link. */
 static nb_status follow(nb_walk *walk, const char *name) {
     char text[PATH_MAX];
     struct stat link;
@@ -269,10 +275,10 @@ static nb_status step_folder(nb_walk *walk, const char *name) {
     return status == NB_SYSTEM && errno == EINVAL ? failed(ENOTDIR) : status;
 }
 
-/* Where nothing but a link that leads back is looked at. */
+/* Outside the root, where only a link that leads back is followed. */
 static bool is_forbidden(const nb_walk *walk) { return walk->outside && walk->root->symlinks == NB_SYMLINKS_INSIDE; }
 
-/* Outside, by a name that is no link: only the root itself may stand there. */
+/* Outside the root, a name that is no link may only be the root itself. */
 static nb_status refuse_outside(const nb_walk *walk, const char *name) {
     struct stat found;
     if (fstatat(walk->folder, name, &found, AT_SYMLINK_NOFOLLOW) < 0) return NB_SYSTEM;
@@ -296,7 +302,7 @@ static nb_status step_file(nb_walk *walk, const char *name, int *fd) {
     return NB_OK;
 }
 
-/* NB_OK: it is open. NB_INCOMPLETE: there is more to walk. */
+/* NB_OK: the file is open. NB_INCOMPLETE: the walk goes on. */
 static nb_status walk_step(nb_walk *walk, int *fd) {
     char name[NAME_MAX + 1];
     nb_status status;
@@ -316,7 +322,7 @@ static nb_status walk_step(nb_walk *walk, int *fd) {
     return status == NB_OK ? NB_INCOMPLETE : status;
 }
 
-/* Why the walk of a link that leads out ended there is nobody's business. */
+/* A link that leads out is refused as such: why its walk ended outside must not show. */
 static bool is_refused(const nb_walk *walk, int error) {
     return is_forbidden(walk) && (error == ENOENT || error == ENOTDIR || error == EACCES);
 }
@@ -342,7 +348,8 @@ static nb_status walk_open(const nb_root *root, const char *path, int *fd) {
 
 /* --- both ways --- */
 
-/* What openat2 leaves to the walk: a link that leads out and may come back; any link, where its owner counts. */
+/* Cases that openat2 leaves to the walk: a link that leads out and may come back, and any link
+   where its owner counts. */
 static bool is_for_walk(const nb_root *root, int error) {
     return (error == EXDEV && root->symlinks == NB_SYMLINKS_INSIDE) ||
            (error == ELOOP && root->symlinks == NB_SYMLINKS_OWNER);

@@ -15,10 +15,11 @@ typedef enum nb_openat2_answer {
     NB_OPENAT2_KNOWS_CACHED /* Linux 5.12 */
 } nb_openat2_answer;
 
-/* Tried once. */
+/* Tries the call once and remembers the answer. */
 nb_openat2_answer nb_openat2_probe(void);
-/* As openat(2), with what the policy leaves to the kernel: -1 and errno. EXDEV: a link leads out (INSIDE), also an absolute one that comes
- * back. ELOOP: with OWNER any link. `cached`: EAGAIN where the disk may be needed. */
+/* As openat(2), with the policy that the kernel can check: -1 and errno. EXDEV: a link leads out
+   (INSIDE), also an absolute one that comes back. ELOOP: with OWNER any link. cached: EAGAIN where
+   the disk may be needed. */
 int nb_openat2(int folder, const char *path, nb_symlinks symlinks, bool cached);
 
 #endif

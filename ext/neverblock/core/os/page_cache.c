@@ -9,16 +9,16 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* What Linux reads ahead at once, by default (a device's read_ahead_kb). */
+/* What Linux reads ahead at once by default (read_ahead_kb of a device). */
 #define PROBE_EVERY_BYTES 131072u
 
-/* Read at once while filling: on the stack of a worker. */
+/* Bytes read at once while filling, on the stack of a worker. */
 #define FILL_BYTES 65536u
 
 #if defined(RWF_NOWAIT)
 static ssize_t read_ready(int fd, const struct iovec *parts, int count, uint64_t offset) {
     ssize_t got = preadv2(fd, parts, count, (off_t)offset, RWF_NOWAIT);
-    /* preadv2(2); a kernel or a filter of system calls that does not know it. */
+    /* True: the kernel, or a filter of system calls, does not know preadv2(2). */
     if (got < 0 && (errno == ENOSYS || errno == EINVAL || errno == EPERM)) errno = EOPNOTSUPP;
     return got;
 }

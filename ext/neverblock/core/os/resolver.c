@@ -1,9 +1,8 @@
 /*
- * resolver.c - one entry a name: its last answer, and while a lookup runs the list of those who wait for it.
- *
- * Everything is under one lock except lookups and `done` calls. Answers are copied to the waiters under the lock, which
- * then belong to nobody's list, so that a withdrawal either finds its query in an entry or comes too late. Lock order:
- * ours, then the pool's.
+ * resolver.c - one entry per name: its last answer, and during a lookup the list of those who wait
+ * for it. One lock protects everything but lookups and `done` calls. Answers are copied to the
+ * waiters under the lock, which removes them from the list: so a withdrawal either finds its query
+ * in an entry or comes too late. Lock order: ours, then the pool's.
  */
 #include "os/resolver.h"
 
@@ -31,7 +30,7 @@ enum {
 
 typedef struct entry entry;
 
-/* A running question; its own block, so that an idle entry holds one answer only. */
+/* A running lookup. A block of its own, so that an idle entry holds one answer only. */
 typedef struct question {
     nb_job job;
     nb_resolver *resolver;
@@ -44,8 +43,9 @@ struct entry {
     entry *next;            /* in its bucket */
     entry *older, *younger; /* by last use */
     question *running;
-    nb_resolver_query *first, **last; /* who waits for it */
-    bool known;                       /* answer and answered_ns are set: an answer with addresses or a definite error */
+    nb_resolver_query *first, **last; /* the queries that wait for it */
+    /* Answer and answered_ns are set: addresses, or a definite error. */
+    bool known;
     int64_t answered_ns;
     nb_resolver_answer answer;
     size_t bytes;
@@ -57,7 +57,7 @@ struct nb_resolver {
     nb_workers *workers;
     nb_resolver_lookup lookup;
     nb_resolver_clock clock;
-    bool closing; /* nobody waits any more: lookups that have not begun are not worth beginning */
+    bool closing; /* no one waits any more: lookups that have not begun are dropped */
     size_t names;
     nb_resolver_figures figures;
     entry *oldest, *youngest;
@@ -75,7 +75,7 @@ static void set_error(nb_resolver_answer *answer, int error) {
     answer->count = 0;
 }
 
-/* --- getaddrinfo ------------------------------------------------------------------------------------------------- */
+/* --- getaddrinfo --- */
 
 static void add_address(nb_resolver_answer *answer, const struct addrinfo *found) {
     char *text = answer->addresses[answer->count];
@@ -98,9 +98,9 @@ static void ask_system(const char *name, nb_resolver_answer *answer) {
     freeaddrinfo(found);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
-/* A bad spread costs a walk over NAMES_MAX entries at most. */
+/* A bad hash costs a walk over at most NAMES_MAX entries. */
 static entry **bucket_of(nb_resolver *self, const char *name, size_t bytes) {
     return &self->buckets[nb_hash(name, bytes) % BUCKETS];
 }
@@ -127,7 +127,8 @@ static void forget(nb_resolver *self, entry *it) {
     nb_free(it);
 }
 
-/* Names being looked up cannot go; they are WAITING_MAX and the workers at most, far fewer than NAMES_MAX. */
+/* Names with a lookup cannot be removed. They are at most WAITING_MAX and the workers, far fewer
+   than NAMES_MAX. */
 static void forget_oldest(nb_resolver *self) {
     entry *it = self->oldest;
     while (it != NULL && it->running != NULL)
@@ -168,7 +169,7 @@ static entry *remember(nb_resolver *self, const char *name, size_t bytes) {
     return it;
 }
 
-/* --- answers ----------------------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 static bool is_fresh(const entry *it, int64_t now_ns) {
     return it->known && now_ns - it->answered_ns < (it->answer.error == 0 ? FRESH_NS : NEGATIVE_NS);
@@ -194,7 +195,7 @@ static bool is_definite(int error) {
     }
 }
 
-/* What a lookup that failed for the moment is answered with. */
+/* The answer for a lookup that failed for the moment. */
 static void answer_failure(const entry *it, int64_t now_ns, int error, nb_resolver_answer *answer) {
     if (is_usable_when_stale(it, now_ns)) {
         nb_resolver_answer_copy(answer, &it->answer);
@@ -229,7 +230,7 @@ static void call_done(nb_resolver_query *query) {
     }
 }
 
-/* --- the worker's side ------------------------------------------------------------------------------------------- */
+/* --- the worker's side --- */
 
 static void run_lookup(nb_job *job) {
     question *asked = (question *)job;
@@ -262,7 +263,7 @@ static void finish_lookup(nb_job *job) {
     call_done(waiters);
 }
 
-/* --- the asker's side -------------------------------------------------------------------------------------------- */
+/* --- the asker's side --- */
 
 static nb_status start_lookup(nb_resolver *self, entry *it) {
     question *asked = nb_alloc_zero(1, sizeof *asked);
@@ -282,7 +283,7 @@ static nb_status start_lookup(nb_resolver *self, entry *it) {
     return status;
 }
 
-/* With the lock held. NB_AGAIN: the query waits; NB_OK: its answer is filled in. */
+/* Call with the lock held. NB_AGAIN: the query waits. NB_OK: its answer is set. */
 static nb_status ask(nb_resolver *self, const char *name, size_t bytes, int64_t now_ns, nb_resolver_query *query) {
     entry *it = remember(self, name, bytes);
     if (it == NULL) return NB_NO_MEMORY;
@@ -365,7 +366,7 @@ int nb_resolver_withdraw(nb_resolver *resolver, nb_resolver_query *query) {
     return found;
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_resolver_clock clock,
                              nb_resolver **resolver) {

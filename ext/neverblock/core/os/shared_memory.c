@@ -25,7 +25,8 @@ static int create_unnamed(void) {
 static void seal(int fd) { (void)fd; }
 #endif
 
-/* The name exists between two calls only; the counter is for another thread of this process in that moment. */
+/* The name exists between two calls only. The counter keeps threads of this process apart in that
+   moment. */
 static int create_named(void) {
     static unsigned counter;
     for (int i = 0; i < NAME_TRIES; i++) {

@@ -1,5 +1,6 @@
 /*
- * subreaper.c - see subreaper.h. FreeBSD has the same as procctl(2), PROC_REAP_ACQUIRE and PROC_PDEATHSIG_CTL.
+ * subreaper.c - see subreaper.h. FreeBSD has the same as procctl(2), PROC_REAP_ACQUIRE and
+ * PROC_PDEATHSIG_CTL.
  */
 #include "os/subreaper.h"
 

@@ -1,5 +1,6 @@
 /*
- * syscalls.c - see syscalls.h; the arguments make each call fail with EBADF, EFAULT or EINVAL where it is there.
+ * syscalls.c - see syscalls.h; the arguments make each call fail with EBADF, EFAULT or EINVAL
+ * where it is there.
  */
 #include "os/syscalls.h"
 

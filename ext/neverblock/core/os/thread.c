@@ -1,5 +1,6 @@
 /*
- * thread.c - starting a native thread: signals stay with the threads that existed before, the name shows in ps and gdb.
+ * thread.c - starts native threads. Signals stay with the threads that existed before, and the
+ * name shows in ps and gdb.
  */
 #include "os/thread.h"
 
@@ -88,14 +89,16 @@ nb_thread_use nb_thread_used(void) { return (nb_thread_use){nb_clock_thread_ns()
 #if defined(__linux__)
 long nb_thread_number(void) { return syscall(SYS_gettid); }
 
-/* The beginning of what proc(5) tells of a thread in `file`. False: it has ended, or that is not told. */
+/* Reads the start of a thread's `file` in proc(5). False: the thread has ended, or the system does
+   not tell. */
 static bool read_task(long number, const char *file, char *text, size_t room) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%ld/%s", number, file);
     return nb_file_read_text(path, text, room);
 }
 
-/* The state letter of "NUMBER (NAME) STATE ...", whose name may have anything in it; 0: the thread has ended. */
+/* The state letter of "NUMBER (NAME) STATE ...", whose name may have anything in it; 0: the thread
+   has ended. */
 static char state_of(long number) {
     char text[128];
     if (!read_task(number, "stat", text, sizeof text)) return 0;
@@ -108,7 +111,7 @@ bool nb_thread_sleeps(long number) {
     return state == 'S' || state == 'D';
 }
 
-/* Transfers are not restarted where their socket has a time limit (signal(7)). */
+/* Transfers are not restarted where the socket has a timeout (signal(7)). */
 static bool has_time_limit(int fd) {
     struct timeval receives = {0}, sends = {0};
     socklen_t size = sizeof receives;
@@ -120,7 +123,8 @@ static bool has_time_limit(int fd) {
 
 #define NO_CALL (-1)
 
-/* "running", or "NUMBER ARGUMENT0 ...", the arguments in hexadecimal; a number below 0: in no call, but not running (a page fault). */
+/* The text is "running", or "NUMBER ARGUMENT0 ...", with hexadecimal arguments. A number below 0:
+   in no call, but not running (a page fault). */
 static bool read_call(long number, long *call, unsigned long arguments[4]) {
     char text[256];
     if (!read_task(number, "syscall", text, sizeof text)) return false;
@@ -162,7 +166,7 @@ bool nb_thread_restarts(long number) {
     }
 }
 
-/* Calls in which a thread waits (those that not every architecture has are in an #if). */
+/* Calls in which a thread waits. Those that not every architecture has are in an #if. */
 static const struct {
     long call;
     const char *name;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* False where that cannot be found out. */
+/* False also where it cannot be found out. */
 bool nb_process_traced(void);
 
 #endif

@@ -16,9 +16,9 @@ struct nb_workers {
     pthread_cond_t work;
     nb_job *first, **last;
     size_t queued, queue_max;
-    unsigned idle; /* threads that wait for work, with the one that is being woken */
+    unsigned idle; /* threads that wait for work, including one that is being woken */
     unsigned started, threads_max;
-    bool waking; /* one has been woken or started, and has not come to look yet */
+    bool waking; /* a worker was woken or started, and has not looked for work yet */
     bool closing;
     char name[16];
     pthread_t threads[];
@@ -54,7 +54,7 @@ static nb_job *take(nb_workers *self) {
 
 static void *work(void *pointer);
 
-/* With the lock held, for what waits: another thread, if there is or may be one and none is on its way. */
+/* Call with the lock held: wakes or starts a worker for what waits, unless one is on its way. */
 static nb_status wake_another(nb_workers *self) {
     if (self->waking) return NB_OK;
     if (self->idle > 0) {

@@ -1,5 +1,5 @@
 /*
- * server.c - see server.h: the life of a loop and its thread.
+ * server.c - see server.h: the life of the loops and their threads.
  */
 #include "server/server.h"
 
@@ -23,13 +23,14 @@
 #include "connection/connection.h"
 #include "loop/accepting.h"
 
-/* Requests given ahead to one of several executors, be they slow: enough to keep it busy for a turn, few enough to be bound late. */
+/* Requests handed ahead to one of several executors, or to a slow one: enough to keep it busy for a
+   turn, few enough to bind requests late. */
 #define SHARED_CREDIT 8u
 
-/* Who starts a process has so many for it beside those of its channels. */
+/* Descriptors that starting a process takes beside those of its channels. */
 #define STARTER_DESCRIPTORS 2u
 
-/* The loop, on its thread. */
+/* A loop and its thread. */
 typedef struct io_thread {
     nb_server *server;
     nb_loop *loop;
@@ -38,7 +39,7 @@ typedef struct io_thread {
 
 struct nb_server {
     nb_loops loops;
-    nb_lease lease; /* where there is one loop */
+    nb_lease lease; /* used where there is one loop */
     io_thread threads[NB_IO_THREADS_MAX];
     bool started, joined, abandoned;
 };
@@ -60,7 +61,7 @@ static const nb_connections_events events = {.answer_admin = answer_admin};
 
 static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
-        nb_loop_deinit(&loops->each[--made]); /* the first is the last */
+        nb_loop_deinit(&loops->each[--made]); /* the first loop ends last */
     }
     nb_site_deinit(&loops->site);
     nb_lanes_deinit(&loops->lanes);
@@ -70,8 +71,8 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
 }
 
 static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
-    uint32_t wanted = config->io_threads ? config->io_threads : 1;
-    loops->count = loops->queues.count = (uint16_t)(wanted < NB_IO_THREADS_MAX ? wanted : NB_IO_THREADS_MAX);
+    uint32_t count = config->io_threads ? config->io_threads : 1;
+    loops->count = loops->queues.count = (uint16_t)(count < NB_IO_THREADS_MAX ? count : NB_IO_THREADS_MAX);
     loops->each = nb_alloc_zero(loops->count, sizeof(nb_loop));
     if (!loops->each) return NB_NO_MEMORY;
     nb_status status = nb_lanes_init(&loops->lanes);
@@ -237,7 +238,8 @@ static nb_status make_link(nb_server *server, bool shared, nb_link **link) {
                   : nb_link_create(wakes, server->loops.count, link);
 }
 
-/* All loops have the same channels at the same places. */
+/* True: there is no slot for another channel. All loops have the same channels at the same
+   places. */
 static bool channels_full(nb_server *server) { return first(server)->dispatch.count == NB_CHANNELS_MAX; }
 
 nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
@@ -262,8 +264,9 @@ nb_status nb_server_spare_add(nb_server *server, nb_channel *helped, nb_channel 
     for (uint16_t i = 0; i < server->loops.count; i++) {
         nb_dispatch *dispatch = &server->loops.each[i].dispatch;
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, &helped->link->channels[i]);
-        if (channel) channel->spare = &link->channels[i]; /* behind one that rests it is found by its link */
-        dispatch->chooses = true;
+        /* The spare of an uncalled spare is found by its link. */
+        if (channel) channel->uncalled_spare = &link->channels[i];
+        dispatch->has_choice = true;
     }
     *result = &link->channels[0];
     return NB_OK;
@@ -325,13 +328,13 @@ nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channe
         nb_dispatch *dispatch = lane_of(&server->loops.each[i], lane);
         status = nb_dispatch_channel_add(dispatch, &link->channels[i]);
         NB_ASSERT(status == NB_OK);
-        dispatch->chooses = true;
+        dispatch->has_choice = true;
     }
     *result = &link->channels[0];
     return NB_OK;
 }
 
-static void introduce_board(nb_server *server, nb_board *board, bool alone) {
+static void fill_board(nb_server *server, nb_board *board, bool alone) {
     const nb_loop *loop = first(server);
     uint32_t credit = loop->config.credit;
     board->credit = credit;
@@ -341,18 +344,19 @@ static void introduce_board(nb_server *server, nb_board *board, bool alone) {
         memcpy(board->listeners[i].address, loop->listeners[i].address, sizeof(board->listeners[i].address));
         board->listeners[i].port = loop->listeners[i].port;
     }
-    atomic_store_explicit(&board->figures.wanted, loop->figures != NULL, memory_order_relaxed);
+    atomic_store_explicit(&board->figures.enabled, loop->figures != NULL, memory_order_relaxed);
 }
 
-/* What the executor's side reads of the server, and that of its spares and its process's lanes. */
-static void introduce(nb_server *server, const nb_link *first_link, bool alone) {
-    introduce_board(server, first_link->board, alone);
+/* Sets what an executor reads of the server, on its board and those of its spares and lanes. */
+static void fill_boards(nb_server *server, const nb_link *first_link, bool alone) {
+    fill_board(server, first_link->board, alone);
     for (const nb_link *link = first_link; (link = nb_link_next(first_link, link));) {
-        introduce_board(server, link->board, false);
+        fill_board(server, link->board, false);
     }
 }
 
-/* The host runs the loop while the executor is busy. When it waits again, it is woken to run it itself. */
+/* For the host, which runs the loop while the executor is busy. True: the executor waits again, and
+   is woken to run the loop itself. */
 static bool executor_waits(nb_server *server) {
     if (!atomic_load_explicit(&server->lease.guest_allowed, memory_order_acquire)) return false;
     nb_channel *channel = first(server)->dispatch.channels[0].channel;
@@ -365,7 +369,8 @@ static bool executor_waits(nb_server *server) {
 bool nb_server_guest_begin(nb_server *server, int fd) {
     nb_loop *loop = first(server);
     if (server->loops.count > 1 || !loop->config.guest_turns || loop->dispatch.count != 1 || fd < 0) return false;
-    if (nb_poll_descriptor(loop->poll) < 0) return false; /* one that a second thread may not touch */
+    /* A poller that a second thread may not touch. */
+    if (nb_poll_descriptor(loop->poll) < 0) return false;
     if (nb_loop_watch_guest(loop, fd) != NB_OK) return false;
     atomic_store_explicit(&server->lease.guest_allowed, true, memory_order_release);
     return true;
@@ -420,8 +425,8 @@ static void run_leased(nb_server *server) {
 static void *run(void *argument) {
     io_thread *self = argument;
     nb_loop *loop = self->loop;
-    if (loop->config.front)
-        nb_thread_wake_gently(); /* so that a worker ends its batch, and the next turn is a large one */
+    /* So that a worker ends its batch first, and the next turn is a large one. */
+    if (loop->config.front) nb_thread_wake_gently();
     if (loop->all->count == 1) {
         run_leased(self->server);
     } else {
@@ -431,11 +436,11 @@ static void *run(void *argument) {
     pthread_mutex_lock(&loop->calls_lock);
     atomic_store_explicit(&loop->running, false, memory_order_release);
     pthread_mutex_unlock(&loop->calls_lock);
-    nb_loop_run_calls(loop); /* those that came before */
+    nb_loop_run_calls(loop); /* calls that came before `running` was cleared */
     return NULL;
 }
 
-/* What the others read of the addresses and routes. The sockets are the first's. */
+/* Copies addresses and routes from the first loop to the others. The sockets stay the first's. */
 static void share_listeners(nb_server *server) {
     const nb_loop *from = first(server);
     for (uint16_t i = 1; i < server->loops.count; i++) {
@@ -471,16 +476,17 @@ nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
     const nb_dispatch *dispatch = &first(server)->dispatch;
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        introduce(server, dispatch->channels[i].channel->link, dispatch->count == 1);
+        fill_boards(server, dispatch->channels[i].channel->link, dispatch->count == 1);
     }
     for (nb_dispatch *lane = dispatch->next_lane; lane; lane = lane->next_lane) {
         for (uint16_t i = 0; i < lane->count; i++) {
-            introduce_board(server, lane->channels[i].channel->board, false);
+            fill_board(server, lane->channels[i].channel->board, false);
         }
     }
     share_listeners(server);
     nb_listeners_pause(first(server), false);
-    uint16_t started = server->loops.count; /* the first last: the others are there when it accepts */
+    /* The first starts last: the others run when it accepts. */
+    uint16_t started = server->loops.count;
     nb_status status = NB_OK;
     while (started > 0 && status == NB_OK) {
         status = start_thread(server, --started);
@@ -496,36 +502,37 @@ nb_status nb_server_start(nb_server *server) {
 
 /* --- a front's channels --- */
 
-/* Runs it between two turns of the loop, or here when the loop does not run. */
+/* Runs `work` between two turns of the loop and waits for it. Runs it here when the loop does not
+   run. */
 static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument) {
-    nb_loop_call wanted = {.run = work, .argument = argument};
+    nb_loop_call queued = {.run = work, .argument = argument};
     pthread_mutex_lock(&loop->calls_lock);
     if (!atomic_load_explicit(&loop->running, memory_order_acquire)) {
         pthread_mutex_unlock(&loop->calls_lock);
         work(loop, argument);
         return;
     }
-    wanted.next = atomic_load_explicit(&loop->calls, memory_order_relaxed);
-    atomic_store_explicit(&loop->calls, &wanted, memory_order_release);
+    queued.next = atomic_load_explicit(&loop->calls, memory_order_relaxed);
+    atomic_store_explicit(&loop->calls, &queued, memory_order_release);
     nb_wake_signal(&loop->wake);
-    while (!wanted.done) {
+    while (!queued.done) {
         pthread_cond_wait(&loop->calls_done, &loop->calls_lock);
     }
     pthread_mutex_unlock(&loop->calls_lock);
 }
 
 typedef struct channel_call {
-    nb_channel *channel; /* the loop's */
+    nb_channel *channel; /* of the loop */
     nb_channel_report *report;
     uint16_t number;
     int32_t pid;
 } channel_call;
 
-/* On every loop, with its channel of the link. The last may free the link. */
-static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *wanted) {
+/* Calls `work` on every loop, with its channel of the link. The last call may free the link. */
+static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *args) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
-        wanted->channel = &link->channels[i];
-        call(&server->loops.each[i], work, wanted);
+        args->channel = &link->channels[i];
+        call(&server->loops.each[i], work, args);
     }
 }
 
@@ -542,7 +549,7 @@ static nb_status make_lanes(nb_server *server, nb_link **link) {
     return status;
 }
 
-/* Those of a process, or none. */
+/* Creates all links of a process, or none. */
 static nb_status make_links(nb_server *server, uint16_t spares, nb_link **first_link) {
     nb_link **link = first_link;
     nb_status status = NB_OK;
@@ -559,10 +566,10 @@ static nb_status make_links(nb_server *server, uint16_t spares, nb_link **first_
     return status;
 }
 
-/* Descriptors that are wanted, and where they could come from. */
+/* How many descriptors are wanted, and where they could come from. */
 typedef struct room {
-    uint32_t wanted, idle; /* idle: connections that wait for their next request */
-    bool serves;           /* some worker does */
+    uint32_t needed, idle; /* idle: connections that wait for their next request */
+    bool serves;           /* some worker takes requests */
 } room;
 
 static void look_for_room(nb_loop *loop, void *argument) {
@@ -572,8 +579,8 @@ static void look_for_room(nb_loop *loop, void *argument) {
 }
 
 static void give_way(nb_loop *loop, void *argument) {
-    room *wanted = argument;
-    nb_listeners_give_way(loop, &wanted->wanted);
+    room *descriptors = argument;
+    nb_listeners_give_way(loop, &descriptors->needed);
 }
 
 static void call_all(nb_server *server, void (*work)(nb_loop *, void *), void *argument) {
@@ -582,16 +589,16 @@ static void call_all(nb_server *server, void (*work)(nb_loop *, void *), void *a
     }
 }
 
-/* Connections have taken the descriptors that a process's channels need, and who starts it beside them. None makes way for nothing, but while nobody
-   serves they are worth nothing either. */
+/* Frees the descriptors that the links of a process, and its start, need. Connections make way only
+   if that frees enough. While no worker serves they are worth nothing, and make way in any case. */
 static void make_room(nb_server *server, uint16_t spares) {
     uint32_t links = 1u + spares;
     for (uint16_t lane = 0; lane < server->loops.lane_count; lane++) {
         links += server->loops.lane_threads[lane];
     }
-    room found = {.wanted = links * (uint32_t)NB_LINK_DESCRIPTORS(server->loops.count) + STARTER_DESCRIPTORS};
+    room found = {.needed = links * (uint32_t)NB_LINK_DESCRIPTORS(server->loops.count) + STARTER_DESCRIPTORS};
     call_all(server, look_for_room, &found);
-    if (!found.serves || found.idle >= found.wanted) call_all(server, give_way, &found);
+    if (!found.serves || found.idle >= found.needed) call_all(server, give_way, &found);
 }
 
 nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel) {
@@ -602,31 +609,33 @@ nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channe
         status = make_links(server, spares, &first_link);
     }
     if (status != NB_OK) return status;
-    introduce(server, first_link, false);
+    fill_boards(server, first_link, false);
     *channel = &first_link->channels[0];
     return NB_OK;
 }
 
-/* The loop's channels to a process: that of the first link, and that of each of its lanes' threads. */
+/* Walks the loop's channels to a process: that of the first link, then those of its lanes'
+   threads. */
 static nb_channel *next_of_process(const nb_loop *loop, const nb_channel *channel) {
     const nb_link *link = channel->link;
     return link->lanes ? &link->lanes->channels[loop->number] : NULL;
 }
 
-static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call *wanted) {
+static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call *args) {
     nb_dispatch *dispatch = lane_of(loop, channel->link->lane);
     nb_status status = nb_dispatch_channel_add(dispatch, channel);
     NB_ASSERT(status == NB_OK);
     nb_dispatch_channel *added = nb_dispatch_find(dispatch, channel);
-    added->number = wanted->number;
-    added->pid = wanted->pid;
+    added->number = args->number;
+    added->pid = args->pid;
 }
 
-/* There is a place: channels come and go on one thread (the caller's), and all loops have as many. */
+/* Adds the channels of a process. There is a slot for each: they come and go on one thread, the
+   caller's, and all loops have as many. */
 static void serve(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    for (nb_channel *channel = wanted->channel; channel; channel = next_of_process(loop, channel)) {
-        serve_channel(loop, channel, wanted);
+    const channel_call *args = argument;
+    for (nb_channel *channel = args->channel; channel; channel = next_of_process(loop, channel)) {
+        serve_channel(loop, channel, args);
     }
 }
 
@@ -638,7 +647,7 @@ static uint16_t places(const nb_dispatch *dispatch) {
     return count;
 }
 
-/* In the lane that has the fewest, for one process. */
+/* Counts how many more processes fit, by the lane with the fewest free slots. */
 static void count_free(nb_loop *loop, void *argument) {
     uint16_t *least = argument;
     *least = places(&loop->dispatch);
@@ -649,18 +658,18 @@ static void count_free(nb_loop *loop, void *argument) {
 }
 
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid) {
-    channel_call wanted = {.number = number, .pid = pid};
+    channel_call args = {.number = number, .pid = pid};
     uint16_t free_places = 0;
-    introduce(server, channel->link, false);
+    fill_boards(server, channel->link, false);
     call(first(server), count_free, &free_places);
     if (free_places == 0) return NB_FULL;
-    call_each(server, channel->link, serve, &wanted);
+    call_each(server, channel->link, serve, &args);
     return NB_OK;
 }
 
 static void retire(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
+    const channel_call *args = argument;
+    for (nb_channel *at = args->channel; at; at = next_of_process(loop, at)) {
         nb_dispatch *dispatch = lane_of(loop, at->link->lane);
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
         if (channel) nb_dispatch_retire(dispatch, channel);
@@ -668,19 +677,20 @@ static void retire(nb_loop *loop, void *argument) {
 }
 
 void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
-    channel_call wanted = {.number = 0};
-    call_each(server, channel->link, retire, &wanted);
+    channel_call args = {.number = 0};
+    call_each(server, channel->link, retire, &args);
 }
 
 static nb_dispatch_channel *last_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_dispatch_channel *spare;
-    while ((spare = nb_dispatch_after(dispatch, channel))) {
+    while ((spare = nb_dispatch_spare_of(dispatch, channel))) {
         channel = spare;
     }
     return channel;
 }
 
-/* Those of its spares that were called end before it; the others' channels are destroyed with its own. */
+/* Ends a channel. Its called spares end before it. The channels of uncalled spares are destroyed
+   with it. */
 static void end_channel(nb_loop *loop, nb_channel *at, nb_channel_report *report) {
     nb_dispatch *dispatch = lane_of(loop, at->link->lane);
     nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at), *last;
@@ -695,43 +705,43 @@ static void end_channel(nb_loop *loop, nb_channel *at, nb_channel_report *report
 }
 
 static void end(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    nb_channel *channel = wanted->channel;
+    const channel_call *args = argument;
+    nb_channel *channel = args->channel;
     while (channel) {
-        nb_channel *next = next_of_process(loop, channel); /* the last loop's end frees it */
-        end_channel(loop, channel, wanted->report);
+        nb_channel *next = next_of_process(loop, channel); /* the call on the last loop frees it */
+        end_channel(loop, channel, args->report);
         channel = next;
     }
 }
 
 void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_report *report) {
-    channel_call wanted = {.report = report};
+    channel_call args = {.report = report};
     memset(report, 0, sizeof(*report));
-    call_each(server, channel->link, end, &wanted);
+    call_each(server, channel->link, end, &args);
 }
 
 static void list_running(nb_loop *loop, void *argument) {
-    const channel_call *wanted = argument;
-    for (nb_channel *at = wanted->channel; at; at = next_of_process(loop, at)) {
+    const channel_call *args = argument;
+    for (nb_channel *at = args->channel; at; at = next_of_process(loop, at)) {
         nb_dispatch *dispatch = lane_of(loop, at->link->lane);
         nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
-        for (; channel; channel = nb_dispatch_after(dispatch, channel)) {
-            nb_parts_channel_running(loop, dispatch, channel, wanted->report);
+        for (; channel; channel = nb_dispatch_spare_of(dispatch, channel)) {
+            nb_parts_channel_running(loop, dispatch, channel, args->report);
         }
     }
 }
 
 void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channel_report *report) {
-    channel_call wanted = {.report = report};
+    channel_call args = {.report = report};
     memset(report, 0, sizeof(*report));
-    call_each(server, channel->link, list_running, &wanted);
+    call_each(server, channel->link, list_running, &args);
 }
 
 static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavailable(loop, *(uint32_t *)seconds); }
 
 void nb_server_unavailable(nb_server *server, uint32_t seconds) { call_all(server, set_unavailable, &seconds); }
 
-/* The others follow the first, which may have accepted something for them. */
+/* The other loops follow the first, which may have accepted connections for them. */
 void nb_server_drain(nb_server *server) {
     atomic_store_explicit(&first(server)->drain, true, memory_order_release);
     nb_wake_signal(&first(server)->wake);
@@ -781,13 +791,13 @@ static void abandon(nb_loop *loop) {
     }
     for (uint16_t i = 0; i < loop->dispatch.count; i++) {
         nb_channel *channel = loop->dispatch.channels[i].channel;
-        bool alone = !channel || loop->number > 0 || loop->dispatch.channels[i].before != NB_CHANNEL_NONE;
+        bool alone = !channel || loop->number > 0 || loop->dispatch.channels[i].helped != NB_CHANNEL_NONE;
         if (alone || !nb_channel_is_shared(channel)) continue;
         for (nb_link *link = channel->link; link; link = nb_link_next(channel->link, link)) {
             nb_link_abandon(link);
         }
     }
-    if (loop->spare_fd >= 0) close(loop->spare_fd);
+    if (loop->reserve_fd >= 0) close(loop->reserve_fd);
     nb_site_close(&loop->all->site, loop->number);
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);

@@ -1,6 +1,7 @@
 /*
- * test_dispatch_recall.c - late binding: which requests an executor has not begun with, when it counts as stuck, and how they come back from it. The
- * executors' side is played by hand, the time is the test's.
+ * test_dispatch_requeue.c - late binding: which requests an executor has not begun with, when it
+ * counts as stuck, and how requests return from it. The test plays the executors and sets the
+ * time.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -68,7 +69,7 @@ static int teardown(void **state) {
 static nb_dispatch_channel *channel_of(int i) { return &f.dispatch.channels[i]; }
 static nb_board *board_of(int i) { return f.dispatch.channels[i].channel->board; }
 static void ask(int i, uint64_t wanted) {
-    atomic_store(&board_of(i)->wanted, channel_of(i)->channel->link->given + wanted);
+    atomic_store(&board_of(i)->asked, channel_of(i)->channel->link->handed + wanted);
 }
 static void switched(int i, int64_t ns) { atomic_store(&board_of(i)->pulse.switched_ns, ns); }
 
@@ -170,27 +171,27 @@ static void one_that_leaves_what_it_was_given_alone_is_given_nothing_until_it_mo
 
 static void they_are_quick_while_all_move_and_their_requests_take_little(void **state) {
     (void)state;
-    assert_false(f.dispatch.quick); /* nothing is known of them */
+    assert_false(f.dispatch.all_quick); /* nothing is known of them */
     atomic_store(&board_of(0)->figures.request_ns, 10000);
     look_after(QUICK);
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
     atomic_store(&board_of(1)->figures.request_ns, 10000);
     look_after(QUICK);
-    assert_true(f.dispatch.quick);
+    assert_true(f.dispatch.all_quick);
     switched(1, f.now_ns - LONG); /* it runs one fiber */
     look_after(1);
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
     switched(1, f.now_ns);
     look_after(1);
-    assert_true(f.dispatch.quick);
+    assert_true(f.dispatch.all_quick);
     atomic_store(&board_of(1)->figures.request_ns, NB_NS_PER_MS);
     look_after(1);
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
     atomic_store(&board_of(1)->figures.request_ns, 10000);
     ask(0, 5);
     simple(0);
     look_after(LONG); /* it leaves that alone */
-    assert_false(f.dispatch.quick);
+    assert_false(f.dispatch.all_quick);
 }
 
 /* --- both at the same time --- */
@@ -231,8 +232,9 @@ static void *take_turns(void *argument) {
     }
 }
 
-/* Nothing would ever wake it: the loop gives it nothing while it counts as late, and it does not move without. (By chance; of 60,000 times some are the
-   moment in question, unless the machine has one processor to give.) */
+/* Nothing would ever wake it: the loop hands it nothing while it counts as unresponsive, and it
+   does not move without a request. The race is met by chance, some times in 60,000, if the machine
+   has more than one processor. */
 static void one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ever(void **state) {
     (void)state;
     meetings m = {0};
@@ -247,7 +249,7 @@ static void one_that_comes_to_all_of_it_while_it_is_looked_at_is_not_late_for_ev
         look_after(LONG);
         await(&m.ended, i);
         look_after(1);
-        assert_false(channel_of(0)->late);
+        assert_false(channel_of(0)->unresponsive);
         nb_dispatch_begun(&f.dispatch, given);
         nb_exchange_destroy(&f.exchanges, given);
     }
@@ -266,7 +268,7 @@ static void what_was_begun_with_is_no_sign_of_being_late_however_it_is_seen(void
     nb_dispatch_begun(&f.dispatch, answered);
     nb_dispatch_begun(&f.dispatch, answered);
     look_after(LONG);
-    assert_null(channel_of(0)->given_first);
+    assert_null(channel_of(0)->handed_first);
     assert_null(claimed->record);
     assert_null(released->record);
     assert_int_equal(0, chosen());
@@ -297,7 +299,7 @@ static void one_that_is_awake_and_quick_is_chosen_before_one_that_must_be_woken(
     takes(0, 10000);
     look_after(1);
     for (int i = 0; i < 15; i++) {
-        simple(0); /* woken for the first, and given what it will have come to within 150 us */
+        simple(0); /* woken for the first, and handed what it will begin with within 150 us */
     }
     simple(1);
     simple(1); /* nothing is known of it, but that it has less to do */
@@ -342,13 +344,14 @@ static void expect_instead_of_sleep(int i, const nb_exchange *exchange) {
     expect_request(i, exchange);
 }
 
-/* It moved, and rang nobody, between the loop's last look and its sleep: the loop would sleep while a request waits and an executor is free. */
+/* It moved without ringing, between the loop's last look and its sleep. The loop would sleep while
+   a request waits and an executor is free. */
 static void one_that_moves_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
     (void)state;
     ask(0, 1);
     nb_exchange *given = simple(0);
     look_after(LONG);
-    assert_true(channel_of(0)->late);
+    assert_true(channel_of(0)->unresponsive);
     nb_exchange *made = waiting_while_the_loop_may_sleep();
     expect_request(0, given);
     atomic_fetch_add(&board_of(0)->pulse.turns, 1);
@@ -389,8 +392,8 @@ static void what_a_stuck_one_has_not_begun_with_goes_to_a_free_one_in_order(void
     assert_false(begin(next(0))); /* it passes them over */
     assert_false(begin(next(0)));
     assert_null(next(0));
-    assert_int_equal(2, channel_of(0)->channel->link->recalled);
-    assert_int_equal(3, channel_of(0)->channel->link->given);
+    assert_int_equal(2, channel_of(0)->channel->link->requeued);
+    assert_int_equal(3, channel_of(0)->channel->link->handed);
 }
 
 static void it_goes_as_far_as_the_free_one_has_asked(void **state) {
@@ -477,7 +480,8 @@ static void of_several_in_hand_one_goes_to_another_that_is_busy_with_none(void *
     assert_int_equal(0, second->channel); /* the only one is its own */
 }
 
-/* The executor gave the room of the second back without a sign of having moved, and the loop has written there since. */
+/* The executor released the room of the second record without a sign of having moved, and the loop
+   has written there since. */
 static void a_record_whose_room_was_used_again_is_not_looked_at(void **state) {
     (void)state;
     ask(0, 1000);
@@ -486,11 +490,11 @@ static void a_record_whose_room_was_used_again_is_not_looked_at(void **state) {
     begin(next(0));
     begin(next(0));
     nb_ring_release(&f.requests[0]);
-    channel_of(0)->late = false;
+    channel_of(0)->unresponsive = false;
     given(0, 400000, -1, 0);
     given(0, 400000, -1, 0);
     memset(second->record, 0xee, 64); /* as another record's bytes would */
-    channel_of(0)->late = true;
+    channel_of(0)->unresponsive = true;
     ask(1, 5);
     look_after(1);
     assert_int_equal(0, first->channel);
@@ -514,7 +518,7 @@ static void without_memory_it_stays_where_it_is(void **state) {
     expect_request(1, e);
 }
 
-static void an_overdue_one_comes_back_though_nobody_is_free(void **state) {
+static void an_expired_one_comes_back_though_nobody_is_free(void **state) {
     (void)state;
     ask(0, 5);
     nb_exchange *e = given(0, 0, open("/dev/null", O_RDONLY | O_CLOEXEC), f.now_ns + 5 * LONG), *stays = simple(0);
@@ -524,7 +528,7 @@ static void an_overdue_one_comes_back_though_nobody_is_free(void **state) {
     assert_int_equal(1, f.dispatch.waiting.count);
     assert_int_equal(0, stays->channel);
     nb_request_message *taken = NULL;
-    assert_ptr_equal(e, nb_dispatch_take_overdue(&f.dispatch, f.now_ns, &taken));
+    assert_ptr_equal(e, nb_dispatch_take_expired(&f.dispatch, f.now_ns, &taken));
     assert_int_equal(NB_CHANNEL_NONE, e->channel);
     nb_request_message_free(taken);
 }
@@ -562,16 +566,16 @@ static void that_its_client_has_finished_sending_is_told_again(void **state) {
     assert_true(left->exchange == nb_exchange_id_of(e));
 }
 
-static void what_has_news_to_be_told_stays(void **state) {
+static void what_has_notices_to_be_told_stays(void **state) {
     (void)state;
     ask(0, 5);
     nb_exchange *e = simple(0);
-    e->in_news = true;
+    e->in_notices = true;
     look_after(LONG);
     ask(1, 5);
     look_after(1);
     assert_int_equal(0, e->channel);
-    e->in_news = false;
+    e->in_notices = false;
     look_after(1);
     assert_int_equal(1, e->channel);
 }
@@ -598,7 +602,7 @@ static void each_kind_of_damage_is_seen_in_a_copy(void **state) {
     size_t bytes = sizeof(nb_request_message) + 4 * sizeof(nb_request_header);
     nb_request_message *from = message(4 * sizeof(nb_request_header), -1), *to = nb_alloc(bytes);
     from->header_count = 4;
-    from->claim = NB_CLAIM_RECALLED;
+    from->claim = NB_CLAIM_REQUEUED;
     assert_true(nb_request_message_copy(to, from, bytes));
     assert_int_equal(NB_CLAIM_NONE, to->claim);
     nb_span *spans[] = {&from->method_text,
@@ -647,7 +651,7 @@ static void all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits(
     assert_status(NB_OK, nb_dispatch_message(&f.dispatch, waits, message(0, -1)));
     assert_int_equal(NB_CHANNEL_NONE, waits->channel);
     channel_of(0)->lost = true;
-    assert_int_equal(2, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    assert_int_equal(2, nb_dispatch_requeue_all(&f.dispatch, channel_of(0)));
     assert_int_equal(0, begun->channel); /* the caller's to answer */
     assert_int_equal(3, f.dispatch.waiting.count);
     begun->channel = NB_CHANNEL_NONE;
@@ -658,7 +662,8 @@ static void all_that_a_lost_one_had_not_begun_with_comes_back_before_what_waits(
     expect_request(1, waits);
 }
 
-/* Between taking it and calling the application. While its process lives it is its own. */
+/* Between taking a request and calling the application. While its process lives the request is its
+   own. */
 static void one_taken_and_not_begun_with_is_run_by_another_only_when_its_process_is_no_more(void **state) {
     (void)state;
     ask(0, 5);
@@ -670,7 +675,7 @@ static void one_taken_and_not_begun_with_is_run_by_another_only_when_its_process
     look_after(LONG);
     assert_int_equal(0, taken->channel);
     channel_of(0)->lost = true;
-    assert_int_equal(1, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    assert_int_equal(1, nb_dispatch_requeue_all(&f.dispatch, channel_of(0)));
     expect_request(1, taken);
 }
 
@@ -685,7 +690,7 @@ static void a_lost_one_is_given_and_told_nothing(void **state) {
     nb_dispatch_tell_gone(&f.dispatch, e);
     nb_dispatch_tell_left(&f.dispatch, e);
     assert_null(next(0));
-    assert_false(e->in_news);
+    assert_false(e->in_notices);
 }
 
 static void without_memory_what_comes_back_is_taken_for_begun_and_its_file_closed(void **state) {
@@ -695,7 +700,7 @@ static void without_memory_what_comes_back_is_taken_for_begun_and_its_file_close
     unsigned descriptors = nb_test_descriptors();
     channel_of(0)->lost = true;
     nb_alloc_fail_at(1);
-    assert_int_equal(0, nb_dispatch_take_back(&f.dispatch, channel_of(0)));
+    assert_int_equal(0, nb_dispatch_requeue_all(&f.dispatch, channel_of(0)));
     nb_alloc_fail_at(0);
     assert_int_equal(0, e->channel);
     assert_null(e->record);
@@ -707,7 +712,7 @@ static void without_memory_what_comes_back_is_taken_for_begun_and_its_file_close
 static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next_turn(void **state) {
     (void)state;
     ask(0, 100000);
-    while (nb_channel_give(channel_of(0)->channel, 0) == NB_OK) {
+    while (nb_channel_send_fd(channel_of(0)->channel, 0) == NB_OK) {
     }
     ask(1, 1);
     atomic_store(&board_of(1)->figures.running, 50); /* the first is the better choice */
@@ -728,7 +733,7 @@ static void a_pipe_that_is_full_makes_another_the_choice_and_is_tried_again_next
     nb_channel *channel = channel_of(0)->channel;
     int far = channel->descriptors_far, near = channel->descriptors, came;
     channel->descriptors = far;
-    while ((came = nb_channel_take(channel, 0)) >= 0)
+    while ((came = nb_channel_receive_fd(channel, 0)) >= 0)
         close(came);
     channel->descriptors = near;
     nb_dispatch_pump(&f.dispatch);
@@ -780,12 +785,12 @@ int main(void) {
         CASE(a_record_whose_room_was_used_again_is_not_looked_at),
         CASE(without_memory_it_stays_where_it_is),
         SHARED_CASE(without_memory_it_stays_where_it_is),
-        CASE(an_overdue_one_comes_back_though_nobody_is_free),
-        SHARED_CASE(an_overdue_one_comes_back_though_nobody_is_free),
+        CASE(an_expired_one_comes_back_though_nobody_is_free),
+        SHARED_CASE(an_expired_one_comes_back_though_nobody_is_free),
         CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         SHARED_CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         CASE(that_its_client_has_finished_sending_is_told_again),
-        CASE(what_has_news_to_be_told_stays),
+        CASE(what_has_notices_to_be_told_stays),
         SHARED_CASE(a_record_that_was_damaged_is_given_to_nobody),
         CASE(each_kind_of_damage_is_seen_in_a_copy),
         CASE(one_that_is_slow_to_take_its_request_is_room_for_another),
