@@ -206,7 +206,7 @@ typedef struct fixture {
     unsigned workers;
     nb_pool pool;
     nb_senders senders;
-    nb_outbox outbox;
+    nb_send_queue send_queue;
     uint64_t sent; /* as the loop has counted it */
     long live;
     unsigned descriptors;
@@ -251,7 +251,7 @@ static int open_senders(unsigned workers) {
     atomic_store(&read_until, 0);
     atomic_store(&probes, 0);
     nb_pool_init(&the.pool);
-    nb_outbox_init(&the.outbox);
+    nb_send_queue_init(&the.send_queue);
     assert_status(NB_OK, nb_senders_init(&the.senders, the.algorithm, workers, BUFFER, QUEUE, &the.pool, returned));
     return 0;
 }
@@ -263,7 +263,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    nb_outbox_clear(&the.outbox, &the.pool);
+    nb_send_queue_clear(&the.send_queue, &the.pool);
     nb_senders_stop(&the.senders);
     nb_senders_deinit(&the.senders);
     assert_int_equal(0, the.pool.sending);
@@ -275,7 +275,7 @@ static int teardown(void **state) {
 }
 
 static nb_sending *begin(sink *s) {
-    nb_sending *sending = nb_sending_begin(&the.senders, &the.outbox, &s->transport, s);
+    nb_sending *sending = nb_sending_begin(&the.senders, &the.send_queue, &s->transport, s);
     assert_non_null(sending);
     return sending;
 }
@@ -324,12 +324,12 @@ static const nb_send_by by_default = {0};
 static void add_memory(size_t from, size_t bytes) {
     char *all = malloc(bytes + 1);
     nb_test_pattern_copy(all, from, bytes);
-    assert_status(NB_OK, nb_outbox_add(&the.outbox, &the.pool, (nb_slice){all, bytes}));
+    assert_status(NB_OK, nb_send_queue_add(&the.send_queue, &the.pool, (nb_slice){all, bytes}));
     free(all);
 }
 
 static void add_file(nb_file *file, size_t offset, size_t bytes) {
-    assert_status(NB_OK, nb_outbox_add_file(&the.outbox, file, offset, bytes, by_default));
+    assert_status(NB_OK, nb_send_queue_add_file(&the.send_queue, file, offset, bytes, by_default));
 }
 
 /* A head, three files of which one has several ranges, memory between and behind: the pattern from its beginning. The files are longer than
@@ -344,7 +344,7 @@ static size_t fill(void) {
     add_file(file, at, 1), at += 1;
     add_file(pattern_file(at + 5000), at, 300), at += 300;
     add_memory(at, 40), at += 40;
-    assert_int_equal(at, the.outbox.bytes);
+    assert_int_equal(at, the.send_queue.bytes);
     return at;
 }
 
@@ -357,7 +357,7 @@ static void every_short_write_keeps_bytes_and_order(void **state) {
             size_t total = fill();
             sink *s = new_sink(step, calls, total);
             nb_sending *sending = begin(s);
-            assert_true(nb_outbox_empty(&the.outbox));
+            assert_true(nb_send_queue_empty(&the.send_queue));
             the.sent = 0;
             assert_int_equal(NB_STEP_DONE, drive(sending, s, UINT64_MAX));
             assert_int_equal(total, the.sent);
@@ -540,10 +540,10 @@ static void without_memory_nothing_begins_and_nothing_is_lost(void **state) {
     size_t total = fill();
     sink *s = new_sink(1, 1, total);
     nb_alloc_fail_at(1);
-    assert_null(nb_sending_begin(&the.senders, &the.outbox, &s->transport, s));
+    assert_null(nb_sending_begin(&the.senders, &the.send_queue, &s->transport, s));
     nb_alloc_fail_at(0);
-    assert_int_equal(total, the.outbox.bytes);
-    assert_int_equal(4, the.outbox.files);
+    assert_int_equal(total, the.send_queue.bytes);
+    assert_int_equal(4, the.send_queue.files);
     free_sink(s);
 }
 

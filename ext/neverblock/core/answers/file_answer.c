@@ -134,7 +134,7 @@ static nb_status head(const answer *self, uint16_t status, uint64_t bytes, nb_sl
 
 static nb_status add_range(const answer *self, nb_range range) {
     nb_file *file = nb_file_hold(self->offer->file);
-    return nb_outbox_add_file(self->exchange->out, file, range.offset, range.bytes, self->exchange->send_by);
+    return nb_send_queue_add_file(self->exchange->out, file, range.offset, range.bytes, self->exchange->send_by);
 }
 
 static bool has_body(const answer *self) { return self->exchange->response.has_content; }
@@ -176,7 +176,7 @@ static uint64_t unforeseen(const answer *self) {
 static nb_status add_part(const answer *self, const nb_multipart *multipart, nb_range range) {
     char fields[NB_MULTIPART_PART_BYTES_MAX + NB_MIME_TYPE_BYTES_MAX];
     nb_slice bytes = {fields, nb_multipart_part_write(fields, multipart, range)};
-    nb_status status = nb_outbox_add(self->exchange->out, self->answers->pool, bytes);
+    nb_status status = nb_send_queue_add(self->exchange->out, self->answers->pool, bytes);
     return status == NB_OK ? add_range(self, range) : status;
 }
 
@@ -197,7 +197,7 @@ static nb_status send_several(answer *self, const nb_range *ranges, uint16_t cou
     }
     if (status != NB_OK) return status;
     nb_multipart_end_write(end, &multipart);
-    return nb_outbox_add(self->exchange->out, self->answers->pool, (nb_slice){end, sizeof(end)});
+    return nb_send_queue_add(self->exchange->out, self->answers->pool, (nb_slice){end, sizeof(end)});
 }
 
 static nb_status send_nothing_new(answer *self) {
@@ -218,7 +218,7 @@ static nb_status refuse(answer *self, uint16_t status) {
     }
     nb_status result = head(self, status, (uint64_t)bytes, lines_of(self));
     if (result != NB_OK || !has_body(self)) return result;
-    return nb_outbox_add(self->exchange->out, self->answers->pool, (nb_slice){body, (size_t)bytes});
+    return nb_send_queue_add(self->exchange->out, self->answers->pool, (nb_slice){body, (size_t)bytes});
 }
 
 static nb_status send_ranges(answer *self) {

@@ -19,7 +19,7 @@ typedef struct nb_pool {
     nb_pool_block *free;
     unsigned kept;
     unsigned returned; /* to the heap since the last trim */
-    unsigned sending;  /* blocks out that hold bytes of responses: kept by outbox.c */
+    unsigned sending;  /* blocks out that hold bytes of responses: kept by send_queue.c */
 } nb_pool;
 
 void nb_pool_init(nb_pool *pool);

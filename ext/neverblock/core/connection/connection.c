@@ -149,7 +149,7 @@ void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer
     connection->began_ns = connections->time->now_ns;
     connection->protocol = connections->protocol;
     nb_timeout_init(&connection->timeout);
-    nb_outbox_init(&connection->outbox);
+    nb_send_queue_init(&connection->send_queue);
     connection->protocol->open(connection);
     nb_connection **first = list_of(connections, connection);
     connection->next = *first;
@@ -172,7 +172,7 @@ nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connecti
     exchange->counted = !connection->admin;
     exchange->began_ns = connection->began_ns;
     exchange->writer = connection->protocol->writer;
-    exchange->out = &exchange->outbox;
+    exchange->out = &exchange->send_queue;
     exchange->previous = connection->last;
     *(connection->last ? &connection->last->next : &connection->first) = exchange;
     connection->last = exchange;
@@ -199,7 +199,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
     unlink_exchange(exchange->connection, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;
-    nb_outbox_clear(&exchange->outbox, connections->pool);
+    nb_send_queue_clear(&exchange->send_queue, connections->pool);
     end_body(connections, exchange);
     nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
     if (exchange->in_news) return;
@@ -267,7 +267,7 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     nb_stages_connection_end(connections->answers->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);
-    nb_outbox_clear(&connection->outbox, connections->pool);
+    nb_send_queue_clear(&connection->send_queue, connections->pool);
     if (connection->previous) {
         connection->previous->next = connection->next;
     } else {

@@ -52,14 +52,14 @@ struct nb_connection {
     nb_timeout timeout;
     nb_connection *previous, *next; /* of all */
     nb_connection *dirty_next;      /* in the loop's list of those to flush, or in the graveyard */
-    nb_buffer input;           /* what the client has sent and the protocol not used */
-    nb_exchange *first, *last; /* requests in order */
-    nb_sending *sending;       /* the files that leave now; NULL: none */
-    nb_outbox outbox;          /* what leaves after them */
-    int64_t paid_until_ns;     /* by its rate (pace.h) */
-    uint64_t address_key;      /* of its client, for the rate of an address; 0: not asked for yet */
-    uint64_t window_bytes;     /* moved since the transfer window began */
-    size_t window_queued;      /* bytes the client had not taken then */
+    nb_buffer input;                /* what the client has sent and the protocol not used */
+    nb_exchange *first, *last;      /* requests in order */
+    nb_sending *sending;            /* the files that leave now; NULL: none */
+    nb_send_queue send_queue;       /* what leaves after them */
+    int64_t paid_until_ns;          /* by its rate (pace.h) */
+    uint64_t address_key;           /* of its client, for the rate of an address; 0: not asked for yet */
+    uint64_t window_bytes;          /* moved since the transfer window began */
+    size_t window_queued;           /* bytes the client had not taken then */
     nb_connection_state state;
     uint16_t in_flight, listener;
     uint8_t interest; /* what the poller watches for */
@@ -72,7 +72,7 @@ struct nb_connection {
     int64_t began_ns; /* when the first byte of the head came that is awaited or received */
     uint64_t sent;    /* bytes, since the start */
     nb_download_list downloads; /* of files whose last bytes are owed */
-    nb_leaving_list leaving;    /* responses whose last bytes are in the outbox */
+    nb_leaving_list leaving;    /* responses whose last bytes are in the send queue */
     nb_peer peer;
     uint64_t session[NB_SESSION_WORDS]; /* private to the protocol */
 };
@@ -88,7 +88,7 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
 /* Bytes of responses that have not left. */
 uint64_t nb_connection_owed(const nb_connection *connection);
 static inline bool nb_connection_owes(const nb_connection *connection) {
-    return connection->sending || !nb_outbox_empty(&connection->outbox);
+    return connection->sending || !nb_send_queue_empty(&connection->send_queue);
 }
 /* Its sending has come back from a file worker. It may have ended since. */
 void nb_connection_returned(nb_connections *connections, nb_connection *connection);
@@ -107,9 +107,9 @@ void nb_connection_free(nb_connections *connections, nb_connection *connection);
 
 /* --- for its protocol --- */
 
-/* A new last exchange, its bytes going to its own outbox; NULL when memory is out. */
+/* A new last exchange, its bytes going to its own send queue; NULL when memory is out. */
 nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connection *connection);
-/* The exchange's response is whole in connection->outbox, or was cut there: the exchange leaves the connection. */
+/* The exchange's response is whole in connection->send_queue, or was cut there: the exchange leaves the connection. */
 void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *exchange);
 /* The client wants the exchange no more: it leaves the connection, and its executor is told GONE. */
 void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange);

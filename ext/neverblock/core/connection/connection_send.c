@@ -15,7 +15,7 @@
 #define SEND_BUDGET_BYTES (UINT64_C(1) << 20)
 
 uint64_t nb_connection_owed(const nb_connection *connection) {
-    return connection->outbox.bytes + (connection->sending ? connection->sending->left : 0);
+    return connection->send_queue.bytes + (connection->sending ? connection->sending->left : 0);
 }
 
 static void count_sent(nb_connections *connections, nb_connection *connection, uint64_t bytes) {
@@ -29,8 +29,8 @@ static void count_sent(nb_connections *connections, nb_connection *connection, u
 
 static nb_status send_memory(nb_connections *connections, nb_connection *connection) {
     uint64_t sent = 0;
-    nb_status status = nb_outbox_send(&connection->outbox, connections->pool, &connection->transport, SEND_BUDGET_BYTES,
-                                      &sent);
+    nb_status status = nb_send_queue_send(&connection->send_queue, connections->pool, &connection->transport,
+                                          SEND_BUDGET_BYTES, &sent);
     count_sent(connections, connection, sent);
     connection->waits = status == NB_OK ? NB_WAITS_NOT : NB_WAITS_CLIENT;
     return status;
@@ -130,7 +130,7 @@ static nb_status step_sending(nb_connections *connections, nb_connection *connec
 }
 
 static nb_status begin_sending(nb_connections *connections, nb_connection *connection) {
-    connection->sending = nb_sending_begin(&connections->senders, &connection->outbox, &connection->transport,
+    connection->sending = nb_sending_begin(&connections->senders, &connection->send_queue, &connection->transport,
                                            connection);
     connection->writable = true; /* that is to be found out */
     return connection->sending ? NB_OK : NB_NO_MEMORY;
@@ -143,12 +143,12 @@ static nb_status leave_files(nb_connections *connections, nb_connection *connect
     return NB_AGAIN;
 }
 
-/* As nb_outbox_send, but for NB_AGAIN alone where something is left. */
+/* As nb_send_queue_send, but for NB_AGAIN alone where something is left. */
 static nb_status send_owed(nb_connections *connections, nb_connection *connection) {
     nb_status status = NB_OK;
     uint64_t before = connection->sent;
     while (status == NB_OK) {
-        if (!connection->sending && !connection->outbox.files) return send_memory(connections, connection);
+        if (!connection->sending && !connection->send_queue.files) return send_memory(connections, connection);
         if (connection->sending && connection->sending->lent) return NB_AGAIN;
         if (connections->without_files) return leave_files(connections, connection);
         if (connection->sent - before >= SEND_BUDGET_BYTES) return follow_step(connections, connection, NB_STEP_OTHERS);
@@ -219,7 +219,8 @@ static void all_has_left(nb_connections *connections, nb_connection *connection)
 
 /* Who writes files in place learns why downloads break off. */
 static void tell_shrunk(nb_connections *connections, const nb_connection *connection) {
-    const nb_file *file = nb_outbox_file(connection->sending ? &connection->sending->outbox : &connection->outbox);
+    const nb_file *file = nb_send_queue_file(connection->sending ? &connection->sending->send_queue
+                                                                 : &connection->send_queue);
     if (!file || !nb_log_due(&connections->shrunk_told_ns, connections->time->now_ns)) return;
     char path[NB_LOG_NAME_BYTES], name[NB_LOG_NAME_BYTES];
     size_t size = nb_os_descriptor_path(file->fd, path, sizeof(path));

@@ -59,7 +59,7 @@ struct nb_protocol {
 
     /* The exchange's response has ended: all its bytes are in exchange->out. */
     void (*answered)(nb_connections *connections, nb_exchange *exchange);
-    /* Before the connection sends: moves to connection->outbox what may go now. NULL: that is done elsewhere. */
+    /* Before the connection sends: moves to connection->send_queue what may go now. NULL: that is done elsewhere. */
     void (*fill)(nb_connections *connections, nb_connection *connection);
     /* The connection has sent what the client takes now; nothing is owed where connection->waits is NB_WAITS_NOT. */
     void (*sent)(nb_connections *connections, nb_connection *connection);

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "dispatch/response.h"
 #include "intake/message.h"
-#include "send/outbox.h"
+#include "send/send_queue.h"
 
 typedef struct nb_connection nb_connection;
 typedef struct nb_exchange nb_exchange;
@@ -34,11 +34,11 @@ typedef struct nb_handover {
 struct nb_exchange {
     uint32_t index, generation; /* index: with the loop's number, as in its id */
     nb_connection *connection;
-    nb_exchange *previous;  /* the connection's request before this one */
-    nb_exchange *next;      /* the connection's next request, or the next free slot */
-    nb_exchange *news_next; /* in a channel's list of news that found the ring full */
-    nb_outbox outbox;       /* bytes of its response that its connection may not send yet */
-    nb_outbox *out;         /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
+    nb_exchange *previous;    /* the connection's request before this one */
+    nb_exchange *next;        /* the connection's next request, or the next free slot */
+    nb_exchange *news_next;   /* in a channel's list of news that found the ring full */
+    nb_send_queue send_queue; /* bytes of its response that its connection may not send yet */
+    nb_send_queue *out;       /* where its bytes go now: that one, or its connection's; NULL: it has no connection */
     const struct nb_response_writer *writer; /* its connection's protocol's */
     nb_response response;
     struct nb_body *body;     /* owned: while the request's body is received before the request is given on (body.h) */
@@ -85,11 +85,11 @@ typedef struct nb_exchanges {
 } nb_exchanges;
 
 void nb_exchanges_init(nb_exchanges *exchanges);
-/* Frees all; outboxes must be empty. */
+/* Frees all; send queues must be empty. */
 void nb_exchanges_deinit(nb_exchanges *exchanges);
 /* A new exchange, zeroed but for its place; NULL when memory is out. */
 nb_exchange *nb_exchange_create(nb_exchanges *exchanges);
-/* Its outbox must be empty; a handover that nobody took is closed. The id is never right again. */
+/* Its send queue must be empty; a handover that nobody took is closed. The id is never right again. */
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
 static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {
     return ((nb_exchange_id)exchange->generation << 32) | exchange->index;

@@ -1,5 +1,5 @@
 /*
- * open_file.h - an open file with several holders: each range of it in an outbox, the cache of open files, whoever looks at it.
+ * open_file.h - an open file with several holders: each range of it in a send queue, the cache of open files, whoever looks at it.
  *
  * Taken and let go of on any thread; the last holder closes the descriptor and frees the struct. What stands in it is
  * not changed once a second holder has it, but for `seen`. Nobody moves the descriptor's position: readers name their offsets.

@@ -287,8 +287,7 @@ static void take_written(nb_loop *loop) {
         nb_body *next = body->next;
         nb_exchange *exchange = body->owner;
         nb_status status = nb_body_written(body);
-        if (status != NB_CLOSED)
-            exchange->connection->protocol->body_written(&loop->connections, exchange, status);
+        if (status != NB_CLOSED) exchange->connection->protocol->body_written(&loop->connections, exchange, status);
         body = next;
     }
 }
@@ -338,7 +337,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_senders_deinit(&loop->connections.senders);
     nb_dispatch_deinit(&loop->dispatch);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
-        nb_outbox_clear(&loop->connections.exchanges.slots[i]->outbox, &loop->pool);
+        nb_send_queue_clear(&loop->connections.exchanges.slots[i]->send_queue, &loop->pool);
     }
     nb_exchanges_deinit(&loop->connections.exchanges);
     nb_site_close(&loop->all->site, loop->number);

@@ -98,7 +98,7 @@ static nb_exchange *add_exchange(nb_connections *connections, nb_connection *con
     nb_exchange *exchange = nb_connection_add_exchange(connections, connection);
     if (!exchange) return NULL;
     nb_http1_exchange_of(exchange)->minor_version = 1;
-    if (connection->first == exchange) exchange->out = &connection->outbox;
+    if (connection->first == exchange) exchange->out = &connection->send_queue;
     return exchange;
 }
 
@@ -154,7 +154,7 @@ static void upload_failed(nb_connections *connections, nb_connection *connection
         nb_connection_end(connections, connection, true);
         return;
     }
-    exchange->out = &connection->outbox;
+    exchange->out = &connection->send_queue;
     nb_answer_refused(connections, exchange, refusal);
 }
 
@@ -190,7 +190,8 @@ static void request_complete(nb_connections *connections, nb_connection *connect
 }
 
 static void send_continue(nb_connections *connections, nb_connection *connection) {
-    if (nb_outbox_add(&connection->outbox, connections->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
+    if (nb_send_queue_add(&connection->send_queue, connections->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) ==
+        NB_OK) {
         nb_connection_mark_dirty(connections, connection);
     } else {
         nb_connection_end(connections, connection, true);
@@ -302,7 +303,8 @@ static bool must_hold(const nb_connections *connections, const nb_connection *co
                   dispatch->allowance <= NB_RESPONSE_FLOOR_BYTES;
     if (connection->in_flight >= (scarce ? 1 : NB_PIPELINE_MAX)) return true;
     if (nb_connection_answers_pile_up(connection)) return true;
-    if (connection->admin && !nb_outbox_empty(&connection->outbox)) return true; /* one at a time: pages are long */
+    if (connection->admin && !nb_send_queue_empty(&connection->send_queue))
+        return true; /* one at a time: pages are long */
     return connection->last && !nb_http1_exchange_of(connection->last)->safe;
 }
 
@@ -559,8 +561,8 @@ static bool drop_first(nb_connections *connections, nb_connection *connection) {
     nb_connection_drop_exchange(connections, exchange);
     exchange = connection->first;
     if (goes_on && exchange) {
-        nb_outbox_join(&connection->outbox, &exchange->outbox);
-        exchange->out = &connection->outbox;
+        nb_send_queue_join(&connection->send_queue, &exchange->send_queue);
+        exchange->out = &connection->send_queue;
     }
     return goes_on;
 }

@@ -1,6 +1,6 @@
 /*
  * http1_session.h - HTTP/1.0 and HTTP/1.1 as the protocol of a connection (connection/protocol.h; RFC 9112). Requests come
- * one behind the other, and responses leave in their order: the first exchange's bytes go to the connection's outbox,
+ * one behind the other, and responses leave in their order: the first exchange's bytes go to the connection's send queue,
  * those of the others wait in their own.
  *
  *   HEAD    a head is awaited or being received         -> BODY, STREAM, HEAD (request given on), HOLD

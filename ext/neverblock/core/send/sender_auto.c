@@ -42,7 +42,7 @@ static void add(_Atomic uint64_t *figure, uint64_t by) { atomic_fetch_add_explic
 
 static nb_download_next next_of_file(nb_download *download) {
     nb_download_next next;
-    nb_outbox_peek_file(&nb_sending_of(download)->outbox, &next);
+    nb_send_queue_peek_file(&nb_sending_of(download)->send_queue, &next);
     return next;
 }
 
@@ -119,7 +119,7 @@ static void note_seen(nb_file *file, uint64_t offset, uint64_t bytes, int64_t no
 /* Whether the next bytes, to the end of their part, are in memory, the first *bytes of them; or it is something else that ails them, which
    sending will tell. */
 static bool is_warm(nb_download *download, const nb_download_next *next, uint64_t *bytes) {
-    nb_file *file = nb_outbox_file(&nb_sending_of(download)->outbox);
+    nb_file *file = nb_send_queue_file(&nb_sending_of(download)->send_queue);
     int64_t now_ns = nb_clock_monotonic_ns();
     uint64_t part = WINDOW_BYTES - next->offset % WINDOW_BYTES, there = 0;
     *bytes = next->bytes < part ? next->bytes : part;
@@ -158,8 +158,8 @@ static nb_step step_on_loop(nb_download *download, auto_state *state, uint64_t b
         if (total >= budget || total >= TURN_BYTES) return NB_STEP_OTHERS;
         uint64_t most = budget - total;
         nb_download_next next = next_of_file(download);
-        if (next.bytes && !(next.bytes <= NB_OUTBOX_GATHER_MAX && !state->look &&
-                            nb_outbox_gather(&sending->outbox, sending->senders->pool, true) == NB_OK)) {
+        if (next.bytes && !(next.bytes <= NB_SEND_QUEUE_GATHER_MAX && !state->look &&
+                            nb_send_queue_gather(&sending->send_queue, sending->senders->pool, true) == NB_OK)) {
             if (!ready(download, state, &next)) return NB_STEP_WORKER;
             if (state->until - next.offset < most) most = state->until - next.offset;
         }

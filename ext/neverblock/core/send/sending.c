@@ -31,7 +31,7 @@ static nb_sent send_some(nb_download *download, uint64_t most, uint64_t *sent) {
         return fail(sending, NB_SYSTEM);
     }
     nb_pool *pool = download->on_worker ? NULL : sending->senders->pool;
-    nb_status status = nb_outbox_push(&sending->outbox, pool, sending->transport, most, &moved);
+    nb_status status = nb_send_queue_push(&sending->send_queue, pool, sending->transport, most, &moved);
     *sent = moved;
     sending->step_moved += moved;
     if (download->on_worker && moved) atomic_fetch_add_explicit(&sending->moved, moved, memory_order_relaxed);
@@ -52,7 +52,7 @@ static nb_sent wait_for_client(nb_download *download, int timeout_ms) {
 }
 
 static void peek(const nb_download *download, nb_download_next *next) {
-    nb_outbox_peek(&((const nb_sending *)(const void *)download)->outbox, next);
+    nb_send_queue_peek(&((const nb_sending *)(const void *)download)->send_queue, next);
 }
 
 static const nb_download_calls calls = {
@@ -142,7 +142,7 @@ nb_step nb_sending_step(nb_sending *sending, uint64_t most, uint64_t *sent) {
 nb_step nb_sending_take_back(nb_sending *sending) {
     NB_ASSERT(sending->lent);
     sending->lent = false;
-    nb_outbox_give_back(&sending->outbox, sending->senders->pool);
+    nb_send_queue_give_back(&sending->send_queue, sending->senders->pool);
     return sending->step;
 }
 
@@ -208,10 +208,10 @@ static void give(nb_senders *senders, nb_sending *sending) {
     senders->free_count++;
 }
 
-nb_sending *nb_sending_begin(nb_senders *senders, nb_outbox *outbox, nb_transport *transport, void *owner) {
+nb_sending *nb_sending_begin(nb_senders *senders, nb_send_queue *queue, nb_transport *transport, void *owner) {
     nb_sending *sending = take(senders);
     if (!sending) return NULL;
-    nb_send_by by = nb_outbox_sent_by(outbox);
+    nb_send_by by = nb_send_queue_sent_by(queue);
     memset(sending, 0, sizeof(*sending));
     sending->number = nb_algorithms_get(by.algorithm) ? by.algorithm : senders->algorithm;
     sending->algorithm = nb_algorithms_get(sending->number);
@@ -226,8 +226,8 @@ nb_sending *nb_sending_begin(nb_senders *senders, nb_outbox *outbox, nb_transpor
         give(senders, sending);
         return NULL;
     }
-    nb_outbox_split(outbox, &sending->outbox);
-    sending->left = sending->outbox.bytes;
+    nb_send_queue_split(queue, &sending->send_queue);
+    sending->left = sending->send_queue.bytes;
     count(&senders->active, 1);
     return sending;
 }
@@ -235,7 +235,7 @@ nb_sending *nb_sending_begin(nb_senders *senders, nb_outbox *outbox, nb_transpor
 void nb_sending_end(nb_sending *sending) {
     NB_ASSERT(!sending->lent);
     if (sending->algorithm->finish) sending->algorithm->finish(&sending->download);
-    nb_outbox_clear(&sending->outbox, sending->senders->pool);
+    nb_send_queue_clear(&sending->send_queue, sending->senders->pool);
     count(&sending->senders->active, (uint64_t)-1);
     give(sending->senders, sending);
 }

@@ -4,7 +4,7 @@
  *
  *   begun -> (a step on the loop | lent -> returned)* -> end
  *
- * While it is lent a worker owns outbox and transport: the loop sends nothing to that client, and neither closes nor frees
+ * While it is lent a worker owns send queue and transport: the loop sends nothing to that client, and neither closes nor frees
  * anything of it. It may look at the progress, and cancel: whoever waits for the client in a worker is woken then, and the sending
  * comes back as any other. Steps that ask for a worker again are queued by the worker itself, behind those that wait, and the
  * loop hears of none but the last.
@@ -20,7 +20,7 @@
 
 #include "os/workers.h"
 #include "send/algorithms.h"
-#include "send/outbox.h"
+#include "send/send_queue.h"
 
 typedef struct nb_sending nb_sending;
 
@@ -51,10 +51,10 @@ struct nb_sending {
     const nb_algorithm *algorithm;
     nb_transport *transport;
     void *owner;
-    uint16_t number;  /* of the algorithm */
-    uint64_t rate;    /* bytes a second; 0: no limit */
-    nb_outbox outbox; /* a worker's while lent */
-    uint64_t left;    /* bytes of it, as far as the loop knows */
+    uint16_t number;          /* of the algorithm */
+    uint64_t rate;            /* bytes a second; 0: no limit */
+    nb_send_queue send_queue; /* a worker's while lent */
+    uint64_t left;            /* bytes of it, as far as the loop knows */
     bool lent;
     nb_step step;     /* what the last one wants */
     nb_status status; /* with NB_STEP_FAILED: NB_EOF (a file shrank) or NB_SYSTEM */
@@ -80,9 +80,9 @@ void nb_senders_stop(nb_senders *senders);
 /* After stop, when every sending has ended. */
 void nb_senders_deinit(nb_senders *senders);
 
-/* Takes the front of the outbox, which has a file range: all that is sent as the first range says. NULL: no memory, or the
+/* Takes the front of the send queue, which has a file range: all that is sent as the first range says. NULL: no memory, or the
    algorithm would not. */
-nb_sending *nb_sending_begin(nb_senders *senders, nb_outbox *outbox, nb_transport *transport, void *owner);
+nb_sending *nb_sending_begin(nb_senders *senders, nb_send_queue *queue, nb_transport *transport, void *owner);
 /* Clears what is left, and frees it. Not while it is lent. */
 void nb_sending_end(nb_sending *sending);
 
