@@ -113,7 +113,7 @@ bool nb_answer_lost(nb_connections *connections, nb_exchange *exchange) {
 /* Hints are for the time before the response, and only advice: they do not pile up for a client that does not read. */
 static bool takes_hints(const nb_connections *connections, const nb_exchange *exchange) {
     uint64_t owed = nb_connection_owed(exchange->connection) + exchange->send_queue.bytes;
-    return !exchange->head_sent && !exchange->hijack && owed <= connections->dispatch->allowance / 4;
+    return !exchange->head_sent && !exchange->hijack && owed <= connections->dispatch->response_window_bytes / 4;
 }
 
 /* Nobody waits for it any more. */

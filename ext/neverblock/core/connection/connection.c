@@ -250,7 +250,7 @@ nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exch
 }
 
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed) {
-    if (!exchange->tell_drained || owed > connections->dispatch->allowance / 4) return;
+    if (!exchange->tell_drained || owed > connections->dispatch->response_window_bytes / 4) return;
     exchange->tell_drained = false;
     nb_dispatch_tell_drained(nb_dispatch_of(connections->dispatch, exchange), exchange);
 }

@@ -79,7 +79,7 @@ typedef struct nb_dispatch {
     uint16_t count;
     nb_waiting_queue waiting;
     uint32_t waiting_max;
-    uint32_t allowance; /* as the channels' */
+    uint32_t response_window_bytes; /* as the channels' */
     uint32_t
         unavailable_s; /* while no channel serves: requests are refused, to be tried again so much later; 0: they wait */
     int64_t spare_after_ns; /* how long an executor runs one fiber, with work waiting, until its spare is called */

@@ -105,8 +105,8 @@ typedef struct nb_channel_memory {
     nb_doorbell loop_bell; /* the I/O loop sleeps (each channel has its own flag of it) */
     _Alignas(64) _Atomic uint32_t
         loop_starved; /* the I/O loop has requests and no credit or room: ring it when there is some (NB_LOOP_) */
-    _Atomic uint32_t
-        allowance; /* bytes each response may hold now (limits.h, loop/loop.c); its writer parks at half of them */
+    _Atomic uint32_t response_window_bytes; /* bytes each response may hold now (limits.h, loop/loop.c); its writer
+                                               parks at half of them */
     _Alignas(64) _Atomic uint32_t
         executor_blocked;      /* the executor found the response ring full: ring it when there is room */
     _Alignas(64) char rings[]; /* requests, then responses */

@@ -300,7 +300,7 @@ static void accept_head(nb_connections *connections, nb_connection *connection, 
 static bool must_hold(const nb_connections *connections, const nb_connection *connection) {
     const nb_dispatch *dispatch = connections->dispatch;
     bool scarce = nb_dispatch_waiting(dispatch) > dispatch->waiting_max / 2 ||
-                  dispatch->allowance <= NB_RESPONSE_FLOOR_BYTES;
+                  dispatch->response_window_bytes <= NB_RESPONSE_FLOOR_BYTES;
     if (connection->in_flight >= (scarce ? 1 : NB_PIPELINE_MAX)) return true;
     if (nb_connection_answers_pile_up(connection)) return true;
     if (connection->admin && !nb_send_queue_empty(&connection->send_queue))
