@@ -519,7 +519,7 @@ static void many_at_a_time_do_not_mix(void **state) {
         }
         left = 0;
         for (int i = 0; i < MANY; i++) {
-            if (sendings[i]->lent) {
+            if (sendings[i]->with_worker) {
                 await_returned(sendings[i]);
                 steps[i] = nb_sending_take_back(sendings[i]);
                 (void)nb_sending_progress(sendings[i]);
@@ -572,7 +572,7 @@ static void sba_keeps_one_worker_to_the_end_and_waits_in_it(void **state) {
     add_plain_file(5000);
     sink *s = new_sink(100, 3, 5000);
     nb_sending *sending = begin(s);
-    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* lent once */
+    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* given to a worker once */
     nb_sending_end(sending);
     assert_int_equal(1, s->thread_count);
     assert_false(on_this_thread(s));
@@ -626,7 +626,7 @@ static void the_next_part_is_any_workers(const char *name) {
     sink *s = new_sink(BUFFER, 1000, BUFFER * 10);
     s->sent = between_parts;
     nb_sending *sending = begin(s);
-    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* lent once: workers hand it on */
+    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* given to a worker once: workers hand it on */
     nb_sending_end(sending);
     assert_int_equal(10, parts.parts);
     assert_false(pthread_equal(parts.threads[0], parts.threads[1]));

@@ -120,18 +120,18 @@ typedef struct loop {
 /* Each looks at the clock, and acts on that later; of what it reserves, some goes at once, some later, and some never. */
 static void *send_as_a_loop(void *argument) {
     loop *self = argument;
-    uint64_t lent = 0;
+    uint64_t on_worker = 0;
     for (int i = 0; i < STEPS; i++) {
         int64_t now_ns = atomic_load(self->clock_ns);
         uint64_t wanted = nb_test_random_below(&self->random, 4) ? UINT64_MAX : 3000;
         uint64_t reserved = nb_address_pace_reserve(self->paces, 5, wanted, now_ns);
         uint64_t sent = reserved ? nb_test_random_below(&self->random, reserved + 1) : 0;
         self->sent += sent;
-        nb_address_pace_give(self->paces, 5, lent, now_ns);
-        lent = reserved - sent;
+        nb_address_pace_give(self->paces, 5, on_worker, now_ns);
+        on_worker = reserved - sent;
         if (nb_test_random_below(&self->random, 8) == 0) atomic_fetch_add(self->clock_ns, MS / 4);
     }
-    nb_address_pace_give(self->paces, 5, lent, atomic_load(self->clock_ns));
+    nb_address_pace_give(self->paces, 5, on_worker, atomic_load(self->clock_ns));
     return NULL;
 }
 

@@ -502,7 +502,7 @@ int main(void) {
     int failed = 0;
     for (io_threads = 1; io_threads < 3; io_threads++) {
         for (unsigned i = 0; i < (io_threads == 1 ? 4 : 2);
-             i++) { /* several loops: one that runs on the loop, one that lends */
+             i++) { /* several loops: one that runs on the loop, one that gives it to workers */
             char title[40];
             algorithm = names[i];
             (void)snprintf(title, sizeof(title), "%s, %u loops", algorithm, io_threads);

@@ -100,10 +100,10 @@ static void count_of_files(nb_connections *connections, nb_connection *connectio
 
 /* Gives back what was paid for and did not go, but for what a worker may yet send. */
 static void give_unsent(nb_connections *connections, nb_connection *connection) {
-    uint64_t lent = connection->sending->lent ? connection->sending->budget : 0;
-    if (connection->sending->paid <= lent) return;
-    uint64_t bytes = connection->sending->paid - lent;
-    connection->sending->paid = lent;
+    uint64_t with_worker = connection->sending->with_worker ? connection->sending->budget : 0;
+    if (connection->sending->paid <= with_worker) return;
+    uint64_t bytes = connection->sending->paid - with_worker;
+    connection->sending->paid = with_worker;
     connection->paid_until_ns = nb_pace_give(connection->paid_until_ns, rate_of(connections, connection), bytes);
     nb_address_pace_give(connections->address_paces, connection->address_key, bytes, connections->time->now_ns);
 }
@@ -149,7 +149,7 @@ static nb_status send_owed(nb_connections *connections, nb_connection *connectio
     uint64_t before = connection->sent;
     while (status == NB_OK) {
         if (!connection->sending && !connection->send_queue.files) return send_memory(connections, connection);
-        if (connection->sending && connection->sending->lent) return NB_AGAIN;
+        if (connection->sending && connection->sending->with_worker) return NB_AGAIN;
         if (connections->without_files) return leave_files(connections, connection);
         if (connection->sent - before >= SEND_BUDGET_BYTES) return follow_step(connections, connection, NB_STEP_OTHERS);
         status = connection->sending ? step_sending(connections, connection) : begin_sending(connections, connection);
@@ -158,12 +158,12 @@ static nb_status send_owed(nb_connections *connections, nb_connection *connectio
 }
 
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset) {
-    if (connection->sending->lent) {
+    if (connection->sending->with_worker) {
         connection->reset = reset;
         connection->previous = NULL;
-        connection->next = connections->lent;
-        if (connections->lent) connections->lent->previous = connection;
-        connections->lent = connection;
+        connection->next = connections->with_workers;
+        if (connections->with_workers) connections->with_workers->previous = connection;
+        connections->with_workers = connection;
         nb_sending_cancel(connection->sending, reset);
         return;
     }
@@ -181,7 +181,7 @@ void nb_connection_returned(nb_connections *connections, nb_connection *connecti
         nb_connection_mark_dirty(connections, connection);
         return;
     }
-    *(connection->previous ? &connection->previous->next : &connections->lent) = connection->next;
+    *(connection->previous ? &connection->previous->next : &connections->with_workers) = connection->next;
     if (connection->next) connection->next->previous = connection->previous;
     nb_connection_end_sending(connections, connection, connection->reset);
 }

@@ -45,12 +45,12 @@ struct nb_connections {
     nb_senders senders;
     nb_uploads uploads;
     nb_request_log request_log;
-    nb_head head;             /* the one being looked at; valid within one step */
-    nb_connection *open;      /* all open ones of clients */
-    nb_connection *admin;     /* and those to admin listeners */
-    nb_connection *dirty;     /* those with something to flush at the turn's end */
-    nb_connection *graveyard; /* ended in this turn; freed at its end, since others may still hold them */
-    nb_connection *lent;      /* ended, and a file worker still sends for them */
+    nb_head head;                /* the one being looked at; valid within one step */
+    nb_connection *open;         /* all open ones of clients */
+    nb_connection *admin;        /* and those to admin listeners */
+    nb_connection *dirty;        /* those with something to flush at the turn's end */
+    nb_connection *graveyard;    /* ended in this turn; freed at its end, since others may still hold them */
+    nb_connection *with_workers; /* ended, and a file worker still sends for them */
     uint32_t admin_count;
     bool draining;          /* one that is idle ends */
     bool without_files;     /* who runs this turn holds a lock that others want: files are left for another turn */

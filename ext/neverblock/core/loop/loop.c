@@ -471,8 +471,8 @@ static void wind_down(nb_loop *loop) {
         end_all(&loop->connections.open, loop);
     }
     if (loop->connections.open) return;
-    /* What is lent has been cancelled, and comes back at once; a body whose client has left is still somebody's until it is written. */
-    if (loop->connections.lent || loop->connections.spool.writes) return;
+    /* What workers still send has been cancelled, and comes back at once; a body whose client has left is still somebody's until it is written. */
+    if (loop->connections.with_workers || loop->connections.spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
                          ? nb_dispatch_executors_idle(&loop->dispatch) || loop->time.now_ns >= loop->stop_deadline_ns

@@ -117,31 +117,31 @@ static bool due_on_worker(const nb_sending *sending) {
 }
 
 /* False: the step is the loop's, or there is no room for it, or no thread could be started: then it runs on the loop all the same. */
-static bool lend(nb_sending *sending) {
+static bool hand_to_worker(nb_sending *sending) {
     if (!due_on_worker(sending)) return false;
-    sending->lent = queue(sending, nb_workers_submit) == NB_OK;
-    return sending->lent;
+    sending->with_worker = queue(sending, nb_workers_submit) == NB_OK;
+    return sending->with_worker;
 }
 
 nb_step nb_sending_step(nb_sending *sending, uint64_t most, uint64_t *sent) {
-    NB_ASSERT(!sending->lent);
+    NB_ASSERT(!sending->with_worker);
     const nb_algorithm *algorithm = sending->algorithm;
     uint64_t part = algorithm->step_bytes ? algorithm->step_bytes : sending->download.buffer_bytes;
     *sent = 0;
     sending->budget = most < part ? most : part;
-    if (lend(sending)) return NB_STEP_WORKER;
+    if (hand_to_worker(sending)) return NB_STEP_WORKER;
     step(sending, 0, sending->budget);
     *sent = sending->step_moved;
     sending->left -= *sent;
     if (sending->step != NB_STEP_WORKER) return sending->step;
     if (sending->paced) sending->budget = *sent < sending->budget ? sending->budget - *sent : 0;
     if (sending->budget == 0) return NB_STEP_OTHERS; /* the worker's part is still to be allowed */
-    return lend(sending) ? NB_STEP_WORKER : NB_STEP_OTHERS;
+    return hand_to_worker(sending) ? NB_STEP_WORKER : NB_STEP_OTHERS;
 }
 
 nb_step nb_sending_take_back(nb_sending *sending) {
-    NB_ASSERT(sending->lent);
-    sending->lent = false;
+    NB_ASSERT(sending->with_worker);
+    sending->with_worker = false;
     nb_send_queue_give_back(&sending->send_queue, sending->senders->pool);
     return sending->step;
 }
@@ -153,7 +153,7 @@ uint64_t nb_sending_progress(nb_sending *sending) {
 }
 
 void nb_sending_cancel(nb_sending *sending, bool reset) {
-    NB_ASSERT(sending->lent);
+    NB_ASSERT(sending->with_worker);
     atomic_store_explicit(&sending->cancelled, true, memory_order_relaxed);
     sending->transport->kind->abort(sending->transport, reset);
 }
@@ -233,7 +233,7 @@ nb_sending *nb_sending_begin(nb_senders *senders, nb_send_queue *queue, nb_trans
 }
 
 void nb_sending_end(nb_sending *sending) {
-    NB_ASSERT(!sending->lent);
+    NB_ASSERT(!sending->with_worker);
     if (sending->algorithm->finish) sending->algorithm->finish(&sending->download);
     nb_send_queue_clear(&sending->send_queue, sending->senders->pool);
     count(&sending->senders->active, (uint64_t)-1);

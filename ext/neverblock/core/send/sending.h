@@ -55,7 +55,7 @@ struct nb_sending {
     uint64_t rate;            /* bytes a second; 0: no limit */
     nb_send_queue send_queue; /* a worker's while lent */
     uint64_t left;            /* bytes of it, as far as the loop knows */
-    bool lent;
+    bool with_worker;
     nb_step step;     /* what the last one wants */
     nb_status status; /* with NB_STEP_FAILED: NB_EOF (a file shrank) or NB_SYSTEM */
     int error;        /* with NB_SYSTEM: errno */

@@ -772,7 +772,7 @@ static void abandon(nb_loop *loop) {
     }
     close_inherited(loop->connections.open);
     close_inherited(loop->connections.admin);
-    close_inherited(loop->connections.lent);
+    close_inherited(loop->connections.with_workers);
     for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
         close(arrival->fd);
     }
