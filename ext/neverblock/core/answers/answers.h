@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "answers/opening.h"
-#include "answers/site.h"
+#include "answers/document_roots.h"
 #include "base/log.h"
 #include "base/pool.h"
 #include "figures/counters.h"
@@ -49,13 +49,13 @@ typedef struct nb_answers {
     nb_downloads *downloads;
     nb_reports *reports;
     nb_log *log; /* NULL: no log */
-    const nb_site *site;
+    const nb_document_roots *document_roots;
     nb_openings openings;
 } nb_answers;
 
-/* The files that the loop has open; NULL: the site has no folder. */
+/* The files that the loop has open; NULL: the server knows no folder. */
 static inline nb_open_files *nb_answers_files(const nb_answers *answers) {
-    return nb_site_files(answers->site, answers->openings.loop);
+    return nb_document_roots_files(answers->document_roots, answers->openings.loop);
 }
 
 #endif

@@ -141,7 +141,7 @@ static nb_slice under(nb_slice path, const char *folder, size_t bytes) {
 
 /* The innermost root that the path lies under, as given or without links. */
 static bool find_root(const nb_answers *answers, nb_slice path, uint16_t *number, nb_slice *name) {
-    const nb_site_roots *roots = &answers->site->named;
+    const nb_root_numbers *roots = &answers->document_roots->named;
     *name = (nb_slice){NULL, SIZE_MAX};
     for (uint16_t i = 0; i < roots->count; i++) {
         const nb_root *root = nb_open_files_root(nb_answers_files(answers), roots->each[i], answers->time->now_ns);
@@ -160,7 +160,7 @@ static const char *resolve(const nb_answers *answers, const nb_named_message *na
                            nb_file_path *path) {
     if (!nb_answers_files(answers)) return "the server that sends files was told of no folder";
     if (named->naming == NB_NAMED_ACCEL) {
-        const nb_site_accel *accel = nb_site_find_accel(answers->site, text);
+        const nb_accel_prefix *accel = nb_document_roots_find_accel(answers->document_roots, text);
         if (!accel) return "no `accel` maps the beginning of its path";
         nb_slice rest = {text.data + accel->prefix.size - 1, text.size - accel->prefix.size + 1};
         *number = accel->root;

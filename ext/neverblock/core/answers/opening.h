@@ -1,5 +1,5 @@
 /*
- * opening.h - a file whose name needs the disk is opened on a thread of the site's (site.h), while its exchange waits in its
+ * opening.h - a file whose name needs the disk is opened on a worker thread (document_roots.h), while its exchange waits in its
  * place and the loop goes on. What comes of it is told on the loop's thread, in a later turn.
  */
 #ifndef NB_ANSWERS_OPENING_H
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "answers/site.h"
+#include "answers/document_roots.h"
 #include "dispatch/exchange.h"
 #include "files/open_files.h"
 #include "http/turn_time.h"
@@ -23,8 +23,8 @@ typedef struct nb_file_wait nb_file_wait;
 /* Those of one loop. */
 typedef struct nb_openings {
     pthread_mutex_t lock; /* over `opened` */
-    nb_file_wait *opened; /* by the site's threads, for the loop to take */
-    const nb_site *site;
+    nb_file_wait *opened; /* by worker threads, for the loop to take */
+    const nb_document_roots *document_roots;
     const nb_exchanges *exchanges;
     const nb_turn_time *time;
     const nb_wake *wake; /* of the loop */
@@ -52,7 +52,7 @@ void nb_openings_deinit(nb_openings *openings);
 /* NB_FULL, NB_SYSTEM: as nb_workers_submit; `opened` is not called then. */
 nb_status nb_file_wait_begin(nb_openings *openings, nb_exchange *exchange, nb_file_wait *wait, uint16_t root,
                              const nb_file_path *path);
-/* What was opened since: once a turn, and at the end, when the site's threads have ended. */
+/* What was opened since: once a turn, and at the end, when the worker threads have ended. */
 void nb_openings_take(nb_openings *openings);
 
 #endif

@@ -57,7 +57,7 @@ typedef struct waiting {
 } waiting;
 
 static uint16_t root_of(const nb_answers *answers, const search *state) {
-    return answers->site->served.each[state->place];
+    return answers->document_roots->served.each[state->place];
 }
 
 static void drop_plain(search *state) {
@@ -77,9 +77,9 @@ static void look_at(search *state, uint16_t index) {
 
 /* False: no index file is left. */
 static bool look_at_next_index(const nb_answers *answers, search *state) {
-    const nb_site *site = answers->site;
-    while (state->index < site->index_count) {
-        const nb_site_name *name = &site->index[state->index];
+    const nb_document_roots *roots = answers->document_roots;
+    while (state->index < roots->index_count) {
+        const nb_short_name *name = &roots->index[state->index];
         look_at(state, (uint16_t)(state->index + 1));
         if (nb_file_path_append(&state->path, (nb_slice){name->text, name->size}) == NB_OK) return true;
     }
@@ -87,7 +87,7 @@ static bool look_at_next_index(const nb_answers *answers, search *state) {
 }
 
 static bool look_at_next_folder(const nb_answers *answers, search *state) {
-    if (++state->place >= answers->site->served.count) return false;
+    if (++state->place >= answers->document_roots->served.count) return false;
     look_at(state, 0);
     return true;
 }
@@ -333,7 +333,7 @@ static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_
 /* --- the beginning --- */
 
 static bool takes(const nb_answers *answers, const nb_head *head) {
-    if (!nb_answers_files(answers) || answers->site->served.count == 0) return false;
+    if (!nb_answers_files(answers) || answers->document_roots->served.count == 0) return false;
     bool form = head->target_form == NB_TARGET_ORIGIN || head->target_form == NB_TARGET_ABSOLUTE;
     return form && (head->method == NB_METHOD_GET || head->method == NB_METHOD_HEAD);
 }

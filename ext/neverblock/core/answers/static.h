@@ -1,5 +1,5 @@
 /*
- * static.h - files of the served folders (site.h), answered before the application is asked. GET and HEAD alone; whatever names no file there
+ * static.h - files of the served folders (document_roots.h), answered before the application is asked. GET and HEAD alone; whatever names no file there
  * is the application's. Loop's thread.
  *
  * The folders are asked in their order, in each the path itself and, where that is a folder, its index files. A folder asked for without "/" at

@@ -176,8 +176,8 @@ static void set_answers(nb_loop *loop) {
         .counters = &loop->counters,
         .downloads = &loop->downloads,
         .reports = &loop->reports,
-        .site = &loop->all->site,
-        .openings = {.site = &loop->all->site,
+        .document_roots = &loop->all->document_roots,
+        .openings = {.document_roots = &loop->all->document_roots,
                      .exchanges = &loop->connections.exchanges,
                      .time = &loop->time,
                      .wake = &loop->wake,
@@ -340,7 +340,7 @@ void nb_loop_deinit(nb_loop *loop) {
         nb_send_queue_clear(&loop->connections.exchanges.slots[i]->send_queue, &loop->pool);
     }
     nb_exchanges_deinit(&loop->connections.exchanges);
-    nb_site_close(&loop->all->site, loop->number);
+    nb_document_roots_close(&loop->all->document_roots, loop->number);
     nb_poll_destroy(loop->poll);
     nb_wake_deinit(&loop->wake);
     if (loop->number == 0) nb_log_destroy(loop->log);

@@ -16,7 +16,7 @@
 #include "dispatch/lanes.h"
 #include "dispatch/queues.h"
 #include "figures/reports.h"
-#include "answers/site.h"
+#include "answers/document_roots.h"
 #include "loop/loop_state.h"
 
 typedef struct nb_loops {
@@ -26,10 +26,10 @@ typedef struct nb_loops {
     nb_queues lane_queues[NB_LANES_MAX];
     uint16_t lane_threads[NB_LANES_MAX]; /* of each lane, in each process */
     uint16_t lane_count;
-    nb_lanes lanes;                  /* who goes where */
-    nb_site site;                    /* the files they serve */
-    nb_address_paces *address_paces; /* NULL: no limit */
-    nb_reports_reader reports;       /* of downloads with names */
+    nb_lanes lanes;                   /* who goes where */
+    nb_document_roots document_roots; /* the files they serve */
+    nb_address_paces *address_paces;  /* NULL: no limit */
+    nb_reports_reader reports;        /* of downloads with names */
     _Atomic uint64_t
         connections_bound; /* as many as there are descriptors for; UINT64_MAX: not known, it has not been met */
     nb_doorbell room_bell; /* the first has stopped accepting at the limit: told when a connection ends or is idle */

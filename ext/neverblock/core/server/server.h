@@ -30,7 +30,7 @@ typedef struct nb_server_stats {
 
 typedef struct nb_server nb_server;
 struct nb_report;
-struct nb_site;
+struct nb_document_roots;
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 /* See os/net.h for the statuses. The listener's number is the order of the calls, from 0. */
@@ -47,8 +47,8 @@ void nb_server_listen_undo(nb_server *server);
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* What the route of a request message means; NULL when it has none. Any thread once the server has started. */
 const nb_route *nb_server_route(const nb_server *server, uint16_t number);
-/* The files it serves, to be told before start (site.h). NULL: it has started. */
-struct nb_site *nb_server_site(nb_server *server);
+/* The files it serves, to be told before start (document_roots.h). NULL: it has started. */
+struct nb_document_roots *nb_server_document_roots(nb_server *server);
 /* What became of downloads that the application has named (reports.h); to be asked for before start. *fd, the server's, is readable when there
    is something to take. NB_FULL: it has started, or was asked before. */
 nb_status nb_server_reports_open(nb_server *server, int *fd);
