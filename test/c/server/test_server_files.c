@@ -236,7 +236,7 @@ static void a_file_that_is_too_short_cuts_the_connection(void **state) {
     nb_test_client *c = nb_test_world_client(w);
     assert_true(nb_test_get(c, "/fileshort/300000"));
     assert_false(nb_test_read(c, "GET", &w->response));
-    assert_true(w->response.cut);
+    assert_true(w->response.truncated);
     assert_int_equal(NB_TEST_END_RESET, w->response.end);
     nb_test_world_close(w);
 }

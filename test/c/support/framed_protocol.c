@@ -92,13 +92,13 @@ static bool fill_one(nb_connections *connections, nb_exchange *exchange, nb_stat
     if (bytes > NB_TEST_FRAME_BYTES_MAX) bytes = NB_TEST_FRAME_BYTES_MAX;
     bool last = exchange->ended && bytes == exchange->send_queue.bytes;
     if (bytes == 0 && !last) return false;
-    bool cut = last && exchange->cut;
-    *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_DATA, last && !cut ? NB_TEST_FRAME_END : 0,
+    bool truncated = last && exchange->truncated;
+    *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_DATA, last && !truncated ? NB_TEST_FRAME_END : 0,
                         (uint32_t)bytes);
     if (*status == NB_OK)
         *status = nb_send_queue_move(&connection->send_queue, &exchange->send_queue, connections->pool, bytes);
     own->window -= (uint32_t)bytes;
-    if (*status == NB_OK && cut) *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_RESET, 0, 0);
+    if (*status == NB_OK && truncated) *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_RESET, 0, 0);
     if (*status != NB_OK) return false;
     nb_connection_tell_drained(connections, exchange, exchange->send_queue.bytes);
     if (last) nb_connection_drop_exchange(connections, exchange);

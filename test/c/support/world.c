@@ -198,7 +198,7 @@ void nb_test_world_settle(nb_test_world *world) {
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body) {
     nb_test_response *response = &world->response;
     if (!nb_test_read(client, "GET", response)) {
-        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->cut ? "cut" : "none",
+        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->truncated ? "truncated" : "none",
                  response->head);
     }
     if (response->status != status)

@@ -18,8 +18,7 @@ static nb_slice date_line(const nb_answers *answers, bool has_date) {
 
 /* RFC 9110 sections 6.4.1, 9.3.2. After a handover the bytes are the application's, whatever they are. */
 static void decide_content(nb_response *response) {
-    response->has_content = response->handover ||
-                            (!response->head_request && nb_status_has_content(response->status));
+    response->has_content = response->handover || (!response->head_request && nb_status_has_content(response->status));
     response->counted = response->has_content && !response->handover &&
                         response->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     response->left = response->counted ? response->content_length : 0;
@@ -65,8 +64,8 @@ static nb_status begin(nb_answers *answers, nb_exchange *exchange, const nb_resp
 static nb_status finish(nb_answers *answers, nb_exchange *exchange, bool aborted) {
     const nb_response *response = &exchange->response;
     exchange->ended = true;
-    exchange->cut = !exchange->head_sent || (aborted && response->has_content) || response->left > 0;
-    return exchange->cut || !response->has_content ? NB_OK : exchange->writer->end(answers, exchange);
+    exchange->truncated = !exchange->head_sent || (aborted && response->has_content) || response->left > 0;
+    return exchange->truncated || !response->has_content ? NB_OK : exchange->writer->end(answers, exchange);
 }
 
 nb_status nb_reply_add_part(nb_answers *answers, nb_exchange *exchange, const nb_message *part, const char *rest) {

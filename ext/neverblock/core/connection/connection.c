@@ -212,7 +212,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
 
 void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *exchange) {
     nb_connection *connection = exchange->connection;
-    if (exchange->cut) nb_count(&connections->counters->broken, 1);
+    if (exchange->truncated) nb_count(&connections->counters->broken, 1);
     uint64_t end = connection->sent + nb_connection_owed(connection);
     nb_stages_leaving(connections->answers->stages, &connection->leaving, exchange, end);
     nb_downloads_leaving(connections->downloads, &connection->downloads, exchange, end);

@@ -68,7 +68,7 @@ struct nb_exchange {
     bool cancellable;     /* a client that leaves ends the request (cancel_on_disconnect) */
     bool head_sent;       /* the response has begun */
     bool ended;           /* the last part came */
-    bool cut;             /* the connection must end after what is there, without a clean end of the body */
+    bool truncated;       /* the connection must end after what is there, without a clean end of the body */
     bool tell_drained;    /* the writer waits for DRAINED */
     bool hijack;          /* the executor wants the connection */
     bool drained_due, left_due, left, gone_due, in_news;

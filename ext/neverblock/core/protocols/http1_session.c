@@ -53,7 +53,7 @@ static bool wants_input(const nb_connection *connection) {
     case NB_HTTP1_STREAM:
         return stream_wants_input(session_of(connection));
     case NB_HTTP1_WRITING:
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     return false;
@@ -68,7 +68,7 @@ static nb_phase phase(const nb_connection *connection) {
     case NB_HTTP1_WRITING:
     case NB_HTTP1_STREAM:
         return NB_PHASE_READING;
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     return NB_PHASE_ANSWERING;
@@ -86,7 +86,7 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
         if (!connection->served || connection->input.data) return NB_TIMEOUT_HEADER;
         return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
     case NB_HTTP1_WRITING:
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     return NB_TIMEOUT_NONE;
@@ -297,7 +297,7 @@ static void accept_head(nb_connections *connections, nb_connection *connection, 
 }
 
 /* Requests ahead of their turn must not fill the queue that others need for their first, nor the memory. */
-static bool must_hold(const nb_connections *connections, const nb_connection *connection) {
+static bool must_wait(const nb_connections *connections, const nb_connection *connection) {
     const nb_dispatch *dispatch = connections->dispatch;
     bool scarce = nb_dispatch_waiting(dispatch) > dispatch->waiting_max / 2 ||
                   dispatch->response_window_bytes <= NB_RESPONSE_FLOOR_BYTES;
@@ -308,15 +308,15 @@ static bool must_hold(const nb_connections *connections, const nb_connection *co
     return connection->last && !nb_http1_exchange_of(connection->last)->safe;
 }
 
-static bool hold(nb_connection *connection) {
-    nb_http1_session_of(connection)->state = NB_HTTP1_HOLD;
+static bool wait_for_earlier(nb_connection *connection) {
+    nb_http1_session_of(connection)->state = NB_HTTP1_WAITING;
     return false;
 }
 
 /* True when there may be more to do with what has been read. */
 static bool step_head(nb_connections *connections, nb_connection *connection) {
     if (!connection->input.data) return false;
-    if (must_hold(connections, connection)) return hold(connection);
+    if (must_wait(connections, connection)) return wait_for_earlier(connection);
     nb_http1_session *session = nb_http1_session_of(connection);
     size_t head_bytes = 0;
     nb_refusal refusal = {0, ""};
@@ -333,7 +333,7 @@ static bool step_head(nb_connections *connections, nb_connection *connection) {
         refuse_head(connections, connection, refusal);
         return false;
     }
-    if (connection->first && !may_overlap(&connections->head, &framing)) return hold(connection);
+    if (connection->first && !may_overlap(&connections->head, &framing)) return wait_for_earlier(connection);
     accept_head(connections, connection, &framing, head_bytes);
     return true;
 }
@@ -502,7 +502,7 @@ static void received(nb_connections *connections, nb_connection *connection) {
             more = step_stream(connections, connection);
             break;
         case NB_HTTP1_WRITING:
-        case NB_HTTP1_HOLD:
+        case NB_HTTP1_WAITING:
             more = false;
             break;
         }
@@ -521,7 +521,7 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
         return;
     case NB_HTTP1_HEAD:
     case NB_HTTP1_WRITING:
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     bool awaits_head = state_of(connection) == NB_HTTP1_HEAD;
@@ -555,8 +555,8 @@ static bool drop_first(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
     nb_http1_session *session = nb_http1_session_of(connection);
     const nb_http1_exchange *own = nb_http1_exchange_of(exchange);
-    bool goes_on = own->goes_on && !exchange->cut;
-    if (exchange->cut && own->framing == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
+    bool goes_on = own->goes_on && !exchange->truncated;
+    if (exchange->truncated && own->framing == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
     if (session->receiving == exchange) session->receiving = NULL;
     nb_connection_drop_exchange(connections, exchange);
     exchange = connection->first;
@@ -594,7 +594,7 @@ static void settle(nb_connections *connections, nb_connection *connection) {
     if (!dropped) return;
     nb_connection_mark_dirty(connections, connection);
     if (session->input && !session->receiving) answered_early(connections, connection);
-    if (connection->state != NB_CONNECTION_OPEN || session->state != NB_HTTP1_HOLD) return;
+    if (connection->state != NB_CONNECTION_OPEN || session->state != NB_HTTP1_WAITING) return;
     session->state = NB_HTTP1_HEAD;
     nb_connection_receive(connections, connection);
 }
@@ -608,7 +608,7 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     if (connection->waits != NB_WAITS_NOT) return;
     if (exchange && exchange->hijack) {
         nb_connection_hand_over(connections, exchange);
-    } else if (!exchange && connection->state == NB_CONNECTION_OPEN && session->state == NB_HTTP1_HOLD) {
+    } else if (!exchange && connection->state == NB_CONNECTION_OPEN && session->state == NB_HTTP1_WAITING) {
         session->state = NB_HTTP1_HEAD; /* it was held for what has now left */
         nb_connection_receive(connections, connection);
     }

@@ -3,11 +3,11 @@
  * one behind the other, and responses leave in their order: the first exchange's bytes go to the connection's send queue,
  * those of the others wait in their own.
  *
- *   HEAD    a head is awaited or being received         -> BODY, STREAM, HEAD (request given on), HOLD
+ *   HEAD    a head is awaited or being received         -> BODY, STREAM, HEAD (request given on), WAITING
  *   BODY    a body is being collected                   -> HEAD, WRITING
  *   STREAM  a body is passed on to its request, which runs; once that is answered the rest is read and dropped -> HEAD
  *   WRITING a file worker writes a part of the body     -> BODY
- *   HOLD    a request waits for the ones before it (only safe ones overlap)  -> HEAD
+ *   WAITING a request waits for the ones before it (only safe ones overlap)  -> HEAD
  *
  * Where the client or the response says that no request follows the connection becomes NB_CONNECTION_LAST, whatever the
  * state.
@@ -29,7 +29,7 @@ typedef enum nb_http1_state {
     NB_HTTP1_BODY,
     NB_HTTP1_STREAM,
     NB_HTTP1_WRITING,
-    NB_HTTP1_HOLD,
+    NB_HTTP1_WAITING,
 } nb_http1_state;
 
 /* A body on its way. */
