@@ -155,13 +155,13 @@ static void begin(nb_connections *connections, nb_connection *connection, const 
                               .has_body = !(frame->flags & NB_TEST_FRAME_END)};
     nb_request_kind kind = nb_delivery_begin(connections, exchange, &facts);
     if (kind == NB_REQUEST_WHOLE)
-        nb_delivery_conclude(connections, exchange, nb_delivery_head(connections, exchange, &facts));
+        nb_delivery_finish(connections, exchange, nb_delivery_head(connections, exchange, &facts));
 }
 
 static void body_complete(nb_connections *connections, nb_exchange *exchange) {
     stream_of(exchange)->body_complete = true;
     if (exchange->upload) nb_delivery_end_upload(connections, exchange);
-    if (exchange->body) nb_delivery_conclude(connections, exchange, nb_delivery_body(connections, exchange));
+    if (exchange->body) nb_delivery_finish(connections, exchange, nb_delivery_body(connections, exchange));
 }
 
 /* Bytes of DATA that were used; fewer than there are: the rest waits. */

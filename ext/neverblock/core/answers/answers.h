@@ -21,21 +21,21 @@
 #include "http/turn_time.h"
 
 /* What has come of looking for a file among the served folders. */
-typedef enum nb_static {
+typedef enum nb_static_result {
     NB_STATIC_NONE,     /* it is the application's request */
     NB_STATIC_ANSWERED, /* the exchange has ended */
-    NB_STATIC_WAITS,    /* for the disk: nb_answers_events.searched tells, in a later turn */
+    NB_STATIC_WAITS,    /* for the disk: nb_answers_events.static_result tells, in a later turn */
     NB_STATIC_BUSY,     /* neither descriptors nor room for another that waits: 503 */
     NB_STATIC_FAILED,   /* out of memory: the connection must be ended */
-} nb_static;
+} nb_static_result;
 
 /* Called in a later turn than the one that asked. The exchange has a connection. */
 typedef struct nb_answers_events {
     /* A named file (named.h) has been answered. NB_NO_MEMORY: the connection must be ended. */
-    void (*answered)(void *owner, nb_exchange *exchange, nb_status status);
+    void (*named_answered)(void *owner, nb_exchange *exchange, nb_status status);
     /* A search of the served folders (static.h) has ended; never NB_STATIC_WAITS. message: the request, owned by the function
      * from here on. */
-    void (*searched)(void *owner, nb_exchange *exchange, nb_static found, nb_request_message *message);
+    void (*static_result)(void *owner, nb_exchange *exchange, nb_static_result found, nb_request_message *message);
 } nb_answers_events;
 
 typedef struct nb_answers {

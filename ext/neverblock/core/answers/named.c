@@ -176,8 +176,8 @@ static const char *resolve(const nb_answers *answers, const nb_named_message *na
 
 /* --- the disk --- */
 
-static nb_status conclude(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
-                          nb_status status, nb_file *file) {
+static nb_status answer_opened(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named,
+                               named_parts parts, nb_status status, nb_file *file) {
     int error = errno;
     if (status == NB_SYSTEM) return failed(answers, exchange, named, parts, error);
     if (status != NB_OK) return NB_NO_MEMORY;
@@ -186,12 +186,12 @@ static nb_status conclude(nb_answers *answers, nb_exchange *exchange, const nb_n
     return status;
 }
 
-static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+static void resume(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
     nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;
     if (exchange) {
-        status = conclude(answers, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
-        answers->events->answered(answers->owner, exchange, status);
+        status = answer_opened(answers, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
+        answers->events->named_answered(answers->owner, exchange, status);
     }
     nb_free(self);
 }
@@ -202,7 +202,7 @@ static nb_status wait(nb_answers *answers, nb_exchange *exchange, const nb_named
     waiting *self = nb_alloc(sizeof(*self) + rest_bytes);
     if (!self) return NB_NO_MEMORY;
     self->named = *named;
-    self->wait.opened = opened;
+    self->wait.opened = resume;
     memcpy(self->rest, rest, rest_bytes);
     nb_status status = nb_file_wait_begin(&answers->openings, exchange, &self->wait, number, path);
     if (status == NB_OK) {
@@ -222,7 +222,7 @@ static nb_status find(nb_answers *answers, nb_exchange *exchange, const nb_named
     if (why) return refuse(answers, exchange, named, parts, NB_DOWNLOAD_refused, why);
     nb_status status = nb_open_files_find(nb_answers_files(answers), number, &path, answers->time->now_ns, &file);
     if (status == NB_AGAIN) return wait(answers, exchange, named, rest, number, &path);
-    return conclude(answers, exchange, named, parts, status, file);
+    return answer_opened(answers, exchange, named, parts, status, file);
 }
 
 nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest) {
@@ -234,5 +234,5 @@ nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_n
     if (nb_file_wrap((int)named->fd, &file) != NB_OK) return NB_NO_MEMORY;
     file->facts.size = named->size;
     file->facts.modified_ns = named->modified_ns;
-    return conclude(answers, exchange, named, parts, NB_OK, file);
+    return answer_opened(answers, exchange, named, parts, NB_OK, file);
 }

@@ -24,7 +24,7 @@ typedef struct search {
     uint16_t place;      /* among the served folders */
     uint16_t index;      /* 0: the path itself; n: the n-th index file in it */
     uint16_t base_bytes; /* of `path`, without an index file's name and a coding's ending */
-    bool folder;         /* the path as asked ends with "/" */
+    bool folder;         /* the path of the request ends with "/" */
     bool refused;        /* a link that the setting `symlinks` refuses was in the way: logged once */
     uint8_t encoding;    /* nb_encoding that is looked for */
     nb_file *plain;      /* with an encoding: the file it is of; held */
@@ -32,20 +32,20 @@ typedef struct search {
 } search;
 
 /* What a search has come to. */
-typedef enum found {
-    FOUND_FILE,
-    FOUND_FOLDER, /* with an index file, asked for without "/" */
-    FOUND_NONE,
-    FOUND_LATER, /* a worker has to look where `path` says */
-    FOUND_BUSY,
-    FOUND_FAILED,
-} found;
+typedef enum search_result {
+    SEARCH_FILE,
+    SEARCH_FOLDER, /* with an index file, asked for without "/" */
+    SEARCH_NONE,
+    SEARCH_LATER, /* a worker has to look where `path` says */
+    SEARCH_BUSY,
+    SEARCH_FAILED,
+} search_result;
 
 /* What of a request the answer depends on, from the head or, after a wait, from the message. */
-typedef struct question {
+typedef struct static_request {
     nb_slice path, query;
-    nb_file_request request;
-} question;
+    nb_file_request file_request;
+} static_request;
 
 /* A search that waits. */
 typedef struct waiting {
@@ -93,9 +93,9 @@ static bool look_at_next_folder(const nb_answers *answers, search *state) {
 }
 
 /* False: it is sent as it is. */
-static bool look_at_coding(search *state, const question *asked, nb_file *file) {
+static bool look_at_coding(search *state, const static_request *request, nb_file *file) {
     if (!file->siblings) return false;
-    nb_encoding encoding = nb_encoding_choose(asked->request.accept_encoding, file->siblings);
+    nb_encoding encoding = nb_encoding_choose(request->file_request.accept_encoding, file->siblings);
     nb_slice ending = nb_encoding_extension(encoding);
     if (encoding == NB_ENCODING_NONE || ending.size == 0) return false;
     if (state->path.size + ending.size > NB_FILE_PATH_BYTES_MAX) return false;
@@ -108,7 +108,7 @@ static bool look_at_coding(search *state, const question *asked, nb_file *file) 
 }
 
 /* There is nothing where it looked. False: nor anywhere else. */
-static bool go_on(const nb_answers *answers, search *state) {
+static bool look_elsewhere(const nb_answers *answers, search *state) {
     if (state->index > 0 && look_at_next_index(answers, state)) return true;
     return look_at_next_folder(answers, state);
 }
@@ -136,57 +136,58 @@ static bool is_absence(int error) {
 }
 
 /* A look has failed. True: look again. */
-static bool look_failed(nb_answers *answers, search *state, int error, found *result) {
-    *result = FOUND_NONE;
+static bool look_failed(nb_answers *answers, search *state, int error, search_result *result) {
+    *result = SEARCH_NONE;
     if (nb_os_descriptors_short(error)) {
-        *result = FOUND_BUSY;
+        *result = SEARCH_BUSY;
         return false;
     }
     if (!is_absence(error) && !state->refused) log_refusal(answers, state, error);
     state->refused = state->refused || !is_absence(error);
     if (error == EISDIR && state->index == 0 && look_at_next_index(answers, state)) return true;
-    return go_on(answers, state);
+    return look_elsewhere(answers, state);
 }
 
-/* status, *file: what came of the last look; NB_AGAIN from the caller: there was none yet. FOUND_FILE: *file is held. */
-static found go_through(nb_answers *answers, search *state, const question *asked, nb_status status, nb_file **file) {
-    found result = FOUND_NONE;
+/* status, *file: what came of the last look; NB_AGAIN from the caller: there was none yet. SEARCH_FILE: *file is held. */
+static search_result run_search(nb_answers *answers, search *state, const static_request *request, nb_status status,
+                                nb_file **file) {
+    search_result result = SEARCH_NONE;
     bool first = status == NB_AGAIN;
     for (;; first = true) {
         if (first)
             status = nb_open_files_find(nb_answers_files(answers), root_of(answers, state), &state->path,
                                         answers->time->now_ns, file);
         int error = errno;
-        if (status == NB_AGAIN) return FOUND_LATER;
+        if (status == NB_AGAIN) return SEARCH_LATER;
         if (status == NB_OK && state->path.folder) { /* "a.txt/" */
             nb_file_release(*file);
             status = NB_SYSTEM;
             error = ENOTDIR;
         }
-        if (status == NB_OK && state->plain) return FOUND_FILE;
+        if (status == NB_OK && state->plain) return SEARCH_FILE;
         if (status == NB_OK && state->index > 0 && !state->folder) {
             nb_file_release(*file);
-            return FOUND_FOLDER;
+            return SEARCH_FOLDER;
         }
         if (status == NB_OK) {
-            if (!look_at_coding(state, asked, *file)) return FOUND_FILE;
+            if (!look_at_coding(state, request, *file)) return SEARCH_FILE;
             continue;
         }
         if (state->plain) { /* it was there a moment ago */
             *file = state->plain;
             state->plain = NULL;
             state->encoding = NB_ENCODING_IDENTITY;
-            return FOUND_FILE;
+            return SEARCH_FILE;
         }
-        if (status != NB_SYSTEM) return status == NB_NO_MEMORY ? FOUND_FAILED : FOUND_NONE;
+        if (status != NB_SYSTEM) return status == NB_NO_MEMORY ? SEARCH_FAILED : SEARCH_NONE;
         if (!look_failed(answers, state, error, &result)) return result;
     }
 }
 
 /* --- what it has come to --- */
 
-static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state, const question *asked,
-                             nb_file *file) {
+static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state,
+                             const static_request *request, nb_file *file) {
     const nb_file *plain = state->plain ? state->plain : file; /* what the name says holds for all its codings */
     char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
     nb_file_lines lines = {.bytes = bytes};
@@ -209,7 +210,7 @@ static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const s
         .content_type = plain->content_type,
         .lines = {lines.bytes, lines.size},
         .validators = {.etag = tag, .modified_s = modified_s},
-        .request = &asked->request,
+        .request = &request->file_request,
     };
     return nb_file_answer(answers, exchange, &offer);
 }
@@ -227,13 +228,13 @@ static void add_encoded(nb_text *text, nb_slice sent) {
 }
 
 /* The path has no empty segment, so that what follows the first "/" is never taken for a host. */
-static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const question *asked) {
+static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const static_request *request) {
     nb_text fields;
     nb_text_init(&fields, LOCATION_BYTES_MAX);
     nb_text_add(&fields, "Location: ");
-    add_encoded(&fields, asked->path);
-    nb_text_add(&fields, asked->query.size ? "/?" : "/");
-    add_encoded(&fields, asked->query);
+    add_encoded(&fields, request->path);
+    nb_text_add(&fields, request->query.size ? "/?" : "/");
+    add_encoded(&fields, request->query);
     nb_text_add(&fields, "\r\n");
     nb_status status = nb_text_failed(&fields)
                            ? NB_NO_MEMORY
@@ -243,25 +244,25 @@ static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const
 }
 
 /* Lets go of the file. */
-static nb_static conclude(nb_answers *answers, nb_exchange *exchange, search *state, const question *asked, found what,
-                          nb_file *file) {
+static nb_static_result answer_result(nb_answers *answers, nb_exchange *exchange, search *state,
+                                      const static_request *request, search_result what, nb_file *file) {
     nb_status status = NB_OK;
     switch (what) {
-    case FOUND_FILE:
-        status = answer_file(answers, exchange, state, asked, file);
+    case SEARCH_FILE:
+        status = answer_file(answers, exchange, state, request, file);
         nb_file_release(file);
         drop_plain(state);
         break;
-    case FOUND_FOLDER:
-        status = answer_folder(answers, exchange, asked);
+    case SEARCH_FOLDER:
+        status = answer_folder(answers, exchange, request);
         break;
-    case FOUND_NONE:
+    case SEARCH_NONE:
         return NB_STATIC_NONE;
-    case FOUND_BUSY:
+    case SEARCH_BUSY:
         return NB_STATIC_BUSY;
-    case FOUND_LATER:
+    case SEARCH_LATER:
         return NB_STATIC_WAITS;
-    case FOUND_FAILED:
+    case SEARCH_FAILED:
         return NB_STATIC_FAILED;
     }
     return status == NB_OK ? NB_STATIC_ANSWERED : NB_STATIC_FAILED;
@@ -275,12 +276,12 @@ static void free_waiting(waiting *self) {
     nb_free(self);
 }
 
-static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
+static void resume_search(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
 
 /* Takes the search's plain file also on failure. */
-static nb_static begin_wait(nb_answers *answers, nb_exchange *exchange, const search *state, const question *asked,
-                            const nb_request_facts *facts) {
-    size_t request_bytes = nb_file_request_bytes(&asked->request);
+static nb_static_result begin_wait(nb_answers *answers, nb_exchange *exchange, const search *state,
+                                   const static_request *request, const nb_request_facts *facts) {
+    size_t request_bytes = nb_file_request_bytes(&request->file_request);
     waiting *self = nb_alloc(sizeof(*self) + request_bytes);
     nb_request_message *message = self ? nb_alloc(nb_request_message_bytes(facts)) : NULL;
     if (!message) {
@@ -292,8 +293,8 @@ static nb_static begin_wait(nb_answers *answers, nb_exchange *exchange, const se
     self->message = message;
     self->search = *state;
     self->request_bytes = request_bytes;
-    self->wait.opened = opened;
-    if (request_bytes) nb_file_request_write(self->request, &asked->request);
+    self->wait.opened = resume_search;
+    if (request_bytes) nb_file_request_write(self->request, &request->file_request);
     nb_status status = nb_file_wait_begin(&answers->openings, exchange, &self->wait, root_of(answers, state),
                                           &self->search.path);
     if (status == NB_OK) return NB_STATIC_WAITS;
@@ -306,7 +307,7 @@ static nb_slice span_of(const nb_request_message *message, nb_span span) {
 }
 
 /* The same as at first, but that the request was kept. */
-static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+static void resume_search(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
     nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;
     if (!exchange) {
@@ -314,45 +315,45 @@ static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_
         return;
     }
     nb_request_message *message = self->message;
-    question asked = {.path = span_of(message, message->path), .query = span_of(message, message->query)};
-    nb_file_request_read(&asked.request, (nb_slice){self->request, self->request_bytes});
-    asked.request.method = message->method;
-    found what = go_through(answers, &self->search, &asked, status, &file);
-    if (what == FOUND_LATER) {
+    static_request request = {.path = span_of(message, message->path), .query = span_of(message, message->query)};
+    nb_file_request_read(&request.file_request, (nb_slice){self->request, self->request_bytes});
+    request.file_request.method = message->method;
+    search_result what = run_search(answers, &self->search, &request, status, &file);
+    if (what == SEARCH_LATER) {
         nb_status again = nb_file_wait_begin(&answers->openings, exchange, wait, root_of(answers, &self->search),
                                              &self->search.path);
         if (again == NB_OK) return;
-        what = FOUND_BUSY;
+        what = SEARCH_BUSY;
     }
-    nb_static result = conclude(answers, exchange, &self->search, &asked, what, file);
+    nb_static_result result = answer_result(answers, exchange, &self->search, &request, what, file);
     self->message = NULL;
-    answers->events->searched(answers->owner, exchange, result, message);
+    answers->events->static_result(answers->owner, exchange, result, message);
     free_waiting(self);
 }
 
 /* --- the beginning --- */
 
-static bool takes(const nb_answers *answers, const nb_head *head) {
+static bool may_be_static(const nb_answers *answers, const nb_head *head) {
     if (!nb_answers_files(answers) || answers->document_roots->served.count == 0) return false;
     bool form = head->target_form == NB_TARGET_ORIGIN || head->target_form == NB_TARGET_ABSOLUTE;
     return form && (head->method == NB_METHOD_GET || head->method == NB_METHOD_HEAD);
 }
 
-nb_static nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts) {
+nb_static_result nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts) {
     const nb_head *head = facts->head;
     char room[NB_FILE_REQUEST_BYTES_MAX];
     search state;
     nb_file *file = NULL;
-    if (!takes(answers, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
+    if (!may_be_static(answers, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
     state.place = state.index = 0;
     state.base_bytes = state.path.size;
     state.folder = state.path.folder;
     state.refused = false;
     state.encoding = NB_ENCODING_IDENTITY;
     state.plain = NULL;
-    question asked = {.path = head->path, .query = head->query};
-    nb_file_request_of_head(&asked.request, head, room);
-    found what = go_through(answers, &state, &asked, NB_AGAIN, &file);
-    if (what == FOUND_LATER) return begin_wait(answers, exchange, &state, &asked, facts);
-    return conclude(answers, exchange, &state, &asked, what, file);
+    static_request request = {.path = head->path, .query = head->query};
+    nb_file_request_of_head(&request.file_request, head, room);
+    search_result what = run_search(answers, &state, &request, NB_AGAIN, &file);
+    if (what == SEARCH_LATER) return begin_wait(answers, exchange, &state, &request, facts);
+    return answer_result(answers, exchange, &state, &request, what, file);
 }

@@ -16,6 +16,6 @@
 #define NB_STATIC_LOGGED "a file"
 
 /* A request whose head is whole, which has no body. */
-nb_static nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts);
+nb_static_result nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts);
 
 #endif

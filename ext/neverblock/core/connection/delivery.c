@@ -76,16 +76,14 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->connection->served = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->answers->stages, exchange, connections->time->now_ns);
-    if (facts->streams)
-        return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
-    if (facts->has_body)
-        return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
+    if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
+    if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
     return NB_REQUEST_WHOLE;
 }
 
 /* --- to an executor, or to what answers in its place --- */
 
-static nb_delivery delivery_of(nb_static found) {
+static nb_delivery delivery_of(nb_static_result found) {
     switch (found) {
     case NB_STATIC_ANSWERED:
         return NB_DELIVERY_ANSWERED;
@@ -101,7 +99,7 @@ static nb_delivery delivery_of(nb_static found) {
 }
 
 static nb_delivery deliver(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
-    nb_static found = nb_static_answer(connections->answers, exchange, facts);
+    nb_static_result found = nb_static_answer(connections->answers, exchange, facts);
     if (found != NB_STATIC_NONE) return delivery_of(found);
     if (exchange->asterisk) return NB_DELIVERY_OWN;
     nb_status status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);
@@ -117,8 +115,7 @@ nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange,
 
 /* The message is the dispatch's, or is freed with the file of its body; its request's line is kept for the log then. */
 static nb_delivery deliver_message(nb_connections *connections, nb_exchange *exchange, nb_request_message *message) {
-    if (!exchange->asterisk &&
-        nb_dispatch_message(dispatch_of(connections, exchange), exchange, message) == NB_OK)
+    if (!exchange->asterisk && nb_dispatch_message(dispatch_of(connections, exchange), exchange, message) == NB_OK)
         return NB_DELIVERED;
     nb_request_log_note_message(&connections->request_log, message);
     nb_request_message_free(message);
@@ -139,7 +136,7 @@ nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange)
     return delivery;
 }
 
-void nb_delivery_conclude(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery) {
+void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery) {
     nb_connection *connection = exchange->connection;
     switch (delivery) {
     case NB_DELIVERED:
@@ -196,7 +193,7 @@ void nb_delivery_body_failed(nb_connections *connections, nb_exchange *exchange,
 
 /* --- answers that waited for the disk --- */
 
-static void answered(void *owner, nb_exchange *exchange, nb_status status) {
+static void named_answered(void *owner, nb_exchange *exchange, nb_status status) {
     nb_connection *connection = exchange->connection;
     if (status == NB_OK) {
         connection->protocol->answered(owner, exchange);
@@ -205,7 +202,7 @@ static void answered(void *owner, nb_exchange *exchange, nb_status status) {
     }
 }
 
-static void searched(void *owner, nb_exchange *exchange, nb_static found, nb_request_message *message) {
+static void static_result(void *owner, nb_exchange *exchange, nb_static_result found, nb_request_message *message) {
     nb_connections *connections = owner;
     nb_delivery delivery = delivery_of(found);
     if (found == NB_STATIC_NONE) {
@@ -214,7 +211,7 @@ static void searched(void *owner, nb_exchange *exchange, nb_static found, nb_req
         if (found != NB_STATIC_FAILED) nb_request_log_note_message(&connections->request_log, message);
         nb_request_message_free(message);
     }
-    nb_delivery_conclude(connections, exchange, delivery);
+    nb_delivery_finish(connections, exchange, delivery);
 }
 
-const nb_answers_events nb_delivery_answers_events = {.answered = answered, .searched = searched};
+const nb_answers_events nb_delivery_answers_events = {.named_answered = named_answered, .static_result = static_result};

@@ -2,13 +2,13 @@
  * delivery.h - a request on its way from its protocol to an executor: the route that is meant, the limits that hold, the
  * file that answers it, its body. The loop's thread.
  *
- *   nb_delivery_begin -> NB_REQUEST_WHOLE      nb_delivery_head, nb_delivery_conclude
- *                     -> NB_REQUEST_COLLECTED  exchange->body takes the body; nb_delivery_body, nb_delivery_conclude
+ *   nb_delivery_begin -> NB_REQUEST_WHOLE      nb_delivery_head, nb_delivery_finish
+ *                     -> NB_REQUEST_COLLECTED  exchange->body takes the body; nb_delivery_body, nb_delivery_finish
  *                     -> NB_REQUEST_STREAMED   an executor has it; exchange->upload takes the body;
  *                                              nb_delivery_end_upload
  *                     -> NB_REQUEST_REFUSED    it has been answered, and its body is not read
  *
- * nb_delivery_conclude may call the protocol again (answered): it comes last, when the protocol has noted that the
+ * nb_delivery_finish may call the protocol again (answered): it comes last, when the protocol has noted that the
  * request is complete and has consumed its bytes.
  */
 #ifndef NB_CONNECTION_DELIVERY_H
@@ -27,11 +27,11 @@ typedef enum nb_request_kind {
 
 /* What has come of giving a request on. */
 typedef enum nb_delivery {
-    NB_DELIVERED,         /* an executor has it, or it waits: in the queue, or for the disk */
-    NB_DELIVERY_ANSWERED, /* a file has answered it */
-    NB_DELIVERY_OWN,      /* the server itself answers it (OPTIONS *) */
-    NB_DELIVERY_NO_ROOM,  /* 503: the queue is full */
-    NB_DELIVERY_NO_FILE,  /* 503: no file can be opened */
+    NB_DELIVERED,          /* an executor has it, or it waits: in the queue, or for the disk */
+    NB_DELIVERY_ANSWERED,  /* a file has answered it */
+    NB_DELIVERY_OWN,       /* the server itself answers it (OPTIONS *) */
+    NB_DELIVERY_NO_ROOM,   /* 503: the queue is full */
+    NB_DELIVERY_NO_FILE,   /* 503: no file can be opened */
     NB_DELIVERY_NO_MEMORY, /* 503, and nothing more of the body is read */
     NB_DELIVERY_FAILED,    /* out of memory in the middle of an answer: the connection ends */
 } nb_delivery;
@@ -42,7 +42,7 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
 nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts);
 /* The same with exchange->body, which is complete. */
 nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange);
-void nb_delivery_conclude(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery);
+void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery);
 /* The streamed body was complete, or is given up. */
 void nb_delivery_end_upload(nb_connections *connections, nb_exchange *exchange);
 /* The collected body cannot be had: NB_NO_MEMORY, NB_FULL (of the spool), NB_SYSTEM (errno). 503, with nothing more of the

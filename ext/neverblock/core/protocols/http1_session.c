@@ -271,7 +271,7 @@ static void begin_request(nb_connections *connections, nb_exchange *exchange, co
         delivery = nb_delivery_head(connections, exchange, &facts);
         request_complete(connections, connection, framing->keep_alive);
         nb_buffer_consume(&connection->input, connections->pool, head_bytes);
-        nb_delivery_conclude(connections, exchange, delivery);
+        nb_delivery_finish(connections, exchange, delivery);
         break;
     }
 }
@@ -363,7 +363,7 @@ static void body_complete(nb_connections *connections, nb_connection *connection
     nb_exchange *exchange = nb_http1_session_of(connection)->receiving;
     nb_delivery delivery = nb_delivery_body(connections, exchange);
     request_complete(connections, connection, nb_http1_exchange_of(exchange)->keep_alive);
-    nb_delivery_conclude(connections, exchange, delivery);
+    nb_delivery_finish(connections, exchange, delivery);
 }
 
 static bool step_body(nb_connections *connections, nb_connection *connection) {
