@@ -10,10 +10,10 @@
 #include "base/assert.h"
 #include "os/page_cache.h"
 
-/* Parts of one writev: the head and body of a pipeline's responses; more is of no use to a socket buffer. */
+/* Parts of one writev: the heads and bodies of a few pipelined responses. */
 #define PARTS_MAX 16
 
-/* One sendfile call: large enough to fill a socket buffer (4 MB at the most), small enough to keep turns short. */
+/* Bytes of one sendfile call. They fill a socket buffer, and the turn stays short. */
 #define FILE_STEP_BYTES (1u << 20)
 
 struct nb_chunk {
@@ -218,7 +218,8 @@ void nb_send_queue_split(nb_send_queue *from, nb_send_queue *to) {
 void nb_send_queue_peek(const nb_send_queue *queue, nb_download_next *next) {
     *next = (nb_download_next){.file = -1};
     for (nb_chunk *chunk = queue->first; chunk && next->bytes == 0; chunk = chunk->next) {
-        next->bytes = chunk->end - chunk->offset; /* a block that was only reserved has none */
+        /* 0 in a block that was reserved and not committed */
+        next->bytes = chunk->end - chunk->offset;
         if (chunk->capacity) continue;
         next->offset = chunk->offset;
         next->file = range_of(chunk)->file->fd;
@@ -303,7 +304,7 @@ nb_status nb_send_queue_send(nb_send_queue *queue, nb_pool *pool, nb_transport *
     return NB_OK;
 }
 
-/* The chunk before the range that may be gathered; NULL: there is none such. */
+/* The memory chunk before the first file range, when that is small. NULL: there is none. */
 static nb_chunk *before_small_file(const nb_send_queue *queue) {
     nb_chunk *chunk = queue->files ? queue->first : NULL;
     while (chunk && chunk->capacity && chunk->next && chunk->next->capacity) {
@@ -313,7 +314,7 @@ static nb_chunk *before_small_file(const nb_send_queue *queue) {
     return chunk->next->end - chunk->next->offset <= NB_SEND_QUEUE_GATHER_MAX ? chunk : NULL;
 }
 
-/* Reads what the range says into the room behind `head` and, where that is too little, into `more`. */
+/* Reads the range into the room behind `head`, and what does not fit there into `more`. */
 static nb_status read_range(nb_chunk *head, nb_chunk *more, const file_range *range, bool ready_only) {
     size_t bytes = (size_t)(range->chunk.end - range->chunk.offset), room = (size_t)(head->capacity - head->end);
     if (room > bytes) room = bytes;

@@ -11,7 +11,7 @@
 #include "os/clock.h"
 #include "os/fork.h"
 
-/* Kept for the next downloads; more are given back to the heap. */
+/* Unused structs to keep; more are freed. */
 #define FREE_MAX 64u
 
 /* --- what an algorithm may call --- */
@@ -90,7 +90,7 @@ static nb_status queue(nb_sending *sending, nb_status (*submit)(nb_workers *, nb
     return status;
 }
 
-/* Any worker takes the next part. */
+/* Queues the next step for any worker, or returns the sending to the loop. */
 static void done(nb_job *job) {
     nb_sending *sending = of_job(job);
     bool goes_on = sending->step == NB_STEP_WORKER || sending->step == NB_STEP_OTHERS;
@@ -116,7 +116,8 @@ static bool due_on_worker(const nb_sending *sending) {
     return false;
 }
 
-/* False: the step is the loop's, or there is no room for it, or no thread could be started: then it runs on the loop all the same. */
+/* False: the step runs on the loop. It is due there, or the workers' queue is full, or no thread
+ * could be started. */
 static bool hand_to_worker(nb_sending *sending) {
     if (!due_on_worker(sending)) return false;
     sending->with_worker = queue(sending, nb_workers_submit) == NB_OK;
@@ -135,7 +136,8 @@ nb_step nb_sending_step(nb_sending *sending, uint64_t most, uint64_t *sent) {
     sending->left -= *sent;
     if (sending->step != NB_STEP_WORKER) return sending->step;
     if (sending->paced) sending->budget = *sent < sending->budget ? sending->budget - *sent : 0;
-    if (sending->budget == 0) return NB_STEP_OTHERS; /* the worker's part is still to be allowed */
+    /* the rate must first allow the worker's step */
+    if (sending->budget == 0) return NB_STEP_OTHERS;
     return hand_to_worker(sending) ? NB_STEP_WORKER : NB_STEP_OTHERS;
 }
 
@@ -220,7 +222,7 @@ nb_sending *nb_sending_begin(nb_senders *senders, nb_send_queue *queue, nb_trans
     sending->transport = transport;
     sending->owner = owner;
     sending->job = (nb_job){.run = run, .done = done};
-    sending->step = NB_STEP_WRITABLE; /* the first is due where the algorithm runs */
+    sending->step = NB_STEP_WRITABLE; /* the first step is due where the algorithm runs */
     sending->download = (nb_download){.calls = &calls, .state = sending->state, .buffer_bytes = senders->buffer_bytes};
     if (sending->algorithm->init && sending->algorithm->init(&sending->download) != 0) {
         give(senders, sending);
