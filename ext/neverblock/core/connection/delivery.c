@@ -39,7 +39,7 @@ static bool begin_body(nb_connections *connections, nb_exchange *exchange, const
     return false;
 }
 
-/* The request is given on at once; its body follows it. */
+/* Gives the request to an executor now; its body follows. */
 static bool begin_upload(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
     nb_status status = nb_upload_create(exchange, &exchange->upload);
     if (status == NB_OK) status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);
@@ -113,7 +113,8 @@ nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange,
     return delivery;
 }
 
-/* The message is the dispatch's, or is freed with the file of its body; its request's line is kept for the log then. */
+/* Takes the message. If the dispatch refuses it, it is freed with the file of its body, and its
+ * request line is kept for the log. */
 static nb_delivery deliver_message(nb_connections *connections, nb_exchange *exchange, nb_request_message *message) {
     if (!exchange->asterisk && nb_dispatch_message(dispatch_of(connections, exchange), exchange, message) == NB_OK)
         return NB_DELIVERED;
