@@ -1,6 +1,7 @@
 /*
- * static.c - see static.h. The search is a small machine: it looks where its state says, and what comes of the look says where next; so it can
- * stop where the disk is needed, and go on in a later turn.
+ * static.c - see static.h. The search is a state machine: the state says where to look, and the
+ * result of a look says where to look next. So it can stop where the disk is needed and go on in a
+ * later turn.
  */
 #include "answers/static.h"
 
@@ -17,43 +18,43 @@
 #include "answers/file_answer.h"
 #include "answers/reply.h"
 
-/* A target of the largest size, every byte of it encoded. */
+/* A target of the largest size with every byte percent-encoded. */
 #define LOCATION_BYTES_MAX (3 * NB_TARGET_BYTES_MAX + 64)
 
 typedef struct search {
-    uint16_t place;      /* among the served folders */
-    uint16_t index;      /* 0: the path itself; n: the n-th index file in it */
-    uint16_t base_bytes; /* of `path`, without an index file's name and a coding's ending */
-    bool folder;         /* the path of the request ends with "/" */
-    bool refused;        /* a link that the setting `symlinks` refuses was in the way: logged once */
-    uint8_t encoding;    /* nb_encoding that is looked for */
-    nb_file *plain;      /* with an encoding: the file it is of; held */
+    uint16_t place;      /* number among the served document roots */
+    uint16_t index;      /* 0: the path itself; n: with the n-th index file */
+    uint16_t base_bytes; /* of `path`, without index file and ending of a coding */
+    bool folder;         /* the requested path ends with "/" */
+    bool refused;        /* the setting `symlinks` refused a link: logged once */
+    uint8_t encoding;    /* nb_encoding that is looked for now */
+    nb_file *plain;      /* with an encoding: the original file; held */
     nb_file_path path;   /* where to look now */
 } search;
 
-/* What a search has come to. */
+/* The result of a search. */
 typedef enum search_result {
     SEARCH_FILE,
-    SEARCH_FOLDER, /* with an index file, asked for without "/" */
+    SEARCH_FOLDER, /* with an index file, requested without "/" */
     SEARCH_NONE,
-    SEARCH_LATER, /* a worker has to look where `path` says */
+    SEARCH_LATER, /* a worker has to open `path` */
     SEARCH_BUSY,
     SEARCH_FAILED,
 } search_result;
 
-/* What of a request the answer depends on, from the head or, after a wait, from the message. */
+/* What the answer depends on: from the head or, after a wait, from the message. */
 typedef struct static_request {
     nb_slice path, query;
     nb_file_request file_request;
 } static_request;
 
-/* A search that waits. */
+/* A search that waits for the disk. */
 typedef struct waiting {
     nb_file_wait wait;
     search search;
-    nb_request_message *message; /* for the application, should it come to that */
+    nb_request_message *message; /* for the application, if no file is found */
     size_t request_bytes;
-    char request[]; /* flat */
+    char request[]; /* nb_file_request, flat */
 } waiting;
 
 static uint16_t root_of(const nb_answers *answers, const search *state) {
@@ -75,7 +76,7 @@ static void look_at(search *state, uint16_t index) {
     state->path.folder = index == 0 && state->folder;
 }
 
-/* False: no index file is left. */
+/* Moves on to the next index file. False: there is none. */
 static bool look_at_next_index(const nb_answers *answers, search *state) {
     const nb_document_roots *roots = answers->document_roots;
     while (state->index < roots->index_count) {
@@ -92,7 +93,7 @@ static bool look_at_next_folder(const nb_answers *answers, search *state) {
     return true;
 }
 
-/* False: it is sent as it is. */
+/* Moves on to the sibling with the preferred coding. False: the file itself is sent. */
 static bool look_at_coding(search *state, const static_request *request, nb_file *file) {
     if (!file->siblings) return false;
     nb_encoding encoding = nb_encoding_choose(request->file_request.accept_encoding, file->siblings);
@@ -107,7 +108,7 @@ static bool look_at_coding(search *state, const static_request *request, nb_file
     return true;
 }
 
-/* There is nothing where it looked. False: nor anywhere else. */
+/* Nothing was found: moves on to the next place. False: there is none. */
 static bool look_elsewhere(const nb_answers *answers, search *state) {
     if (state->index > 0 && look_at_next_index(answers, state)) return true;
     return look_at_next_folder(answers, state);
@@ -130,12 +131,12 @@ static void log_refusal(nb_answers *answers, const search *state, int error) {
     }
 }
 
-/* Errors that mean no more than that no such file is there to be served. */
+/* Errors that mean: there is no such file to serve. */
 static bool is_absence(int error) {
     return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG || error == ENXIO || error == EISDIR;
 }
 
-/* A look has failed. True: look again. */
+/* A look has failed. True: look again at the new place. False: *result. */
 static bool look_failed(nb_answers *answers, search *state, int error, search_result *result) {
     *result = SEARCH_NONE;
     if (nb_os_descriptors_short(error)) {
@@ -148,7 +149,8 @@ static bool look_failed(nb_answers *answers, search *state, int error, search_re
     return look_elsewhere(answers, state);
 }
 
-/* status, *file: what came of the last look; NB_AGAIN from the caller: there was none yet. SEARCH_FILE: *file is held. */
+/* Runs the search until it has a result. status, *file: result of the last look; NB_AGAIN: none was
+ * made yet. SEARCH_FILE: *file is held. */
 static search_result run_search(nb_answers *answers, search *state, const static_request *request, nb_status status,
                                 nb_file **file) {
     search_result result = SEARCH_NONE;
@@ -173,7 +175,7 @@ static search_result run_search(nb_answers *answers, search *state, const static
             if (!look_at_coding(state, request, *file)) return SEARCH_FILE;
             continue;
         }
-        if (state->plain) { /* it was there a moment ago */
+        if (state->plain) { /* the sibling is gone: the original is sent */
             *file = state->plain;
             state->plain = NULL;
             state->encoding = NB_ENCODING_IDENTITY;
@@ -188,13 +190,14 @@ static search_result run_search(nb_answers *answers, search *state, const static
 
 static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state,
                              const static_request *request, nb_file *file) {
-    const nb_file *plain = state->plain ? state->plain : file; /* what the name says holds for all its codings */
+    /* Type and cache rules are those of the original */
+    const nb_file *plain = state->plain ? state->plain : file;
     char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
     nb_file_lines lines = {.bytes = bytes};
     nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, answers->time->wall_s * NB_NS_PER_S)};
     int64_t modified_s = nb_file_modified_s(file->facts.modified_ns);
     if (modified_s > answers->time->wall_s)
-        modified_s = answers->time->wall_s; /* RFC 9110 section 8.8.2.1: never later than Date */
+        modified_s = answers->time->wall_s; /* not later than Date (RFC 9110 section 8.8.2.1) */
     nb_file_line(&lines, NB_SLICE("Content-Type"), plain->content_type);
     nb_file_line_date(&lines, NB_SLICE("Last-Modified"), modified_s);
     nb_file_line(&lines, NB_SLICE("ETag"), tag);
@@ -215,7 +218,7 @@ static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const s
     return nb_file_answer(answers, exchange, &offer);
 }
 
-/* What a client has sent as a URL, as a URL has it (RFC 3986 section 2.1): encoded where it was not. */
+/* Adds part of a URL as sent, percent-encoding what must be (RFC 3986 section 2.1). */
 static void add_encoded(nb_text *text, nb_slice sent) {
     for (size_t i = 0; i < sent.size; i++) {
         unsigned char byte = (unsigned char)sent.data[i];
@@ -227,7 +230,8 @@ static void add_encoded(nb_text *text, nb_slice sent) {
     }
 }
 
-/* The path has no empty segment, so that what follows the first "/" is never taken for a host. */
+/* Redirects to the path with "/". The path has no empty segment, so it is never read as
+ * "//host". */
 static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const static_request *request) {
     nb_text fields;
     nb_text_init(&fields, LOCATION_BYTES_MAX);
@@ -243,7 +247,7 @@ static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const
     return status;
 }
 
-/* Lets go of the file. */
+/* Answers by the result of the search. Releases the file. */
 static nb_static_result answer_result(nb_answers *answers, nb_exchange *exchange, search *state,
                                       const static_request *request, search_result what, nb_file *file) {
     nb_status status = NB_OK;
@@ -278,7 +282,7 @@ static void free_waiting(waiting *self) {
 
 static void resume_search(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
 
-/* Takes the search's plain file also on failure. */
+/* Waits for the disk. Takes the original file of the search, also on failure. */
 static nb_static_result begin_wait(nb_answers *answers, nb_exchange *exchange, const search *state,
                                    const static_request *request, const nb_request_facts *facts) {
     size_t request_bytes = nb_file_request_bytes(&request->file_request);
@@ -306,7 +310,7 @@ static nb_slice span_of(const nb_request_message *message, nb_span span) {
     return (nb_slice){(const char *)message + span.offset, span.size};
 }
 
-/* The same as at first, but that the request was kept. */
+/* Goes on with a search when the disk has answered. */
 static void resume_search(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
     nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;

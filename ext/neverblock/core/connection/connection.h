@@ -59,7 +59,7 @@ struct nb_connection {
     nb_sending *sending;            /* owned: the files being sent now; NULL: none */
     nb_send_queue send_queue;       /* what is sent after them */
     int64_t paid_until_ns;          /* of its rate (send/pace.h) */
-    uint64_t address_key;           /* for the rate of an address (send/pace.h); 0: not computed yet */
+    uint64_t address_key;           /* for the rate of an address; 0: not computed yet */
     uint64_t window_bytes;          /* bytes moved since NB_TIMEOUT_TRANSFER was armed */
     size_t window_queued;           /* bytes in the socket's send buffer at that time */
     nb_connection_state state;
@@ -74,7 +74,7 @@ struct nb_connection {
     bool refused;               /* unread bytes of a body may follow: linger at the end */
     bool reset;                 /* ends with an RST */
     bool writable;              /* the poller has said so since the last attempt to send */
-    bool returned;              /* a worker has returned `sending`; what it wants next is not done */
+    bool returned;              /* a worker has returned `sending`, not followed up yet */
     bool admin;                 /* it came to an admin listener, and counts in no figure */
     int64_t began_ns;           /* when the first byte of the current head came */
     uint64_t sent;              /* bytes, since the connection began */

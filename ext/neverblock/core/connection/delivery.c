@@ -83,8 +83,8 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
 
 /* --- to an executor, or to what answers in its place --- */
 
-static nb_delivery delivery_of(nb_static_result found) {
-    switch (found) {
+static nb_delivery delivery_of(nb_static_result result) {
+    switch (result) {
     case NB_STATIC_ANSWERED:
         return NB_DELIVERY_ANSWERED;
     case NB_STATIC_BUSY:
@@ -99,8 +99,8 @@ static nb_delivery delivery_of(nb_static_result found) {
 }
 
 static nb_delivery deliver(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
-    nb_static_result found = nb_static_answer(connections->answers, exchange, facts);
-    if (found != NB_STATIC_NONE) return delivery_of(found);
+    nb_static_result result = nb_static_answer(connections->answers, exchange, facts);
+    if (result != NB_STATIC_NONE) return delivery_of(result);
     if (exchange->asterisk) return NB_DELIVERY_OWN;
     nb_status status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);
     return status == NB_OK ? NB_DELIVERED : NB_DELIVERY_NO_ROOM;
@@ -203,13 +203,13 @@ static void named_answered(void *owner, nb_exchange *exchange, nb_status status)
     }
 }
 
-static void static_result(void *owner, nb_exchange *exchange, nb_static_result found, nb_request_message *message) {
+static void static_result(void *owner, nb_exchange *exchange, nb_static_result result, nb_request_message *message) {
     nb_connections *connections = owner;
-    nb_delivery delivery = delivery_of(found);
-    if (found == NB_STATIC_NONE) {
+    nb_delivery delivery = delivery_of(result);
+    if (result == NB_STATIC_NONE) {
         delivery = deliver_message(connections, exchange, message);
     } else {
-        if (found != NB_STATIC_FAILED) nb_request_log_note_message(&connections->request_log, message);
+        if (result != NB_STATIC_FAILED) nb_request_log_note_message(&connections->request_log, message);
         nb_request_message_free(message);
     }
     nb_delivery_finish(connections, exchange, delivery);

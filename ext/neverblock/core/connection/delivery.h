@@ -2,12 +2,13 @@
  * delivery.h - gives a request to an executor: finds its route and limits, lets a file answer it,
  * prepares its body. Called by protocols.
  *
- *   nb_delivery_begin -> NB_REQUEST_WHOLE      nb_delivery_head, nb_delivery_finish
- *                     -> NB_REQUEST_COLLECTED  exchange->body takes the body;
- *                                              nb_delivery_body, nb_delivery_finish
- *                     -> NB_REQUEST_STREAMED   an executor has the request, exchange->upload takes the
- *                                              body; nb_delivery_end_upload
- *                     -> NB_REQUEST_REFUSED    the request is answered; its body is not read
+ *   nb_delivery_begin
+ *     NB_REQUEST_WHOLE      call nb_delivery_head, nb_delivery_finish
+ *     NB_REQUEST_COLLECTED  exchange->body takes the body; then call nb_delivery_body,
+ *                           nb_delivery_finish
+ *     NB_REQUEST_STREAMED   an executor has the request, and exchange->upload takes the body; then
+ *                           call nb_delivery_end_upload
+ *     NB_REQUEST_REFUSED    the request is answered; its body is not read
  *
  * Call nb_delivery_finish last, when the protocol has noted that the request is complete and has
  * consumed its bytes: it may call the protocol's `answered`.
