@@ -26,7 +26,7 @@
 typedef enum nb_static_result {
     NB_STATIC_NONE,     /* no: the request is the application's */
     NB_STATIC_ANSWERED, /* yes: the exchange has ended */
-    /* Not known yet, the disk is needed: nb_answers_events.static_result tells in a later turn */
+    /* Not known yet, the disk is needed: nb_answers_events.static_result tells in a later turn. */
     NB_STATIC_WAITS,
     NB_STATIC_BUSY,   /* no descriptor is free, or too many requests wait for the disk: 503 */
     NB_STATIC_FAILED, /* out of memory: end the connection */
@@ -46,7 +46,7 @@ typedef struct nb_answers {
     const nb_answers_events *events;
     void *owner; /* first argument of the events */
     const nb_turn_time *time;
-    /* The server drains: the last response of a connection announces its end */
+    /* The server drains: the last response of a connection announces its end. */
     const _Atomic bool *drains;
     nb_pool *pool;
     nb_counters *counters;

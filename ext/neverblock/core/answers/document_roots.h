@@ -51,7 +51,7 @@ typedef struct nb_root_numbers {
 } nb_root_numbers;
 
 typedef struct nb_document_roots {
-    /* By the number of the loop; NULL: there is no document root */
+    /* By the number of the loop; NULL: there is no document root. */
     nb_open_files *files[NB_IO_THREADS_MAX];
     uint16_t loops;
     nb_mime *mime;

@@ -185,7 +185,7 @@ static nb_status send_several(answer *self, const nb_range *ranges, uint16_t cou
     char type[NB_MULTIPART_TYPE_BYTES], end[NB_MULTIPART_END_BYTES];
     nb_slice of_parts = self->offer->content_type;
     nb_multipart multipart;
-    /* It may be left out (RFC 9110 section 15.3.7.2) */
+    /* It may be left out (RFC 9110 section 15.3.7.2). */
     if (of_parts.size > NB_MIME_TYPE_BYTES_MAX) of_parts.size = 0;
     nb_multipart_init(&multipart, unforeseen(self), of_parts, self->offer->size);
     if (keep_lines(self, is_content_type) != NB_OK) return NB_NO_MEMORY;

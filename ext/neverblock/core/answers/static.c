@@ -190,7 +190,7 @@ static search_result run_search(nb_answers *answers, search *state, const static
 
 static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state,
                              const static_request *request, nb_file *file) {
-    /* Type and cache rules are those of the original */
+    /* Type and cache rules are those of the original. */
     const nb_file *plain = state->plain ? state->plain : file;
     char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
     nb_file_lines lines = {.bytes = bytes};

@@ -1,12 +1,12 @@
 /*
- * http1_response.c - responses as bytes of HTTP/1.0 and 1.1 (RFC 9112 sections 4, 6, 7).
+ * http1_response.c - writes responses as HTTP/1.0 and 1.1 (RFC 9112 sections 4, 6, 7).
  */
 #include "base/alloc.h"
 #include "http/status_code.h"
 #include "protocols/http1_session.h"
 
-/* A client that is told `close` need not send what nobody reads (RFC 9112 section 9.6). One whose application may still
-   read its body is not told. */
+/* True: the response says `close`, as the rest of the body is not worth reading (RFC 9112 section
+ * 9.6). Not if the application may still read the body. */
 static bool gives_up_body(const nb_exchange *exchange) {
     const nb_http1_session *session = nb_http1_session_of(exchange->connection);
     if (session->receiving != exchange) return false;
@@ -14,8 +14,8 @@ static bool gives_up_body(const nb_exchange *exchange) {
     return over && !nb_http1_can_drop(session->input);
 }
 
-/* While the server drains, the last request under way says that the connection ends; those before it are answered as
-   well. */
+/* True: the server drains, and the response to the last request announces the end. Earlier requests
+ * are answered as usual. */
 static bool drains(const nb_answers *answers, const nb_exchange *exchange) {
     return atomic_load_explicit(answers->drains, memory_order_acquire) && exchange->counted && !exchange->next;
 }
@@ -81,7 +81,7 @@ static nb_status end(nb_answers *answers, nb_exchange *exchange) {
     return is_chunked(exchange) ? nb_send_queue_add(exchange->out, answers->pool, NB_SLICE("0\r\n\r\n")) : NB_OK;
 }
 
-/* A client of HTTP/1.0 knows none (RFC 9110 section 15.2). */
+/* HTTP/1.0 has no interim responses (RFC 9110 section 15.2). */
 static nb_status interim(nb_answers *answers, nb_exchange *exchange, uint16_t status, nb_slice field_lines) {
     if (nb_http1_exchange_of(exchange)->minor_version == 0) return NB_OK;
     nb_send_queue *queue = exchange->out;
