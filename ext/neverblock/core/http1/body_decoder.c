@@ -17,9 +17,8 @@ static nb_status take_length(nb_body_decoder *decoder, size_t size, size_t *used
 
 nb_status nb_body_decode(nb_body_decoder *decoder, char *bytes, size_t size, size_t *used, size_t *decoded,
                          nb_refusal *refusal) {
-    nb_status status = decoder->is_chunked
-                           ? nb_chunked_decode(&decoder->chunked, bytes, size, used, decoded, refusal)
-                           : take_length(decoder, size, used, decoded);
+    nb_status status = decoder->is_chunked ? nb_chunked_decode(&decoder->chunked, bytes, size, used, decoded, refusal)
+                                           : take_length(decoder, size, used, decoded);
     decoder->complete = status == NB_OK;
     return status;
 }
