@@ -1,5 +1,6 @@
 /*
- * test_document_roots.c - the folders a server knows: what may be told of them, in which loops they are open, and which one a path of X-Accel-Redirect means.
+ * test_document_roots.c - the document roots of a server: what may be added, in which loops they
+ * are open, and which one a path of X-Accel-Redirect means.
  */
 #include "answers/document_roots.h"
 

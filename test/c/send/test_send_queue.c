@@ -1,5 +1,6 @@
 /*
- * test_send_queue.c - the send queue against a transport that takes k bytes at a time, for every k: order, budget, shrinking files, joins, memory.
+ * test_send_queue.c - the send queue over a transport that takes k bytes at a time, for every k:
+ * order, budget, files that become shorter, joins, failing memory.
  */
 #include "send/send_queue.h"
 
@@ -14,14 +15,15 @@
 #include "support/test.h"
 #include "support/world.h"
 
-/* Takes at most `step` bytes a call, and says AGAIN after `calls` of them; what it took stands in `taken`. */
+/* Takes at most `step` bytes in a call, and returns NB_AGAIN after `calls` of them. What it took is
+ * in `taken`. */
 typedef struct sink {
     nb_transport transport;
     size_t step;
     unsigned calls, calls_left;
     char *taken;
     size_t size, capacity;
-    nb_status failing; /* NB_OK: not */
+    nb_status failing; /* NB_OK: it works */
 } sink;
 
 static nb_status take(sink *s, const char *bytes, size_t size, size_t *moved) {
@@ -242,7 +244,8 @@ static void a_transport_that_fails_is_told_with_what_went(void **state) {
 
 static void joined_send_queues_are_one_in_order(void **state) {
     fixture *f = *state;
-    for (unsigned kind = 0; kind < 8; kind++) { /* either empty, of memory, or a file at the seam */
+    /* Each is empty, memory, or has a file at the seam. */
+    for (unsigned kind = 0; kind < 8; kind++) {
         nb_send_queue second;
         nb_send_queue_init(&second);
         size_t first_bytes = kind & 1 ? 500 : 0, second_bytes = kind & 2 ? 700 : 0;
@@ -255,7 +258,7 @@ static void joined_send_queues_are_one_in_order(void **state) {
         assert_true(nb_send_queue_empty(&second));
         assert_int_equal(0, second.bytes);
         assert_int_equal(first_bytes + second_bytes, f->send_queue.bytes);
-        add_pattern(f, &f->send_queue, first_bytes + second_bytes, 100); /* goes behind both */
+        add_pattern(f, &f->send_queue, first_bytes + second_bytes, 100); /* goes to the end */
         sink s = new_sink(33, 7, 1300);
         send_all(f, &s, UINT64_MAX);
         for (size_t i = 0; i < s.size; i++)
